@@ -1,0 +1,1 @@
+"""Navarch: a batch scheduler for Kubernetes."""
