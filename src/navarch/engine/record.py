@@ -1,0 +1,100 @@
+"""What one cycle decided and why: the value that everything downstream of a decision reads.
+
+A record is plain data in a total order, so two runs over the same input compare equal byte for byte. Timings stand
+beside it, not in it, because a clock is not part of a decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from navarch.engine.reasons import Reason
+from navarch.model.spec import Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    pod: str
+    node: str
+    uid: str
+    job: str = ""
+    gpu_groups: tuple[str, ...] = ()
+    numa_zones: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """`for_` is the key of the job that gains; `reason` a word for events ("preempt"), `message` the sentence."""
+
+    pod: str
+    node: str
+    uid: str
+    job: str
+    action: str
+    for_: str
+    reason: str
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Nomination:
+    """A pending pod, or one being moved, is promised this node once what it waits for is released."""
+
+    pod: str
+    node: str
+    uid: str
+    job: str = ""
+    evicting: bool = False
+    """Something was evicted for it, so the promise is written to the pod's status."""
+    gpu_groups: tuple[str, ...] = ()
+    numa_zones: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRefusal:
+    """A pending task's own word: the text for its PodScheduled condition and FailedScheduling event."""
+
+    pod: str
+    uid: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobDecision:
+    job: str
+    queue: str
+    phase: str
+    min_member: int
+    pods: Mapping[str, int]
+    conditions: tuple[Condition, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    refusals: tuple[TaskRefusal, ...] = ()
+    shadow: bool = False
+    dialect: str = "pod"
+    changed: bool = True
+    """Phase, conditions or counts differ from what the API object carries."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFigures:
+    """Amounts by resource name in the model's units (`resources.unit_of`)."""
+
+    queue: str
+    deserved: Mapping[str, float]
+    allocated: Mapping[str, int]
+    request: Mapping[str, int]
+    share: float
+    fair_share: Mapping[str, float] | None = None
+
+
+@dataclass(slots=True)
+class CycleRecord:
+    binds: list[Bind] = field(default_factory=list)
+    evictions: list[Eviction] = field(default_factory=list)
+    nominations: list[Nomination] = field(default_factory=list)
+    jobs: list[JobDecision] = field(default_factory=list)
+    queues: list[QueueFigures] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    timings: dict[str, float] = field(default_factory=dict)

@@ -1,0 +1,352 @@
+"""What the cluster says about its objects, in scheduling terms and free of any API dialect.
+
+A *spec* is an immutable value: dialects make one from an API object, tables take it in, everyone else reads it. Figures
+that a cycle changes (what a node has used, where a task stands) are columns of the tables, never fields here.
+
+Requests are tuples of (resource name, integer) sorted by name, in the units of `resources.unit_of`: so they hash, compare
+and sum exactly. `Shape` holds just what decides where a task may go and how a node scores for it: two tasks with equal
+shapes are interchangeable to every node function, and all work over nodes is done once per shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from navarch.model.status import TaskStatus
+
+Requests = tuple[tuple[str, int], ...]
+Labels = Mapping[str, str]
+NO_LABELS: Labels = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    key: str
+    value: str = ""
+    effect: str = "NoSchedule"
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """An empty key with operator Exists tolerates everything; an empty effect matches every effect."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One test on a label (or a field): In, NotIn, Exists, DoesNotExist, Gt, Lt."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelector:
+    """AND of its requirements; no requirement at all matches everything. An absent selector is None, and matches nothing."""
+
+    requirements: tuple[Requirement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTerm:
+    """AND of label and field requirements. A term without any matches no node."""
+
+    expressions: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAffinity:
+    """`required` None: no demand. `required` (): present but empty, which no node satisfies."""
+
+    required: tuple[NodeTerm, ...] | None = None
+    preferred: tuple[tuple[int, NodeTerm], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PodTerm:
+    """Other pods in a topology domain. Match and mismatch label keys are already folded into `selector` by the dialect."""
+
+    topology_key: str
+    selector: LabelSelector | None = None
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: LabelSelector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodAffinity:
+    required: tuple[PodTerm, ...] = ()
+    preferred: tuple[tuple[int, PodTerm], ...] = ()
+    anti_required: tuple[PodTerm, ...] = ()
+    anti_preferred: tuple[tuple[int, PodTerm], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadConstraint:
+    max_skew: int
+    topology_key: str
+    hard: bool
+    selector: LabelSelector | None = None
+    min_domains: int | None = None
+    honor_node_affinity: bool = True
+    honor_node_taints: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HostPort:
+    port: int
+    protocol: str = "TCP"
+    ip: str = "0.0.0.0"
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeUse:
+    """A pod's volumes as far as scheduling sees them.
+
+    `claims`: (claim name, is a generic ephemeral volume's). `disks`: (kind, identity, read-only) of the inline volumes which
+    only one node, or one writer, may hold (GCE PD, AWS EBS, iSCSI, RBD)."""
+
+    claims: tuple[tuple[str, bool], ...] = ()
+    disks: tuple[tuple[str, tuple[str, ...], bool], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRequest:
+    """Shared or partitioned GPUs: `fraction` in thousandths of one device or `memory` in MiB, on `count` devices each;
+    `profiles` are whole MIG slices (name, count)."""
+
+    fraction: int = 0
+    memory: int = 0
+    count: int = 1
+    profiles: Requests = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What decides where a task may go and how nodes score for it."""
+
+    requests: Requests = ()
+    scoring: tuple[int, int] = (100, 200 << 20)
+    """cpu and memory of the incoming pod for scoring, defaults filled in for containers without requests."""
+    footprint: tuple[int, int] = (100, 200 << 20)
+    """cpu and memory that the placed pod adds to its node's scoring figures."""
+    node_name: str = ""
+    node_selector: tuple[tuple[str, str], ...] = ()
+    node_affinity: NodeAffinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    ports: tuple[HostPort, ...] = ()
+    pod_affinity: PodAffinity | None = None
+    spread: tuple[SpreadConstraint, ...] = ()
+    has_own_spread: bool = False
+    volumes: VolumeUse | None = None
+    claims: tuple[tuple[str, str], ...] = ()
+    """(name in the pod, ResourceClaim name) of dynamic resources; an empty claim name: not made yet."""
+    images: tuple[str, ...] = ()
+    devices: DeviceRequest | None = None
+    qos: str = "BestEffort"
+    namespace: str = ""
+    """Set only where it matters to a node function: pod affinity, spread, volumes, claims."""
+    unsupported: tuple[str, ...] = ()
+    """Features the pod needs that Navarch does not model; such a pod is refused with a Reason, never placed by guess."""
+    hints: tuple[tuple[str, str], ...] = ()
+    """Labels and annotations that a node function reads from the task (revocable zone, strategy of scoring ...)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSpec:
+    """One pod."""
+
+    uid: str
+    namespace: str
+    name: str
+    shape: Shape
+    job: str = ""
+    """Key of its job; empty for a pod that only occupies its node."""
+    node: str = ""
+    status: TaskStatus = TaskStatus.PENDING
+    priority: int = 1
+    """What orders tasks: a dialect's task priority, else the pod's."""
+    pod_priority: int = 0
+    """spec.priority as kube-scheduler's preemption reads it."""
+    created: float = 0.0
+    started: float | None = None
+    role: str = ""
+    sub_group: str = ""
+    preemptable: bool = True
+    preemption_policy: str = ""
+    gates: tuple[str, ...] = ()
+    labels: Labels = NO_LABELS
+    annotations: Labels = NO_LABELS
+    nominated_node: str = ""
+    scheduler_name: str = ""
+    priority_class: str = ""
+    owner: tuple[str, str, str] | None = None
+    """(kind, name, uid) of the controller."""
+    conditions: tuple[tuple[str, str, str, float], ...] = ()
+    """(type, status, reason, last transition) of the pod's conditions."""
+    deleting: bool = False
+    disruption_target: bool = False
+    gpu_groups: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyDemand:
+    """A job or sub-group wants its tasks close together. `required`/`preferred` name a level of `topology` (KAI);
+    `highest_tier`/`tier_name` bound the tier of a HyperNode, `hard` says whether that may be exceeded (Volcano)."""
+
+    topology: str = ""
+    required: str = ""
+    preferred: str = ""
+    hard: bool = True
+    highest_tier: int | None = None
+    tier_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SubGroupSpec:
+    """A part of a job with a minimum of its own. Named members (KAI) or members by selector and keys (Volcano)."""
+
+    name: str
+    min_member: int = 1
+    parent: str = ""
+    min_groups: int = 0
+    min_sub_groups: int | None = None
+    selector: LabelSelector | None = None
+    match_label_keys: tuple[str, ...] = ()
+    topology: TopologyDemand | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    type: str
+    status: str
+    reason: str
+    message: str = ""
+    transition_id: str = ""
+    last_transition: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """A gang: tasks that start together or not at all. `dialect` names the API its status is written back in."""
+
+    key: str
+    queue: str
+    min_member: int = 1
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    dialect: str = "pod"
+    api_version: str = ""
+    roles: Requests = ()
+    min_resources: Requests | None = None
+    priority: int = 0
+    priority_class: str = ""
+    preemptable: bool = False
+    created: float = 0.0
+    phase: str = ""
+    conditions: tuple[Condition, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    sub_groups: tuple[SubGroupSpec, ...] = ()
+    topology: TopologyDemand | None = None
+    labels: Labels = NO_LABELS
+    annotations: Labels = NO_LABELS
+    shadow: bool = False
+    """Made in memory for pods without a group; never written to the API server."""
+    owner: tuple[str, str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueShare:
+    """One resource of a queue with quota (what it is owed), limit and weight over quota; -1 means unlimited."""
+
+    quota: float = 0.0
+    limit: float = -1.0
+    over_quota_weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSpec:
+    name: str
+    uid: str = ""
+    dialect: str = "implied"
+    api_version: str = ""
+    parent: str = ""
+    weight: int = 1
+    priority: int = 0
+    capability: Requests | None = None
+    deserved: Requests | None = None
+    guarantee: Requests | None = None
+    reclaimable: bool = True
+    state: str = ""
+    created: float = 0.0
+    shares: Mapping[str, QueueShare] = field(default_factory=lambda: MappingProxyType({}))
+    node_groups: Mapping[str, tuple[str, ...]] | None = None
+    """affinity.required, affinity.preferred, anti.required, anti.preferred -> node group names; None: no affinity at all."""
+    preempt_min_runtime: float | None = None
+    reclaim_min_runtime: float | None = None
+    labels: Labels = NO_LABELS
+    annotations: Labels = NO_LABELS
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    name: str
+    uid: str = ""
+    allocatable: Requests = ()
+    capacity: Requests = ()
+    labels: Labels = NO_LABELS
+    annotations: Labels = NO_LABELS
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    ready: bool = True
+    conditions: tuple[tuple[str, str], ...] = ()
+    images: tuple[tuple[tuple[str, ...], int], ...] = ()
+    """(names, bytes) of the images that the node holds."""
+    declared_features: tuple[str, ...] = ()
+    created: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityClassSpec:
+    name: str
+    value: int
+    global_default: bool = False
+    preemption_policy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DisruptionBudgetSpec:
+    namespace: str
+    name: str
+    selector: LabelSelector | None
+    allowed: int
+    disrupted_pods: frozenset[str] = frozenset()
+    min_available: int | None = None
+    owner: tuple[str, str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaSpec:
+    namespace: str
+    name: str
+    hard: Requests = ()
+    used: Requests = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceSpec:
+    name: str
+    labels: Labels = NO_LABELS
+    annotations: Labels = NO_LABELS
