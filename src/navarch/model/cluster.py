@@ -1,0 +1,248 @@
+"""The cluster in columns: one mutable mirror that plan, cache and simulator feed and every cycle snapshots.
+
+Each put or remove touches the rows it concerns and nothing else. A put replaces: it takes the old figures away and adds the
+new ones, so any order of events ends in the same figures. The mirror never decides anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from navarch.model.jobs import JobTable
+from navarch.model.nodes import NodeTable
+from navarch.model.resources import ResourceSpace
+from navarch.model.shapes import ShapeTable
+from navarch.model.snapshot import JobColumns, NodeColumns, Snapshot, TaskColumns
+from navarch.model.spec import (
+    DisruptionBudgetSpec,
+    JobSpec,
+    NamespaceSpec,
+    NodeSpec,
+    PriorityClassSpec,
+    QueueSpec,
+    QuotaSpec,
+    TaskSpec,
+)
+from navarch.model.status import IS_TERMINAL, ON_NODE, TaskStatus
+from navarch.model.tasks import TaskTable
+
+Identity = tuple[str, tuple[tuple[str, str], ...]]
+
+
+class Cluster:
+    def __init__(self) -> None:
+        self.space = ResourceSpace()
+        self.shapes = ShapeTable(self.space)
+        self.nodes = NodeTable(self.space)
+        self.tasks = TaskTable()
+        self.jobs = JobTable(self.space)
+        self.queues: dict[str, QueueSpec] = {}
+        self.priority_classes: dict[str, PriorityClassSpec] = {}
+        self.budgets: dict[tuple[str, str], DisruptionBudgetSpec] = {}
+        self.quotas: dict[tuple[str, str], QuotaSpec] = {}
+        self.namespaces: dict[str, NamespaceSpec] = {}
+        self.objects: dict[str, dict[tuple[str, str], Any]] = {}
+        """Kinds that only some plugins read (volumes, claims, topologies): kind -> (namespace, name) -> value."""
+        self.versions: dict[str, int] = {}
+        """Changes of each kind of `objects`, for caches that outlive a cycle."""
+        self.identities: list[Identity] = []
+        self.memo: dict[Hashable, Any] = {}
+        """What static node functions computed, kept across cycles (see engine.static)."""
+        self._identity: dict[Identity, int] = {}
+        self._order: tuple[tuple[int, str], np.ndarray[Any, Any]] | None = None
+
+    # nodes
+
+    def put_node(self, spec: NodeSpec) -> None:
+        self.nodes.put(spec)
+
+    def remove_node(self, name: str) -> None:
+        self.nodes.remove(name)
+
+    # tasks
+
+    def put_task(self, spec: TaskSpec) -> None:
+        """Add or replace a pod. A finished pod holds nothing but still counts in its job."""
+        if spec.uid in self.tasks.rows.of:
+            self.remove_task(spec.uid)
+        shape = self.shapes.acquire(spec.shape)
+        request = self.shapes.request[: len(self.space), shape]
+        node = -1
+        if spec.node and not IS_TERMINAL[spec.status] and ON_NODE[spec.status]:
+            node = self.nodes.row_for(spec.node)
+            releasing = spec.status == TaskStatus.RELEASING
+            self.nodes.occupy(node, request, spec.shape.footprint, 1, releasing=releasing)
+        job = self.jobs.row_for(spec.job) if spec.job else -1
+        row = self.tasks.take(spec, shape=shape, job=job, node=node, labels=self._identify(spec))
+        if job >= 0:
+            self.jobs.count(job, row, spec.status, request, self.shapes.best_effort[shape], 1)
+
+    def remove_task(self, uid: str) -> None:
+        row = self.tasks.rows.of.get(uid)
+        if row is None:
+            return
+        spec = self.tasks.specs[row]
+        assert spec is not None
+        shape, node, job = int(self.tasks.shape[row]), int(self.tasks.node[row]), int(self.tasks.job[row])
+        request = self.shapes.request[: len(self.space), shape]
+        if node >= 0:
+            releasing = spec.status == TaskStatus.RELEASING
+            self.nodes.occupy(node, request, spec.shape.footprint, -1, releasing=releasing)
+        self.tasks.drop(uid)
+        if job >= 0:
+            self.jobs.count(job, row, spec.status, request, self.shapes.best_effort[shape], -1)
+        self.shapes.release(shape)
+
+    def task(self, uid: str) -> TaskSpec | None:
+        row = self.tasks.rows.of.get(uid)
+        return None if row is None else self.tasks.specs[row]
+
+    def _identify(self, spec: TaskSpec) -> int:
+        identity = (spec.namespace, tuple(sorted(spec.labels.items())))
+        number = self._identity.get(identity)
+        if number is None:
+            number = self._identity[identity] = len(self.identities)
+            self.identities.append(identity)
+        return number
+
+    # jobs, queues and the rest
+
+    def put_job(self, spec: JobSpec) -> None:
+        if spec.min_resources:
+            self.space.learn(spec.min_resources)
+        self.jobs.put(spec)
+
+    def remove_job(self, key: str) -> None:
+        self.jobs.remove(key)
+
+    def put_queue(self, spec: QueueSpec) -> None:
+        for requests in (spec.capability, spec.deserved, spec.guarantee):
+            if requests:
+                self.space.learn(requests)
+        self.queues[spec.name] = spec
+
+    def remove_queue(self, name: str) -> None:
+        self.queues.pop(name, None)
+
+    def put_priority_class(self, spec: PriorityClassSpec) -> None:
+        self.priority_classes[spec.name] = spec
+
+    def remove_priority_class(self, name: str) -> None:
+        self.priority_classes.pop(name, None)
+
+    def put_budget(self, spec: DisruptionBudgetSpec) -> None:
+        self.budgets[spec.namespace, spec.name] = spec
+
+    def remove_budget(self, namespace: str, name: str) -> None:
+        self.budgets.pop((namespace, name), None)
+
+    def put_quota(self, spec: QuotaSpec) -> None:
+        self.space.learn(spec.hard)
+        self.quotas[spec.namespace, spec.name] = spec
+
+    def remove_quota(self, namespace: str, name: str) -> None:
+        self.quotas.pop((namespace, name), None)
+
+    def put_namespace(self, spec: NamespaceSpec) -> None:
+        self.namespaces[spec.name] = spec
+
+    def remove_namespace(self, name: str) -> None:
+        self.namespaces.pop(name, None)
+
+    def put_object(self, kind: str, namespace: str, name: str, value: Any) -> None:
+        self.objects.setdefault(kind, {})[namespace, name] = value
+        self.versions[kind] = self.versions.get(kind, 0) + 1
+
+    def remove_object(self, kind: str, namespace: str, name: str) -> None:
+        if self.objects.get(kind, {}).pop((namespace, name), None) is not None:
+            self.versions[kind] = self.versions.get(kind, 0) + 1
+
+    # snapshot
+
+    def snapshot(self, node_order: str = "name") -> Snapshot:
+        """An isolated copy for one cycle: arrays are copied, immutable specs are shared.
+
+        Node rows of the snapshot are in `node_order`: by "name", so that no decision depends on the order of arrival, or
+        as "listed". Costs a few array copies: see bench/decide, "snapshot"."""
+        size = len(self.space)
+        order = self._node_order(node_order)
+        back = np.full(max(self.nodes.rows.top, 1) + 1, -1, dtype=np.int32)
+        back[order] = np.arange(len(order), dtype=np.int32)
+        rows = order.tolist()
+        nodes = NodeColumns(
+            names=[self.nodes.names[r] for r in rows],
+            specs=[spec for r in rows if (spec := self.nodes.specs[r]) is not None],
+            allocatable=_columns(self.nodes.allocatable, size, order),
+            used=_columns(self.nodes.used, size, order),
+            releasing=_columns(self.nodes.releasing, size, order),
+            scoring=self.nodes.scoring[:, order],
+            version=(self.nodes.version, node_order),
+        )
+        top = self.tasks.rows.top
+        tasks = TaskColumns(
+            specs=self.tasks.specs.copy(),
+            status=self.tasks.status[:top].copy(),
+            alive=self.tasks.alive[:top].copy(),
+            shape=self.tasks.shape[:top].copy(),
+            job=self.tasks.job[:top].copy(),
+            node=back[self.tasks.node[:top]],
+            priority=self.tasks.priority[:top].copy(),
+            created=self.tasks.created[:top].copy(),
+            labels=self.tasks.labels[:top].copy(),
+        )
+        jobs_top = self.jobs.rows.top
+        self.jobs.epoch += 1
+        jobs = JobColumns(
+            keys=self.jobs.keys.copy(),
+            specs=self.jobs.specs.copy(),
+            tasks=self.jobs.tasks.copy(),
+            counts=self.jobs.counts[:jobs_top].copy(),
+            best_effort_pending=self.jobs.best_effort_pending[:jobs_top].copy(),
+            allocated=_fitted(self.jobs.allocated, size, jobs_top),
+            pending=_fitted(self.jobs.pending, size, jobs_top),
+        )
+        return Snapshot(
+            resource_names=tuple(self.space.names),
+            space=self.space,
+            nodes=nodes,
+            tasks=tasks,
+            jobs=jobs,
+            shapes=list(self.shapes.specs),
+            shape_request=_fitted(self.shapes.request, size, len(self.shapes.specs)),
+            shape_best_effort=self.shapes.best_effort.copy(),
+            queues=dict(self.queues),
+            priority_classes=dict(self.priority_classes),
+            budgets=dict(self.budgets),
+            quotas=dict(self.quotas),
+            namespaces=dict(self.namespaces),
+            objects={kind: dict(values) for kind, values in self.objects.items()},
+            versions=dict(self.versions),
+            identities=self.identities,
+            memo=self.memo,
+        )
+
+    def _node_order(self, node_order: str) -> np.ndarray[Any, np.dtype[np.intp]]:
+        key = (self.nodes.version, node_order)
+        if self._order is not None and self._order[0] == key:
+            return self._order[1]
+        alive = np.flatnonzero(self.nodes.alive[: self.nodes.rows.top]).tolist()
+        by = self.nodes.serial if node_order == "listed" else self.nodes.names
+        alive.sort(key=by.__getitem__)
+        order = np.array(alive, dtype=np.intp)
+        self._order = (key, order)
+        return order
+
+
+def _columns(array: np.ndarray[Any, Any], resources: int, order: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.ascontiguousarray(_fitted(array, resources, array.shape[1])[:, order])
+
+
+def _fitted(array: np.ndarray[Any, Any], resources: int, columns: int) -> np.ndarray[Any, Any]:
+    """A copy with exactly this many resources; a resource that was learned later has zeros."""
+    out = np.zeros((resources, columns), dtype=array.dtype)
+    have = min(resources, array.shape[0])
+    out[:have] = array[:have, :columns]
+    return out

@@ -1,0 +1,50 @@
+"""Growing columns: how a table keeps arrays while rows come and go.
+
+A table owns its arrays and hands out row numbers; a row keeps its number while its object lives and is reused afterwards.
+Arrays over resources are resource-major, (R, rows): a filter over one resource then reads contiguous memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+def grown(array: Array, rows: int, *, axis: int = -1) -> Array:
+    """The same content with at least `rows` places along `axis`, the new ones zero. Doubles, so growth is amortised."""
+    have = array.shape[axis]
+    if rows <= have:
+        return array
+    shape = list(array.shape)
+    shape[axis] = max(rows, 2 * have)
+    out = np.zeros(shape, dtype=array.dtype)
+    out[tuple(slice(0, n) for n in array.shape)] = array
+    return out
+
+
+class Rows:
+    """Row numbers by key, with reuse of freed rows."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, int] = {}
+        self.free: list[int] = []
+        self.top = 0
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    def take(self, key: str) -> int:
+        row = self.free.pop() if self.free else self.top
+        if row == self.top:
+            self.top += 1
+        self.of[key] = row
+        return row
+
+    def give_back(self, key: str) -> int:
+        row = self.of.pop(key)
+        self.free.append(row)
+        return row

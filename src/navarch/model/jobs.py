@@ -1,0 +1,85 @@
+"""The job table: gangs, the tasks that belong to them, and their sums, kept per change.
+
+`counts` holds how many tasks stand in each status, `allocated` and `pending` what those tasks ask for. A job's row exists
+as soon as a task names it; until its PodGroup arrives it has no spec and takes no part in a cycle.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from navarch.model.columns import Rows, grown
+from navarch.model.resources import IntArray, ResourceSpace
+from navarch.model.spec import JobSpec
+from navarch.model.status import IS_ALLOCATED, STATUS_COUNT, TaskStatus
+
+
+class JobTable:
+    def __init__(self, space: ResourceSpace) -> None:
+        self.space = space
+        self.rows = Rows()
+        self.keys: list[str] = []
+        self.specs: list[JobSpec | None] = []
+        self.tasks: list[dict[int, None]] = []
+        """Task rows of each job, in order of arrival. Copied before a write when a snapshot may hold the same dict."""
+        self.epoch = 0
+        self._written: list[int] = []
+        self.counts: IntArray = np.zeros((8, STATUS_COUNT), dtype=np.int64)
+        self.best_effort_pending: IntArray = np.zeros(8, dtype=np.int64)
+        self.allocated: IntArray = np.zeros((len(space), 8), dtype=np.int64)
+        self.pending: IntArray = np.zeros((len(space), 8), dtype=np.int64)
+
+    def row_for(self, key: str) -> int:
+        row = self.rows.of.get(key)
+        if row is not None:
+            return row
+        row = self.rows.take(key)
+        if row == len(self.keys):
+            self.keys.append(key)
+            self.specs.append(None)
+            self.tasks.append({})
+            self._written.append(self.epoch)
+            if row >= self.counts.shape[0]:
+                self.counts = grown(self.counts, row + 1, axis=0)
+                self.best_effort_pending = grown(self.best_effort_pending, row + 1)
+                self.allocated = grown(self.allocated, row + 1)
+                self.pending = grown(self.pending, row + 1)
+        else:
+            self.keys[row] = key
+        return row
+
+    def put(self, spec: JobSpec) -> int:
+        row = self.row_for(spec.key)
+        self.specs[row] = spec
+        return row
+
+    def remove(self, key: str) -> None:
+        row = self.rows.of.get(key)
+        if row is not None:
+            self.specs[row] = None
+            self._drop_if_unused(row)
+
+    def count(self, row: int, task: int, status: int, request: IntArray, best_effort: bool, sign: int) -> None:
+        """A task joins (sign 1) or leaves (-1) the job in this status."""
+        self.counts[row, status] += sign
+        if self.allocated.shape[0] < len(self.space):
+            self.allocated = grown(self.allocated, len(self.space), axis=0)
+            self.pending = grown(self.pending, len(self.space), axis=0)
+        size = request.shape[0]
+        if IS_ALLOCATED[status]:
+            self.allocated[:size, row] += sign * request
+        elif status == TaskStatus.PENDING:
+            self.pending[:size, row] += sign * request
+            self.best_effort_pending[row] += sign * best_effort
+        if self._written[row] != self.epoch:
+            self.tasks[row] = dict(self.tasks[row])
+            self._written[row] = self.epoch
+        if sign > 0:
+            self.tasks[row][task] = None
+        else:
+            self.tasks[row].pop(task, None)
+            self._drop_if_unused(row)
+
+    def _drop_if_unused(self, row: int) -> None:
+        if self.specs[row] is None and not self.tasks[row]:
+            self.rows.give_back(self.keys[row])

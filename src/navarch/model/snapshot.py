@@ -1,0 +1,98 @@
+"""One cycle's isolated view of the cluster: columns it owns and immutable specs it shares.
+
+Node rows are dense and in the cycle's node order, so that the first best row is the tie-break. Task and job rows keep the
+mirror's numbers; dead rows are marked (`TaskColumns.alive`, a job spec of None).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from navarch.model.resources import BoolArray, FloatArray, IntArray, ResourceSpace, RowArray
+from navarch.model.spec import (
+    DisruptionBudgetSpec,
+    JobSpec,
+    NamespaceSpec,
+    NodeSpec,
+    PriorityClassSpec,
+    QueueSpec,
+    QuotaSpec,
+    Shape,
+    TaskSpec,
+)
+from navarch.model.tasks import StatusArray
+
+
+@dataclass(slots=True)
+class NodeColumns:
+    names: list[str]
+    specs: list[NodeSpec]
+    allocatable: IntArray
+    used: IntArray
+    releasing: IntArray
+    scoring: IntArray
+    version: Hashable
+    """Equal versions mean equal rows, labels, taints and everything else that static node functions read."""
+    _row: dict[str, int] | None = field(default=None)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def row(self, name: str) -> int | None:
+        if self._row is None:
+            self._row = {n: i for i, n in enumerate(self.names)}
+        return self._row.get(name)
+
+
+@dataclass(slots=True)
+class TaskColumns:
+    specs: list[TaskSpec | None]
+    status: StatusArray
+    alive: BoolArray
+    shape: RowArray
+    job: RowArray
+    node: RowArray
+    priority: IntArray
+    created: FloatArray
+    labels: RowArray
+
+    def spec(self, row: int) -> TaskSpec:
+        spec = self.specs[row]
+        assert spec is not None, f"task row {row} is dead"
+        return spec
+
+
+@dataclass(slots=True)
+class JobColumns:
+    keys: list[str]
+    specs: list[JobSpec | None]
+    tasks: list[dict[int, None]]
+    counts: IntArray
+    """(jobs, statuses)"""
+    best_effort_pending: IntArray
+    allocated: IntArray
+    """(R, jobs)"""
+    pending: IntArray
+
+
+@dataclass(slots=True)
+class Snapshot:
+    resource_names: tuple[str, ...]
+    space: ResourceSpace
+    nodes: NodeColumns
+    tasks: TaskColumns
+    jobs: JobColumns
+    shapes: list[Shape]
+    shape_request: IntArray
+    shape_best_effort: list[bool]
+    queues: dict[str, QueueSpec]
+    priority_classes: dict[str, PriorityClassSpec]
+    budgets: dict[tuple[str, str], DisruptionBudgetSpec]
+    quotas: dict[tuple[str, str], QuotaSpec]
+    namespaces: dict[str, NamespaceSpec]
+    objects: dict[str, dict[tuple[str, str], Any]]
+    versions: Mapping[str, int]
+    identities: list[tuple[str, tuple[tuple[str, str], ...]]]
+    memo: dict[Hashable, Any]

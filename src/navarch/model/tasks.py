@@ -1,0 +1,52 @@
+"""The task table: every pod that waits for us or holds a node, as columns beside its immutable spec."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from navarch.model.columns import Rows, grown
+from navarch.model.resources import BoolArray, FloatArray, IntArray, RowArray
+from navarch.model.spec import TaskSpec
+
+StatusArray = npt.NDArray[np.int8]
+
+
+class TaskTable:
+    def __init__(self) -> None:
+        self.rows = Rows()
+        self.specs: list[TaskSpec | None] = []
+        self.status: StatusArray = np.zeros(8, dtype=np.int8)
+        self.alive: BoolArray = np.zeros(8, dtype=bool)
+        self.shape: RowArray = np.zeros(8, dtype=np.int32)
+        self.job: RowArray = np.full(8, -1, dtype=np.int32)
+        self.node: RowArray = np.full(8, -1, dtype=np.int32)
+        self.priority: IntArray = np.zeros(8, dtype=np.int64)
+        self.labels: RowArray = np.zeros(8, dtype=np.int32)
+        """Number of the pod's (namespace, label set) pair in `Cluster.identities`."""
+        self.created: FloatArray = np.zeros(8, dtype=np.float64)
+
+    def take(self, spec: TaskSpec, *, shape: int, job: int, node: int, labels: int) -> int:
+        row = self.rows.take(spec.uid)
+        if row == len(self.specs):
+            self.specs.append(spec)
+            if row >= self.status.shape[0]:
+                for name in ("status", "alive", "shape", "job", "node", "priority", "labels", "created"):
+                    setattr(self, name, grown(getattr(self, name), row + 1))
+        else:
+            self.specs[row] = spec
+        self.status[row] = spec.status
+        self.alive[row] = True
+        self.shape[row] = shape
+        self.job[row] = job
+        self.node[row] = node
+        self.priority[row] = spec.priority
+        self.labels[row] = labels
+        self.created[row] = spec.created
+        return row
+
+    def drop(self, uid: str) -> None:
+        row = self.rows.give_back(uid)
+        self.specs[row] = None
+        self.alive[row] = False
+        self.job[row] = self.node[row] = -1
