@@ -21,6 +21,10 @@ Labels = Mapping[str, str]
 NO_LABELS: Labels = MappingProxyType({})
 
 
+def no_labels() -> Labels:
+    return NO_LABELS
+
+
 @dataclass(frozen=True, slots=True)
 class Taint:
     key: str
@@ -182,8 +186,8 @@ class TaskSpec:
     preemptable: bool = True
     preemption_policy: str = ""
     gates: tuple[str, ...] = ()
-    labels: Labels = NO_LABELS
-    annotations: Labels = NO_LABELS
+    labels: Labels = field(default_factory=no_labels)
+    annotations: Labels = field(default_factory=no_labels)
     nominated_node: str = ""
     scheduler_name: str = ""
     priority_class: str = ""
@@ -260,8 +264,8 @@ class JobSpec:
     counts: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     sub_groups: tuple[SubGroupSpec, ...] = ()
     topology: TopologyDemand | None = None
-    labels: Labels = NO_LABELS
-    annotations: Labels = NO_LABELS
+    labels: Labels = field(default_factory=no_labels)
+    annotations: Labels = field(default_factory=no_labels)
     shadow: bool = False
     """Made in memory for pods without a group; never written to the API server."""
     owner: tuple[str, str, str] | None = None
@@ -293,11 +297,11 @@ class QueueSpec:
     created: float = 0.0
     shares: Mapping[str, QueueShare] = field(default_factory=lambda: MappingProxyType({}))
     node_groups: Mapping[str, tuple[str, ...]] | None = None
-    """affinity.required, affinity.preferred, anti.required, anti.preferred -> node group names; None: no affinity at all."""
+    """affinity.required, affinity.preferred, anti.required, anti.preferred -> node group names; None: no affinity."""
     preempt_min_runtime: float | None = None
     reclaim_min_runtime: float | None = None
-    labels: Labels = NO_LABELS
-    annotations: Labels = NO_LABELS
+    labels: Labels = field(default_factory=no_labels)
+    annotations: Labels = field(default_factory=no_labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,8 +310,8 @@ class NodeSpec:
     uid: str = ""
     allocatable: Requests = ()
     capacity: Requests = ()
-    labels: Labels = NO_LABELS
-    annotations: Labels = NO_LABELS
+    labels: Labels = field(default_factory=no_labels)
+    annotations: Labels = field(default_factory=no_labels)
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
     ready: bool = True
@@ -348,5 +352,5 @@ class QuotaSpec:
 @dataclass(frozen=True, slots=True)
 class NamespaceSpec:
     name: str
-    labels: Labels = NO_LABELS
-    annotations: Labels = NO_LABELS
+    labels: Labels = field(default_factory=no_labels)
+    annotations: Labels = field(default_factory=no_labels)
