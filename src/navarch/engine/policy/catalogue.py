@@ -1,0 +1,50 @@
+"""What exists to be named in a policy file: actions and plugins, what each may be told and where each answers.
+
+The registry fills one from the classes that are installed; the loader only ever sees the catalogue. Where two systems
+have different plugins under one name, the second is entered as `DIALECT:NAME` (`kai:proportion`) and found when a file
+of that dialect says NAME.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from navarch.engine.arguments import Argument
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An action or a plugin. `points` are the extension points at which a plugin answers; unknown when None."""
+
+    arguments: tuple[Argument, ...] = ()
+    points: tuple[str, ...] | None = None
+    doc: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    actions: Mapping[str, Entry] = field(default_factory=dict)
+    plugins: Mapping[str, Entry] = field(default_factory=dict)
+
+    def action(self, name: str, dialect: str = "navarch") -> Entry | None:
+        return _find(self.actions, name, dialect)
+
+    def plugin(self, name: str, dialect: str = "navarch") -> Entry | None:
+        """
+        >>> both = Catalogue(plugins={"proportion": Entry(), "kai:proportion": Entry(doc="fair share")})
+        >>> both.plugin("proportion", "kai").doc
+        'fair share'
+        """
+        return _find(self.plugins, name, dialect)
+
+
+def key_of(entries: Mapping[str, object], name: str, dialect: str) -> str | None:
+    """The key under which a name of a dialect is entered, or None."""
+    own = f"{dialect}:{name}"
+    return own if own in entries else name if name in entries else None
+
+
+def _find(entries: Mapping[str, Entry], name: str, dialect: str) -> Entry | None:
+    key = key_of(entries, name, dialect)
+    return None if key is None else entries[key]

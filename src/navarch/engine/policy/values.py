@@ -1,0 +1,90 @@
+"""What a policy file becomes: plain frozen values that the engine runs and anyone may print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from navarch.engine.policy.points import DEFAULTS, SAME_SWITCH
+from navarch.engine.semantics import STRICT, Semantics
+
+
+@dataclass(frozen=True, slots=True)
+class PluginOption:
+    """One plugin as the policy wants it. `arguments` holds what was given, already of its declared kind."""
+
+    name: str
+    enabled: Mapping[str, bool] = field(default_factory=lambda: DEFAULTS)
+    """By switchable point: every one of them, defaults filled in."""
+    arguments: Mapping[str, object] = field(default_factory=dict)
+    line: int | None = None
+
+    def is_enabled(self, point: str) -> bool:
+        """Whether this plugin is asked at a point. Points that no file can switch are always on.
+
+        >>> PluginOption("gang").is_enabled("job_ready"), PluginOption("gang").is_enabled("hierarchy")
+        (True, False)
+        """
+        return self.enabled.get(SAME_SWITCH.get(point, point), True)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One scheduling policy, checked: what runs, in which order, under which rules.
+
+    `compat` says whose quirks are reproduced ("strict": nobody's), `dialect` whose plugin is meant where systems share
+    a name; `semantics` is what the first one turns on. `document` is the decoded file: loaded again, it gives this.
+    """
+
+    actions: tuple[str, ...]
+    tiers: tuple[tuple[PluginOption, ...], ...]
+    configurations: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """Action -> the arguments given to it, of their declared kinds."""
+    compat: str = "strict"
+    dialect: str = "navarch"
+    semantics: Semantics = STRICT
+    params: Mapping[str, object] = field(default_factory=dict)
+    """`schedulerParams`: what a peer takes as flags, durations in seconds, defaults filled in."""
+    metrics: Mapping[str, object] = field(default_factory=dict)
+    usage: Mapping[str, object] = field(default_factory=dict)
+    queue_depth: Mapping[str, int] = field(default_factory=dict)
+    """Action -> how many jobs of a queue it looks at; an action that is absent looks at all."""
+    search_budgets: Mapping[str, object] = field(default_factory=dict)
+    scheduler_name: str = ""
+    profiles: Mapping[str, tuple[PluginOption, ...]] = field(default_factory=dict)
+    """Further profiles of a kube-scheduler configuration, by scheduler name; `tiers` is the first one's."""
+    warnings: tuple[str, ...] = ()
+    source: str = ""
+    chosen: str = ""
+    """Why this dialect and this compat, in a sentence."""
+    document: Mapping[str, object] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def plugins(self) -> tuple[PluginOption, ...]:
+        """Every plugin, tiers flattened, in order."""
+        return tuple(option for tier in self.tiers for option in tier)
+
+    def plugin(self, name: str) -> PluginOption | None:
+        return next((option for option in self.plugins if option.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One thing wrong in a policy file: where, and what was found against what was expected."""
+
+    message: str
+    path: str = ""
+    line: int | None = None
+
+    def __str__(self) -> str:
+        where = ", ".join(part for part in (f"line {self.line}" if self.line else "", self.path) if part)
+        return f"{where}: {self.message}" if where else self.message
+
+
+class PolicyError(ValueError):
+    """Every mistake of one policy file at once."""
+
+    def __init__(self, source: str, mistakes: list[Mistake]) -> None:
+        self.source = source
+        self.mistakes = mistakes
+        super().__init__("\n".join(f"{source}: {m}" if source else str(m) for m in mistakes))

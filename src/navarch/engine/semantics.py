@@ -1,0 +1,88 @@
+"""The neutral switches of a cycle: each names a behaviour, none names the system that has it.
+
+The defaults are strict mode: what reads like AND is AND, what was undone is undone entirely, one mistake disables only
+what it concerns. A policy's `compat` picks another set from the table in `policy/compat.py`; the engine, the actions
+and the plugins read the switches and never ask whom they imitate. Add a switch where a decision needs one, with a
+sentence that tells a reader of `navarch policy check` what happens when it is away from its strict value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TypeVar
+
+Value = TypeVar("Value", bool, str, float)
+
+
+def switch(strict: Value, otherwise: str) -> Value:
+    """A field whose default is strict mode's value; `otherwise` says what any other value means."""
+    value: Value = field(default=strict, metadata={"otherwise": otherwise})
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Semantics:
+    """Read the fields; build with keyword arguments only.
+
+    >>> Semantics(victims_first_tier_decides=True).departures()
+    ('the first tier that offers any victim decides alone; later tiers are not asked',)
+    """
+
+    # How answers are combined.
+    victims_first_tier_decides: bool = switch(
+        False, "the first tier that offers any victim decides alone; later tiers are not asked"
+    )
+    victims_reinitialise_on_empty: bool = switch(
+        False, "inside a tier, when two victim lists share nothing, the next plugin's list starts afresh"
+    )
+    starving_first_tier_decides: bool = switch(
+        False, "the first tier with a job-starving plugin decides alone whether a job is starving"
+    )
+    silence_is_starving: bool = switch(
+        True, "when no plugin answers job starving, no job is starving and preempt and reclaim do nothing"
+    )
+    starving_is_pending: bool = switch(
+        False, "every job with a pending task may preempt and reclaim; plugins are not asked whether it is starving"
+    )
+
+    # Queues and groups.
+    empty_queue_state_is_open: bool = switch(True, "a queue without a state is not Open and admits nothing")
+    implied_queues: bool = switch(True, "the queues `default` and `root` exist only if the input has them")
+    shadow_groups: bool = switch(True, "a pod without a group is not scheduled")
+    default_preemptable: bool = switch(True, "a pod is a victim only if it says that it may be")
+    bad_queue_disables_capacity: bool = switch(
+        False, "one invalid queue makes the hierarchical capacity plugin refuse every admission, placement and reclaim"
+    )
+
+    # Figures and views of a node.
+    unevict_restores_scoring_view: bool = switch(
+        True, "undoing an eviction does not bring the pod back for scores, pod count, ports and affinity in this cycle"
+    )
+    affinity_lists_fixed_at_open: bool = switch(
+        False, "which nodes hold pods with pod affinity is fixed when the cycle opens"
+    )
+    rebinds_check_opening_idle: bool = switch(
+        False, "a bind outside a statement is checked again against what was idle when the cycle opened"
+    )
+    node_order: str = switch("name", "nodes are walked in the order of the input instead of by name")
+    tolerance: float = switch(0.0, "amounts that differ by less than a tolerance count as equal")
+
+    # Attempts and what they leave behind.
+    role_failure_is_remembered: bool = switch(
+        False, "once a task of a role fitted nowhere, tasks of the same role are skipped for the rest of the cycle"
+    )
+    keep_pipelined_uncommitted: bool = switch(
+        True, "a gang that could start only on what is being released keeps nothing until the next cycle"
+    )
+    partial_gang_holds_nodes: bool = switch(
+        False, "a gang that could be placed only in part holds those nodes until the cycle ends"
+    )
+    victims_are_minimal: bool = switch(True, "victims that turn out not to be needed are evicted all the same")
+    nominations_last: bool = switch(True, "a nomination is forgotten when its cycle ends")
+
+    def departures(self) -> tuple[str, ...]:
+        """The sentences of every switch that is away from strict mode, in the order of the fields."""
+        return tuple(f.metadata["otherwise"] for f in fields(self) if getattr(self, f.name) != f.default)
+
+
+STRICT = Semantics()
