@@ -203,6 +203,13 @@ class Cluster:
             best_effort_pending=self.jobs.best_effort_pending[:jobs_top].copy(),
             allocated=_fitted(self.jobs.allocated, size, jobs_top),
             pending=_fitted(self.jobs.pending, size, jobs_top),
+            min_resources=_fitted(self.jobs.min_resources, size, jobs_top),
+            has_min_resources=self.jobs.has_min_resources[:jobs_top].copy(),
+            min_member=self.jobs.min_member[:jobs_top].copy(),
+            queue=self.jobs.queue[:jobs_top].copy(),
+            phase=self.jobs.phase[:jobs_top].copy(),
+            queue_names=list(self.jobs.queue_names),
+            phases=list(self.jobs.phases),
         )
         return Snapshot(
             resource_names=tuple(self.space.names),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from navarch.model.columns import Rows, grown
-from navarch.model.resources import IntArray, ResourceSpace
+from navarch.model.resources import BoolArray, IntArray, ResourceSpace, RowArray
 from navarch.model.spec import JobSpec
 from navarch.model.status import IS_ALLOCATED, STATUS_COUNT, TaskStatus
 
@@ -28,6 +28,15 @@ class JobTable:
         self.best_effort_pending: IntArray = np.zeros(8, dtype=np.int64)
         self.allocated: IntArray = np.zeros((len(space), 8), dtype=np.int64)
         self.pending: IntArray = np.zeros((len(space), 8), dtype=np.int64)
+        self.min_resources: IntArray = np.zeros((len(space), 8), dtype=np.int64)
+        self.has_min_resources: BoolArray = np.zeros(8, dtype=bool)
+        self.min_member: IntArray = np.zeros(8, dtype=np.int64)
+        self.queue: RowArray = np.full(8, -1, dtype=np.int32)
+        """Number of the queue's name in `queue_names`; -1 while there is no spec."""
+        self.phase: RowArray = np.zeros(8, dtype=np.int32)
+        """Number of the phase in `phases`."""
+        self.queue_names: dict[str, int] = {}
+        self.phases: dict[str, int] = {"": 0}
 
     def row_for(self, key: str) -> int:
         row = self.rows.of.get(key)
@@ -41,30 +50,37 @@ class JobTable:
             self._written.append(self.epoch)
             if row >= self.counts.shape[0]:
                 self.counts = grown(self.counts, row + 1, axis=0)
-                self.best_effort_pending = grown(self.best_effort_pending, row + 1)
-                self.allocated = grown(self.allocated, row + 1)
-                self.pending = grown(self.pending, row + 1)
+                for name in _ROW_COLUMNS:
+                    setattr(self, name, grown(getattr(self, name), row + 1))
         else:
             self.keys[row] = key
+        self.queue[row] = -1
         return row
 
     def put(self, spec: JobSpec) -> int:
         row = self.row_for(spec.key)
         self.specs[row] = spec
+        self.queue[row] = _number(self.queue_names, spec.queue)
+        self.phase[row] = _number(self.phases, spec.phase)
+        self.min_member[row] = spec.min_member
+        self.has_min_resources[row] = spec.min_resources is not None
+        if spec.min_resources is not None:
+            self._fit_space()
+            self.min_resources[:, row] = 0
+            self.min_resources[: len(self.space), row] = self.space.vector(spec.min_resources)
         return row
 
     def remove(self, key: str) -> None:
         row = self.rows.of.get(key)
         if row is not None:
             self.specs[row] = None
+            self.queue[row] = -1
             self._drop_if_unused(row)
 
     def count(self, row: int, task: int, status: int, request: IntArray, best_effort: bool, sign: int) -> None:
         """A task joins (sign 1) or leaves (-1) the job in this status."""
         self.counts[row, status] += sign
-        if self.allocated.shape[0] < len(self.space):
-            self.allocated = grown(self.allocated, len(self.space), axis=0)
-            self.pending = grown(self.pending, len(self.space), axis=0)
+        self._fit_space()
         size = request.shape[0]
         if IS_ALLOCATED[status]:
             self.allocated[:size, row] += sign * request
@@ -80,6 +96,27 @@ class JobTable:
             self.tasks[row].pop(task, None)
             self._drop_if_unused(row)
 
+    def _fit_space(self) -> None:
+        if self.allocated.shape[0] < len(self.space):
+            for name in ("allocated", "pending", "min_resources"):
+                setattr(self, name, grown(getattr(self, name), len(self.space), axis=0))
+
     def _drop_if_unused(self, row: int) -> None:
         if self.specs[row] is None and not self.tasks[row]:
             self.rows.give_back(self.keys[row])
+
+
+_ROW_COLUMNS = (
+    "best_effort_pending",
+    "allocated",
+    "pending",
+    "min_resources",
+    "has_min_resources",
+    "min_member",
+    "queue",
+    "phase",
+)
+
+
+def _number(numbers: dict[str, int], name: str) -> int:
+    return numbers.setdefault(name, len(numbers))

@@ -75,6 +75,13 @@ class JobColumns:
     allocated: IntArray
     """(R, jobs)"""
     pending: IntArray
+    min_resources: IntArray
+    has_min_resources: BoolArray
+    min_member: IntArray
+    queue: RowArray
+    phase: RowArray
+    queue_names: list[str]
+    phases: list[str]
 
 
 @dataclass(slots=True)

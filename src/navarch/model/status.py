@@ -25,7 +25,7 @@ class TaskStatus(IntEnum):
     UNKNOWN = 9
 
 
-STATUS_NAMES = ("Pending", "Allocated", "Pipelined", "Binding", "Bound", "Running", "Releasing", "Succeeded", "Failed", "Unknown")
+STATUS_NAMES = tuple(status.name.capitalize() for status in TaskStatus)
 STATUS_COUNT = len(TaskStatus)
 
 

@@ -1,0 +1,125 @@
+"""Filters and scores over nodes: what a plugin gives the engine to choose a node with.
+
+A node function says by its `scope` what its answer depends on. That one word is what lets a plugin in plain Python be
+fast, because it tells the engine when an answer is still good:
+
+- STATIC: labels, taints, names: computed once per shape and kept across cycles while nodes and their labels stay;
+- ROW: the node's own figures: computed for all nodes once, then only for rows that changed;
+- GLOBAL: other pods (affinity, spread): asked again after every placement; the plugin keeps its own counts by the
+  allocate and deallocate events, so that asking is a gather and not a scan over pods.
+
+A function that has nothing to say about a class of tasks says so by `applies`, and costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, ClassVar
+
+from navarch.engine.figures import Figures
+from navarch.model.resources import BoolArray, FloatArray, IntArray
+from navarch.model.spec import Shape
+
+if TYPE_CHECKING:
+    from navarch.engine.session import Session
+
+
+class Scope(Enum):
+    STATIC = "static"
+    ROW = "row"
+    GLOBAL = "global"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskClass:
+    """Tasks that every node function treats alike: one shape and, where some rule reads pods' labels, what it reads."""
+
+    number: int
+    shape: Shape
+    shape_number: int
+    request: IntArray
+    """(R,), one pod included."""
+    scoring: IntArray
+    """(2,): what scores count for the incoming pod."""
+    footprint: IntArray
+    """(2,): what a placed pod adds to its node's scoring figures."""
+    best_effort: bool
+    namespace: str
+    labels: int
+    """Identity number (namespace and labels) of the class's first task; equal for all in what rules read."""
+    task: int
+    """Row of the class's first task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Nodes that one filter turns down for one reason. `unresolvable`: no eviction there could change it."""
+
+    message: str
+    refused: BoolArray
+    unresolvable: bool | BoolArray = False
+    code: str = ""
+
+
+class NodeFilter:
+    """Says which nodes a class of tasks may go to. Override `mask` and `explain`; `mask` is the hot one."""
+
+    name: ClassVar[str]
+    scope: ClassVar[Scope]
+
+    def applies(self, task: TaskClass) -> bool:
+        """False: every node passes, and the filter is not asked in this cycle for the class."""
+        return True
+
+    def mask(self, task: TaskClass, at: Figures) -> BoolArray:
+        """True where the task may go, one answer a column of `at`."""
+        raise NotImplementedError(f"{type(self).__name__} must say where a task may go")
+
+    def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:
+        """Why not, for those who were refused. Called only when a task found no node."""
+        return [Refusal(self.name, ~self.mask(task, at))]
+
+    def identity(self) -> Hashable:
+        """Equal identities give equal static answers; include the arguments if they matter."""
+        return (type(self).__module__, type(self).__qualname__)
+
+
+class NodeScorer:
+    """Scores nodes for a class of tasks: higher is better. The total is the sum over scorers of weight times score."""
+
+    name: ClassVar[str]
+    scope: ClassVar[Scope]
+    weight: float = 1.0
+    normalises: ClassVar[bool] = False
+    """True: `normalise` maps the raw column given its extremes over the feasible nodes."""
+
+    def applies(self, task: TaskClass) -> bool:
+        return True
+
+    def raw(self, task: TaskClass, at: Figures) -> FloatArray:
+        raise NotImplementedError(f"{type(self).__name__} must score nodes")
+
+    def normalise(self, task: TaskClass, raw: FloatArray, low: float, high: float) -> FloatArray:
+        """The score from the raw column; `low` and `high` are its extremes over the feasible nodes."""
+        return raw
+
+    def prepare(self, task: TaskClass, feasible: BoolArray) -> None:
+        """Called before `raw` with the candidate nodes, for GLOBAL scores whose raw column depends on them."""
+
+    def identity(self) -> Hashable:
+        return (type(self).__module__, type(self).__qualname__)
+
+
+NodeFunction = NodeFilter | NodeScorer
+
+
+class NodePlugin:
+    """What a plugin with node functions offers: called once when a session opens."""
+
+    def node_filters(self, session: Session) -> list[NodeFilter]:
+        return []
+
+    def node_scorers(self, session: Session) -> list[NodeScorer]:
+        return []
