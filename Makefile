@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: up test lint bench clean
+.PHONY: up test lint bench envtest clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -24,6 +24,10 @@ test: lint
 
 bench: $(STAMP)
 	$(BIN)/python -m bench
+
+# A real kube-apiserver and kube-scheduler for the live suites, built with Go into ~/.cache/navarch; at once when nothing changed.
+envtest: $(STAMP)
+	$(BIN)/python -m tests.envtest.build
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist

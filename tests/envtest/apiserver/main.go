@@ -3,13 +3,16 @@
 //	apiserver ETCD_DATA_DIR ETCD_CLIENT_URL [kube-apiserver flags...]
 //
 // Two arguments for etcd come first, everything after them is kube-apiserver's own command line. Data is
-// thrown away with the test, so etcd does not wait for the disk.
+// thrown away with the test, so etcd does not wait for the disk. The process ends when its standard input
+// does: a test run that is killed takes its servers with it.
 package main
 
 import (
 	"fmt"
+	"io"
 	"net/url"
 	"os"
+	"syscall"
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
@@ -31,7 +34,7 @@ func startEtcd(dataDir, clientURL string) (*embed.Etcd, error) {
 	config.UnsafeNoFsync = true
 	config.ListenClientUrls = []url.URL{*client}
 	config.AdvertiseClientUrls = []url.URL{*client}
-	// One member has no peers: a socket in the data directory keeps its peer port off the network.
+	// One member has no peers: a socket file in the working directory keeps its peer port off the network.
 	peer := url.URL{Scheme: "unix", Host: "127.0.0.1:0"}
 	config.ListenPeerUrls = []url.URL{peer}
 	config.AdvertisePeerUrls = []url.URL{peer}
@@ -61,6 +64,10 @@ func main() {
 		fmt.Fprintln(os.Stderr, "etcd:", err)
 		os.Exit(1)
 	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
+	}()
 	command := app.NewAPIServerCommand()
 	command.SetArgs(append([]string{"--etcd-servers=" + os.Args[2]}, os.Args[3:]...))
 	code := cli.Run(command)
