@@ -1,0 +1,65 @@
+"""Resource lists of objects (allocatable, capability, minResources ...) as the model's integers.
+
+Only what a scheduler accounts for is kept: cpu, memory, ephemeral storage, pods, and scalars (huge pages, attachable volumes,
+names of Kubernetes itself, extended resources). Other names are dropped, as every peer drops them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from navarch.dialects.errors import ObjectError
+from navarch.dialects.objects import Quantity
+from navarch.model.label_syntax import key_complaints
+from navarch.model.quantity import QuantityError
+from navarch.model.resources import parse_amount
+from navarch.model.spec import Requests
+
+_PLAIN = ("cpu", "memory", "ephemeral-storage")
+
+
+@lru_cache(maxsize=4096)
+def is_extended(name: str) -> bool:
+    """A vendor's resource: `nvidia.com/gpu`, not `cpu` and nothing under kubernetes.io.
+
+    >>> is_extended("nvidia.com/gpu"), is_extended("kubernetes.io/x"), is_extended("rdma")
+    (True, False, False)
+    """
+    if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
+        return False
+    return not key_complaints(f"requests.{name}")
+
+
+@lru_cache(maxsize=4096)
+def is_counted(name: str) -> bool:
+    """Whether a pod's request for this name takes part in scheduling."""
+    return (
+        name in _PLAIN
+        or name.startswith(("hugepages-", "attachable-volumes-"))
+        or "kubernetes.io/" in name
+        or is_extended(name)
+    )
+
+
+def amounts(resources: Mapping[str, Quantity] | None, kind: str, name: str, path: str) -> Requests:
+    """A resource list in the model's units, sorted by name; `pods` counts here too."""
+    found = []
+    for resource, quantity in (resources or {}).items():
+        if resource != "pods" and not is_counted(resource):
+            continue
+        try:
+            found.append((resource, parse_amount(resource, 0 if quantity is None else quantity)))
+        except QuantityError as error:
+            raise ObjectError(
+                kind, name, f"{path}[{resource}]", repr(quantity), "a quantity such as 500m, 2 or 1.5Gi"
+            ) from error
+    found.sort()
+    return tuple(found)
+
+
+def optional_amounts(
+    resources: Mapping[str, Quantity] | None, kind: str, name: str, path: str
+) -> Requests | None:
+    """The same where absent and empty differ: absent is None."""
+    return None if resources is None else amounts(resources, kind, name, path)

@@ -1,0 +1,101 @@
+"""What is wrong with an object that someone gave us: which object, which field, what was found, what was expected.
+
+A bad object never stops the others. Readers raise `ObjectError` for the object at hand; whoever reads many collects
+them and shows all at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+_COMPLAINT: Final = re.compile(r"(?P<text>.*?)(?: - at `(?P<path>\$[^`]*)`)?$", re.DOTALL)
+_STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[(\.\.\.)\]")
+_KNOWN_TYPES: Final = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "object": "a mapping",
+    "array": "a list",
+    "null": "nothing",
+}
+_PYTHON_TYPES: Final = {"str": str, "int": int, "float": float, "bool": bool, "object": Mapping, "array": (list, tuple)}
+
+
+class ObjectError(ValueError):
+    """One mistake in one object. `source` says where the object was read from, if it came from a file."""
+
+    def __init__(self, kind: str, name: str, path: str, found: str, expected: str, source: str = "") -> None:
+        self.kind, self.name, self.path, self.found, self.expected, self.source = kind, name, path, found, expected, source
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        place = f"{self.source}: " if self.source else ""
+        field = f" {self.path}:" if self.path else ""
+        found = f" found {self.found}," if self.found else ""
+        return f"{place}{self.kind} {self.name}:{field}{found} expected {self.expected}"
+
+    def at(self, source: str) -> ObjectError:
+        """The same mistake with its place."""
+        return ObjectError(self.kind, self.name, self.path, self.found, self.expected, source)
+
+    def as_dict(self) -> dict[str, str]:
+        return {
+            "kind": self.kind,
+            "object": self.name,
+            "field": self.path,
+            "found": self.found,
+            "expected": self.expected,
+            "source": self.source,
+        }
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """A value as users would recognise it, cut to a readable length."""
+    if value is None:
+        return "nothing"
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+def from_validation(error: msgspec.ValidationError, manifest: object, kind: str, name: str) -> ObjectError:
+    """msgspec's complaint in our words, with the value that stands at the field it names."""
+    match = _COMPLAINT.match(str(error))
+    text = match["text"] if match else str(error)
+    path = (match["path"] if match else None) or "$"
+    wanted, _, got = text.partition(", got ")
+    expected = wanted.removeprefix("Expected ")
+    types = [part.strip(" `") for part in expected.split("|")]
+    found, path = _value_at(manifest, path, got.strip("`"))
+    known = [_KNOWN_TYPES[part] for part in types if part in _KNOWN_TYPES and part != "null"]
+    return ObjectError(kind, name, path, found, " or ".join(known) if known and got else expected[:1].lower() + expected[1:])
+
+
+def _value_at(manifest: object, path: str, got: str) -> tuple[str, str]:
+    """The value at a path like `$.spec.containers[0].resources.requests[...]`; `...` stands for some key of a mapping."""
+    value: Any = manifest
+    walked = ""
+    for name, index, some in _STEP.findall(path):
+        if some and isinstance(value, Mapping):
+            wanted = _PYTHON_TYPES.get(got)
+            for key, item in value.items():
+                if (wanted is None and got == "null" and item is None) or (wanted and _is(item, got, wanted)):
+                    value, walked = item, f"{walked}[{key}]"
+                    break
+            else:
+                return got or shown(value), f"{walked}[...]"
+        elif index and isinstance(value, Sequence) and int(index) < len(value):
+            value, walked = value[int(index)], f"{walked}[{index}]"
+        elif name and isinstance(value, Mapping):
+            value, walked = value.get(name), f"{walked}.{name}" if walked else name
+        else:
+            return got or shown(value), walked
+    return shown(value), walked
+
+
+def _is(value: object, got: str, wanted: Any) -> bool:
+    return isinstance(value, wanted) and not (got != "bool" and isinstance(value, bool))
