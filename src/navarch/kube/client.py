@@ -1,0 +1,308 @@
+"""The verbs of the Kubernetes API, one coroutine each, typed by what the caller wants decoded.
+
+    async with Client(connect()) as client:
+        pod = await client.get(PODS, "p", namespace="default", type=Pod)
+        await client.bind("default", "p", uid=pod.metadata.uid, node="n1")
+
+`type` is any type msgspec decodes (a Struct of the fields that are read; unknown fields are skipped in C). Without one,
+plain dicts come back. Bodies are dicts, Structs or bytes that are JSON already. Refusals raise `errors.ApiError`.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import random
+from collections.abc import AsyncIterator
+from typing import Any, Generic, Self, TypeVar, overload
+
+import msgspec
+
+from navarch.kube.connect import Endpoint
+from navarch.kube.discovery import Discovery
+from navarch.kube.errors import Gone
+from navarch.kube.resources import PODS, Resource
+from navarch.kube.transport import Transport
+
+T = TypeVar("T")
+#: client-go's page size: a page of pods is a few megabytes.
+PAGE_SIZE = 500
+
+
+class PatchType(enum.Enum):
+    """The content types of PATCH. Strategic merge exists for built-in kinds only (a CRD answers 415)."""
+
+    JSON = "application/json-patch+json"
+    MERGE = "application/merge-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+    APPLY = "application/apply-patch+yaml"
+
+
+class ListMeta(msgspec.Struct, frozen=True, gc=False):
+    resource_version: str = msgspec.field(name="resourceVersion", default="")
+    next: str = msgspec.field(name="continue", default="")
+
+
+class Page(msgspec.Struct, Generic[T]):
+    """One page of a list. `items` may be null on the wire (Go's nil slice)."""
+
+    metadata: ListMeta = ListMeta()
+    items: list[T] | None = None
+
+
+class Listing(msgspec.Struct, Generic[T], frozen=True):
+    """A whole list, all pages of one consistent moment: `resource_version`."""
+
+    items: list[T]
+    resource_version: str
+
+
+@functools.lru_cache(maxsize=256)
+def decoder_for(kind: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind)
+
+
+def encode(body: Any) -> bytes:
+    """JSON of a dict or Struct; bytes are taken as JSON already."""
+    return body if isinstance(body, bytes) else msgspec.json.encode(body)
+
+
+class Client:
+    """One API server, verb by verb."""
+
+    def __init__(self, endpoint: Endpoint, *, rng: random.Random | None = None, **transport_options: Any) -> None:
+        self.endpoint = endpoint
+        self.transport = Transport(endpoint, rng=rng, **transport_options)
+        self.discovery = Discovery(self.transport)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self.transport.close()
+
+    @overload
+    async def get(
+        self, resource: Resource, name: str, *, namespace: str | None = None, subresource: str | None = None
+    ) -> dict[str, Any]: ...
+    @overload
+    async def get(
+        self,
+        resource: Resource,
+        name: str,
+        *,
+        namespace: str | None = None,
+        subresource: str | None = None,
+        type: type[T],
+    ) -> T: ...
+    async def get(
+        self,
+        resource: Resource,
+        name: str,
+        *,
+        namespace: str | None = None,
+        subresource: str | None = None,
+        type: Any = dict[str, Any],
+    ) -> Any:
+        """One object. Raises `NotFound`."""
+        return decoder_for(type).decode(
+            await self.transport.request("GET", resource.path(namespace, name, subresource))
+        )
+
+    async def pages(
+        self,
+        resource: Resource,
+        type: type[T],
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        page_size: int = PAGE_SIZE,
+    ) -> AsyncIterator[Page[T]]:
+        """A list page by page, all of one moment. An expired continuation raises `Gone`: start again."""
+        params: dict[str, str | int] = {"limit": page_size} if page_size else {}
+        if label_selector:
+            params["labelSelector"] = label_selector
+        if field_selector:
+            params["fieldSelector"] = field_selector
+        decoder = decoder_for(Page[type])  # type: ignore[valid-type]
+        while True:
+            body = await self.transport.request("GET", resource.path(namespace), params=params, timeout=60.0)
+            page: Page[T] = decoder.decode(body)
+            yield page
+            if not page.metadata.next:
+                return
+            params["continue"] = page.metadata.next
+
+    async def list(
+        self,
+        resource: Resource,
+        type: Any = dict[str, Any],
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        page_size: int = PAGE_SIZE,
+    ) -> Listing[Any]:
+        """All objects of a kind. Pages that expire under way are fetched once more as a single reply."""
+        for size in (page_size, 0):
+            items: list[Any] = []
+            version = ""
+            try:
+                async for page in self.pages(
+                    resource,
+                    type,
+                    namespace=namespace,
+                    label_selector=label_selector,
+                    field_selector=field_selector,
+                    page_size=size,
+                ):
+                    items.extend(page.items or ())
+                    version = page.metadata.resource_version
+            except Gone:
+                if size == 0:
+                    raise
+                continue
+            return Listing(items, version)
+        raise AssertionError("unreachable: the unpaged list returns or raises")
+
+    async def create(
+        self,
+        resource: Resource,
+        body: Any,
+        *,
+        namespace: str | None = None,
+        name: str | None = None,
+        subresource: str | None = None,
+        dry_run: bool = False,
+        type: Any = dict[str, Any],
+        attempts: int | None = None,
+    ) -> Any:
+        """POST an object to its collection, or a body to a subresource of the named one."""
+        reply = await self.transport.request(
+            "POST",
+            resource.path(namespace, name, subresource),
+            params={"dryRun": "All"} if dry_run else None,
+            body=encode(body),
+            attempts=attempts,
+        )
+        return decoder_for(type).decode(reply)
+
+    async def update(
+        self,
+        resource: Resource,
+        name: str,
+        body: Any,
+        *,
+        namespace: str | None = None,
+        subresource: str | None = None,
+        type: Any = dict[str, Any],
+        timeout: float | None = None,
+        attempts: int | None = None,
+    ) -> Any:
+        """PUT the whole object; a `metadata.resourceVersion` in it that is no longer current raises `Conflict`."""
+        path = resource.path(namespace, name, subresource)
+        reply = await self.transport.request("PUT", path, body=encode(body), timeout=timeout, attempts=attempts)
+        return decoder_for(type).decode(reply)
+
+    async def patch(
+        self,
+        resource: Resource,
+        name: str,
+        body: Any,
+        patch_type: PatchType,
+        *,
+        namespace: str | None = None,
+        subresource: str | None = None,
+        field_manager: str = "",
+        force: bool = False,
+        dry_run: bool = False,
+        type: Any = dict[str, Any],
+    ) -> Any:
+        """PATCH in any of the four forms; `field_manager` is required for `APPLY`, `force` is for it alone."""
+        params: dict[str, str | int] = {}
+        if field_manager:
+            params["fieldManager"] = field_manager
+        if force:
+            params["force"] = "true"
+        if dry_run:
+            params["dryRun"] = "All"
+        reply = await self.transport.request(
+            "PATCH",
+            resource.path(namespace, name, subresource),
+            params=params,
+            body=encode(body),
+            content_type=patch_type.value,
+        )
+        return decoder_for(type).decode(reply)
+
+    async def delete(
+        self,
+        resource: Resource,
+        name: str,
+        *,
+        namespace: str | None = None,
+        grace_period: int | None = None,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        propagation: str | None = None,
+    ) -> dict[str, Any]:
+        """DELETE one object; a uid or resourceVersion that does not match raises `Conflict`."""
+        options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        if grace_period is not None:
+            options["gracePeriodSeconds"] = grace_period
+        preconditions = {"uid": uid, "resourceVersion": resource_version}
+        if uid or resource_version:
+            options["preconditions"] = {key: value for key, value in preconditions.items() if value}
+        if propagation is not None:
+            options["propagationPolicy"] = propagation
+        body = await self.transport.request("DELETE", resource.path(namespace, name), body=encode(options))
+        answer: dict[str, Any] = decoder_for(dict[str, Any]).decode(body)
+        return answer
+
+    async def bind(self, namespace: str, name: str, *, uid: str, node: str) -> None:
+        """Assign a pod to a node. `Conflict`: it is bound already, going away, gated, or another pod of that name."""
+        path = PODS.path(namespace, name, "binding")
+        await self.transport.request("POST", path, body=binding(namespace, name, uid, node))
+
+    async def evict(
+        self, namespace: str, name: str, *, uid: str = "", grace_period: int | None = None, dry_run: bool = False
+    ) -> None:
+        """Ask for a pod's eviction. `TooManyRequests` (never repeated here): a disruption budget says not now."""
+        path = PODS.path(namespace, name, "eviction")
+        body = encode(eviction(namespace, name, uid, grace_period, dry_run))
+        await self.transport.request("POST", path, body=body, attempts=1)
+
+
+def binding(namespace: str, name: str, uid: str, node: str) -> bytes:
+    """The body of `pods/binding`; the uid makes sure that it is this pod and not a later one of the same name."""
+    return msgspec.json.encode(
+        {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": name, "namespace": namespace, "uid": uid},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+    )
+
+
+def eviction(namespace: str, name: str, uid: str, grace_period: int | None, dry_run: bool = False) -> dict[str, Any]:
+    """The body of `pods/eviction`."""
+    options: dict[str, Any] = {}
+    if grace_period is not None:
+        options["gracePeriodSeconds"] = grace_period
+    if uid:
+        options["preconditions"] = {"uid": uid}
+    if dry_run:
+        options["dryRun"] = ["All"]
+    body: dict[str, Any] = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": name, "namespace": namespace},
+    }
+    if options:
+        body["deleteOptions"] = options
+    return body

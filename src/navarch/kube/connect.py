@@ -1,0 +1,83 @@
+"""Which API server, and as whom: the one value every other module of this room starts from.
+
+`connect()` finds it as users expect of any Kubernetes program: a kubeconfig that was named, `$KUBECONFIG`, the pod's
+own service account, `~/.kube/config`; in that order.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from navarch.kube.credentials import Credentials, StaticCredentials
+from navarch.kube.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """An API server's address with all that is needed to be let in.
+
+    >>> Endpoint("http://127.0.0.1:8080/").base
+    'http://127.0.0.1:8080'
+    """
+
+    server: str
+    ssl_context: ssl.SSLContext | None = None
+    credentials: Credentials = field(default_factory=StaticCredentials)
+    namespace: str = "default"
+    #: Sent with every request: impersonation, mostly.
+    headers: Sequence[tuple[str, str]] = ()
+    #: The name to verify the server's certificate against, where it is not the host of the URL.
+    tls_server_name: str | None = None
+    user_agent: str = "navarch"
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.server)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ConfigError(f"server: expected an http:// or https:// URL, found {self.server!r}")
+        if parts.scheme == "https" and self.ssl_context is None:
+            raise ConfigError(f"server {self.server}: expected a TLS context for https")
+
+    @property
+    def base(self) -> str:
+        """The URL that paths are appended to."""
+        return self.server.rstrip("/")
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.server).hostname or ""
+
+    @property
+    def port(self) -> int:
+        parts = urlsplit(self.server)
+        return parts.port or (443 if parts.scheme == "https" else 80)
+
+    @property
+    def prefix(self) -> str:
+        """The path in front of /api, empty unless the server stands behind a proxy such as Rancher's."""
+        return urlsplit(self.base).path
+
+
+def connect(kubeconfig: str | Path | None = None, context: str | None = None) -> Endpoint:
+    """Find the API server. `kubeconfig` and `context` are what the user named on the command line."""
+    # Both read an Endpoint from somewhere and so import this module.
+    from navarch.kube.incluster import in_cluster, load_in_cluster
+    from navarch.kube.kubeconfig import load_kubeconfig
+
+    if kubeconfig is not None:
+        return load_kubeconfig([Path(kubeconfig)], context=context)
+    listed = [Path(part) for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part]
+    if listed:
+        return load_kubeconfig(listed, context=context)
+    if context is None and in_cluster():
+        return load_in_cluster()
+    home = Path.home() / ".kube" / "config"
+    if home.exists():
+        return load_kubeconfig([home], context=context)
+    raise ConfigError(
+        f"no API server is configured: expected --kubeconfig, $KUBECONFIG, a service account of a pod, or {home}"
+    )

@@ -1,0 +1,99 @@
+"""Who we are, as the value of an `Authorization` header.
+
+A credential can change while the process runs: service account tokens are rotated on disk, exec plugins hand out
+tokens for minutes. So a request asks for the header each time; an answer that is still fresh costs no I/O. When the
+server says 401, `rejected()` drops what is cached, and the next request asks again.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from navarch.kube.errors import ConfigError
+
+log = logging.getLogger(__name__)
+
+#: The kubelet rotates a projected token long before it expires; client-go re-reads once a minute as well.
+TOKEN_FILE_MAX_AGE = 60.0
+
+
+class Credentials(Protocol):
+    """A source of the `Authorization` header."""
+
+    def cached(self) -> str | None:
+        """The header's value if a fresh one is at hand without I/O or waiting (`""`: no header is needed)."""
+
+    async def authorization(self) -> str:
+        """The header's value, fetched if need be; `""` for none."""
+
+    def rejected(self) -> None:
+        """The server did not accept the last one."""
+
+
+class StaticCredentials:
+    """A header that never changes: a token, a password, or none (client certificates, plain loopback)."""
+
+    def __init__(self, value: str = "") -> None:
+        self._value = value
+
+    @classmethod
+    def token(cls, token: str) -> StaticCredentials:
+        return cls(f"Bearer {token}")
+
+    @classmethod
+    def password(cls, username: str, password: str) -> StaticCredentials:
+        return cls("Basic " + base64.b64encode(f"{username}:{password}".encode()).decode())
+
+    def cached(self) -> str | None:
+        return self._value
+
+    async def authorization(self) -> str:
+        return self._value
+
+    def rejected(self) -> None:
+        return None
+
+
+class TokenFileCredentials:
+    """A bearer token in a file that somebody else rotates; read again each minute and after a 401.
+
+    A read that fails keeps the last token: the file is replaced by renames, and the token in hand may still be good.
+    """
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._path = path
+        self._clock = clock
+        self._value = ""
+        self._read_at: float | None = None
+
+    def cached(self) -> str | None:
+        if self._read_at is None or self._clock() - self._read_at >= TOKEN_FILE_MAX_AGE:
+            return None
+        return self._value
+
+    async def authorization(self) -> str:
+        value = self.cached()
+        return self._read() if value is None else value
+
+    def rejected(self) -> None:
+        self._read_at = None
+
+    def _read(self) -> str:
+        # A small file on a tmpfs: reading it in the loop is cheaper than handing it to a thread.
+        try:
+            token = self._path.read_text(encoding="utf-8").strip()
+            if not token:
+                raise ConfigError(f"token file {self._path}: expected a token, found an empty file")
+        except (OSError, ConfigError) as error:
+            if not self._value:
+                raise ConfigError(f"token file {self._path}: {error}") from error
+            log.warning("token file %s could not be read again, keeping the last token: %s", self._path, error)
+        else:
+            self._value = f"Bearer {token}"
+        self._read_at = self._clock()
+        return self._value

@@ -1,0 +1,182 @@
+"""From the bytes of a watch or a list to typed objects, with what cannot be decoded set aside.
+
+The caller's type is decoded in one pass straight from the wire, a whole chunk of lines in one call into C. Only when
+that fails is the chunk taken apart line by line: bookmarks, errors and bad objects are rare, so they may be slow. A
+bad object is one that is valid JSON but not of the caller's type; its metadata is read apart from the rest, so that its
+deletion can be told from its presence. Bytes that are not JSON mean a broken stream (`BrokenStream`), not a bad object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, Literal, Protocol, TypeVar
+
+import msgspec
+
+from navarch.kube.errors import KubeError, Status
+
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+class Metadata(Protocol):
+    """What an informer must know of an object; the attribute names that a caller's Struct has to have."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def namespace(self) -> str | None: ...
+    @property
+    def uid(self) -> str | None: ...
+    @property
+    def resource_version(self) -> str | None: ...
+
+
+class HasMetadata(Protocol):
+    @property
+    def metadata(self) -> Metadata: ...
+
+
+T = TypeVar("T", bound=HasMetadata)
+Key = tuple[str, str]
+
+
+class ObjectMetadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The metadata of an object whose rest could not be decoded."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class BrokenStream(KubeError):
+    """Bytes in a watch that are not lines of JSON."""
+
+
+class Change(msgspec.Struct, Generic[T], gc=False):
+    """An object was added, modified or deleted."""
+
+    type: Literal["ADDED", "MODIFIED", "DELETED"]
+    object: T
+
+
+class Bookmark(msgspec.Struct, frozen=True, gc=False):
+    """All up to this version has been sent; `initial_end`: the initial events of a WatchList are complete."""
+
+    resource_version: str
+    initial_end: bool
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """The server ended the watch with an ERROR event."""
+
+    status: Status
+
+
+class BadObject(msgspec.Struct, frozen=True):
+    """An object that is not of the caller's type. `type` is the event's; a list's items count as ADDED."""
+
+    type: str
+    metadata: ObjectMetadata
+    error: Exception
+
+
+class _BookmarkMetadata(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class _BookmarkObject(msgspec.Struct):
+    metadata: _BookmarkMetadata
+
+
+class _MetadataOnly(msgspec.Struct):
+    metadata: ObjectMetadata
+
+
+class _RawEvent(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+_RAW_EVENT = msgspec.json.Decoder(_RawEvent)
+_BOOKMARK = msgspec.json.Decoder(_BookmarkObject)
+_METADATA = msgspec.json.Decoder(_MetadataOnly)
+_STATUS = msgspec.json.Decoder(Status)
+
+
+Event = Change[T] | Bookmark | Failure | BadObject
+
+
+class ObjectDecoder(Generic[T]):
+    """Decodes one kind. Stateless but for the tail of an unfinished line: one decoder a stream (`restart`)."""
+
+    def __init__(self, kind: type[T]) -> None:
+        self._object: msgspec.json.Decoder[T] = msgspec.json.Decoder(kind)
+        self._change: msgspec.json.Decoder[Change[T]] = msgspec.json.Decoder(Change[kind])  # type: ignore[valid-type]
+        self._tail: list[bytes] = []
+
+    def restart(self) -> None:
+        """A new stream begins: forget an unfinished line."""
+        self._tail.clear()
+
+    def feed(self, chunk: bytes) -> Sequence[Event[T]]:
+        """The events completed by this piece of the stream. Cost: about 10 us for a pod of 5 KB."""
+        end = chunk.rfind(b"\n")
+        if end < 0:
+            self._tail.append(chunk)
+            return []
+        lines = chunk[: end + 1]
+        if self._tail:
+            lines = b"".join([*self._tail, lines])
+            self._tail.clear()
+        if end + 1 < len(chunk):
+            self._tail.append(chunk[end + 1 :])
+        try:
+            return self._change.decode_lines(lines)
+        except msgspec.DecodeError:
+            return [self._line(line) for line in lines.splitlines() if line]
+
+    def item(self, raw: msgspec.Raw) -> T | BadObject:
+        """One item of a list."""
+        try:
+            return self._object.decode(raw)
+        except msgspec.ValidationError as error:
+            return BadObject("ADDED", _metadata(raw), error)
+
+    def _line(self, line: bytes) -> Event[T]:
+        try:
+            return self._change.decode(line)
+        except msgspec.ValidationError as error:
+            return self._other(line, error)
+        except msgspec.DecodeError as error:
+            raise BrokenStream(f"watch: expected a line of JSON: {error}; found {line[:80]!r}") from error
+
+    def _other(self, line: bytes, error: msgspec.ValidationError) -> Bookmark | Failure | BadObject:
+        try:
+            event = _RAW_EVENT.decode(line)
+            if event.type == "BOOKMARK":
+                metadata = _BOOKMARK.decode(event.object).metadata
+                ended = (metadata.annotations or {}).get(INITIAL_EVENTS_END) == "true"
+                return Bookmark(metadata.resource_version, ended)
+            if event.type == "ERROR":
+                return Failure(_STATUS.decode(event.object))
+        except msgspec.DecodeError as broken:
+            raise BrokenStream(f"watch: expected an event: {broken}; found {line[:80]!r}") from broken
+        if event.type not in ("ADDED", "MODIFIED", "DELETED"):
+            raise BrokenStream(f"watch: expected an event's type, found {event.type!r}")
+        item = self.item(event.object)
+        return BadObject(event.type, _metadata(event.object), item.error if isinstance(item, BadObject) else error)
+
+
+def _metadata(raw: msgspec.Raw) -> ObjectMetadata:
+    try:
+        return _METADATA.decode(raw).metadata
+    except msgspec.ValidationError:
+        # Not even a name: nobody can be told which object it is, only that there is one.
+        return ObjectMetadata()
+
+
+def key_of(metadata: Metadata) -> Key:
+    """What an object is known by while it lives."""
+    return (metadata.namespace or "", metadata.name)

@@ -1,0 +1,55 @@
+"""Which kinds an API server serves: CRDs come and go, versions differ between releases.
+
+Answers are not cached: they are asked for at start and while waiting for a CRD, never on a hot path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from navarch.kube.errors import NotFound
+from navarch.kube.resources import Resource
+from navarch.kube.transport import Transport
+
+
+class ServedResource(msgspec.Struct, frozen=True):
+    """One entry of an APIResourceList; a subresource's name holds a slash, e.g. `pods/binding`."""
+
+    name: str
+    kind: str = ""
+    namespaced: bool = False
+    verbs: list[str] = []
+
+
+class _ResourceList(msgspec.Struct, frozen=True):
+    resources: list[ServedResource] | None = None
+
+
+_DECODER = msgspec.json.Decoder(_ResourceList)
+
+
+class Discovery:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def resources(self, resource: Resource) -> list[ServedResource]:
+        """All that is served in the group and version of `resource`; empty where that group is unknown."""
+        try:
+            body = await self._transport.request("GET", resource.group_path)
+        except NotFound:
+            return []
+        return _DECODER.decode(body).resources or []
+
+    async def serves(self, resource: Resource, subresource: str | None = None) -> bool:
+        """Whether this very group, version and kind (or its subresource) is served."""
+        name = f"{resource.plural}/{subresource}" if subresource else resource.plural
+        return any(entry.name == name for entry in await self.resources(resource))
+
+    async def first_served(self, candidates: Sequence[Resource]) -> Resource | None:
+        """The first of several versions of a kind, in the caller's order of preference, that is served."""
+        for candidate in candidates:
+            if await self.serves(candidate):
+                return candidate
+        return None

@@ -1,0 +1,265 @@
+"""Reading kubeconfig files: clusters, users, contexts, the way kubectl reads them.
+
+Several files merge with the first mention of a name winning; paths inside a file are relative to that file. What
+cannot be honoured (a proxy, a removed auth-provider) is refused by name rather than ignored, because ignoring it would
+talk to the wrong server or as nobody.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import logging
+import shutil
+import ssl
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import yaml
+
+from navarch.kube.connect import Endpoint
+from navarch.kube.credentials import Credentials, StaticCredentials, TokenFileCredentials
+from navarch.kube.errors import ConfigError
+from navarch.kube.exec_plugin import API_VERSIONS, ExecCommand, ExecCredentials
+from navarch.kube.tls import load_client_certificate, load_client_certificate_files, make_context
+
+log = logging.getLogger(__name__)
+
+
+class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
+    server: str = ""
+    certificate_authority: str = ""
+    certificate_authority_data: str = ""
+    insecure_skip_tls_verify: bool = False
+    tls_server_name: str = ""
+    proxy_url: str = ""
+
+
+class ExecEnv(msgspec.Struct, frozen=True):
+    name: str
+    value: str = ""
+
+
+class Exec(msgspec.Struct, frozen=True, rename="camel"):
+    command: str
+    api_version: str = ""
+    args: list[str] | None = None
+    env: list[ExecEnv] | None = None
+    install_hint: str = ""
+    provide_cluster_info: bool = False
+    interactive_mode: str = "IfAvailable"
+
+
+class User(msgspec.Struct, frozen=True, rename="kebab"):
+    client_certificate: str = ""
+    client_certificate_data: str = ""
+    client_key: str = ""
+    client_key_data: str = ""
+    token: str = ""
+    token_file: str = msgspec.field(name="tokenFile", default="")
+    username: str = ""
+    password: str = ""
+    exec: Exec | None = None
+    auth_provider: dict[str, Any] | None = None
+    impersonate: str = msgspec.field(name="as", default="")
+    impersonate_uid: str = msgspec.field(name="as-uid", default="")
+    impersonate_groups: list[str] = msgspec.field(name="as-groups", default_factory=list)
+
+
+class Context(msgspec.Struct, frozen=True):
+    cluster: str = ""
+    user: str = ""
+    namespace: str = ""
+
+
+Section = TypeVar("Section", Cluster, User, Context)
+
+
+class Merged:
+    """All named entries of the given files, each with the folder its relative paths start from."""
+
+    def __init__(self) -> None:
+        self.current_context = ""
+        self.clusters: dict[str, tuple[Cluster, Path]] = {}
+        self.users: dict[str, tuple[User, Path]] = {}
+        self.contexts: dict[str, tuple[Context, Path]] = {}
+
+    def add_file(self, path: Path) -> None:
+        try:
+            with path.open("rb") as file:
+                document = yaml.load(file, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        except OSError as error:
+            raise ConfigError(f"kubeconfig {path}: {error.strerror or error}") from error
+        except yaml.YAMLError as error:
+            raise ConfigError(f"kubeconfig {path}: expected YAML: {error}") from error
+        if document is None:
+            return
+        if not isinstance(document, Mapping):
+            raise ConfigError(f"kubeconfig {path}: expected a mapping, found {type(document).__name__}")
+        self.current_context = self.current_context or str(document.get("current-context") or "")
+        self._read(path, document, "clusters", "cluster", Cluster, self.clusters)
+        self._read(path, document, "users", "user", User, self.users)
+        self._read(path, document, "contexts", "context", Context, self.contexts)
+
+    @staticmethod
+    def _read(
+        path: Path,
+        document: Mapping[str, Any],
+        plural: str,
+        singular: str,
+        kind: type[Section],
+        into: dict[str, tuple[Section, Path]],
+    ) -> None:
+        entries = document.get(plural) or []
+        if not isinstance(entries, list):
+            raise ConfigError(f"kubeconfig {path}: {plural}: expected a list, found {type(entries).__name__}")
+        for position, entry in enumerate(entries):
+            if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
+                raise ConfigError(f"kubeconfig {path}: {plural}[{position}].name: expected a name, found {entry!r:.80}")
+            body = {name: value for name, value in (entry.get(singular) or {}).items() if value is not None}
+            try:
+                section = msgspec.convert(body, kind)
+            except msgspec.ValidationError as error:
+                raise ConfigError(f"kubeconfig {path}: {singular} {entry['name']!r}: {error}") from error
+            into.setdefault(entry["name"], (section, path.parent))
+
+
+def load_kubeconfig(paths: Sequence[Path], *, context: str | None = None) -> Endpoint:
+    """The endpoint of the named context, or of the current one."""
+    merged = Merged()
+    existing = [path for path in paths if path.exists()]
+    if not existing:
+        raise ConfigError(f"kubeconfig {', '.join(map(str, paths))}: no such file")
+    for path in existing:
+        merged.add_file(path)
+    where = ", ".join(map(str, existing))
+    name = context or merged.current_context
+    if not name:
+        raise ConfigError(f"kubeconfig {where}: current-context: expected a context's name, found nothing")
+    chosen, _ = _named(merged.contexts, name, "context", where)
+    cluster, cluster_folder = _named(merged.clusters, chosen.cluster, "cluster", where)
+    user, user_folder = _named(merged.users, chosen.user, "user", where) if chosen.user else (User(), Path())
+    if not cluster.server:
+        raise ConfigError(f"kubeconfig {where}: cluster {chosen.cluster!r}: server: expected a URL, found nothing")
+    if cluster.proxy_url:
+        raise ConfigError(f"kubeconfig {where}: cluster {chosen.cluster!r}: proxy-url is not supported")
+    ssl_context = _ssl_context(cluster, cluster_folder) if cluster.server.startswith("https://") else None
+    _client_certificate(ssl_context, user, user_folder, f"kubeconfig {where}: user {chosen.user!r}")
+    return Endpoint(
+        server=cluster.server,
+        ssl_context=ssl_context,
+        credentials=_credentials(
+            user, user_folder, cluster, cluster_folder, ssl_context, f"kubeconfig {where}: user {chosen.user!r}"
+        ),
+        namespace=chosen.namespace or "default",
+        headers=_impersonation(user),
+        tls_server_name=cluster.tls_server_name or None,
+    )
+
+
+def _named(
+    entries: Mapping[str, tuple[Section, Path]], name: str, kind: str, where: str
+) -> tuple[Section, Path]:
+    if name not in entries:
+        raise ConfigError(f"kubeconfig {where}: {kind} {name!r} is not there; found {sorted(entries)}")
+    return entries[name]
+
+
+def _decoded(value: str, field: str) -> bytes:
+    try:
+        return base64.b64decode(value, validate=True)
+    except binascii.Error as error:
+        raise ConfigError(f"{field}: expected base64: {error}") from error
+
+
+def _ssl_context(cluster: Cluster, folder: Path) -> ssl.SSLContext:
+    data = cluster.certificate_authority_data
+    file = folder / cluster.certificate_authority if cluster.certificate_authority and not data else None
+    return make_context(
+        ca_file=file,
+        ca_data=_decoded(data, "certificate-authority-data") if data else None,
+        insecure=cluster.insecure_skip_tls_verify,
+    )
+
+
+def _client_certificate(context: ssl.SSLContext | None, user: User, folder: Path, where: str) -> None:
+    has_certificate = bool(user.client_certificate or user.client_certificate_data)
+    if has_certificate != bool(user.client_key or user.client_key_data):
+        raise ConfigError(f"{where}: expected client-certificate and client-key together, found one of them")
+    if not has_certificate or context is None:
+        return
+    if user.client_certificate_data or user.client_key_data:
+        certificate = (
+            _decoded(user.client_certificate_data, f"{where}: client-certificate-data")
+            if user.client_certificate_data
+            else (folder / user.client_certificate).read_bytes()
+        )
+        key = (
+            _decoded(user.client_key_data, f"{where}: client-key-data")
+            if user.client_key_data
+            else (folder / user.client_key).read_bytes()
+        )
+        load_client_certificate(context, certificate, key)
+    else:
+        load_client_certificate_files(context, folder / user.client_certificate, folder / user.client_key)
+
+
+def _credentials(
+    user: User, folder: Path, cluster: Cluster, cluster_folder: Path, context: ssl.SSLContext | None, where: str
+) -> Credentials:
+    # kubectl's order: a token file wins over an inline token, those over a password, those over exec.
+    if user.token_file:
+        return TokenFileCredentials(folder / user.token_file)
+    if user.token:
+        return StaticCredentials.token(user.token)
+    if user.username or user.password:
+        return StaticCredentials.password(user.username, user.password)
+    if user.exec is not None:
+        return ExecCredentials(_exec_command(user.exec, folder, cluster, cluster_folder, where), context)
+    if user.auth_provider is not None:
+        name = user.auth_provider.get("name", "")
+        raise ConfigError(f"{where}: auth-provider {name!r} was removed from Kubernetes in 1.26; expected exec")
+    return StaticCredentials()
+
+
+def _exec_command(spec: Exec, folder: Path, cluster: Cluster, cluster_folder: Path, where: str) -> ExecCommand:
+    if spec.api_version not in API_VERSIONS:
+        raise ConfigError(f"{where}: exec.apiVersion: expected one of {list(API_VERSIONS)}, found {spec.api_version!r}")
+    if spec.interactive_mode == "Always":
+        raise ConfigError(f"{where}: exec.interactiveMode Always needs a terminal; a scheduler has none")
+    command = spec.command
+    if "/" in command and not Path(command).is_absolute():
+        command = str((folder / command).absolute())
+    elif "/" not in command:
+        command = shutil.which(command) or command
+    info: dict[str, object] | None = None
+    if spec.provide_cluster_info:
+        info = {"server": cluster.server}
+        if cluster.certificate_authority_data:
+            info["certificate-authority-data"] = cluster.certificate_authority_data
+        elif cluster.certificate_authority:
+            authority = (cluster_folder / cluster.certificate_authority).read_bytes()
+            info["certificate-authority-data"] = base64.b64encode(authority).decode()
+        if cluster.insecure_skip_tls_verify:
+            info["insecure-skip-tls-verify"] = True
+        if cluster.tls_server_name:
+            info["tls-server-name"] = cluster.tls_server_name
+    return ExecCommand(
+        command=command,
+        args=tuple(spec.args or ()),
+        env={entry.name: entry.value for entry in spec.env or ()},
+        api_version=spec.api_version,
+        install_hint=spec.install_hint,
+        cluster=info,
+    )
+
+
+def _impersonation(user: User) -> list[tuple[str, str]]:
+    headers = [("Impersonate-Group", group) for group in user.impersonate_groups]
+    if user.impersonate_uid:
+        headers.append(("Impersonate-Uid", user.impersonate_uid))
+    if headers and not user.impersonate:
+        raise ConfigError("as-groups, as-uid: expected `as` beside them")
+    return [("Impersonate-User", user.impersonate), *headers] if user.impersonate else []

@@ -1,0 +1,218 @@
+"""HTTP to one API server: two connection pools, credentials, time-outs, and which failures are tried again.
+
+Watches live for minutes and each holds a connection; requests are short. They get separate pools, so that a stream
+never waits for a slow write or the other way round. HTTP/1.1 on purpose: measured, HTTP/2 in Python costs ten times
+the CPU a request.
+
+What is repeated here, and only this:
+- a request that certainly did not reach the server (no connection);
+- a GET whose answer got lost;
+- 429, and 5xx that carry Retry-After: the server says that it did not do it and when to come back;
+- 401 once, with the credential fetched anew.
+A write whose answer got lost is `OutcomeUnknown`, for the caller to find out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncGenerator, Mapping
+from typing import Self
+
+import aiohttp
+from yarl import URL
+
+from navarch.kube.backoff import Backoff
+from navarch.kube.connect import Endpoint
+from navarch.kube.errors import (
+    ApiError,
+    OutcomeUnknown,
+    TransportError,
+    Unauthorized,
+    Unreachable,
+    error_from_reply,
+    parse_retry_after,
+)
+
+log = logging.getLogger(__name__)
+
+JSON = "application/json"
+#: Big enough that a burst of watch events is handed over in few pieces, small enough for a pause between pieces.
+WATCH_BUFFER = 256 * 1024
+Params = Mapping[str, str | int]
+
+
+class Transport:
+    """Requests and streams to an `Endpoint`; use as `async with Transport(endpoint) as transport`.
+
+    `rng` seeds the jitter of retries. `connections` bounds the requests in flight (watches are not counted).
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        connections: int = 64,
+        timeout: float = 30.0,
+        attempts: int = 5,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.endpoint = endpoint
+        self._connections = connections
+        self._timeout = timeout
+        self._attempts = attempts
+        self._rng = rng or random.Random()
+        self._ssl = endpoint.ssl_context or True
+        self._requests: aiohttp.ClientSession | None = None
+        self._streams: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close both pools; requests under way fail."""
+        sessions, self._requests, self._streams = (self._requests, self._streams), None, None
+        for session in sessions:
+            if session is not None:
+                await session.close()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Params | None = None,
+        body: bytes | None = None,
+        content_type: str = JSON,
+        timeout: float | None = None,
+        attempts: int | None = None,
+    ) -> bytes:
+        """One request, its reply's body. Raises `ApiError`, `Unreachable` or `OutcomeUnknown`."""
+        backoff = Backoff(first=0.2, cap=5.0, rng=self._rng)
+        left = self._attempts if attempts is None else attempts
+        fresh_credentials = False
+        while True:
+            left -= 1
+            try:
+                return await self._once(method, path, params, body, content_type, timeout or self._timeout)
+            except Unauthorized:
+                if fresh_credentials:
+                    raise
+                fresh_credentials, left = True, max(left, 1)
+                self.endpoint.credentials.rejected()
+                continue
+            except ApiError as error:
+                wait = self._wait_before_repeat(method, error, backoff)
+                if left <= 0 or wait is None:
+                    raise
+                log.debug("%s; again in %.1f s", error, wait)
+            except Unreachable as error:
+                if left <= 0:
+                    raise
+                wait = backoff.next()
+                log.debug("%s; again in %.1f s", error, wait)
+            except OutcomeUnknown as error:
+                if left <= 0 or method != "GET":
+                    raise
+                wait = backoff.next()
+                log.debug("%s; again in %.1f s", error, wait)
+            await asyncio.sleep(wait)
+
+    async def stream(
+        self, path: str, params: Params, *, idle_timeout: float, open_timeout: float = 30.0
+    ) -> AsyncGenerator[bytes, None]:
+        """The body of a long GET as it arrives, in pieces of any size; never repeated here.
+
+        Ends when the server ends it. `idle_timeout` seconds without a byte raise `OutcomeUnknown`.
+        """
+        if self._streams is None:
+            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=15, ssl=self._ssl)
+            self._streams = self._session(connector)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=open_timeout, sock_read=idle_timeout)
+        try:
+            async with self._streams.get(
+                self._url(path),
+                params=params,
+                headers=await self._headers(),
+                timeout=timeout,
+                read_bufsize=WATCH_BUFFER,
+                server_hostname=self.endpoint.tls_server_name,
+            ) as reply:
+                if reply.status >= 400:
+                    raise self._refusal("GET", path, reply, await reply.read())
+                content = reply.content
+                while chunk := await content.readany():
+                    yield chunk
+        except Unauthorized:
+            self.endpoint.credentials.rejected()
+            raise
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise _translated("GET", path, error) from error
+
+    async def _once(
+        self, method: str, path: str, params: Params | None, body: bytes | None, content_type: str, timeout: float
+    ) -> bytes:
+        if self._requests is None:
+            connector = aiohttp.TCPConnector(limit=self._connections, keepalive_timeout=60, ssl=self._ssl)
+            self._requests = self._session(connector)
+        headers = await self._headers()
+        if body is not None:
+            headers.append(("Content-Type", content_type))
+        try:
+            async with self._requests.request(
+                method,
+                self._url(path),
+                params=params,
+                data=body,
+                headers=headers,
+                timeout=aiohttp.ClientTimeout(total=timeout),
+                server_hostname=self.endpoint.tls_server_name,
+            ) as reply:
+                answer = await reply.read()
+                if reply.status >= 400:
+                    raise self._refusal(method, path, reply, answer)
+                return answer
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise _translated(method, path, error) from error
+
+    def _session(self, connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
+        headers = {"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": self.endpoint.user_agent}
+        return aiohttp.ClientSession(connector=connector, headers=headers, cookie_jar=aiohttp.DummyCookieJar())
+
+    async def _headers(self) -> list[tuple[str, str]]:
+        headers = list(self.endpoint.headers)
+        credentials = self.endpoint.credentials
+        value = credentials.cached()
+        if value is None:
+            value = await credentials.authorization()
+        if value:
+            headers.append(("Authorization", value))
+        return headers
+
+    def _url(self, path: str) -> URL:
+        return URL(self.endpoint.base + path, encoded=True)
+
+    @staticmethod
+    def _refusal(method: str, path: str, reply: aiohttp.ClientResponse, body: bytes) -> ApiError:
+        retry_after = parse_retry_after(reply.headers.get("Retry-After"))
+        return error_from_reply(reply.status, body, method=method, path=path, retry_after=retry_after)
+
+    def _wait_before_repeat(self, method: str, error: ApiError, backoff: Backoff) -> float | None:
+        """Seconds to wait before the same request may be sent again; None: it may not."""
+        if error.code == 429 or (error.code >= 500 and error.retry_after is not None):
+            # At least what the server asked for, and a little apart from the others it asked.
+            return max(backoff.next(), (error.retry_after or 0.0) * (1 + 0.1 * self._rng.random()))
+        if error.code == 503 and method == "GET":
+            return backoff.next()
+        return None
+
+
+def _translated(method: str, path: str, error: Exception) -> TransportError:
+    text = str(error) or type(error).__name__
+    before_sending = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
+    kind = Unreachable if isinstance(error, before_sending) else OutcomeUnknown
+    return kind(text, method=method, path=path)

@@ -1,0 +1,285 @@
+"""An informer over real HTTP: what its handler hears when the server behaves, and when it does not."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+
+import msgspec
+import pytest
+
+from navarch.kube.client import Client
+from navarch.kube.connect import Endpoint
+from navarch.kube.resources import Resource
+
+from .small_api import SmallApi, status_body
+from .watching import QUICK, Recorder, informing
+
+QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
+
+
+@pytest.fixture(params=["watch-list", "list-then-watch"])
+async def each_api(request: pytest.FixtureRequest, api: SmallApi) -> SmallApi:
+    api.watch_list = request.param == "watch-list"
+    return api
+
+
+async def test_tells_what_is_there_and_then_each_change(each_api: SmallApi, client: Client) -> None:
+    api, seen = each_api, Recorder()
+    api.put("a")
+    api.put("b")
+    async with informing(client, seen) as informer:
+        assert seen.story == [("added", "a"), ("added", "b")]
+        await api.watch_started.wait()
+        api.put("a", spec={"nodeName": "n1"})
+        api.put("c")
+        api.remove("b")
+        await seen.heard("deleted", "b")
+    assert seen.story[2:] == [("updated", "a"), ("added", "c"), ("deleted", "b")]
+    assert informer.store["default", "a"].spec.node_name == "n1"
+    assert informer.resource_version == str(api.version)
+
+
+async def test_an_empty_kind_is_in_sync(each_api: SmallApi, client: Client) -> None:
+    async with informing(client, Recorder()) as informer:
+        assert informer.synced and informer.store == {}
+
+
+async def test_pages_of_a_long_list_are_joined(api: SmallApi, client: Client) -> None:
+    api.watch_list = False
+    for number in range(1203):
+        api.put(f"p{number:04}")
+    seen = Recorder()
+    async with informing(client, seen):
+        assert len(seen.alive) == 1203
+    lists = [request for request in api.requests if "limit" in request.query]
+    assert [request.query.get("continue") for request in lists] == [None, "500", "1000"]
+
+
+async def test_pages_that_expire_are_listed_in_one_piece(api: SmallApi, client: Client) -> None:
+    api.watch_list = False
+    for number in range(700):
+        api.put(f"p{number}")
+    first = {"metadata": {"resourceVersion": "1", "continue": "500"}, "items": []}
+    api.script.extend(
+        [(422, {}, status_body(422, "Invalid")), (200, {}, first), (410, {}, status_body(410, "Expired"))]
+    )
+    seen = Recorder()
+    async with informing(client, seen):
+        assert len(seen.alive) == 700
+
+
+@pytest.mark.parametrize("how", ["cut", "end"])
+async def test_a_stream_that_ends_is_resumed_where_it_was(each_api: SmallApi, client: Client, how: str) -> None:
+    api, seen = each_api, Recorder()
+    api.put("a")
+    async with informing(client, seen) as informer:
+        for round_number in range(5):
+            await api.watch_started.wait()
+            api.watch_started.clear()
+            api.cut_watches() if how == "cut" else api.end_watches()
+            api.put(f"b{round_number}")
+            await seen.heard("added", f"b{round_number}")
+        assert informer.counters.lists == 1
+    assert len(seen.story) == 6
+
+
+@pytest.mark.parametrize("form", ["reply", "event"])
+async def test_410_lists_again_and_tells_the_difference_only(each_api: SmallApi, client: Client, form: str) -> None:
+    api, seen = each_api, Recorder()
+    for name in ("same", "changed", "vanished", "reborn"):
+        api.put(name)
+    async with informing(client, seen) as informer:
+        await api.watch_started.wait()
+        seen.story.clear()
+        # Nobody is told of these: they happen while the stream is down and its history is lost.
+        watchers, api.watchers = api.watchers, []
+        api.put("changed", spec={"priority": 7})
+        api.remove("vanished", quietly=True)
+        api.remove("reborn", quietly=True)
+        api.put("reborn", uid="another")
+        api.put("new")
+        api.forget_history()
+        api.watchers = watchers
+        api.history.clear()
+        if form == "event":
+            api.send_raw(msgspec.json.encode({"type": "ERROR", "object": status_body(410, "Expired", "too old")}) + b"\n")
+        else:
+            api.version += 1
+            api.compacted = api.version
+            api.cut_watches()
+        await seen.heard("added", "new")
+        assert informer.counters.lists == 2
+    assert sorted(seen.story) == sorted(
+        [("deleted", "vanished"), ("updated", "changed"), ("deleted", "reborn"), ("added", "reborn"), ("added", "new")]
+    )
+    assert seen.story[0] == ("deleted", "vanished")
+
+
+async def test_a_bookmark_moves_the_version_on(api: SmallApi, client: Client) -> None:
+    seen = Recorder()
+    async with informing(client, seen) as informer:
+        api.version += 500
+        api.bookmark()
+        api.put("a")
+        await seen.heard("added", "a")
+        api.compacted = api.version
+        api.cut_watches()
+        api.put("b")
+        await seen.heard("added", "b")
+        assert informer.counters.lists == 1
+
+
+async def test_a_server_that_went_back_in_time_is_listed_again(api: SmallApi, client: Client) -> None:
+    api.put("old")
+    seen = Recorder()
+    async with informing(client, seen):
+        api.collections["/api/v1/pods"].clear()
+        api.history.clear()
+        api.version = 5
+        api.cut_watches()
+        api.put("restored")
+        await seen.heard("added", "restored")
+    assert seen.story == [("added", "old"), ("deleted", "old"), ("added", "restored")]
+
+
+async def test_a_bad_object_is_set_aside_and_the_rest_goes_on(each_api: SmallApi, client: Client) -> None:
+    api, seen = each_api, Recorder()
+    api.put("bad", spec={"priority": "high"})
+    api.put("good")
+    async with informing(client, seen) as informer:
+        assert seen.story == [("added", "good")]
+        assert [name for name, _ in seen.bad] == ["bad"] and "$.spec.priority" in seen.bad[0][1]
+        await api.watch_started.wait()
+        api.put("good", spec={"priority": "also high"})
+        api.put("later")
+        await seen.heard("added", "later")
+        # What was good before stands until it is deleted, even though its last version cannot be read.
+        assert informer.store["default", "good"].spec.priority == 0
+        api.remove("good")
+        api.put("bad", spec={"priority": 3})
+        await seen.heard("added", "bad")
+    assert seen.story == [("added", "good"), ("added", "later"), ("deleted", "good"), ("added", "bad")]
+    assert informer.counters.bad_objects == 2
+
+
+async def test_a_bad_object_counts_as_present_when_listed_again(api: SmallApi, client: Client) -> None:
+    api.put("turns-bad")
+    seen = Recorder()
+    async with informing(client, seen):
+        api.put("turns-bad", spec=[])
+        await seen.until(lambda: bool(seen.bad))
+        api.forget_history()
+        api.version += 1
+        api.compacted += 1
+        api.cut_watches()
+        api.put("b")
+        await seen.heard("added", "b")
+    assert seen.story == [("added", "turns-bad"), ("added", "b")]
+    assert len(seen.bad) == 1
+
+
+async def test_a_handler_that_raises_harms_its_own_object_only(api: SmallApi, client: Client) -> None:
+    class Picky(Recorder):
+        def added(self, new: object) -> None:
+            if new.metadata.name == "odd":  # type: ignore[attr-defined]
+                raise ValueError("no queue of that name")
+            super().added(new)  # type: ignore[arg-type]
+
+    seen = Picky()
+    api.put("odd")
+    api.put("plain")
+    async with informing(client, seen):
+        assert seen.story == [("added", "plain")]
+        assert seen.bad == [("odd", "no queue of that name")]
+
+
+async def test_bytes_that_are_no_json_break_the_stream_not_the_informer(api: SmallApi, client: Client) -> None:
+    seen = Recorder()
+    async with informing(client, seen):
+        await api.watch_started.wait()
+        api.watch_started.clear()
+        api.send_raw(b'{"type": "ADDED", "object"\n')
+        await api.watch_started.wait()
+        api.put("a")
+        await seen.heard("added", "a")
+
+
+async def test_lines_in_small_pieces(api: SmallApi, client: Client) -> None:
+    seen = Recorder()
+    async with informing(client, seen):
+        metadata = {"name": "slow", "uid": "slow", "resourceVersion": "900"}
+        line = msgspec.json.encode({"type": "ADDED", "object": {"metadata": metadata}})
+        for start in range(0, len(line), 7):
+            api.send_raw(line[start : start + 7])
+        api.send_raw(b"\n" + line.replace(b"slow", b"next").replace(b"900", b"901") + b"\n")
+        await seen.heard("added", "next")
+    assert seen.story == [("added", "slow"), ("added", "next")]
+
+
+async def test_a_server_that_never_ends_the_initial_events_is_listed(api: SmallApi, client: Client) -> None:
+    api.end_initial = False
+    api.put("a")
+    seen = Recorder()
+    async with informing(client, seen) as informer:
+        assert seen.story == [("added", "a")]
+        assert informer.counters.streams >= 2
+
+
+async def test_a_silent_watch_is_opened_again(api: SmallApi, client: Client) -> None:
+    patience = dataclasses.replace(QUICK, idle=0.1, initial_idle=0.1)
+    async with informing(client, Recorder(), patience=patience) as informer:
+        first = informer.counters.streams
+        api.watch_started.clear()
+        await api.watch_started.wait()
+        assert informer.counters.streams > first and informer.counters.lists == 1
+
+
+async def test_a_kind_that_is_not_served_is_watched_when_it_appears(api: SmallApi, client: Client) -> None:
+    queues = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
+    seen = Recorder()
+    async with informing(client, seen, queues, optional=True) as informer:
+        assert informer.absent and informer.synced
+        api.collections[QUEUES] = {}
+        api.put("default", namespace="", path=QUEUES)
+        informer.poke()
+        await seen.heard("added", "default")
+        assert not informer.absent
+        del api.collections[QUEUES]
+        api.cut_watches()
+        await seen.heard("deleted", "default")
+        assert informer.absent
+
+
+async def test_a_kind_that_must_be_there_is_not_in_sync_without_it(api: SmallApi, client: Client) -> None:
+    queues = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
+    async with informing(client, Recorder(), queues, sync=False) as informer:
+        await api.asked(3)
+        assert not informer.synced
+
+
+async def test_retry_after_is_honoured_on_a_watch(api: SmallApi, client: Client) -> None:
+    api.script.append((429, {"Retry-After": "0.3"}, status_body(429, "TooManyRequests")))
+    loop = asyncio.get_running_loop()
+    before = loop.time()
+    async with informing(client, Recorder()):
+        assert loop.time() - before >= 0.3
+
+
+async def test_selectors_and_namespace_are_passed_on(api: SmallApi, client: Client) -> None:
+    path = "/api/v1/namespaces/team/pods"
+    api.collections[path] = {}
+    async with informing(client, Recorder(), namespace="team", label_selector="a=b", field_selector="spec.nodeName="):
+        query = api.requests[-1].query
+        assert (query["labelSelector"], query["fieldSelector"]) == ("a=b", "spec.nodeName=")
+
+
+async def test_it_outlives_the_server(api: SmallApi) -> None:
+    api.put("a")
+    seen = Recorder()
+    async with Client(Endpoint(api.url)) as client, informing(client, seen):
+        await api.stop()
+        await api.start()
+        api.put("b")
+        await seen.heard("added", "b")
+    assert seen.story == [("added", "a"), ("added", "b")]
