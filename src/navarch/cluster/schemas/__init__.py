@@ -1,0 +1,1 @@
+"""Facts about the built-in kinds (names, fields, list keys, protobuf numbers), as data made by `generate`."""
