@@ -44,6 +44,8 @@ class SmallApi:
         self.bodies: list[bytes] = []
         #: Replies given in order before anything else: (status, headers, body).
         self.script: deque[tuple[int, dict[str, str], Any]] = deque()
+        #: Paths that are always answered so: (status, body).
+        self.refuse: dict[str, tuple[int, Any]] = {}
         self.watch_started = asyncio.Event()
         self._asked = asyncio.Event()
         self._ssl = ssl_context
@@ -147,6 +149,9 @@ class SmallApi:
         if self.script:
             status, headers, body = self.script.popleft()
             return web.Response(status=status, headers=headers, body=msgspec.json.encode(body))
+        if request.path in self.refuse:
+            status, body = self.refuse[request.path]
+            return web.json_response(body, status=status)
         if request.method == "GET" and request.path in self.collections:
             if request.query.get("watch") == "true":
                 return await self._watch(request)

@@ -132,6 +132,7 @@ class Informer(Generic[T]):
         self._watch_list = True
         self._broken_starts = 0
         self._missing = 0
+        self._last_failure = ""
         self._synced = asyncio.Event()
         self._poked = asyncio.Event()
 
@@ -164,6 +165,8 @@ class Informer(Generic[T]):
     async def run(self) -> None:
         """Mirror until cancelled."""
         while True:
+            # A poke from here on is about what this attempt did not see: `_pause` returns at once.
+            self._poked.clear()
             wait = await self._attempt()
             if wait > 0:
                 await self._pause(wait)
@@ -311,7 +314,10 @@ class Informer(Generic[T]):
             wait = max(wait, error.retry_after or 0.0)
             if isinstance(error, Gone) or _is_from_the_future(error):
                 self._version = ""
-        log.log(logging.WARNING if refused else logging.INFO, "%s: %s; again in %.1f s", self.resource, error, wait)
+        # The same refusal is told once, not at every attempt.
+        level = logging.DEBUG if str(error) == self._last_failure else logging.WARNING if refused else logging.INFO
+        self._last_failure = str(error)
+        log.log(level, "%s: %s; again in %.1f s", self.resource, error, wait)
         return wait
 
     def _count_broken_start(self) -> None:
@@ -326,7 +332,6 @@ class Informer(Generic[T]):
         self._on_bad(metadata, error)  # type: ignore[arg-type]
 
     async def _pause(self, wait: float) -> None:
-        self._poked.clear()
         try:
             async with asyncio.timeout(wait):
                 await self._poked.wait()

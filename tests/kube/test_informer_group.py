@@ -1,0 +1,75 @@
+"""Several kinds at once, and kinds that appear while we watch."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+
+from navarch.kube.client import Client
+from navarch.kube.informer_group import InformerGroup
+from navarch.kube.resources import PODS, Resource
+
+from .small_api import SmallApi, status_body
+from .watching import QUICK, Pod, Recorder
+
+CRD_LIST = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+QUEUE_LIST = "/apis/scheduling.volcano.sh/v1beta1/queues"
+QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
+
+
+def establish(api: SmallApi) -> None:
+    api.put(
+        "queues.scheduling.volcano.sh",
+        namespace="",
+        path=CRD_LIST,
+        spec={"group": "scheduling.volcano.sh", "names": {"plural": "queues"}},
+        status={"conditions": [{"type": "Established", "status": "True"}]},
+    )
+
+
+async def test_a_crd_that_is_established_starts_its_informer_at_once(api: SmallApi, client: Client) -> None:
+    api.collections[CRD_LIST] = {}
+    api.put("p")
+    pods, queues = Recorder(), Recorder()
+    # Once absent it would look again only after an hour: what wakes it is the CRD.
+    patience = dataclasses.replace(QUICK, retry_longest=3600.0, retry_first=3600.0, absent_longest=3600.0)
+    group = InformerGroup(client, patience=patience)
+    group.add(PODS, Pod, pods)
+    informer = group.add(QUEUES, Pod, queues, optional=True)
+    task = asyncio.create_task(group.run())
+    async with asyncio.timeout(10):
+        await group.wait_for_sync()
+    assert group.synced and group.unsynced == [] and informer.absent
+    assert pods.story == [("added", "p")]
+
+    api.collections[QUEUE_LIST] = {}
+    api.put("default", namespace="", path=QUEUE_LIST)
+    establish(api)
+    await queues.heard("added", "default")
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_what_is_not_in_sync_is_named(api: SmallApi, client: Client) -> None:
+    group = InformerGroup(client, patience=QUICK)
+    group.add(QUEUES, Pod, Recorder())
+    task = asyncio.create_task(group.run())
+    await api.asked(2)
+    assert group.unsynced == [QUEUES] and not group.synced
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_an_account_that_may_not_read_crds_still_finds_them(api: SmallApi, client: Client) -> None:
+    api.collections[CRD_LIST] = {}
+    queues = Recorder()
+    group = InformerGroup(client, patience=QUICK)
+    group.add(QUEUES, Pod, queues, optional=True)
+    api.refuse[CRD_LIST] = (403, status_body(403, "Forbidden"))
+    task = asyncio.create_task(group.run())
+    await api.asked(4)
+    api.collections[QUEUE_LIST] = {}
+    api.put("default", namespace="", path=QUEUE_LIST)
+    await queues.heard("added", "default")
+    task.cancel()
+    await asyncio.wait([task])
