@@ -171,7 +171,8 @@ def mark_presence(module: Path, version: str, found: dict[str, Any]) -> None:
 
 
 def is_struct(prop: dict[str, Any], found: dict[str, Any]) -> bool:
-    return "properties" in found.get(prop.get("$ref", ""), {})
+    kind = prop.get("$ref", "")
+    return "properties" in found.get(kind, {}) or kind in ("meta.v1.Time", "meta.v1.MicroTime")
 
 
 def _flattened(name: str, members: dict[str, list[tuple[str, str, str, str]]]) -> list[tuple[str, str, str]]:
