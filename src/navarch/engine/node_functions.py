@@ -13,6 +13,7 @@ A function that has nothing to say about a class of tasks says so by `applies`, 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from enum import Enum
@@ -63,7 +64,7 @@ class Refusal:
     code: str = ""
 
 
-class NodeFilter:
+class NodeFilter(ABC):
     """Says which nodes a class of tasks may go to. Override `mask` and `explain`; `mask` is the hot one."""
 
     name: ClassVar[str]
@@ -73,9 +74,9 @@ class NodeFilter:
         """False: every node passes, and the filter is not asked in this cycle for the class."""
         return True
 
+    @abstractmethod
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
         """True where the task may go, one answer a column of `at`."""
-        raise NotImplementedError(f"{type(self).__name__} must say where a task may go")
 
     def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:
         """Why not, for those who were refused. Called only when a task found no node."""
@@ -86,7 +87,7 @@ class NodeFilter:
         return (type(self).__module__, type(self).__qualname__)
 
 
-class NodeScorer:
+class NodeScorer(ABC):
     """Scores nodes for a class of tasks: higher is better. The total is the sum over scorers of weight times score."""
 
     name: ClassVar[str]
@@ -98,8 +99,9 @@ class NodeScorer:
     def applies(self, task: TaskClass) -> bool:
         return True
 
+    @abstractmethod
     def raw(self, task: TaskClass, at: Figures) -> FloatArray:
-        raise NotImplementedError(f"{type(self).__name__} must score nodes")
+        """One number a column of `at`."""
 
     def normalise(self, task: TaskClass, raw: FloatArray, low: float, high: float) -> FloatArray:
         """The score from the raw column; `low` and `high` are its extremes over the feasible nodes."""

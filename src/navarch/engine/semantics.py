@@ -64,6 +64,9 @@ class Semantics:
     rebinds_check_opening_idle: bool = switch(
         False, "a bind outside a statement is checked again against what was idle when the cycle opened"
     )
+    zero_requests_must_fit: bool = switch(
+        False, "a node whose cpu or memory is over-committed refuses even a task that asks for none of it"
+    )
     node_order: str = switch("name", "nodes are walked in the order of the input instead of by name")
     tolerance: float = switch(0.0, "amounts that differ by less than a tolerance count as equal")
 

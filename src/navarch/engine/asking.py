@@ -1,0 +1,226 @@
+"""Asking the plugins: for each extension point, who answers in which tier, and the combined answer.
+
+Kept apart from the session's figures so that each question reads as one line: the rule by which answers meet (`combine`) and
+the order of last resort, which makes every order total.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cmp_to_key
+from typing import TYPE_CHECKING, Any
+
+from navarch.engine import combine
+from navarch.engine.extension_points import POINTS, SWITCH, Key, answers
+from navarch.engine.job import Job
+from navarch.engine.node_functions import TaskClass
+from navarch.engine.plugin import Plugin
+from navarch.engine.queue import Queue
+from navarch.engine.reasons import Event, Reason
+from navarch.engine.semantics import Semantics
+from navarch.engine.subjobs import SubJob
+from navarch.model.spec import TaskSpec
+
+if TYPE_CHECKING:
+    from navarch.engine.policy.values import Policy
+    from navarch.engine.registry import Registry
+
+NO_QUEUE_ROOM = Reason("QueueLimit", "the queue has no room for the task", undone_by=(Event.POD_REMOVED, Event.QUEUE_CHANGED))
+
+
+class Asking:
+    policy: Policy
+    semantics: Semantics
+
+    def open_plugins(self, registry: Registry) -> None:
+        self.plugins: list[Plugin] = []
+        self._tiers: dict[str, list[list[Any]]] = {point: [] for point in POINTS}
+        self.promised_by_eviction: set[int] = set()
+        for tier in self.policy.tiers:
+            for here in self._tiers.values():
+                here.append([])
+            for option in tier:
+                kind = registry.plugin(option.name, self.policy.dialect)
+                if kind is None:
+                    continue
+                plugin = kind(self, option)  # type: ignore[arg-type]
+                self.plugins.append(plugin)
+                for point in answers(kind):
+                    if option.is_enabled(SWITCH.get(point, point)):
+                        self._tiers[point][-1].append(plugin)
+        self._flat: dict[str, list[Any]] = {p: [x for tier in tiers for x in tier] for p, tiers in self._tiers.items()}
+        for plugin in self.plugins:
+            plugin.open()
+
+    def answering(self, point: str) -> list[Any]:
+        """Plugins that answer at a point and are switched on there, in policy order."""
+        return self._flat[point]
+
+    def silence(self, plugin: Plugin, *points: str) -> None:
+        """A plugin that found it cannot answer (an invalid tree of queues, say) withdraws from these points."""
+        for point in points:
+            for tier in self._tiers[point]:
+                if plugin in tier:
+                    tier.remove(plugin)
+            self._flat[point] = [x for x in self._flat[point] if x is not plugin]
+
+    # orders
+
+    def queue_order(self, left: Queue, right: Queue) -> int:
+        opinion = combine.first_opinion(p.queue_order(left, right) for p in self._flat["queue_order"])
+        return opinion or _compare((left.spec.created, left.name), (right.spec.created, right.name))
+
+    def victim_queue_order(self, left: Queue, right: Queue, preemptor: Queue) -> int:
+        plugins = self._flat["victim_queue_order"]
+        opinion = combine.first_opinion(p.victim_queue_order(left, right, preemptor) for p in plugins)
+        return opinion or -self.queue_order(left, right)
+
+    def job_order_by_plugins(self, job: Job) -> Key:
+        return tuple(p.job_order(job) for p in self._flat["job_order"])
+
+    def job_order(self, job: Job) -> Key:
+        return (*(p.job_order(job) for p in self._flat["job_order"]), job.spec.created, job.key)
+
+    def sub_job_order(self, sub_job: SubJob) -> Key:
+        return (*(p.sub_job_order(sub_job) for p in self._flat["sub_job_order"]), sub_job.match_index, sub_job.name)
+
+    def sorted_tasks(self, tasks: Sequence[int], *, reverse: bool = False) -> list[int]:
+        """Tasks by the plugins' order, then by the number their names end in, then by age and UID."""
+        plugins = self._flat["task_order"]
+        keys: dict[int, Any] = {}
+        for task in tasks:
+            spec = self.task(task)
+            keys[task] = (tuple(p.task_order(task) for p in plugins), pod_index(spec), spec.created, spec.uid)
+        indexed = sum(key[1] is not None for key in keys.values())
+        if indexed == len(tasks):
+            by_key = sorted(tasks, key=keys.__getitem__)
+        elif not indexed:
+            by_key = sorted(tasks, key=lambda task: (keys[task][0], *keys[task][2:]))
+        else:
+            by_key = sorted(tasks, key=cmp_to_key(lambda a, b: _compare_tasks(keys[a], keys[b])))
+        return by_key[::-1] if reverse else by_key
+
+    def compare_tasks(self, left: int, right: int) -> int:
+        plugins = self._flat["task_order"]
+        a, b = self.task(left), self.task(right)
+        return _compare_tasks(
+            (tuple(p.task_order(left) for p in plugins), pod_index(a), a.created, a.uid),
+            (tuple(p.task_order(right) for p in plugins), pod_index(b), b.created, b.uid),
+        )
+
+    # jobs
+
+    def job_valid(self, job: Job) -> Reason | None:
+        for plugin in self._flat["job_valid"]:
+            reason: Reason | None = plugin.job_valid(job)
+            if reason is not None:
+                return reason
+        return None
+
+    def job_enqueueable(self, job: Job) -> Reason | None:
+        answer = combine.votes(self._tiers["job_enqueueable"], lambda p: p.job_enqueueable(job))
+        if isinstance(answer, Reason):
+            return answer
+        return None if answer else Reason("NotAdmitted", "the job was not admitted to its queue", undone_by=(Event.QUEUE_CHANGED,))
+
+    def job_enqueued(self, job: Job) -> None:
+        for plugin in self._flat["job_enqueued"]:
+            plugin.job_enqueued(job)
+
+    def job_ready(self, job: Job) -> bool:
+        return all(p.job_ready(job) for p in self._flat["job_ready"])
+
+    def job_missing(self, job: Job) -> int:
+        """How many tasks may be placed before readiness has to be asked again: at least one."""
+        return max((p.job_missing(job) for p in self._flat["job_missing"]), default=1)
+
+    def job_pipelined(self, job: Job) -> bool:
+        return combine.votes(self._tiers["job_pipelined"], lambda p: p.job_pipelined(job)) is True
+
+    def job_starving(self, job: Job) -> bool:
+        if self.semantics.starving_is_pending:
+            return job.counts[0] > 0
+        return combine.starving(self._tiers["job_starving"], lambda p: p.job_starving(job), self.semantics)
+
+    def sub_job_ready(self, sub_job: SubJob) -> bool:
+        if not sub_job.job.spec.sub_groups:
+            return self.job_ready(sub_job.job)
+        return all(p.sub_job_ready(sub_job) for p in self._flat["sub_job_ready"])
+
+    def sub_job_pipelined(self, sub_job: SubJob) -> bool:
+        if not sub_job.job.spec.sub_groups:
+            return self.job_pipelined(sub_job.job)
+        return combine.votes(self._tiers["sub_job_pipelined"], lambda p: p.sub_job_pipelined(sub_job)) is True
+
+    # queues
+
+    def overused(self, queue: Queue) -> Reason | None:
+        for plugin in self._flat["overused"]:
+            reason: Reason | None = plugin.overused(queue)
+            if reason is not None:
+                return reason
+        return None
+
+    def allocatable(self, queue: Queue, task: TaskClass, count: int) -> tuple[int, Reason | None]:
+        """How many of `count` tasks the queue may take on, and why not more if it is none."""
+        for plugin in self._flat["allocatable"]:
+            answer: int | Reason = plugin.allocatable(queue, task, count)
+            if isinstance(answer, Reason):
+                return 0, answer
+            count = min(count, answer)
+            if not count:
+                return 0, NO_QUEUE_ROOM
+        return count, None
+
+    def preemptive(self, queue: Queue, task: TaskClass) -> Reason | None:
+        for plugin in self._flat["preemptive"]:
+            reason: Reason | None = plugin.preemptive(queue, task)
+            if reason is not None:
+                return reason
+        return None
+
+    # victims
+
+    def preemptable(self, preemptor: int, candidates: Sequence[int]) -> list[int]:
+        tiers = self._tiers["preemptable"]
+        return combine.victims(tiers, lambda p: p.preemptable(preemptor, candidates), candidates, self.semantics)
+
+    def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> list[int]:
+        tiers = self._tiers["reclaimable"]
+        return combine.victims(tiers, lambda p: p.reclaimable(reclaimer, candidates), candidates, self.semantics)
+
+    def unified_evictable(self, job: Job, candidates: Sequence[int], *, reclaim: bool) -> list[int]:
+        tiers = self._tiers["unified_evictable"]
+        return combine.victims(tiers, lambda p: p.unified_evictable(job, candidates, reclaim=reclaim), candidates, self.semantics)
+
+    def victim_tasks(self, candidates: Sequence[int]) -> list[int]:
+        return combine.united(self._tiers["victim_tasks"], lambda p: p.victim_tasks(candidates))
+
+    def pre_predicate(self, task: TaskClass) -> Reason | None:
+        for plugin in self._flat["pre_predicate"]:
+            reason: Reason | None = plugin.pre_predicate(task)
+            if reason is not None:
+                return reason
+        return None
+
+    if TYPE_CHECKING:
+
+        def task(self, row: int) -> TaskSpec: ...
+
+
+def pod_index(spec: TaskSpec) -> int | None:
+    """The number at the end of a name of at least three parts: `job-worker-7` -> 7."""
+    parts = spec.name.rsplit("-", 2)
+    return int(parts[2]) if len(parts) == 3 and parts[2].isascii() and parts[2].isdigit() else None
+
+
+def _compare(left: Any, right: Any) -> int:
+    return int(left > right) - int(left < right)
+
+
+def _compare_tasks(left: Any, right: Any) -> int:
+    if left[0] != right[0]:
+        return _compare(left[0], right[0])
+    if left[1] is not None and right[1] is not None and left[1] != right[1]:
+        return _compare(left[1], right[1])
+    return _compare(left[2:], right[2:])

@@ -1,0 +1,128 @@
+"""Closing a session: phases, conditions and refusals of the jobs, promises, and the queues' figures.
+
+A job's phase is a function of where its tasks stand and whether this cycle called it unschedulable:
+
+    tasks running and called unschedulable now        -> Unknown
+    enough scheduled, all of them finished            -> Completed
+    enough scheduled                                  -> Running
+    admitted                                          -> stays Inqueue
+    otherwise                                         -> Pending
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from navarch.engine.job import Job
+from navarch.engine.queue import Queue
+from navarch.engine.reasons import Event, Reason
+from navarch.engine.record import JobDecision, Nomination, QueueFigures, TaskRefusal
+from navarch.model.status import STATUS_NAMES, TaskStatus
+
+if TYPE_CHECKING:
+    from navarch.engine.session import Session
+
+S = TaskStatus
+
+
+def close(session: Session) -> None:
+    for plugin in session.plugins:
+        plugin.close()
+    _promises(session)
+    session.record.jobs = [_decision(session, job) for job in session.all_jobs()]
+    session.record.queues = [_figures(session, queue) for _, queue in sorted(session.queues.items())]
+
+
+def phase_of(session: Session, job: Job) -> str:
+    counts = job.counts
+    if counts[S.RUNNING] and job.unschedulable:
+        return "Unknown"
+    finished = counts[S.SUCCEEDED] + counts[S.FAILED]
+    leaving = sum(1 for t in job.tasks if session.status[t] == S.RELEASING and session.node[t] >= 0) if counts[S.RELEASING] else 0
+    scheduled = counts[S.RUNNING] + counts[S.BOUND] + finished + leaving
+    if scheduled >= job.min_member:
+        return "Completed" if scheduled == finished else "Running"
+    return "Inqueue" if job.phase == "Inqueue" else "Pending"
+
+
+def _decision(session: Session, job: Job) -> JobDecision:
+    phase = phase_of(session, job)
+    conditions = tuple(job.conditions.values())
+    counts = {STATUS_NAMES[i]: n for i, n in enumerate(job.counts) if n}
+    changed = phase != job.spec.phase or conditions != job.spec.conditions
+    return JobDecision(
+        job=job.key,
+        queue=job.queue.name,
+        phase=phase,
+        min_member=job.min_member,
+        pods=counts,
+        conditions=conditions,
+        reasons=tuple(_reasons(session, job)),
+        refusals=tuple(_refusals(session, job)),
+        shadow=job.spec.shadow,
+        dialect=job.spec.dialect,
+        changed=changed,
+    )
+
+
+def _reasons(session: Session, job: Job) -> list[Reason]:
+    if not job.counts[S.PENDING]:
+        return []
+    reasons = list(job.reasons)
+    seen: set[str] = set()
+    for task in job.tasks:
+        errors = job.fit_errors.get(task)
+        if errors is None or session.status[task] != S.PENDING or errors.text() in seen:
+            continue
+        seen.add(errors.text())
+        code = "Unschedulable" if errors.nodes else "Skipped"
+        undone = (Event.POD_REMOVED, Event.NODE_ADDED, Event.NODE_CHANGED)
+        reasons.append(Reason(code, f"{session.task(task).name}: {errors.text()}", errors.nodes, undone_by=undone))
+    return reasons
+
+
+def _refusals(session: Session, job: Job) -> list[TaskRefusal]:
+    out: list[TaskRefusal] = []
+    if not job.counts[S.PENDING] + job.counts[S.PIPELINED] + job.counts[S.ALLOCATED]:
+        return out
+    for task in job.tasks:
+        if session.status[task] not in (S.PENDING, S.ALLOCATED, S.PIPELINED):
+            continue
+        spec, errors = session.task(task), job.fit_errors.get(task)
+        if session.status[task] == S.PENDING and job.last_undone.get(task) != S.ALLOCATED:
+            reason = "Unschedulable"
+            message = errors.text() if errors else job.reasons[0].message if job.reasons else "the job is not ready"
+        else:
+            reason, message = "Schedulable", "the task could run, but its gang is not ready"
+        if spec.gates:
+            reason, message = "SchedulingGated", f"waiting for scheduling gates: [{' '.join(spec.gates)}]"
+        out.append(TaskRefusal(spec.key, spec.uid, reason, message))
+    return out
+
+
+def _promises(session: Session) -> None:
+    for task in np.flatnonzero(session.status == S.PIPELINED).tolist():
+        spec = session.task(task)
+        job = session.job_of(task)
+        session.record.nominations.append(
+            Nomination(
+                pod=spec.key,
+                node=session.nodes.names[session.node[task]],
+                uid=spec.uid,
+                job=job.key if job else "",
+                evicting=task in session.promised_by_eviction,
+            )
+        )
+    session.record.nominations.sort(key=lambda n: n.pod)
+
+
+def _figures(session: Session, queue: Queue) -> QueueFigures:
+    for plugin in session.plugins:
+        describe = getattr(plugin, "queue_figures", None)
+        if describe is not None:
+            figures: QueueFigures = describe(queue)
+            return figures
+    space = session.snapshot.space
+    return QueueFigures(queue.name, {}, space.as_mapping(queue.allocated), space.as_mapping(queue.request), 0.0)

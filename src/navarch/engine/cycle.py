@@ -1,0 +1,34 @@
+"""One cycle: `decide(snapshot, policy, registry, now)` opens a session, runs the actions, closes, returns the record.
+
+A pure function of its arguments. The only clock here is a stopwatch for the timings that stand beside the record.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from navarch.engine.close import close
+from navarch.engine.policy.values import Policy
+from navarch.engine.record import CycleRecord
+from navarch.engine.registry import Registry
+from navarch.engine.session import Session
+from navarch.model.snapshot import Snapshot
+
+
+def decide(snapshot: Snapshot, policy: Policy, registry: Registry, now: float, uid: str = "") -> CycleRecord:
+    """What to bind, evict and promise now, and why the rest waits. `uid` marks conditions set in this cycle."""
+    started = perf_counter()
+    session = Session(snapshot, policy, registry, now, uid)
+    timings = {"open": perf_counter() - started}
+    for name in policy.actions:
+        started = perf_counter()
+        action = registry.action(name, policy.dialect)
+        if action is not None:
+            session.action = name
+            action(session).execute()
+        timings[name] = timings.get(name, 0.0) + perf_counter() - started
+    started = perf_counter()
+    close(session)
+    timings["close"] = perf_counter() - started
+    session.record.timings.update(timings)
+    return session.record

@@ -1,0 +1,257 @@
+"""The extension points: one small protocol each, which says when it is called and what the answers mean.
+
+A plugin implements a point by having its method; the session finds it there, minds the policy's switch for it, and combines
+the answers of all plugins (`combine`). Candidates, tasks and victims are task rows; `session.task(row)` gives the pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Protocol, runtime_checkable
+
+from navarch.engine.job import Job
+from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
+from navarch.engine.queue import Queue
+from navarch.engine.reasons import Reason
+from navarch.engine.subjobs import SubJob
+from navarch.model.resources import IntArray
+
+Key = Any
+"""Anything that compares with its own kind; smaller comes first."""
+
+
+class Vote(IntEnum):
+    REJECT = -1
+    ABSTAIN = 0
+    PERMIT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Tasks of one job and one shape that got a node, a promise of one, or lost it. `undone`: a statement was taken back."""
+
+    job: Job
+    tasks: Sequence[int]
+    nodes: Sequence[int]
+    task: TaskClass
+    total: IntArray
+    """(R,): what they ask for together."""
+    pipelined: bool = False
+    undone: bool = False
+
+
+@runtime_checkable
+class QueueOrder(Protocol):
+    """Which queue is served first. Negative: `left`; zero: no opinion. The first plugin with an opinion decides."""
+
+    def queue_order(self, left: Queue, right: Queue) -> int: ...
+
+
+@runtime_checkable
+class VictimQueueOrder(Protocol):
+    """Whose pods are evicted first when `preemptor` needs room. Without any, the reverse of the queue order."""
+
+    def victim_queue_order(self, left: Queue, right: Queue, preemptor: Queue) -> int: ...
+
+
+@runtime_checkable
+class JobOrder(Protocol):
+    """A sort key for jobs of one queue, smaller first. Keys of all plugins are compared in policy order."""
+
+    def job_order(self, job: Job) -> Key: ...
+
+
+@runtime_checkable
+class SubJobOrder(Protocol):
+    """A sort key for the sub-groups of one job, smaller first."""
+
+    def sub_job_order(self, sub_job: SubJob) -> Key: ...
+
+
+@runtime_checkable
+class TaskOrder(Protocol):
+    """A sort key for tasks, smaller first; the reverse is the order of eviction."""
+
+    def task_order(self, task: int) -> Key: ...
+
+
+@runtime_checkable
+class JobValid(Protocol):
+    """Asked before a job takes part in an action. A Reason keeps it out and becomes its condition."""
+
+    def job_valid(self, job: Job) -> Reason | None: ...
+
+
+@runtime_checkable
+class JobEnqueueable(Protocol):
+    """May a pending job be admitted? A Reason is a rejection; see `combine.votes` for how votes meet."""
+
+    def job_enqueueable(self, job: Job) -> Vote | Reason: ...
+
+
+@runtime_checkable
+class JobEnqueued(Protocol):
+    """Told of each job that was admitted."""
+
+    def job_enqueued(self, job: Job) -> None: ...
+
+
+@runtime_checkable
+class JobReady(Protocol):
+    """Has the job enough to start? All must agree; then its statement is committed."""
+
+    def job_ready(self, job: Job) -> bool: ...
+
+
+@runtime_checkable
+class JobMissing(Protocol):
+    """A lower bound on how many further placements `job_ready` waits for: lets equal tasks be placed in one step."""
+
+    def job_missing(self, job: Job) -> int: ...
+
+
+@runtime_checkable
+class JobPipelined(Protocol):
+    """Will the job have enough once what is being released is free?"""
+
+    def job_pipelined(self, job: Job) -> Vote: ...
+
+
+@runtime_checkable
+class SubJobReady(Protocol):
+    def sub_job_ready(self, sub_job: SubJob) -> bool: ...
+
+
+@runtime_checkable
+class SubJobPipelined(Protocol):
+    def sub_job_pipelined(self, sub_job: SubJob) -> Vote: ...
+
+
+@runtime_checkable
+class JobStarving(Protocol):
+    """May the job evict others to get what it lacks?"""
+
+    def job_starving(self, job: Job) -> bool: ...
+
+
+@runtime_checkable
+class Overused(Protocol):
+    """The queue has its due: a Reason keeps its jobs from being allocated in this cycle."""
+
+    def overused(self, queue: Queue) -> Reason | None: ...
+
+
+@runtime_checkable
+class Allocatable(Protocol):
+    """How many of `count` such tasks may the queue take on now? A Reason says none, and why."""
+
+    def allocatable(self, queue: Queue, task: TaskClass, count: int) -> int | Reason: ...
+
+
+@runtime_checkable
+class Preemptive(Protocol):
+    """May the queue reclaim from others for this task? A Reason says no."""
+
+    def preemptive(self, queue: Queue, task: TaskClass) -> Reason | None: ...
+
+
+@runtime_checkable
+class Preemptable(Protocol):
+    """Which candidates (one node's, in the preemptor's queue) may be evicted for the task. None: no opinion."""
+
+    def preemptable(self, preemptor: int, candidates: Sequence[int]) -> list[int] | None: ...
+
+
+@runtime_checkable
+class Reclaimable(Protocol):
+    """Which candidates of other queues may be evicted for the task. None: no opinion."""
+
+    def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> list[int] | None: ...
+
+
+@runtime_checkable
+class UnifiedEvictable(Protocol):
+    """As above for whole-gang eviction; `reclaim` tells across queues from inside one."""
+
+    def unified_evictable(self, job: Job, candidates: Sequence[int], *, reclaim: bool) -> list[int] | None: ...
+
+
+@runtime_checkable
+class VictimTasks(Protocol):
+    """Running tasks that had better go, whoever needs the room (shuffle)."""
+
+    def victim_tasks(self, candidates: Sequence[int]) -> list[int] | None: ...
+
+
+@runtime_checkable
+class NodeFilters(Protocol):
+    """Filters of this plugin, made when the session opens. Switched by `predicate`."""
+
+    def node_filters(self) -> list[NodeFilter]: ...
+
+
+@runtime_checkable
+class NodeScorers(Protocol):
+    """Scores of this plugin, made when the session opens. Switched by `node_order`."""
+
+    def node_scorers(self) -> list[NodeScorer]: ...
+
+
+@runtime_checkable
+class PrePredicate(Protocol):
+    """A word on the task before any node is looked at. A Reason refuses it everywhere. Switched by `predicate`."""
+
+    def pre_predicate(self, task: TaskClass) -> Reason | None: ...
+
+
+@runtime_checkable
+class AllocateEvents(Protocol):
+    """Told of every placement, promise and eviction, and of each that is undone, as it happens in the session."""
+
+    def on_allocate(self, change: Change) -> None: ...
+
+    def on_deallocate(self, change: Change) -> None: ...
+
+
+POINTS: dict[str, type] = {
+    "queue_order": QueueOrder,
+    "victim_queue_order": VictimQueueOrder,
+    "job_order": JobOrder,
+    "sub_job_order": SubJobOrder,
+    "task_order": TaskOrder,
+    "job_valid": JobValid,
+    "job_enqueueable": JobEnqueueable,
+    "job_enqueued": JobEnqueued,
+    "job_ready": JobReady,
+    "job_missing": JobMissing,
+    "job_pipelined": JobPipelined,
+    "sub_job_ready": SubJobReady,
+    "sub_job_pipelined": SubJobPipelined,
+    "job_starving": JobStarving,
+    "overused": Overused,
+    "allocatable": Allocatable,
+    "preemptive": Preemptive,
+    "preemptable": Preemptable,
+    "reclaimable": Reclaimable,
+    "unified_evictable": UnifiedEvictable,
+    "victim_tasks": VictimTasks,
+    "node_filters": NodeFilters,
+    "node_scorers": NodeScorers,
+    "pre_predicate": PrePredicate,
+    "events": AllocateEvents,
+}
+"""Point -> protocol. The switch in a policy file that governs each is in `policy.points`."""
+
+SWITCH: dict[str, str] = {"node_filters": "predicate", "node_scorers": "node_order", "job_missing": "job_ready"}
+"""Points whose switch has another name."""
+
+
+def answers(plugin: object) -> tuple[str, ...]:
+    """The points at which a plugin (or a plugin class) answers."""
+    return tuple(name for name, protocol in POINTS.items() if all(callable(getattr(plugin, m, None)) for m in _methods(protocol)))
+
+
+def _methods(protocol: type) -> list[str]:
+    return [name for name, value in vars(protocol).items() if not name.startswith("_") and callable(value)]

@@ -1,0 +1,173 @@
+"""A job within a session: its immutable spec and the counts and sums that statements move.
+
+Materialised when first asked for, so a cycle over ten thousand running gangs touches only those that matter in it. Counts are
+plain Python integers because votes on readiness read them after every placement.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from navarch.engine.reasons import Reason
+from navarch.model.resources import IntArray
+from navarch.model.spec import Condition, JobSpec
+from navarch.model.status import IS_ALLOCATED, TaskStatus
+
+if TYPE_CHECKING:
+    from navarch.engine.fit import FitErrors
+    from navarch.engine.queue import Queue
+    from navarch.engine.session import Session
+    from navarch.engine.subjobs import SubJob
+
+PENDING, PIPELINED = TaskStatus.PENDING, TaskStatus.PIPELINED
+_READY = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.SUCCEEDED)
+
+
+class Job:
+    __slots__ = (
+        "_sub_jobs",
+        "allocated",
+        "best_effort_pending",
+        "conditions",
+        "counts",
+        "fit_errors",
+        "key",
+        "last_undone",
+        "min_member",
+        "phase",
+        "queue",
+        "reasons",
+        "row",
+        "session",
+        "spec",
+        "tasks",
+        "unschedulable",
+    )
+
+    def __init__(self, session: Session, row: int, spec: JobSpec, queue: Queue) -> None:
+        columns = session.snapshot.jobs
+        self.session = session
+        self.row = row
+        self.spec = spec
+        self.key = spec.key
+        self.queue = queue
+        self.min_member = spec.min_member
+        self.phase = spec.phase
+        self.tasks: tuple[int, ...] = tuple(columns.tasks[row])
+        self.counts: list[int] = columns.counts[row].tolist()
+        self.best_effort_pending = int(columns.best_effort_pending[row])
+        self.allocated: IntArray = columns.allocated[:, row].copy()
+        self.fit_errors: dict[int, FitErrors] = {}
+        """Task row -> why no node took it in this cycle."""
+        self.last_undone: dict[int, TaskStatus] = {}
+        """Task row -> what its last undone placement was: it could have run alone."""
+        self.reasons: list[Reason] = []
+        """Why it waits, in the order in which the cycle found out."""
+        self.conditions: dict[str, Condition] = {c.type: c for c in spec.conditions}
+        self.unschedulable = False
+        """An Unschedulable condition was set in this cycle."""
+        self._sub_jobs: list[SubJob] | None = None
+
+    # what readiness is made of
+
+    @property
+    def priority(self) -> int:
+        return self.spec.priority
+
+    @property
+    def ready_count(self) -> int:
+        counts = self.counts
+        return counts[1] + counts[3] + counts[4] + counts[5] + counts[7]
+
+    @property
+    def is_ready(self) -> bool:
+        return self.ready_count + self.best_effort_pending >= self.min_member
+
+    @property
+    def is_pipelined(self) -> bool:
+        return self.ready_count + self.counts[PIPELINED] + self.best_effort_pending >= self.min_member
+
+    @property
+    def is_starving(self) -> bool:
+        return self.ready_count + self.counts[PIPELINED] < self.min_member
+
+    @property
+    def valid_count(self) -> int:
+        return self.ready_count + self.counts[PIPELINED] + self.counts[PENDING]
+
+    # roles
+
+    @property
+    def roles_matter(self) -> bool:
+        """Role minimums are a demand only where the gang's own minimum covers them all."""
+        return bool(self.spec.roles) and self.min_member >= sum(minimum for _, minimum in self.spec.roles)
+
+    def role_counts(self, statuses: tuple[TaskStatus, ...], *, pending_best_effort: bool = False) -> Counter[str]:
+        session, counts = self.session, Counter[str]()
+        for task in self.tasks:
+            status = session.status[task]
+            if status in statuses or (
+                pending_best_effort and status == PENDING and session.snapshot.shape_best_effort[session.shape[task]]
+            ):
+                counts[session.task(task).role] += 1
+        return counts
+
+    def _roles_reach(self, statuses: tuple[TaskStatus, ...], *, pending_best_effort: bool) -> bool:
+        if not self.roles_matter:
+            return True
+        counts = self.role_counts(statuses, pending_best_effort=pending_best_effort)
+        return all(counts[role] >= minimum for role, minimum in self.spec.roles)
+
+    @property
+    def roles_valid(self) -> bool:
+        return self._roles_reach((*_READY, PIPELINED, PENDING), pending_best_effort=False)
+
+    @property
+    def roles_ready(self) -> bool:
+        return self._roles_reach(_READY, pending_best_effort=True)
+
+    @property
+    def roles_pipelined(self) -> bool:
+        return self._roles_reach((*_READY, PIPELINED), pending_best_effort=True)
+
+    # tasks
+
+    def tasks_in(self, *statuses: TaskStatus) -> list[int]:
+        status = self.session.status
+        return [task for task in self.tasks if status[task] in statuses]
+
+    @property
+    def sub_jobs(self) -> list[SubJob]:
+        if self._sub_jobs is None:
+            from navarch.engine.subjobs import split
+
+            self._sub_jobs = split(self)
+        return self._sub_jobs
+
+    def refuse(self, reason: Reason) -> None:
+        """Note why it waits, once a code."""
+        if all(reason.code != known.code or reason.message != known.message for known in self.reasons):
+            self.reasons.append(reason)
+
+    def set_condition(self, type_: str, status: str, reason: str, message: str) -> None:
+        """Replace the condition of this type; the transition time moves only with the status."""
+        before, session = self.conditions.get(type_), self.session
+        since = before.last_transition if before is not None and before.status == status else session.now
+        self.conditions[type_] = Condition(type_, status, reason, message, session.uid, since)
+        if type_ == "Unschedulable":
+            self.unschedulable = True
+
+    # moved by statements only
+
+    def shift(self, before: TaskStatus, after: TaskStatus, count: int, request: IntArray, best_effort: bool) -> None:
+        self.counts[before] -= count
+        self.counts[after] += count
+        change = int(IS_ALLOCATED[after]) - int(IS_ALLOCATED[before])
+        if change:
+            self.allocated += change * count * request
+        if best_effort:
+            self.best_effort_pending += count * ((after == PENDING) - (before == PENDING))
+
+    def __repr__(self) -> str:
+        return f"Job({self.key})"

@@ -1,0 +1,294 @@
+"""Where a class of tasks may go and which node is best: one mask and one score vector a class, kept fresh by change.
+
+A `ClassView` is made when a class is first looked at and then repaired: rows in the change log since it last looked are
+computed again, nothing else. Equal tasks are placed in one step (`choose`): a greedy run over the k best nodes with their
+ladders, which gives exactly what placing them one by one would (a placement changes only the node it went to, so after k
+placements only the k best nodes can have been touched). Cost: bench/decide.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from navarch.engine.figures import Figures, Rows
+from navarch.engine.fit import FitErrors
+from navarch.engine.node_functions import NodeScorer, Refusal, Scope, TaskClass
+from navarch.engine.static import static_mask, static_raw
+from navarch.model.resources import CPU, MEMORY, BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from navarch.engine.session import Session
+
+_WORST = -np.inf
+_LADDER = 16
+"""Steps of a node's ladder that are computed at once when a run fills it."""
+_FIRST_STEPS = 3
+"""Steps computed for all candidates of a run together."""
+
+
+class ClassView:
+    def __init__(self, session: Session, task: TaskClass) -> None:
+        self.session = session
+        self.task = task
+        nodes = session.nodes
+        filters = [f for f in session.filters if f.applies(task)]
+        scorers = [s for s in session.scorers if s.weight and s.applies(task)]
+        self.row_filters = [f for f in filters if f.scope is Scope.ROW]
+        self.global_filters = [f for f in filters if f.scope is Scope.GLOBAL]
+        self.row_scorers = [s for s in scorers if s.scope is Scope.ROW and not s.normalises]
+        self.normalised = [s for s in scorers if s.normalises and s.scope is not Scope.GLOBAL]
+        self.global_scorers = [s for s in scorers if s.scope is Scope.GLOBAL]
+        moving = any(s.scope is Scope.ROW for s in self.normalised)
+        self.one_by_one = bool(self.global_filters or self.global_scorers) or moving
+        """Some answer depends on more than the node's own figures, so equal tasks cannot be placed in one step."""
+        self.dims: Rows = _dims(task.request, all_basic=session.semantics.zero_requests_must_fit)
+        self.need: IntArray = task.request[self.dims, None]
+        size = len(nodes)
+        hard_shard = session.shard if session.shard_is_hard else None
+        self.static: BoolArray = np.ones(size, dtype=bool) if hard_shard is None else hard_shard.copy()
+        for f in filters:
+            if f.scope is Scope.STATIC:
+                self.static &= static_mask(session, f, task)
+        self.base: FloatArray = np.zeros(size)
+        for s in scorers:
+            if s.scope is Scope.STATIC and not s.normalises:
+                self.base += s.weight * static_raw(session, s, task)
+        self.raw: list[FloatArray] = [
+            static_raw(session, s, task) if s.scope is Scope.STATIC else s.raw(task, nodes) for s in self.normalised
+        ]
+        self.normal: list[tuple[float, float, FloatArray] | None] = [None] * len(self.normalised)
+        self.possible: BoolArray = np.empty(size, dtype=bool)
+        """Passes every filter but resources."""
+        self.idle: BoolArray = np.empty(size, dtype=bool)
+        self.future: BoolArray = np.empty(size, dtype=bool)
+        self.score: FloatArray = np.empty(size)
+        self.possible, self.idle, self.future, self.score = self._judge(nodes)
+        self.read = len(nodes.changed)
+
+    def _judge(self, at: Figures) -> tuple[BoolArray, BoolArray, BoolArray, FloatArray]:
+        """Row answers for any columns: passes filters, fits what is idle, fits what will be idle, plain score."""
+        task, rows, dims, need = self.task, at.rows, self.dims, self.need
+        free = at.allocatable[dims] - at.used[dims]
+        idle: BoolArray = np.all(need <= free, axis=0)
+        free += at.releasing[dims]
+        free -= at.pipelined[dims]
+        future: BoolArray = np.all(need <= free, axis=0)
+        possible = self.static[rows]
+        for f in self.row_filters:
+            possible = possible & f.mask(task, at)
+        score = self.base[rows]
+        for s in self.row_scorers:
+            score = score + s.weight * s.raw(task, at)
+        return possible, idle, future, score
+
+    def refresh(self) -> None:
+        """Read the change log from where it was left."""
+        nodes = self.session.nodes
+        log = nodes.changed
+        if self.read == len(log):
+            return
+        rows = log[self.read] if len(log) - self.read == 1 else np.unique(np.concatenate(log[self.read :]))
+        self.read = len(log)
+        at = nodes.at(rows)
+        self.possible[rows], self.idle[rows], self.future[rows], self.score[rows] = self._judge(at)
+        for number, scorer in enumerate(self.normalised):
+            if scorer.scope is Scope.ROW:
+                self.raw[number][rows] = scorer.raw(self.task, at)
+                self.normal[number] = None
+
+    def feasible(self) -> BoolArray:
+        """Nodes that pass every filter now, resources aside."""
+        self.refresh()
+        out = self.possible
+        for f in self.global_filters:
+            out = out & f.mask(self.task, self.session.nodes)
+        return out
+
+    def totals(self, group: BoolArray) -> FloatArray:
+        """The score of every node, with normalised scores over the nodes of `group` (others' figures mean nothing)."""
+        extra = self._extra(group)
+        return self.score if extra is None else self.score + extra
+
+    def _extra(self, group: BoolArray) -> FloatArray | None:
+        """What does not change while equal tasks are placed: added to plain scores last, so that equal sums stay equal."""
+        total: FloatArray | None = None
+        for number, scorer in enumerate(self.normalised):
+            column = self._normalised(number, scorer, group)
+            total = column if total is None else total + column
+        for scorer in self.global_scorers:
+            scorer.prepare(self.task, group)
+            raw = scorer.raw(self.task, self.session.nodes)
+            if scorer.normalises:
+                low, high = _extremes(raw, group)
+                raw = scorer.normalise(self.task, raw, low, high)
+            column = scorer.weight * raw
+            total = column if total is None else total + column
+        return total
+
+    def _normalised(self, number: int, scorer: NodeScorer, group: BoolArray) -> FloatArray:
+        raw = self.raw[number]
+        low, high = _extremes(raw, group)
+        kept = self.normal[number]
+        if kept is not None and kept[0] == low and kept[1] == high:
+            return kept[2]
+        column = scorer.weight * scorer.normalise(self.task, raw, low, high)
+        self.normal[number] = (low, high, column)
+        return column
+
+    # choosing
+
+    def groups(self) -> list[tuple[BoolArray, bool]]:
+        """Candidate groups, best first, with whether they only fit what is being released."""
+        feasible = self.feasible()
+        future = feasible & self.future
+        idle = future & self.idle
+        mine = self.session.shard
+        if mine is None or self.session.shard_is_hard:
+            return [(idle, False), (future, True)]
+        return [(idle & mine, False), (idle & ~mine, False), (future & mine, True), (future & ~mine, True)]
+
+    def choose(self, count: int) -> tuple[list[int], bool]:
+        """Nodes for up to `count` tasks of the class, one after the other, and whether they are promises only.
+
+        May return fewer than asked (the group is exhausted, or must be looked at again): call again for the rest."""
+        for group, pipelined in self.groups():
+            if not group.any():
+                continue
+            extra = self._extra(group)
+            total = np.where(group, self.score if extra is None else self.score + extra, _WORST)
+            if count == 1 or self.one_by_one:
+                return [int(total.argmax())], pipelined
+            return self._run(total, extra, count, pipelined), pipelined
+        return [], False
+
+    def best(self, group: BoolArray) -> int:
+        """The best node of a group, the first in node order among equals."""
+        return int(np.where(group, self.totals(group), _WORST).argmax())
+
+    def _run(self, total: FloatArray, extra: FloatArray | None, count: int, pipelined: bool) -> list[int]:
+        candidates = _top(total, count)
+        constant = np.zeros(len(candidates)) if extra is None else extra[candidates]
+        scores = total[candidates].tolist()
+        start = np.zeros(len(candidates), dtype=np.int64)
+        ladders = self._ladders(candidates, start, min(_FIRST_STEPS, count), pipelined, constant)
+        position = {row: i for i, row in enumerate(candidates.tolist())}
+        heap = [(-score, row) for score, row in zip(scores, position)]
+        heapq.heapify(heap)
+        taken = dict.fromkeys(position, 0)
+        chosen: list[int] = []
+        while heap and len(chosen) < count:
+            _, row = heap[0]
+            chosen.append(row)
+            taken[row] += 1
+            place = position[row]
+            ladder = ladders[place]
+            if taken[row] > len(ladder) and len(chosen) < count:
+                one = slice(place, place + 1)
+                start = np.array([len(ladder)], dtype=np.int64)
+                ladder += self._ladders(candidates[one], start, _LADDER, pipelined, constant[one])[0]
+            following = ladder[taken[row] - 1] if taken[row] <= len(ladder) else None
+            if following is None:
+                heapq.heappop(heap)
+                if self._was_extreme(row):
+                    break  # the feasible set lost an extreme: normalised scores must be combined again
+            else:
+                heapq.heapreplace(heap, (-following, row))
+        return chosen
+
+    def _was_extreme(self, row: int) -> bool:
+        for raw, kept in zip(self.raw, self.normal):
+            if kept is not None and kept[0] != kept[1] and raw[row] in kept[:2]:
+                return True
+        return False
+
+    def _ladders(self, rows: Rows, start: IntArray, steps: int, pipelined: bool, extra: FloatArray) -> list[list[float | None]]:
+        """For each row, its total after start+1, start+2 ... further tasks; None where the next no longer fits."""
+        task = self.task
+        at = self.session.nodes.ladder(rows, start, steps, task.request, task.footprint, pipelined=pipelined)
+        possible, idle, future, score = self._judge(at)
+        fits = possible & future & (idle | pipelined)
+        score = score + np.repeat(extra, steps)
+        values = score.tolist()
+        flat: list[float | None] = [v if ok else None for v, ok in zip(values, fits.tolist())]
+        return [flat[i : i + steps] for i in range(0, len(flat), steps)]
+
+    # explaining
+
+    def explain(self, *, resources: bool = True) -> FitErrors:
+        """Why nodes refuse: each node by the first filter that turns it down."""
+        session, task = self.session, self.task
+        self.refresh()
+        open_ = np.ones(len(session.nodes), dtype=bool)
+        unresolvable = np.zeros(len(session.nodes), dtype=bool)
+        counts: dict[str, int] = {}
+        codes: dict[str, None] = {}
+        found: list[Refusal] = []
+        if resources:
+            short = _insufficient(self, session)
+            found += short
+            for refusal in short:
+                _count(refusal, open_, counts, codes, unresolvable)
+            for refusal in short:
+                open_ &= ~refusal.refused
+        for f in session.filters:
+            if not f.applies(task) or not open_.any():
+                continue
+            refusals = list(f.explain(task, session.nodes))
+            for refusal in refusals:
+                _count(refusal, open_, counts, codes, unresolvable)
+            for refusal in refusals:
+                open_ &= ~refusal.refused
+        refused = int(len(session.nodes) - open_.sum())
+        return FitErrors(refused, dict(sorted(counts.items())), unresolvable, tuple(codes))
+
+
+def _count(refusal: Refusal, open_: BoolArray, counts: dict[str, int], codes: dict[str, None], unresolvable: BoolArray) -> None:
+    hit = refusal.refused & open_
+    number = int(hit.sum())
+    if not number:
+        return
+    counts[refusal.message] = counts.get(refusal.message, 0) + number
+    codes[refusal.code or refusal.message] = None
+    unresolvable |= hit & refusal.unresolvable
+
+
+def _insufficient(view: ClassView, session: Session) -> list[Refusal]:
+    """The first resource that a node lacks, in the order cpu, memory, others by name."""
+    nodes, names = session.nodes, session.snapshot.resource_names
+    free = nodes.future_idle
+    order = sorted(view.dims.tolist(), key=lambda d: (d not in (CPU, MEMORY), d if d in (CPU, MEMORY) else 0, names[d]))
+    out: list[Refusal] = []
+    seen = np.zeros(len(nodes), dtype=bool)
+    for dim in order:
+        short = (free[dim] < view.task.request[dim]) & ~seen
+        seen |= short
+        if short.any():
+            out.append(Refusal(f"Insufficient {names[dim]}", short, code="InsufficientResources"))
+    return out
+
+
+def _dims(request: IntArray, *, all_basic: bool) -> Rows:
+    dims = np.flatnonzero(request)
+    return np.union1d(dims, (CPU, MEMORY)) if all_basic else dims
+
+
+def _extremes(raw: FloatArray, group: BoolArray) -> tuple[float, float]:
+    inside = raw[group]
+    return (float(inside.min()), float(inside.max())) if inside.size else (0.0, 0.0)
+
+
+def _top(total: FloatArray, count: int) -> Rows:
+    """Rows of the `count` best finite scores; among equals the first rows."""
+    finite = np.flatnonzero(total > _WORST)
+    if len(finite) <= count:
+        return finite
+    scores = total[finite]
+    threshold = np.partition(scores, len(scores) - count)[len(scores) - count]
+    above = finite[scores > threshold]
+    equal = finite[scores == threshold][: count - len(above)]
+    return np.concatenate([above, equal])
+
+

@@ -1,0 +1,38 @@
+"""A queue within a session: its spec, its place in the tree, and the jobs that belong to it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from navarch.model.resources import IntArray
+from navarch.model.spec import QueueSpec
+
+ROOT = "root"
+
+
+class Queue:
+    __slots__ = ("allocated", "children", "name", "number", "parent", "request", "spec")
+
+    def __init__(self, number: int, spec: QueueSpec, resources: int) -> None:
+        self.number = number
+        self.spec = spec
+        self.name = spec.name
+        self.parent: Queue | None = None
+        self.children: list[Queue] = []
+        self.allocated: IntArray = np.zeros(resources, dtype=np.int64)
+        """Of its own jobs, when the session opened; plugins keep their own running figures."""
+        self.request: IntArray = np.zeros(resources, dtype=np.int64)
+        """Allocated and pending, when the session opened."""
+
+    @property
+    def ancestors(self) -> list[Queue]:
+        """From the parent up to the top."""
+        out: list[Queue] = []
+        queue = self.parent
+        while queue is not None and queue not in out:
+            out.append(queue)
+            queue = queue.parent
+        return out
+
+    def __repr__(self) -> str:
+        return f"Queue({self.name})"

@@ -1,0 +1,218 @@
+"""One scheduling cycle in progress: the snapshot's figures, the plugins that the policy names, and what was decided.
+
+A session owns copies of the columns that move; statements move them. Jobs and queues are materialised when first asked for.
+How plugins' answers are combined is in `combine`; how nodes are chosen is in `placement`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from navarch.engine.asking import Asking
+from navarch.engine.extension_points import Change
+from navarch.engine.job import Job
+from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
+from navarch.engine.placement import ClassView
+from navarch.engine.policy.values import Policy
+from navarch.engine.queue import Queue
+from navarch.engine.record import Bind, CycleRecord, Eviction
+from navarch.engine.residents import Residents
+from navarch.engine.semantics import Semantics
+from navarch.engine.state import NodeState
+from navarch.engine.statement import Operation, Statement
+from navarch.model.resources import BoolArray, IntArray
+from navarch.model.snapshot import Snapshot
+from navarch.model.spec import TaskSpec
+from navarch.model.status import TaskStatus
+
+if TYPE_CHECKING:
+    from navarch.engine.registry import Registry
+
+
+class Session(Asking):
+    def __init__(self, snapshot: Snapshot, policy: Policy, registry: Registry, now: float, uid: str = "") -> None:
+        self.snapshot = snapshot
+        self.policy = policy
+        self.semantics: Semantics = policy.semantics
+        self.now = now
+        self.uid = uid
+        self.action = ""
+        self.record = CycleRecord()
+        self.status = snapshot.tasks.status
+        self.node = snapshot.tasks.node
+        self.shape = snapshot.tasks.shape
+        self.nodes = NodeState(snapshot.nodes)
+        self.total: IntArray = snapshot.nodes.allocatable.sum(axis=1)
+        self.residents = Residents(self)
+        self.shard, self.shard_is_hard = self._shard()
+        self.queues: dict[str, Queue] = self._queues()
+        self._jobs: dict[int, Job | None] = {}
+        self._classes: dict[Any, TaskClass] = {}
+        self._class_of_task: dict[int, TaskClass] = {}
+        self._views: dict[int, ClassView] = {}
+        self._label_keys: frozenset[str] | None = None
+        self.open_plugins(registry)
+        self.filters: list[NodeFilter] = [f for p in self.answering("node_filters") for f in p.node_filters()]
+        self.scorers: list[NodeScorer] = [s for p in self.answering("node_scorers") for s in p.node_scorers()]
+
+    # what is there
+
+    def task(self, row: int) -> TaskSpec:
+        return self.snapshot.tasks.spec(row)
+
+    def job(self, row: int) -> Job | None:
+        """The job at this row, if it takes part: it has a group and its queue exists."""
+        try:
+            return self._jobs[row]
+        except KeyError:
+            spec = self.snapshot.jobs.specs[row]
+            queue = None if spec is None else self.queues.get(spec.queue)
+            job = None if spec is None or queue is None else Job(self, row, spec, queue)
+            self._jobs[row] = job
+            return job
+
+    def job_of(self, task: int) -> Job | None:
+        row = int(self.snapshot.tasks.job[task])
+        return None if row < 0 else self.job(row)
+
+    def jobs_at(self, rows: Iterable[int]) -> list[Job]:
+        return [job for row in rows if (job := self.job(row)) is not None]
+
+    def jobs_with_pending(self) -> list[Job]:
+        """Jobs that wait for something, by key."""
+        return sorted(self.jobs_at(np.flatnonzero(self.snapshot.jobs.counts[:, TaskStatus.PENDING]).tolist()), key=_key)
+
+    def all_jobs(self) -> list[Job]:
+        """Every job that takes part, by key. Costs per job: for small clusters, close and tests."""
+        return sorted(self.jobs_at(range(len(self.snapshot.jobs.specs))), key=_key)
+
+    @property
+    def touched_jobs(self) -> list[Job]:
+        return [job for job in self._jobs.values() if job is not None]
+
+    # classes of tasks
+
+    def distinguish_labels(self, keys: Iterable[str]) -> None:
+        """Some rule reads these labels of pods: tasks that differ in them are of different classes from now on."""
+        self._label_keys = frozenset(keys) | (self._label_keys or frozenset())
+
+    def class_of(self, task: int) -> TaskClass:
+        found = self._class_of_task.get(task)
+        if found is not None:
+            return found
+        number = int(self.shape[task])
+        key: Any = number
+        if self._label_keys is not None:
+            spec = self.task(task)
+            read = tuple((k, spec.labels[k]) for k in sorted(self._label_keys & spec.labels.keys()))
+            key = (number, spec.namespace, read)
+        found = self._classes.get(key)
+        if found is None:
+            found = self._classes[key] = self._make_class(task, number)
+        self._class_of_task[task] = found
+        return found
+
+    def _make_class(self, task: int, number: int) -> TaskClass:
+        shape = self.snapshot.shapes[number]
+        return TaskClass(
+            number=len(self._classes),
+            shape=shape,
+            shape_number=number,
+            request=self.snapshot.shape_request[:, number],
+            scoring=np.array(shape.scoring, dtype=np.int64),
+            footprint=np.array(shape.footprint, dtype=np.int64),
+            best_effort=self.snapshot.shape_best_effort[number],
+            namespace=self.task(task).namespace,
+            labels=int(self.snapshot.tasks.labels[task]),
+            task=task,
+        )
+
+    def view(self, task: TaskClass) -> ClassView:
+        """Masks and scores of a class over all nodes, fresh as of now."""
+        view = self._views.get(task.number)
+        if view is None:
+            view = self._views[task.number] = ClassView(self, task)
+        return view
+
+    # changes, through statements alone
+
+    def statement(self) -> Statement:
+        return Statement(self)
+
+    def notify_allocate(self, change: Change) -> None:
+        for plugin in self.answering("events"):
+            plugin.on_allocate(change)
+
+    def notify_deallocate(self, change: Change) -> None:
+        for plugin in self.answering("events"):
+            plugin.on_deallocate(change)
+
+    def residents_changed(self, tasks: Sequence[int], nodes: Sequence[int], *, joined: bool) -> None:
+        self.residents.moved(tasks, nodes, joined=joined)
+
+    def take(self, operation: Operation, action: str) -> None:
+        """A committed operation becomes part of the record."""
+        if operation.kind == TaskStatus.ALLOCATED:
+            self.bind(operation.job, operation.tasks)
+        elif operation.kind == TaskStatus.RELEASING:
+            victim = operation.tasks[0]
+            spec = self.task(victim)
+            self.record.evictions.append(
+                Eviction(
+                    pod=spec.key,
+                    node=self.nodes.names[operation.nodes[0]],
+                    uid=spec.uid,
+                    job=operation.job.key,
+                    action=action,
+                    for_=operation.for_,
+                    reason=operation.reason or action,
+                    message=operation.message,
+                )
+            )
+        elif operation.evicting:
+            self.promised_by_eviction.update(operation.tasks)
+
+    def bind(self, job: Job, tasks: Sequence[int]) -> None:
+        """Hand allocated tasks to binding."""
+        names = self.nodes.names
+        for task in tasks:
+            spec = self.task(task)
+            self.record.binds.append(Bind(spec.key, names[self.node[task]], spec.uid, job.key))
+            job.last_undone.pop(task, None)
+        self.status[list(tasks)] = TaskStatus.BINDING
+        job.counts[TaskStatus.ALLOCATED] -= len(tasks)
+        job.counts[TaskStatus.BINDING] += len(tasks)
+
+    # set-up
+
+    def _queues(self) -> dict[str, Queue]:
+        size, jobs = len(self.snapshot.resource_names), self.snapshot.jobs
+        queues = {name: Queue(i, spec, size) for i, (name, spec) in enumerate(sorted(self.snapshot.queues.items()))}
+        for queue in queues.values():
+            parent = queues.get(queue.spec.parent)
+            if parent is not None and parent is not queue:
+                queue.parent = parent
+                parent.children.append(queue)
+        for number, name in enumerate(jobs.queue_names):
+            found = queues.get(name)
+            if found is not None:
+                mine = jobs.queue == number
+                found.allocated = jobs.allocated[:, mine].sum(axis=1)
+                found.request = found.allocated + jobs.pending[:, mine].sum(axis=1)
+        return queues
+
+    def _shard(self) -> tuple[BoolArray | None, bool]:
+        """Nodes that are this scheduler's own, where nodes are shared out between schedulers."""
+        mode = self.policy.params.get("shardingMode")
+        if mode not in ("hard", "soft"):
+            return None, False
+        listed = self.policy.params.get("nodesInShard")
+        own = set(listed) if isinstance(listed, Iterable) and not isinstance(listed, str) else set()
+        return np.array([name in own for name in self.nodes.names], dtype=bool), mode == "hard"
+
+
+def _key(job: Job) -> str:
+    return job.key

@@ -1,0 +1,55 @@
+"""The session's node figures, and the log of rows that changed.
+
+The log is how answers are kept fresh at the price of what changed: each task class remembers how far it has read, and
+recomputes its masks and scores for the rows after that mark only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from navarch.engine.figures import Figures, Rows
+from navarch.model.resources import IntArray
+from navarch.model.snapshot import NodeColumns
+
+
+class NodeState(Figures):
+    """Owned by the session; written by statements alone."""
+
+    __slots__ = ("changed", "names", "specs")
+
+    def __init__(self, nodes: NodeColumns) -> None:
+        super().__init__(
+            allocatable=nodes.allocatable,
+            used=nodes.used,
+            releasing=nodes.releasing,
+            pipelined=np.zeros_like(nodes.used),
+            requested=nodes.used.copy(),
+            scoring=nodes.scoring,
+            rows=slice(None),
+        )
+        self.names = nodes.names
+        self.specs = nodes.specs
+        self.changed: list[Rows] = []
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def place(self, rows: Rows, counts: IntArray, request: IntArray, footprint: IntArray, sign: int, *, pipelined: bool) -> None:
+        """`counts` tasks join (or, with sign -1, leave) each of these distinct rows, in both views."""
+        amount = request[:, None] * (sign * counts)
+        if pipelined:
+            self.pipelined[:, rows] += amount
+        else:
+            self.used[:, rows] += amount
+        self.requested[:, rows] += amount
+        self.scoring[:, rows] += footprint[:, None] * (sign * counts)
+        self.changed.append(rows)
+
+    def release(self, row: int, request: IntArray, footprint: IntArray, sign: int, *, view: bool = True) -> None:
+        """A task starts to leave its node (sign 1), or stays after all (-1). `view`: the pods' view follows too."""
+        self.releasing[:, row] += sign * request
+        if view:
+            self.requested[:, row] -= sign * request
+            self.scoring[:, row] -= sign * footprint
+        self.changed.append(np.array([row], dtype=np.intp))

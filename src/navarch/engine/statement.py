@@ -1,0 +1,180 @@
+"""The statement: an undo log over the session. Nothing else may change where tasks stand.
+
+An operation moves a batch of tasks of one job and one shape at once, so a gang of a thousand equal tasks is a handful of
+operations. `discard` undoes in reverse and leaves every figure as it was; `commit` hands the decisions to the record. A
+save point lets a search try something inside a larger attempt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from navarch.engine.extension_points import Change
+from navarch.engine.figures import Rows
+from navarch.engine.job import Job
+from navarch.engine.node_functions import TaskClass
+from navarch.model.resources import IntArray
+from navarch.model.status import TaskStatus
+
+if TYPE_CHECKING:
+    from navarch.engine.session import Session
+
+ALLOCATED, PIPELINED, PENDING, RELEASING = (
+    TaskStatus.ALLOCATED,
+    TaskStatus.PIPELINED,
+    TaskStatus.PENDING,
+    TaskStatus.RELEASING,
+)
+
+
+@dataclass(slots=True)
+class Operation:
+    kind: TaskStatus
+    """What the tasks became: ALLOCATED, PIPELINED or RELEASING."""
+    before: TaskStatus
+    job: Job
+    tasks: list[int]
+    nodes: list[int]
+    task: TaskClass
+    rows: Rows
+    counts: IntArray
+    came_from: int = -1
+    """The node that a moved task (pipelined after its eviction) stood on."""
+    reason: str = ""
+    message: str = ""
+    for_: str = ""
+    evicting: bool = False
+
+
+class Statement:
+    def __init__(self, session: Session, action: str = "") -> None:
+        self.session = session
+        self.action = action or session.action
+        self.operations: list[Operation] = []
+
+    def __len__(self) -> int:
+        return len(self.operations)
+
+    # what an attempt may do
+
+    def allocate(self, job: Job, tasks: Sequence[int], nodes: Sequence[int], task: TaskClass) -> None:
+        """Give idle resources of `nodes[i]` to `tasks[i]`."""
+        self._place(ALLOCATED, job, list(tasks), list(nodes), task, evicting=False)
+
+    def pipeline(self, job: Job, tasks: Sequence[int], nodes: Sequence[int], task: TaskClass, *, evicting: bool = False) -> None:
+        """Promise what is being released on `nodes[i]` to `tasks[i]`. `evicting`: something was evicted for it."""
+        self._place(PIPELINED, job, list(tasks), list(nodes), task, evicting=evicting)
+
+    def evict(self, task: int, *, for_: str = "", reason: str = "", message: str = "") -> None:
+        """Mark a running task as leaving. The real eviction happens after `commit`."""
+        session = self.session
+        job = session.job_of(task)
+        assert job is not None, "a task without a job is never a victim"
+        before = TaskStatus(int(session.status[task]))
+        row = int(session.node[task])
+        operation = Operation(
+            RELEASING, before, job, [task], [row], session.class_of(task), _ONE_ROW, _ONE, reason=reason, message=message, for_=for_
+        )
+        self._release(operation)
+        self.operations.append(operation)
+
+    # save points
+
+    def save_point(self) -> int:
+        return len(self.operations)
+
+    def roll_back(self, save_point: int = 0) -> None:
+        """Undo everything after the save point, last first."""
+        while len(self.operations) > save_point:
+            self._undo(self.operations.pop())
+
+    def undo(self, operation: Operation) -> None:
+        """Take one operation back out of the middle: a victim that turned out not to be needed."""
+        self.operations.remove(operation)
+        self._undo(operation)
+
+    def discard(self) -> None:
+        self.roll_back(0)
+
+    def merge(self, other: Statement) -> None:
+        """Take over another statement's operations; it is empty afterwards."""
+        self.operations += other.operations
+        other.operations = []
+
+    def commit(self) -> None:
+        """Hand everything to the session's record, in order. The session keeps the state; the statement is spent."""
+        for operation in self.operations:
+            self.session.take(operation, self.action)
+        self.operations = []
+
+    # how figures move
+
+    def _place(self, kind: TaskStatus, job: Job, tasks: list[int], nodes: list[int], task: TaskClass, *, evicting: bool) -> None:
+        session = self.session
+        if len(tasks) == 1:
+            rows, counts = np.array(nodes, dtype=np.intp), _ONE
+        else:
+            rows, counts = np.unique(np.array(nodes, dtype=np.intp), return_counts=True)
+        first = tasks[0]
+        before = TaskStatus(int(session.status[first]))
+        came_from = int(session.node[first]) if before == RELEASING else -1
+        operation = Operation(kind, before, job, tasks, nodes, task, rows, counts, came_from, evicting=evicting)
+        self._apply(operation, 1)
+        self.operations.append(operation)
+
+    def _apply(self, operation: Operation, sign: int) -> None:
+        session, task, job = self.session, operation.task, operation.job
+        pipelined = operation.kind == PIPELINED
+        session.nodes.place(operation.rows, operation.counts, task.request, task.footprint, sign, pipelined=pipelined)
+        count = len(operation.tasks)
+        if sign > 0:
+            session.status[operation.tasks] = operation.kind
+            session.node[operation.tasks] = operation.nodes
+            job.shift(operation.before, operation.kind, count, task.request, task.best_effort)
+        else:
+            session.status[operation.tasks] = operation.before
+            session.node[operation.tasks] = operation.came_from
+            job.shift(operation.kind, operation.before, count, task.request, task.best_effort)
+        session.residents_changed(operation.tasks, operation.nodes, joined=sign > 0)
+        change = Change(job, operation.tasks, operation.nodes, task, task.request * count, pipelined, undone=sign < 0)
+        if sign > 0:
+            session.notify_allocate(change)
+        else:
+            session.notify_deallocate(change)
+
+    def _release(self, operation: Operation) -> None:
+        session, task, job = self.session, operation.task, operation.job
+        row, victim = operation.nodes[0], operation.tasks[0]
+        if operation.before == PIPELINED:
+            session.nodes.place(np.array([row]), _ONE, task.request, task.footprint, -1, pipelined=True)
+        else:
+            session.nodes.release(row, task.request, task.footprint, 1)
+        session.status[victim] = RELEASING if operation.before != PIPELINED else PENDING
+        job.shift(operation.before, TaskStatus(int(session.status[victim])), 1, task.request, task.best_effort)
+        session.notify_deallocate(Change(job, operation.tasks, operation.nodes, task, task.request))
+
+    def _undo(self, operation: Operation) -> None:
+        if operation.kind != RELEASING:
+            if operation.before == PENDING:
+                operation.job.last_undone.update(dict.fromkeys(operation.tasks, operation.kind))
+            self._apply(operation, -1)
+            return
+        session, task, job = self.session, operation.task, operation.job
+        row, victim = operation.nodes[0], operation.tasks[0]
+        after = TaskStatus(int(session.status[victim]))
+        if operation.before == PIPELINED:
+            session.nodes.place(np.array([row]), _ONE, task.request, task.footprint, 1, pipelined=True)
+        else:
+            view = session.semantics.unevict_restores_scoring_view
+            session.nodes.release(row, task.request, task.footprint, -1, view=view)
+        session.status[victim] = operation.before
+        job.shift(after, operation.before, 1, task.request, task.best_effort)
+        session.notify_allocate(Change(job, operation.tasks, operation.nodes, task, task.request, undone=True))
+
+
+_ONE: IntArray = np.ones(1, dtype=np.int64)
+_ONE_ROW: Rows = np.zeros(1, dtype=np.intp)

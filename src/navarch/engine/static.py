@@ -1,0 +1,42 @@
+"""Static answers kept across cycles: a mask or a raw score that only labels, taints and the like can change.
+
+The memo belongs to the cluster mirror and is handed on by each snapshot. An entry is good while the nodes' version is the
+same; it is keyed by the Shape value and the function's identity, so nothing has to be invalidated by hand. Least recently
+used entries go first when the memo is full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
+from navarch.model.resources import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from navarch.engine.session import Session
+
+LIMIT = 4096
+A = TypeVar("A", bound=npt.NDArray[np.generic])
+
+
+def static_mask(session: Session, function: NodeFilter, task: TaskClass) -> BoolArray:
+    return _kept(session, ("mask", function.identity(), task.shape), lambda: function.mask(task, session.nodes))
+
+
+def static_raw(session: Session, function: NodeScorer, task: TaskClass) -> FloatArray:
+    return _kept(session, ("raw", function.identity(), task.shape), lambda: function.raw(task, session.nodes))
+
+
+def _kept(session: Session, key: Hashable, compute: Callable[[], A]) -> A:
+    memo, version = session.snapshot.memo, session.snapshot.nodes.version
+    held: tuple[Hashable, A] | None = memo.pop(key, None)
+    if held is None or held[0] != version:
+        held = (version, compute())
+    memo[key] = held
+    if len(memo) > LIMIT:
+        del memo[next(iter(memo))]
+    return held[1]

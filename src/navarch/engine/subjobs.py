@@ -1,0 +1,102 @@
+"""Sub-groups of a job: parts of a gang with a minimum of their own.
+
+A policy of the job (`SubGroupSpec`) selects pods by labels and splits them by the values of its keys; the first policy that
+matches a pod wins. Pods that no policy takes form the default sub-job, which is the whole job where there are no policies.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from navarch.model.selectors import selector_matches
+from navarch.model.spec import SubGroupSpec
+from navarch.model.status import TaskStatus
+
+if TYPE_CHECKING:
+    from navarch.engine.job import Job
+
+_READY = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.SUCCEEDED)
+
+
+class SubJob:
+    __slots__ = ("job", "match_index", "min_member", "name", "policy", "tasks")
+
+    def __init__(self, job: Job, policy: SubGroupSpec | None, values: tuple[str, ...], tasks: list[int]) -> None:
+        self.job = job
+        self.policy = policy
+        self.tasks = tasks
+        self.name = "" if policy is None else "-".join((policy.name, *values))
+        self.match_index = int(values[0]) if values and values[0].isdigit() else 0
+        if policy is not None:
+            self.min_member = policy.min_member
+        else:
+            self.min_member = 1 if job.spec.sub_groups else job.min_member
+
+    def count(self, *statuses: TaskStatus) -> int:
+        status = self.job.session.status
+        return sum(1 for task in self.tasks if status[task] in statuses)
+
+    @property
+    def pending_best_effort(self) -> int:
+        session = self.job.session
+        best_effort = session.snapshot.shape_best_effort
+        return sum(1 for t in self.tasks if session.status[t] == TaskStatus.PENDING and best_effort[session.shape[t]])
+
+    @property
+    def is_ready(self) -> bool:
+        return self.count(*_READY) + self.pending_best_effort >= self.min_member
+
+    @property
+    def is_pipelined(self) -> bool:
+        return self.count(*_READY, TaskStatus.PIPELINED) + self.pending_best_effort >= self.min_member
+
+    @property
+    def is_valid(self) -> bool:
+        return self.count(*_READY, TaskStatus.PIPELINED, TaskStatus.PENDING) >= self.min_member
+
+    @property
+    def priority(self) -> int:
+        return max((int(self.job.session.snapshot.tasks.priority[t]) for t in self.tasks), default=0)
+
+
+def split(job: Job) -> list[SubJob]:
+    """The job's sub-jobs, by name; the default one first where it has tasks or is the only one."""
+    groups: dict[tuple[int, tuple[str, ...]], list[int]] = {}
+    rest: list[int] = []
+    for task in job.tasks:
+        place = _policy_of(job, task)
+        if place is None:
+            rest.append(task)
+        else:
+            groups.setdefault(place, []).append(task)
+    found = [SubJob(job, job.spec.sub_groups[i], values, tasks) for (i, values), tasks in groups.items()]
+    found.sort(key=lambda s: s.name)
+    if rest or not found:
+        found.insert(0, SubJob(job, None, (), rest))
+    return found
+
+
+def _policy_of(job: Job, task: int) -> tuple[int, tuple[str, ...]] | None:
+    spec = job.session.task(task)
+    for number, policy in enumerate(job.spec.sub_groups):
+        if spec.sub_group and spec.sub_group == policy.name:
+            return number, ()
+        if policy.selector is None and not policy.match_label_keys:
+            continue
+        if policy.selector is not None and not selector_matches(policy.selector, spec.labels):
+            continue
+        values = tuple(spec.labels[key] for key in policy.match_label_keys if key in spec.labels)
+        if values and len(values) == len(policy.match_label_keys):
+            return number, values
+    return None
+
+
+def enough(job: Job, test: str) -> bool:
+    """At least `min_groups` sub-jobs of each policy satisfy the test (`is_ready`, `is_pipelined`, `is_valid`)."""
+    for policy in job.spec.sub_groups:
+        if policy.min_groups <= 0:
+            continue
+        good = sum(1 for sub in job.sub_jobs if sub.policy is policy and getattr(sub, test))
+        if good < policy.min_groups:
+            return False
+    return True
