@@ -40,3 +40,28 @@ def _file(name: str) -> list[Manifest]:
 def crds() -> list[Manifest]:
     """CustomResourceDefinitions of every dialect, ordered by name."""
     return _folder("crds")
+
+
+def namespace() -> list[Manifest]:
+    """The namespace that the scheduler runs in."""
+    return _file("namespace")
+
+
+def rbac() -> list[Manifest]:
+    """ServiceAccount, ClusterRole and Role with their bindings: all that the scheduler may do."""
+    return _file("rbac")
+
+
+def deployment() -> list[Manifest]:
+    """The Deployment of two replicas and its disruption budget."""
+    return _file("deployment")
+
+
+def service() -> list[Manifest]:
+    """The Service in front of health and metrics."""
+    return _file("service")
+
+
+def service_monitor() -> list[Manifest]:
+    """What tells a Prometheus operator to scrape the Service."""
+    return _file("servicemonitor")

@@ -1,0 +1,12 @@
+{{- define "navarch.labels" -}}
+app.kubernetes.io/name: navarch
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+
+{{- define "navarch.selector" -}}
+app.kubernetes.io/name: navarch
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}

@@ -1,0 +1,165 @@
+"""`navarch install`: put the scheduler into a cluster, or print what would be put there.
+
+Objects are applied server-side under one field manager, so a second run changes only what differs and leaves what
+others added. CRDs are the exception: one that somebody else installed (Volcano's own chart, KAI's) is kept as it is,
+because its owner knows more versions of it than we do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from navarch.kube.client import Client, PatchType
+from navarch.kube.connect import connect
+from navarch.kube.errors import KubeError, NotFound
+from navarch.kube.resources import CRDS, Resource
+from navarch.manifests import Manifest
+from navarch.manifests.installation import DIALECTS, NAMESPACE, Installation
+
+FIELD_MANAGER = "navarch-install"
+ESTABLISH_SECONDS = 30.0
+RBAC = "rbac.authorization.k8s.io"
+RESOURCES = {
+    "ClusterRole": Resource(RBAC, "v1", "clusterroles", namespaced=False),
+    "ClusterRoleBinding": Resource(RBAC, "v1", "clusterrolebindings", namespaced=False),
+    "ConfigMap": Resource("", "v1", "configmaps"),
+    "CustomResourceDefinition": CRDS,
+    "Deployment": Resource("apps", "v1", "deployments"),
+    "Namespace": Resource("", "v1", "namespaces", namespaced=False),
+    "PodDisruptionBudget": Resource("policy", "v1", "poddisruptionbudgets"),
+    "Role": Resource(RBAC, "v1", "roles"),
+    "RoleBinding": Resource(RBAC, "v1", "rolebindings"),
+    "Service": Resource("", "v1", "services"),
+    "ServiceAccount": Resource("", "v1", "serviceaccounts"),
+    "ServiceMonitor": Resource("monitoring.coreos.com", "v1", "servicemonitors"),
+}
+
+
+@click.command()
+@click.option("--print", "print_only", is_flag=True, help="Write the objects to the terminal as YAML; touch no cluster.")
+@click.option("--namespace", default=NAMESPACE, show_default=True, help="Where the scheduler runs.")
+@click.option("--image", help="Image of the scheduler, for a registry of your own.")
+@click.option("--replicas", type=click.IntRange(min=1), help="Replicas, one of which leads.  [default: 2]")
+@click.option("--scheduler-name", "scheduler_names", multiple=True, help="spec.schedulerName to serve; may repeat.")
+@click.option("--policy", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Policy file to run with.")
+@click.option(
+    "--dialect",
+    "dialects",
+    multiple=True,
+    type=click.Choice(tuple(DIALECTS)),
+    help="Install only these CRDs; may repeat.  [default: all]",
+)
+@click.option("--kubeconfig", type=click.Path(path_type=Path), help="Cluster to install into.")
+@click.option("--context", help="Context of the kubeconfig.")
+@click.option("--dry-run", is_flag=True, help="Let the API server check everything and store nothing.")
+def install(
+    print_only: bool,
+    namespace: str,
+    image: str | None,
+    replicas: int | None,
+    scheduler_names: tuple[str, ...],
+    policy: Path | None,
+    dialects: tuple[str, ...],
+    kubeconfig: Path | None,
+    context: str | None,
+    dry_run: bool,
+) -> None:
+    """Install the scheduler, its permissions and the CRDs it reads into a cluster."""
+    installation = Installation(
+        namespace=namespace,
+        image=image,
+        replicas=replicas,
+        scheduler_names=scheduler_names,
+        policy=policy.read_text(encoding="utf-8") if policy else None,
+        dialects=dialects or tuple(DIALECTS),
+    )
+    if print_only:
+        click.echo(as_yaml(installation.objects()), nl=False)
+        return
+    try:
+        asyncio.run(_install(installation, kubeconfig, context, dry_run))
+    except KubeError as error:
+        raise click.ClickException(str(error)) from error
+
+
+class _Plain(yaml.CSafeDumper):
+    """Repeats a value instead of pointing at it with an anchor: easier to read and to diff."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def as_yaml(objects: list[Manifest]) -> str:
+    """The objects as one stream of YAML documents that kubectl applies."""
+    return yaml.dump_all(objects, Dumper=_Plain, sort_keys=False, explicit_start=True, width=120)
+
+
+async def _install(installation: Installation, kubeconfig: Path | None, context: str | None, dry_run: bool) -> None:
+    async with Client(connect(kubeconfig, context)) as client:
+        namespace_made = True
+        for item in installation.objects():
+            resource = RESOURCES[item["kind"]]
+            label = f"{resource.plural}/{item['metadata']['name']}"
+            if item["kind"] == "ServiceMonitor" and not await client.discovery.serves(resource):
+                click.echo(f"{label} left out: {resource.group} is not served here")
+                continue
+            if dry_run and resource.namespaced and not namespace_made:
+                click.echo(f"{label} not checked: the namespace {installation.namespace} does not exist yet")
+                continue
+            outcome = await apply(client, item, dry_run=dry_run)
+            if item["kind"] == "Namespace":
+                namespace_made = outcome != "created"
+            click.echo(f"{label} {outcome}{' (dry run)' if dry_run else ''}")
+        if not dry_run:
+            for crd in installation.crds():
+                await _established(client, crd["metadata"]["name"])
+
+
+async def apply(client: Client, item: Manifest, *, dry_run: bool = False) -> str:
+    """Bring one object to the given state. Returns created, configured, unchanged or kept."""
+    resource = RESOURCES[item["kind"]]
+    name, namespace = item["metadata"]["name"], item["metadata"].get("namespace")
+    try:
+        before = await client.get(resource, name, namespace=namespace)
+    except NotFound:
+        before = None
+    if before is not None and resource == CRDS and not _ours(before):
+        return "kept: somebody else installed it"
+    after = await client.patch(
+        resource,
+        name,
+        item,
+        PatchType.APPLY,
+        namespace=namespace,
+        field_manager=FIELD_MANAGER,
+        force=True,
+        dry_run=dry_run,
+    )
+    if before is None:
+        return "created"
+    same = before["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"]
+    return "unchanged" if same else "configured"
+
+
+def _ours(existing: dict[str, Any]) -> bool:
+    return any(entry.get("manager") == FIELD_MANAGER for entry in existing["metadata"].get("managedFields", ()))
+
+
+async def _established(client: Client, name: str) -> None:
+    """A CRD is served a moment after it was accepted; whoever runs the scheduler next should not see the gap."""
+    deadline = time.monotonic() + ESTABLISH_SECONDS
+    while True:
+        crd = await client.get(CRDS, name)
+        conditions = {item["type"]: item for item in crd.get("status", {}).get("conditions", ())}
+        if conditions.get("Established", {}).get("status") == "True":
+            return
+        if time.monotonic() > deadline:
+            refused = conditions.get("NamesAccepted", {}).get("message", "no reason given")
+            raise click.ClickException(f"CRD {name}: not served after {ESTABLISH_SECONDS:.0f} s ({refused})")
+        await asyncio.sleep(0.1)

@@ -1,0 +1,148 @@
+"""A real API server takes the CRDs, keeps every field of every dialect, fills defaults and refuses nonsense."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from click.testing import CliRunner
+from tests.deploy.samples import samples
+from tests.envtest.server import KubeApiServer
+
+from navarch.cli.install import install
+from navarch.kube.client import Client, PatchType
+from navarch.kube.errors import ApiError, BadRequest
+from navarch.kube.resources import CRDS, Resource
+
+pytestmark = pytest.mark.live
+SAMPLES = samples()
+VOLCANO_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups")
+VOLCANO_QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
+TOPOLOGIES = Resource("kai.scheduler", "v1alpha1", "topologies", namespaced=False)
+HYPERNODES = Resource("topology.volcano.sh", "v1alpha1", "hypernodes", namespaced=False)
+
+
+@pytest.fixture(scope="module")
+def installed(kube_apiserver: KubeApiServer) -> str:
+    result = CliRunner().invoke(install, ["--kubeconfig", str(kube_apiserver.kubeconfig)])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest_asyncio.fixture
+async def client(installed: str, admin: Client) -> Client:
+    return admin
+
+
+async def without_status(client: Client, resource: Resource) -> bool:
+    return not await client.discovery.serves(resource, "status")
+
+
+@pytest.mark.parametrize(
+    ("resource", "sample"), SAMPLES, ids=[f"{resource.plural}.{resource.group}" for resource, _ in SAMPLES]
+)
+async def test_no_field_of_a_dialect_is_lost(client: Client, resource: Resource, sample: dict[str, Any]) -> None:
+    name, namespace = sample["metadata"]["name"], sample["metadata"].get("namespace")
+    made = await client.create(resource, sample, namespace=namespace)
+    try:
+        if "status" in sample and not await without_status(client, resource):
+            assert "status" not in made, "status comes in by its subresource only"
+            await client.update(resource, name, {**made, "status": sample["status"]}, namespace=namespace, subresource="status")
+        stored = await client.get(resource, name, namespace=namespace)
+        for part in sorted(set(sample) - {"metadata"}):
+            assert stored[part] == sample[part]
+    finally:
+        await client.delete(resource, name, namespace=namespace)
+
+
+async def test_no_crd_has_a_problem(client: Client) -> None:
+    for crd in (await client.list(CRDS)).items:
+        conditions = {item["type"]: item for item in crd["status"]["conditions"]}
+        assert conditions["Established"]["status"] == "True"
+        assert conditions["NamesAccepted"]["status"] == "True"
+        assert "NonStructuralSchema" not in conditions, conditions.get("NonStructuralSchema")
+
+
+async def test_defaults_are_those_of_volcano(client: Client) -> None:
+    group = {"metadata": {"name": "empty"}, "spec": {"networkTopology": {}, "subGroupPolicy": [{"name": "a"}]}}
+    body = {"apiVersion": VOLCANO_GROUPS.api_version, "kind": "PodGroup", **group}
+    made = await client.create(VOLCANO_GROUPS, body, namespace="default", dry_run=True)
+    assert made["spec"]["queue"] == "default"
+    assert made["spec"]["networkTopology"] == {"mode": "hard"}
+    assert made["spec"]["subGroupPolicy"] == [{"name": "a", "subGroupSize": 1, "minSubGroups": 0}]
+    queue = {"apiVersion": VOLCANO_QUEUES.api_version, "kind": "Queue", "metadata": {"name": "empty"}, "spec": {}}
+    made = await client.create(VOLCANO_QUEUES, queue, dry_run=True)
+    assert made["spec"] == {"weight": 1, "dequeueStrategy": "traverse"}
+
+
+def changed(resource: Resource, change: dict[str, Any]) -> dict[str, Any]:
+    sample = copy.deepcopy(next(item for found, item in SAMPLES if found == resource))
+    sample["spec"].update(change)
+    return sample
+
+
+HOST = {"nodeLabel": "kubernetes.io/hostname"}
+
+
+@pytest.mark.parametrize(
+    ("resource", "change", "field"),
+    [
+        (VOLCANO_QUEUES, {"weight": 0}, "spec.weight"),
+        (VOLCANO_QUEUES, {"capability": {"cpu": "many"}}, "spec.capability.cpu"),
+        (VOLCANO_GROUPS, {"networkTopology": {"mode": "firm"}}, "spec.networkTopology.mode"),
+        (TOPOLOGIES, {"levels": [HOST, {"nodeLabel": "rack"}]}, "spec.levels"),
+        (TOPOLOGIES, {"levels": [{"nodeLabel": "a"}, {"nodeLabel": "a"}]}, "spec.levels"),
+        (HYPERNODES, {"members": [{"type": "Node", "selector": {}}]}, "spec.members[0].selector"),
+        (Resource("scheduling.run.ai", "v2alpha2", "podgroups"), {"preemptibility": "maybe"}, "spec.preemptibility"),
+        (Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups"), {"minMember": 0}, "spec.minMember"),
+    ],
+)
+async def test_nonsense_is_refused_with_the_field(
+    client: Client, resource: Resource, change: dict[str, Any], field: str
+) -> None:
+    body = changed(resource, change)
+    with pytest.raises(BadRequest) as refusal:
+        await client.create(resource, body, namespace=body["metadata"].get("namespace"), dry_run=True)
+    assert field in [cause.field for cause in refusal.value.details.causes]
+
+
+async def test_levels_of_a_topology_stay_but_their_aliases_may_change(client: Client) -> None:
+    sample = changed(TOPOLOGIES, {"levels": [{"nodeLabel": "zone", "alias": "z"}, HOST]})
+    sample["metadata"]["name"] = "fixed"
+    await client.create(TOPOLOGIES, sample)
+    try:
+        renamed = {"spec": {"levels": [{"nodeLabel": "zone", "alias": "region"}, HOST]}}
+        await client.patch(TOPOLOGIES, "fixed", renamed, PatchType.MERGE)
+        with pytest.raises(ApiError, match="immutable"):
+            await client.patch(TOPOLOGIES, "fixed", {"spec": {"levels": [HOST]}}, PatchType.MERGE)
+    finally:
+        await client.delete(TOPOLOGIES, "fixed")
+
+
+def test_installing_again_changes_nothing(installed: str, kube_apiserver: KubeApiServer) -> None:
+    result = CliRunner().invoke(install, ["--kubeconfig", str(kube_apiserver.kubeconfig)])
+    assert result.exit_code == 0, result.output
+    outcomes = {line.split(" ", 1)[1] for line in result.output.splitlines()}
+    assert outcomes == {"unchanged", "left out: monitoring.coreos.com is not served here"}
+
+
+def test_a_crd_of_somebody_else_is_kept(installed: str, kube_apiserver: KubeApiServer) -> None:
+    name = "topologies.kai.scheduler"
+    path = f"{CRDS.path()}/{name}"
+    crd = kube_apiserver.request("GET", path)
+    crd["metadata"]["managedFields"] = [{}]  # the API's way to forget who applied it
+    kube_apiserver.request("PUT", path, crd)
+    result = CliRunner().invoke(install, ["--kubeconfig", str(kube_apiserver.kubeconfig), "--dialect", "kai"])
+    assert result.exit_code == 0, result.output
+    assert f"customresourcedefinitions/{name} kept: somebody else installed it" in result.output.splitlines()
+
+
+def test_a_dry_run_stores_nothing(kube_apiserver: KubeApiServer) -> None:
+    arguments = ["--kubeconfig", str(kube_apiserver.kubeconfig), "--namespace", "elsewhere", "--dry-run"]
+    result = CliRunner().invoke(install, arguments)
+    assert result.exit_code == 0, result.output
+    assert "namespaces/elsewhere created (dry run)" in result.output.splitlines()
+    with pytest.raises(RuntimeError, match="404"):
+        kube_apiserver.request("GET", "/api/v1/namespaces/elsewhere")

@@ -1,0 +1,158 @@
+"""What the shipped files say, read without a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from tests.deploy.samples import samples
+
+from navarch import manifests
+from navarch.cli.install import RESOURCES, install
+from navarch.manifests.installation import DIALECTS, Installation
+
+TOP = Path(__file__).resolve().parents[2]
+DEPLOY = TOP / "deploy"
+READ = {"get", "list", "watch"}
+CRDS = manifests.crds()
+
+
+def rules() -> list[dict[str, Any]]:
+    return next(item["rules"] for item in manifests.rbac() if item["kind"] == "ClusterRole")
+
+
+def verbs(group: str, resource: str) -> set[str]:
+    return {
+        verb
+        for rule in rules()
+        if group in rule["apiGroups"] and resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def by_name(crd: dict[str, Any]) -> str:
+    return str(crd["metadata"]["name"])
+
+
+@pytest.mark.parametrize("crd", CRDS, ids=by_name)
+def test_a_crd_is_named_as_the_api_wants_it(crd: dict[str, Any]) -> None:
+    spec, names = crd["spec"], crd["spec"]["names"]
+    assert crd["metadata"]["name"] == f"{names['plural']}.{spec['group']}"
+    assert names["listKind"] == f"{names['kind']}List"
+    assert [version["storage"] for version in spec["versions"]].count(True) == 1
+    assert all(version["served"] for version in spec["versions"])
+
+
+@pytest.mark.parametrize("crd", CRDS, ids=by_name)
+def test_the_scheduler_may_watch_every_dialect(crd: dict[str, Any]) -> None:
+    assert verbs(crd["spec"]["group"], crd["spec"]["names"]["plural"]) >= READ
+
+
+@pytest.mark.parametrize(
+    "crd", [crd for crd in CRDS if crd["spec"]["names"]["kind"] in ("PodGroup", "Queue")], ids=by_name
+)
+def test_status_is_written_where_the_crd_keeps_it(crd: dict[str, Any]) -> None:
+    plural, group = crd["spec"]["names"]["plural"], crd["spec"]["group"]
+    has_subresource = "status" in crd["spec"]["versions"][0].get("subresources", {})
+    assert "patch" in verbs(group, f"{plural}/status" if has_subresource else plural)
+    if not has_subresource:
+        assert not verbs(group, f"{plural}/status"), "a right to something that does not exist"
+
+
+@pytest.mark.parametrize(
+    ("crd", "subresource"),
+    [
+        ("podgroups.scheduling.incubator.k8s.io", False),
+        ("podgroups.scheduling.sigs.dev", True),
+        ("podgroups.scheduling.volcano.sh", False),
+        ("podgroups.scheduling.run.ai", True),
+        ("podgroups.scheduling.x-k8s.io", True),
+        ("queues.scheduling.volcano.sh", True),
+        ("queues.scheduling.run.ai", True),
+    ],
+)
+def test_status_subresources_are_those_of_the_real_crds(crd: str, subresource: bool) -> None:
+    version = next(item for item in CRDS if item["metadata"]["name"] == crd)["spec"]["versions"][0]
+    assert ("status" in version.get("subresources", {})) is subresource
+
+
+def test_every_kind_has_a_sample() -> None:
+    assert {(resource.group, resource.plural) for resource, _ in samples()} == {
+        (crd["spec"]["group"], crd["spec"]["names"]["plural"]) for crd in CRDS
+    }
+
+
+def test_every_crd_belongs_to_one_dialect() -> None:
+    groups = [group for members in DIALECTS.values() for group in sorted(members)]
+    assert sorted(groups) == sorted({crd["spec"]["group"] for crd in CRDS})
+
+
+def test_permissions_are_the_least_that_does() -> None:
+    for rule in rules():
+        assert "*" not in rule["apiGroups"] + rule["resources"] + rule["verbs"]
+        assert not {"secrets", "configmaps", "roles", "clusterroles"} & set(rule["resources"])
+        assert not {"escalate", "bind", "impersonate", "deletecollection"} & set(rule["verbs"])
+    assert verbs("", "pods") == READ
+    assert verbs("", "nodes") == READ
+    assert verbs("", "pods/binding") == {"create"}
+    assert verbs("", "pods/eviction") == {"create"}
+    assert verbs("", "pods/status") == {"patch"}
+    deleted = [(rule["apiGroups"], rule["resources"]) for rule in rules() if "delete" in rule["verbs"]]
+    assert deleted == [(["scheduling.run.ai"], ["bindrequests"])]
+
+
+def test_the_deployment_survives_a_node_and_keeps_to_itself() -> None:
+    deployment, budget = manifests.deployment()
+    pod = deployment["spec"]["template"]["spec"]
+    assert deployment["spec"]["replicas"] == 2
+    assert budget["spec"]["maxUnavailable"] == 1
+    assert pod["serviceAccountName"] == "navarch"
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["containers"][0]["securityContext"]["readOnlyRootFilesystem"] is True
+    paths = [pod["containers"][0][probe]["httpGet"]["path"] for probe in ("livenessProbe", "readinessProbe")]
+    assert paths == ["/livez", "/readyz"]
+
+
+def test_deploy_has_no_second_copy() -> None:
+    package = TOP / "src" / "navarch" / "manifests"
+    for name in ("namespace", "rbac", "deployment", "service", "servicemonitor"):
+        assert (DEPLOY / f"{name}.yaml").resolve() == package / f"{name}.yaml"
+    chart = DEPLOY / "helm" / "navarch"
+    assert (DEPLOY / "crds").resolve() == (chart / "crds").resolve() == package / "crds"
+    assert (chart / "files" / "rbac.yaml").resolve() == package / "rbac.yaml"
+
+
+def test_print_shows_every_object_with_the_choices_filled_in(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text('actions: "enqueue, allocate"\n', encoding="utf-8")
+    arguments = ["--print", "--namespace", "batch", "--image", "r/n:1", "--replicas", "3", "--policy", str(policy)]
+    result = CliRunner().invoke(install, [*arguments, "--scheduler-name", "volcano", "--dialect", "volcano"])
+    assert result.exit_code == 0, result.output
+    objects = list(yaml.safe_load_all(result.output))
+    kinds = [item["kind"] for item in objects]
+    assert kinds[0] == "Namespace"
+    assert kinds.count("CustomResourceDefinition") == 5
+    assert set(kinds) == set(RESOURCES)
+    deployment = objects[kinds.index("Deployment")]
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    assert deployment["spec"]["replicas"] == 3
+    assert container["image"] == "r/n:1"
+    assert container["args"] == ["run", "--scheduler-name=volcano", "--policy=/etc/navarch/policy.yaml"]
+    assert objects[kinds.index("ConfigMap")]["data"] == {"policy.yaml": 'actions: "enqueue, allocate"\n'}
+    assert {item["metadata"].get("namespace", "batch") for item in objects} == {"batch"}
+    assert {subject["namespace"] for item in objects for subject in item.get("subjects", ())} == {"batch"}
+
+
+def test_without_choices_the_shipped_files_are_installed_as_they_are() -> None:
+    shipped = [
+        *manifests.namespace(),
+        *manifests.crds(),
+        *manifests.rbac(),
+        *manifests.deployment(),
+        *manifests.service(),
+        *manifests.service_monitor(),
+    ]
+    assert Installation().objects() == shipped

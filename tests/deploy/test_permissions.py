@@ -1,0 +1,148 @@
+"""The scheduler's service account, on a real API server with RBAC: what it needs it may, the rest it may not."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from click.testing import CliRunner
+from tests.deploy.samples import resource_of
+from tests.envtest.server import KubeApiServer
+
+from navarch import manifests
+from navarch.cli.install import install
+from navarch.kube.client import Client, PatchType
+from navarch.kube.connect import connect
+from navarch.kube.errors import Forbidden
+from navarch.kube.resources import EVENTS, LEASES, PODS, Resource
+
+pytestmark = pytest.mark.live
+NODES = Resource("", "v1", "nodes", namespaced=False)
+SECRETS = Resource("", "v1", "secrets")
+NAMESPACES = Resource("", "v1", "namespaces", namespaced=False)
+REVIEWS = Resource("authorization.k8s.io", "v1", "selfsubjectaccessreviews", namespaced=False)
+VOLCANO_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups")
+VOLCANO_QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
+WORK = "permissions"
+
+
+@pytest.fixture(scope="module")
+def account(kube_apiserver: KubeApiServer) -> str:
+    """Kubeconfig of the installed service account."""
+    result = CliRunner().invoke(install, ["--kubeconfig", str(kube_apiserver.kubeconfig)])
+    assert result.exit_code == 0, result.output
+    kube_apiserver.request("POST", "/api/v1/namespaces", {"metadata": {"name": WORK}})
+    return str(kube_apiserver.service_account("navarch-system", "navarch"))
+
+
+@pytest_asyncio.fixture
+async def scheduler(account: str) -> AsyncIterator[Client]:
+    async with Client(connect(account)) as client:
+        yield client
+
+
+@pytest_asyncio.fixture
+async def pod(account: str, admin: Client) -> AsyncIterator[dict[str, Any]]:
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"generateName": "p-"},
+        "spec": {"containers": [{"name": "c", "image": "pause"}]},
+    }
+    made = await admin.create(PODS, body, namespace=WORK)
+    yield made
+    await admin.delete(PODS, made["metadata"]["name"], namespace=WORK, grace_period=0)
+
+
+async def test_a_pod_is_bound_and_told_why(scheduler: Client, pod: dict[str, Any]) -> None:
+    name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/0 nodes"}
+    patch = {"status": {"conditions": [condition]}}
+    await scheduler.patch(PODS, name, patch, PatchType.STRATEGIC, namespace=WORK, subresource="status")
+    await scheduler.bind(WORK, name, uid=uid, node="n1")
+    assert (await scheduler.get(PODS, name, namespace=WORK))["spec"]["nodeName"] == "n1"
+
+
+async def test_a_pod_is_evicted_only_by_the_eviction_api(scheduler: Client, pod: dict[str, Any]) -> None:
+    name = pod["metadata"]["name"]
+    await scheduler.evict(WORK, name, dry_run=True)
+    with pytest.raises(Forbidden):
+        await scheduler.delete(PODS, name, namespace=WORK)
+
+
+async def test_an_event_is_recorded(scheduler: Client) -> None:
+    body = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": "e", "namespace": WORK},
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+        "reportingController": "navarch",
+        "reportingInstance": "navarch-0",
+        "action": "Scheduling",
+        "reason": "FailedScheduling",
+        "type": "Warning",
+        "regarding": {"kind": "Pod", "namespace": WORK, "name": "p"},
+    }
+    await scheduler.create(EVENTS, body, namespace=WORK)
+    series = {"series": {"count": 2, "lastObservedTime": "2026-01-01T00:00:05.000000Z"}}
+    await scheduler.patch(EVENTS, "e", series, PatchType.MERGE, namespace=WORK)
+
+
+async def test_the_lease_and_no_other(scheduler: Client, admin: Client) -> None:
+    def body(name: str) -> dict[str, Any]:
+        return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}, "spec": {}}
+
+    made = await scheduler.create(LEASES, body("navarch"), namespace="navarch-system")
+    made["spec"]["holderIdentity"] = "navarch-0"
+    await scheduler.update(LEASES, "navarch", made, namespace="navarch-system")
+    await admin.create(LEASES, body("other"), namespace="navarch-system")
+    with pytest.raises(Forbidden):
+        await scheduler.get(LEASES, "other", namespace="navarch-system")
+    with pytest.raises(Forbidden):
+        await scheduler.create(LEASES, body("navarch"), namespace="kube-system")
+
+
+async def test_volcano_queue_default_is_made_and_kept_up(scheduler: Client) -> None:
+    queue = {"apiVersion": VOLCANO_QUEUES.api_version, "kind": "Queue", "metadata": {"name": "default"}, "spec": {}}
+    await scheduler.create(VOLCANO_QUEUES, queue)
+    status = {"status": {"state": "Open", "allocated": {"cpu": "1"}}}
+    await scheduler.patch(VOLCANO_QUEUES, "default", status, PatchType.MERGE, subresource="status")
+    with pytest.raises(Forbidden):
+        await scheduler.patch(VOLCANO_QUEUES, "default", {"spec": {"weight": 9}}, PatchType.MERGE)
+
+
+async def test_every_dialect_can_be_listed(scheduler: Client) -> None:
+    for crd in manifests.crds():
+        for version in crd["spec"]["versions"]:
+            await scheduler.list(resource_of(crd, version["name"]))
+
+
+@pytest.mark.parametrize(
+    ("verb", "group", "resource", "subresource"),
+    [
+        ("list", "", "secrets", ""),
+        ("get", "", "configmaps", ""),
+        ("create", "", "pods", ""),
+        ("patch", "", "pods", ""),
+        ("delete", "", "pods", ""),
+        ("create", "", "pods", "exec"),
+        ("patch", "", "nodes", ""),
+        ("patch", "", "nodes", "status"),
+        ("create", "", "serviceaccounts", "token"),
+        ("patch", "rbac.authorization.k8s.io", "clusterroles", ""),
+        ("patch", "apiextensions.k8s.io", "customresourcedefinitions", ""),
+        ("delete", "scheduling.volcano.sh", "queues", ""),
+        ("delete", "scheduling.volcano.sh", "podgroups", ""),
+    ],
+)
+async def test_it_may_not(scheduler: Client, verb: str, group: str, resource: str, subresource: str) -> None:
+    wanted = {"verb": verb, "group": group, "resource": resource, "subresource": subresource, "namespace": WORK}
+    body = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": wanted},
+    }
+    review = await scheduler.create(REVIEWS, body)
+    assert review["status"]["allowed"] is False
