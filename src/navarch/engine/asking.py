@@ -95,7 +95,8 @@ class Asking:
         if indexed == len(tasks):
             by_key = sorted(tasks, key=keys.__getitem__)
         elif not indexed:
-            by_key = sorted(tasks, key=lambda task: (keys[task][0], *keys[task][2:]))
+            plain = {task: (key[0], *key[2:]) for task, key in keys.items()}
+            by_key = sorted(tasks, key=plain.__getitem__)
         else:
             by_key = sorted(tasks, key=cmp_to_key(lambda a, b: _compare_tasks(keys[a], keys[b])))
         return by_key[::-1] if reverse else by_key

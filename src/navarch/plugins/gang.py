@@ -1,0 +1,120 @@
+"""Gang: a job starts when enough of it can start together, and not before.
+
+Enough is the job's minimum, the minimums of its roles where the job's covers them, and of its sub-groups. A gang that does not
+reach it is marked Unschedulable with the counts and the fit error behind it when the session closes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from navarch.engine import subjobs
+from navarch.engine.extension_points import Key, Vote
+from navarch.engine.job import Job
+from navarch.engine.plugin import Plugin
+from navarch.engine.reasons import Event, Reason
+from navarch.engine.subjobs import SubJob
+from navarch.model.status import STATUS_NAMES, TaskStatus
+
+S = TaskStatus
+_MORE_PODS = (Event.POD_CHANGED, Event.JOB_CHANGED)
+
+
+class Gang(Plugin):
+    """A job runs when its minimum can, or not at all"""
+
+    name = "gang"
+
+    def job_valid(self, job: Job) -> Reason | None:
+        if not job.roles_valid:
+            return Reason("NotEnoughPodsOfTask", "Not enough valid pods of each task for gang-scheduling", undone_by=_MORE_PODS)
+        if job.spec.sub_groups and not subjobs.enough(job, "is_valid"):
+            return Reason("NotEnoughPodsOfTask", "Not enough valid sub-groups for gang-scheduling", undone_by=_MORE_PODS)
+        if job.valid_count < job.min_member:
+            return Reason(
+                "NotEnoughTasks",
+                f"Not enough valid tasks for gang-scheduling, valid: {job.valid_count}, min: {job.min_member}",
+                figures={"valid": job.valid_count, "min": job.min_member},
+                undone_by=_MORE_PODS,
+            )
+        return None
+
+    def job_order(self, job: Job) -> Key:
+        return job.is_ready
+
+    def sub_job_order(self, sub_job: SubJob) -> Key:
+        return sub_job.is_ready
+
+    def job_ready(self, job: Job) -> bool:
+        return job.is_ready and job.roles_ready and (not job.spec.sub_groups or subjobs.enough(job, "is_ready"))
+
+    def job_missing(self, job: Job) -> int:
+        return max(job.min_member - job.ready_count - job.best_effort_pending, 1)
+
+    def job_pipelined(self, job: Job) -> Vote:
+        enough = job.is_pipelined and job.roles_pipelined and (not job.spec.sub_groups or subjobs.enough(job, "is_pipelined"))
+        return Vote.PERMIT if enough else Vote.REJECT
+
+    def sub_job_ready(self, sub_job: SubJob) -> bool:
+        return sub_job.is_ready
+
+    def sub_job_pipelined(self, sub_job: SubJob) -> Vote:
+        return Vote.PERMIT if sub_job.is_pipelined else Vote.REJECT
+
+    def job_starving(self, job: Job) -> bool:
+        return job.is_starving
+
+    def preemptable(self, preemptor: int, candidates: Sequence[int]) -> list[int] | None:
+        return self._above_minimum(candidates)
+
+    def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> list[int] | None:
+        return self._above_minimum(candidates)
+
+    def unified_evictable(self, job: Job, candidates: Sequence[int], *, reclaim: bool) -> list[int] | None:
+        return list(candidates)
+
+    def _above_minimum(self, candidates: Sequence[int]) -> list[int]:
+        """As many of each job's candidates as it can lose and still be ready."""
+        ready: dict[int, int] = {}
+        out = []
+        for candidate in candidates:
+            job = self.session.job_of(candidate)
+            if job is None:
+                continue
+            left = ready.setdefault(job.row, job.ready_count)
+            if left > job.min_member:
+                ready[job.row] = left - 1
+                out.append(candidate)
+        return out
+
+    def close(self) -> None:
+        for job in self.session.all_jobs():
+            if job.tasks:
+                self._conclude(job)
+
+    def _conclude(self, job: Job) -> None:
+        if job.is_ready:
+            job.set_condition("Scheduled", "True", "tasks in gang are ready to be scheduled", "")
+            return
+        counts, status, node = job.counts, self.session.status, self.session.node
+        leaving = sum(1 for t in job.tasks if status[t] == S.RELEASING and node[t] >= 0) if counts[S.RELEASING] else 0
+        scheduled = counts[S.RUNNING] + counts[S.BOUND] + counts[S.SUCCEEDED] + counts[S.FAILED]
+        if leaving and not counts[S.PENDING] and not counts[S.PIPELINED] and scheduled + leaving >= job.min_member:
+            return
+        pending = job.tasks_in(S.PENDING)
+        alone = [t for t in pending if job.last_undone.get(t) == S.ALLOCATED]
+        short = job.min_member - job.ready_count - len(alone)
+        message = f"{short}/{len(job.tasks)} tasks in gang unschedulable: {self._fit_text(job, pending, len(alone))}"
+        job.set_condition("Unschedulable", "True", "NotEnoughResources", message)
+
+    def _fit_text(self, job: Job, pending: list[int], alone: int) -> str:
+        counts = [f"{n} {STATUS_NAMES[i]}" for i, n in enumerate(job.counts) if n]
+        text = "pod group is not ready, " + ", ".join(sorted([*counts, f"{job.min_member} minAvailable"]))
+        if pending:
+            kinds = Counter({"Schedulable": alone, "Unschedulable": len(pending) - alone})
+            text += "; Pending: " + ", ".join(sorted(f"{n} {kind}" for kind, n in kinds.items() if n))
+        for task in self.session.sorted_tasks(list(job.fit_errors)):
+            errors = job.fit_errors[task]
+            return f"{text}. Origin reason is {self.session.task(task).name}: {errors.text()}"
+        return text
