@@ -1,0 +1,1 @@
+"""Which nodes a pod may use: one file a rule."""
