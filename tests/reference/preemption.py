@@ -55,7 +55,8 @@ def split_by_budget(cluster: Cluster, pods: Sequence[Object]) -> tuple[list[Obje
     """(those whose eviction breaks a disruption budget, the others), each in the order given."""
     budgets = cluster.of_kind("PodDisruptionBudget")
     allowed = {key_of(b): int((b.get("status") or {}).get("disruptionsAllowed") or 0) for b in budgets}
-    violating, fine = [], []
+    violating: list[Object] = []
+    fine: list[Object] = []
     for pod in pods:
         broken = False
         for budget in budgets if labels_of(pod) else ():
