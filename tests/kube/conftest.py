@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
@@ -8,6 +9,15 @@ from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
 
 from .small_api import SmallApi
+
+
+@pytest.fixture(scope="session", autouse=True)
+def closed_default_loop() -> Iterator[None]:
+    """pytest-asyncio asks the policy for a loop when a synchronous test came first, and leaves that one open."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    loop.close()
 
 
 @pytest.fixture

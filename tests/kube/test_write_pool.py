@@ -1,0 +1,274 @@
+"""The write pool against a server at the level of bytes: rates, order, refusals, and connections that break."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from navarch.kube.connect import Endpoint
+from navarch.kube.credentials import Credentials, StaticCredentials
+from navarch.kube.errors import Conflict, KubeError, OutcomeUnknown, TooManyRequests, Unauthorized, Unreachable
+from navarch.kube.http1 import Reply
+from navarch.kube.write_pool import Outcome, Priority, Write, WritePool
+
+from .raw_server import Answer, RawServer, Request, reply
+
+CONFLICT = json.dumps({"kind": "Status", "code": 409, "reason": "Conflict", "message": "already assigned"}).encode()
+
+
+@asynccontextmanager
+async def pooled(
+    answer: Callable[[Request], Answer], *, credentials: Credentials | None = None, **options: float
+) -> AsyncIterator[tuple[WritePool, RawServer]]:
+    async with RawServer(answer) as server:
+        endpoint = Endpoint(server.url, credentials=credentials or StaticCredentials())
+        pool = WritePool(endpoint, rng=random.Random(1), **options)  # type: ignore[arg-type]
+        try:
+            yield pool, server
+        finally:
+            await pool.close()
+
+
+def post(name: str = "x", **options: object) -> Write:
+    return Write("POST", f"/api/v1/{name}", b"{}", **options)  # type: ignore[arg-type]
+
+
+async def outcomes(pool: WritePool, writes: list[Write]) -> list[Reply | BaseException]:
+    async with asyncio.timeout(10):
+        return await asyncio.gather(*(pool.request(write) for write in writes), return_exceptions=True)
+
+
+async def test_a_binding_is_posted_as_the_api_wants_it() -> None:
+    async with pooled(lambda _: reply(201), credentials=StaticCredentials.token("t")) as (pool, server):
+        await pool.bind("team", "p", uid="u1", node="n1")
+    (request,) = server.requests
+    assert (request.method, request.path) == ("POST", "/api/v1/namespaces/team/pods/p/binding")
+    assert request.headers["authorization"] == "Bearer t"
+    assert request.headers["host"] == f"127.0.0.1:{server.port}"
+    body = json.loads(request.body)
+    assert body["metadata"] == {"name": "p", "namespace": "team", "uid": "u1"}
+    assert (body["kind"], body["target"]["kind"], body["target"]["name"]) == ("Binding", "Node", "n1")
+
+
+async def test_many_writes_share_few_connections() -> None:
+    async with pooled(lambda _: reply(201), connections=4) as (pool, server):
+        answers = await outcomes(pool, [post(str(number)) for number in range(500)])
+        assert all(isinstance(answer, Reply) for answer in answers)
+        assert len(server.connections) == 4
+        assert sorted(int(request.path.rsplit("/")[-1]) for request in server.requests) == list(range(500))
+        assert pool.waiting == 0 and pool.in_flight == 0
+
+
+async def test_bindings_go_before_status_and_status_before_events() -> None:
+    release = asyncio.Event()
+
+    async def held(_: Request, writer: asyncio.StreamWriter) -> None:
+        await release.wait()
+        writer.write(reply(200))
+
+    async with pooled(lambda request: held if request.path.endswith("plug") else reply(200), connections=1) as (pool, server):
+        plug = asyncio.create_task(outcomes(pool, [post("plug")]))
+        await server.asked(1)
+        kinds = [(kind, number) for number in range(2) for kind in reversed(Priority)]
+        told: list[Outcome] = []
+        for kind, number in kinds:
+            pool.submit(post(f"{kind.name}{number}", priority=kind), told.append)
+        release.set()
+        await pool.drain()
+        await plug
+    order = [request.path.rsplit("/")[-1] for request in server.requests[1:]]
+    assert order == ["BINDING0", "BINDING1", "STATUS0", "STATUS1", "EVENT0", "EVENT1"]
+
+
+async def test_an_event_that_waited_too_long_goes_first() -> None:
+    async with pooled(lambda _: reply(200), connections=1, patience=-1.0) as (pool, server):
+        await outcomes(pool, [post("a", priority=Priority.BINDING), post("e", priority=Priority.EVENT)])
+    assert [request.path[-1] for request in server.requests] == ["e", "a"]
+
+
+async def test_a_refusal_carries_the_status() -> None:
+    async with pooled(lambda _: reply(409, CONFLICT)) as (pool, server):
+        with pytest.raises(Conflict, match="already assigned"):
+            await pool.request(post())
+        assert len(server.requests) == 1
+
+
+async def test_429_is_sent_again_after_the_time_the_server_asked_for() -> None:
+    def answer(request: Request) -> bytes:
+        return reply(429, b"{}", "Retry-After: 0.2") if len(server.requests) < 3 else reply(201)
+
+    async with pooled(answer) as (pool, server):
+        loop = asyncio.get_running_loop()
+        before = loop.time()
+        await pool.request(post())
+        assert loop.time() - before >= 0.4
+        assert len(server.requests) == 3 and pool.counters.throttled == 2
+
+
+async def test_429_forever_is_told_in_the_end() -> None:
+    async with pooled(lambda _: reply(429, b"{}", "Retry-After: 0")) as (pool, server):
+        with pytest.raises(TooManyRequests):
+            await pool.request(post(attempts=3))
+        assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(("headers", "times"), [((), 1), (("Retry-After: 0",), 5)])
+async def test_5xx_is_repeated_only_if_the_server_asks_for_it(headers: tuple[str, ...], times: int) -> None:
+    async with pooled(lambda _: reply(503, b"{}", *headers)) as (pool, server):
+        (error,) = await outcomes(pool, [post()])
+        assert isinstance(error, KubeError)
+        assert len(server.requests) == times
+
+
+async def test_a_reply_in_chunks_and_a_connection_that_is_not_kept() -> None:
+    def answer(request: Request) -> Answer:
+        if request.path.endswith("chunked"):
+            return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+        return reply(200, b"{}", "Connection: close")
+
+    async with pooled(answer, connections=1) as (pool, server):
+        answers = await outcomes(pool, [post("close"), post("chunked"), post("close"), post("chunked")])
+        assert [answer.body for answer in answers if isinstance(answer, Reply)] == [b"{}"] * 4
+        assert len(server.connections) == 3
+
+
+async def hang_up(_: Request, writer: asyncio.StreamWriter) -> None:
+    writer.transport.abort()
+
+
+async def half_a_reply(_: Request, writer: asyncio.StreamWriter) -> None:
+    writer.write(reply(201, b'{"kind": "Status"}')[:-5])
+    await writer.drain()
+    writer.transport.close()
+
+
+async def silence(_: Request, writer: asyncio.StreamWriter) -> None:
+    return None
+
+
+async def nonsense(_: Request, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"220 smtp.example.com ESMTP\r\n\r\n")
+
+
+@pytest.mark.parametrize("fault", [hang_up, half_a_reply, silence, nonsense])
+async def test_a_write_whose_reply_is_missing_is_unknown_and_never_repeated(fault: Answer) -> None:
+    async with pooled(lambda request: fault if request.path.endswith("bad") else reply(201), connections=2) as (pool, server):
+        bad, *good = await outcomes(pool, [post("bad", timeout=0.1), *(post(str(number)) for number in range(20))])
+        assert isinstance(bad, OutcomeUnknown)
+        assert all(isinstance(each, Reply) for each in good)
+        assert [request.path for request in server.requests].count("/api/v1/bad") == 1
+        assert pool.counters.unknown == 1
+
+
+async def test_a_repeatable_write_is_sent_again() -> None:
+    async with pooled(lambda request: hang_up if len(server.requests) < 3 else reply(200)) as (pool, server):
+        assert (await pool.request(post(repeatable=True))).status == 200
+        assert len(server.requests) == 3
+
+
+async def test_a_repeatable_write_that_never_gets_a_reply_is_unknown() -> None:
+    async with pooled(lambda _: silence) as (pool, _):
+        (error,) = await outcomes(pool, [post(repeatable=True, timeout=0.1)])
+        assert isinstance(error, OutcomeUnknown)
+
+
+async def test_nobody_listening_is_unreachable_not_unknown() -> None:
+    async with RawServer(lambda _: reply(200)) as server:
+        url = server.url
+    pool = WritePool(Endpoint(url))
+    (error,) = await outcomes(pool, [post(timeout=0.2)])
+    assert isinstance(error, Unreachable) and "onnect" in str(error)
+    await pool.close()
+
+
+async def test_writes_wait_for_a_server_that_comes_back() -> None:
+    async with RawServer(lambda _: reply(200)) as server:
+        port = server.port
+    pool = WritePool(Endpoint(f"http://127.0.0.1:{port}"))
+    running = asyncio.create_task(pool.request(post()))
+    async with asyncio.timeout(10):
+        while not pool.counters.connections_failed:
+            await asyncio.sleep(0)
+    again = RawServer(lambda _: reply(200))
+    again.port = port
+    async with again:
+        assert (await running).status == 200
+        await pool.close()
+
+
+async def test_connections_the_server_closed_while_idle_are_replaced() -> None:
+    async with pooled(lambda _: reply(200), connections=1) as (pool, server):
+        for _ in range(5):
+            assert (await pool.request(post())).status == 200
+            server.connections[-1].transport.abort()
+            # Until the loop has seen the end, as it has long before the next write of a real run.
+            async with asyncio.timeout(10):
+                while pool.idle:
+                    await asyncio.sleep(0)
+        assert len(server.connections) == 5
+
+
+class Rotating:
+    """Credentials that the server stops accepting."""
+
+    def __init__(self) -> None:
+        self.fetches = 0
+        self._value: str | None = None
+
+    def cached(self) -> str | None:
+        return self._value
+
+    async def authorization(self) -> str:
+        self.fetches += 1
+        self._value = f"Bearer {self.fetches}"
+        return self._value
+
+    def rejected(self) -> None:
+        self._value = None
+
+
+async def test_401_fetches_the_credential_once_for_all() -> None:
+    credentials = Rotating()
+
+    def answer(request: Request) -> bytes:
+        return reply(201) if request.headers["authorization"] == "Bearer 2" else reply(401)
+
+    async with pooled(answer, credentials=credentials, connections=8) as (pool, _):
+        answers = await outcomes(pool, [post(str(number)) for number in range(50)])
+        assert all(isinstance(answer, Reply) for answer in answers)
+        assert credentials.fetches == 2
+
+
+async def test_401_again_is_told() -> None:
+    async with pooled(lambda _: reply(401), credentials=Rotating()) as (pool, server):
+        with pytest.raises(Unauthorized):
+            await pool.request(post())
+        assert len(server.requests) == 2
+
+
+async def test_close_tells_everyone_once() -> None:
+    told: list[Outcome] = []
+    async with pooled(lambda _: silence, connections=2) as (pool, server):
+        for number in range(5):
+            pool.submit(post(str(number)), told.append)
+        await server.asked(2)
+        assert not await pool.drain(timeout=0.01)
+        await pool.close()
+        assert sorted(type(outcome).__name__ for outcome in told) == ["OutcomeUnknown"] * 2 + ["Unreachable"] * 3
+        pool.submit(post(), told.append)
+        await asyncio.sleep(0)
+        assert isinstance(told[-1], Unreachable)
+
+
+async def test_drain_waits_for_what_is_under_way() -> None:
+    told: list[Outcome] = []
+    async with pooled(lambda _: reply(200)) as (pool, _):
+        for number in range(100):
+            pool.submit(post(str(number)), told.append)
+        assert await pool.drain(timeout=10)
+        assert len(told) == 100
