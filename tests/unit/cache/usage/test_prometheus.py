@@ -1,0 +1,136 @@
+"""Against a real Prometheus server with a history written beforehand. Skipped, saying so, where the program is absent."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from navarch.cache.usage.cron import Cron
+from navarch.cache.usage.params import UsageParams, Window
+from navarch.cache.usage.prometheus import PrometheusSource
+from navarch.cache.usage.source import UsageError
+
+PROGRAMS = ("prometheus", "promtool")
+MISSING = [program for program in PROGRAMS if shutil.which(program) is None]
+needs_prometheus = pytest.mark.skipif(bool(MISSING), reason=f"{', '.join(MISSING)} not installed (Debian: prometheus)")
+
+START = 1_767_225_600
+"""2026-01-01T00:00:00Z"""
+STEP = 60
+LENGTH = 4 * 3600
+NOW = float(START + LENGTH)
+
+
+def gpus_of_a(moment: int) -> float:
+    """8 in the first two hours, then none."""
+    return 8.0 if moment < START + LENGTH // 2 else 0.0
+
+
+def openmetrics() -> str:
+    """Queue a through two exporters one after the other, queue b through two at once, and eight GPUs on two nodes."""
+    lines = ["# TYPE kai_queue_allocated_gpus gauge"]
+    moments = range(START, START + LENGTH + 1, STEP)
+    half = START + LENGTH // 4
+    for pod, span in (("one", [m for m in moments if m < half]), ("two", [m for m in moments if m >= half])):
+        lines += [f'kai_queue_allocated_gpus{{queue_name="a",pod="{pod}"}} {gpus_of_a(m)} {m}' for m in span]
+    for pod in ("one", "two"):
+        lines += [f'kai_queue_allocated_gpus{{queue_name="b",pod="{pod}"}} 2 {m}' for m in moments]
+    lines.append("# TYPE kai_queue_allocated_cpu_cores gauge")
+    lines += [f'kai_queue_allocated_cpu_cores{{queue_name="b"}} 25 {m}' for m in moments]
+    lines.append("# TYPE kube_node_status_capacity gauge")
+    for node in ("n1", "n2"):
+        lines += [f'kube_node_status_capacity{{node="{node}",resource="nvidia_com_gpu"}} 4 {m}' for m in moments]
+        lines += [f'kube_node_status_capacity{{node="{node}",resource="cpu"}} 50 {m}' for m in moments]
+    return "\n".join([*lines, "# EOF", ""])
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    home: Path = tmp_path_factory.mktemp("prometheus")
+    (home / "history.txt").write_text(openmetrics())
+    (home / "prometheus.yml").write_text("global: {}\n")
+    load = ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(home / "history.txt"), str(home / "data")]
+    subprocess.run(load, check=True, capture_output=True)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [
+        "prometheus",
+        f"--config.file={home / 'prometheus.yml'}",
+        f"--storage.tsdb.path={home / 'data'}",
+        "--storage.tsdb.retention.time=100y",
+        f"--web.listen-address=127.0.0.1:{port}",
+    ]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            said = []
+            for line in process.stderr:
+                said.append(line)
+                if "Server is ready to receive web requests" in line:
+                    break
+            else:
+                pytest.fail(f"Prometheus did not start:\n{''.join(said)}")
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+
+
+async def fetch(address: str, window: Window, now: float = NOW) -> dict[str, dict[str, float]]:
+    source = PrometheusSource(address, UsageParams(window=window))
+    try:
+        return {queue: dict(figures) for queue, figures in (await source.fetch(now)).items()}
+    finally:
+        await source.close()
+
+
+@needs_prometheus
+async def test_a_sliding_window(server: str) -> None:
+    whole = await fetch(server, Window("sliding", size=LENGTH))
+    assert whole["a"]["gpu"] == pytest.approx(0.5, abs=0.01), "the two exporters are one queue"
+    assert whole["b"]["gpu"] == pytest.approx(0.25), "two exporters of one queue count once"
+    assert whole["b"]["cpu"] == pytest.approx(0.25)
+    assert "memory" not in whole["b"], "nobody exported it"
+    last_three_hours = await fetch(server, Window("sliding", size=3 * 3600))
+    assert last_three_hours["a"]["gpu"] == pytest.approx(1 / 3, abs=0.01)
+
+
+@needs_prometheus
+async def test_the_past_fades(server: str) -> None:
+    faded = await fetch(server, Window("sliding", size=LENGTH, half_life=3600))
+    ages = [NOW - m for m in range(START + STEP, START + LENGTH + 1, STEP)]
+    weights = [0.5 ** (age / 3600) for age in ages]
+    early = sum(w for w, age in zip(weights, ages, strict=True) if NOW - age < START + LENGTH // 2)
+    assert faded["a"]["gpu"] == pytest.approx(early / sum(weights), abs=0.005)
+    assert faded["b"]["gpu"] == pytest.approx(0.25)
+
+
+@needs_prometheus
+async def test_windows_that_start_anew(server: str) -> None:
+    three_hours_ago = START + 3600.0
+    tumbling = await fetch(server, Window("tumbling", size=6 * 3600, start=three_hours_ago - 12 * 3600))
+    assert tumbling["a"]["gpu"] == pytest.approx(1 / 3, abs=0.01)
+    hourly = await fetch(server, Window("cron", cron=Cron.parse("0 1 * * *")))
+    assert hourly["a"]["gpu"] == pytest.approx(1 / 3, abs=0.01)
+    just_begun = await fetch(server, Window("cron", cron=Cron.parse("0 * * * *")))
+    assert just_begun["b"]["gpu"] == pytest.approx(0.25), "a window that began now still sees the present"
+
+
+@needs_prometheus
+async def test_what_the_server_refuses_is_said(server: str) -> None:
+    source = PrometheusSource(server, UsageParams(metrics={**UsageParams().metrics, "gpuCapacityMetric": "sum("}))
+    with pytest.raises(UsageError, match="bad_data"):
+        await source.fetch(NOW)
+    await source.close()
+
+
+async def test_a_server_that_is_not_there_is_said() -> None:
+    source = PrometheusSource("http://127.0.0.1:1", UsageParams())
+    with pytest.raises(UsageError, match=r"Prometheus at http://127\.0\.0\.1:1"):
+        await source.fetch(NOW)
+    await source.close()
