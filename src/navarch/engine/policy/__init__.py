@@ -1,6 +1,8 @@
 """Policy files: what a scheduler is told to do, in any of the forms its users already have."""
 
 from navarch.engine.policy.catalogue import Catalogue, Entry
+from navarch.engine.policy.load import load, preset
+from navarch.engine.policy.presets import PRESETS
 from navarch.engine.policy.values import Mistake, PluginOption, Policy, PolicyError
 
-__all__ = ["Catalogue", "Entry", "Mistake", "PluginOption", "Policy", "PolicyError"]
+__all__ = ["PRESETS", "Catalogue", "Entry", "Mistake", "PluginOption", "Policy", "PolicyError", "load", "preset"]

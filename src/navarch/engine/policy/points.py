@@ -66,7 +66,10 @@ DEFAULTS: Mapping[str, bool] = {p.name: p.default for p in POINTS if p.key}
 
 SAME_SWITCH: Mapping[str, str] = {
     "job_enqueued": "job_enqueueable",
+    "job_missing": "job_ready",
     "pre_predicate": "predicate",
+    "node_filters": "predicate",
+    "node_scorers": "node_order",
     "batch_node_order": "node_order",
     "hyper_node_gradient_for_job": "hyper_node_gradient",
     "hyper_node_gradient_for_sub_job": "hyper_node_gradient",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from navarch.engine.policy.parameters import PARAMETERS
 from navarch.engine.policy.points import DEFAULTS, SAME_SWITCH
 from navarch.engine.semantics import STRICT, Semantics
 
@@ -44,7 +45,7 @@ class Policy:
     dialect: str = "navarch"
     semantics: Semantics = STRICT
     params: Mapping[str, object] = field(default_factory=dict)
-    """`schedulerParams`: what a peer takes as flags, durations in seconds, defaults filled in."""
+    """`schedulerParams` as given: what a peer takes as flags, durations in seconds; `param` knows the defaults."""
     metrics: Mapping[str, object] = field(default_factory=dict)
     usage: Mapping[str, object] = field(default_factory=dict)
     queue_depth: Mapping[str, int] = field(default_factory=dict)
@@ -66,6 +67,14 @@ class Policy:
 
     def plugin(self, name: str) -> PluginOption | None:
         return next((option for option in self.plugins if option.name == name), None)
+
+    def param(self, name: str) -> object:
+        """A scheduler parameter in effect: what was given, else its default.
+
+        >>> Policy((), ()).param("defaultQueue")
+        'default'
+        """
+        return self.params[name] if name in self.params else PARAMETERS[name].default
 
 
 @dataclass(frozen=True, slots=True)

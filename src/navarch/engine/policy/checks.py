@@ -1,0 +1,46 @@
+"""Mistakes that no single line shows: plugins and actions that do not go together."""
+
+from __future__ import annotations
+
+from navarch.engine.policy.choice import Choice
+from navarch.engine.policy.findings import Findings
+from navarch.engine.policy.source import Path
+from navarch.engine.policy.values import PluginOption
+
+_EVICTING = frozenset({"preempt", "reclaim", "gangpreempt", "gangreclaim", "consolidation"})
+
+
+def check_together(
+    findings: Findings, choice: Choice, tiers: tuple[tuple[PluginOption, ...], ...], actions: tuple[str, ...]
+) -> None:
+    if choice.dialect == "kai":
+        _scenario_generators(findings, tiers, actions)
+        return
+    where = {option.name: (i, option) for i, tier in enumerate(tiers) for option in tier}
+    drf = where.get("drf")
+    if drf is not None and drf[1].is_enabled("hierarchy") and "proportion" in where:
+        _hierarchy_twice(findings, choice, ("tiers", drf[0]))
+    if {"capacity", "proportion"} <= set(where):
+        findings.warn(("tiers", where["capacity"][0]), "capacity and proportion both divide the cluster among queues")
+    if "enqueue" in actions and "allocate" in actions and actions.index("enqueue") > actions.index("allocate"):
+        findings.warn(("actions",), "enqueue stands after allocate: a job admitted in one cycle starts in the next")
+    if "gang" not in where and _EVICTING & set(actions) and where:
+        findings.warn(("actions",), "no gang plugin: an evicting action may break gangs")
+
+
+def _hierarchy_twice(findings: Findings, choice: Choice, path: Path) -> None:
+    message = "drf with enableHierarchy and proportion both order the queues, and Volcano refuses the pair"
+    if choice.compat == "strict" or findings.source.from_text:
+        findings.mistake(path, message)
+    else:
+        # Volcano's file reader refuses it, its engine does not: a decoded mapping has passed no file reader.
+        findings.warn(path, f"{message} in a file; the first of them in tier order decides")
+
+
+def _scenario_generators(
+    findings: Findings, tiers: tuple[tuple[PluginOption, ...], ...], actions: tuple[str, ...]
+) -> None:
+    evicting = [action for action in actions if action in _EVICTING]
+    if evicting and not any(option.name.startswith("sg-") for tier in tiers for option in tier):
+        message = f"no sg-* plugin is named, so {', '.join(evicting)} will never find victims"
+        findings.warn(("tiers",), message)

@@ -1,0 +1,110 @@
+"""Whom a policy may imitate: the one table from `compat` to switches, and the names each system knows.
+
+The names serve three ends: to tell a plugin that a peer has and Navarch lacks from a plain typing error, to recognise a
+file that can only be KAI's, and to keep `proportion` of one system apart from `proportion` of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from navarch.engine.arguments import Reading
+from navarch.engine.semantics import STRICT, Semantics
+
+COMPAT: Mapping[str, Semantics] = {
+    "strict": STRICT,
+    "volcano": Semantics(
+        victims_first_tier_decides=True,
+        victims_reinitialise_on_empty=True,
+        starving_first_tier_decides=True,
+        silence_is_starving=False,
+        empty_queue_state_is_open=False,
+        implied_queues=False,
+        bad_queue_disables_capacity=True,
+        unevict_restores_scoring_view=False,
+        affinity_lists_fixed_at_open=True,
+        rebinds_check_opening_idle=True,
+        node_order="listed",
+        tolerance=0.1,
+        role_failure_is_remembered=True,
+        victims_are_minimal=False,
+    ),
+    "kube-batch": Semantics(
+        victims_first_tier_decides=True,
+        victims_reinitialise_on_empty=True,
+        starving_is_pending=True,
+        partial_gang_holds_nodes=True,
+        node_order="listed",
+        tolerance=10.0,
+        victims_are_minimal=False,
+    ),
+    "kai": Semantics(victims_are_minimal=False, nominations_last=False),
+    "kube-scheduler": Semantics(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A system whose files are read: what it has, and how it reads the value of an argument."""
+
+    title: str
+    actions: frozenset[str]
+    plugins: frozenset[str]
+    reading: Reading
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+KUBE_BATCH = Peer(
+    "kube-batch",
+    _names("allocate backfill preempt reclaim"),
+    _names("conformance drf gang nodeorder predicates priority proportion"),
+    "text",
+)
+VOLCANO = Peer(
+    "Volcano",
+    _names("allocate backfill enqueue gangpreempt gangreclaim preempt reclaim shuffle"),
+    _names("""
+        binpack capacity cdp conformance deviceshare drf extender gang network-topology-aware nodegroup nodeorder
+        numa-aware overcommit pdb predicates priority proportion rescheduling resource-strategy-fit resourcequota
+        sla task-topology tdm usage
+    """),
+    "yaml",
+)
+KAI = Peer(
+    "KAI",
+    _names("allocate consolidation preempt reclaim stalegangeviction"),
+    _names("""
+        dynamicresources elastic gpupack gpusharingorder gpuspread kubeflow minruntime nodeavailability nodeplacement
+        nominatednode numa podaffinity predicates priority proportion ray reflectjoborder resourcetype
+        sg-multinodegang sg-nodelocalgreedy snapshot subgrouporder taskorder topology
+    """),
+    "text",
+)
+KUBE_SCHEDULER = Peer(
+    "kube-scheduler",
+    frozenset(),
+    _names("""
+        DefaultBinder DefaultPreemption DeferredPodScheduling DynamicResources GangScheduling ImageLocality
+        InterPodAffinity NodeAffinity NodeDeclaredFeatures NodeName NodePorts NodeResourcesBalancedAllocation
+        NodeResourcesFit NodeUnschedulable NodeVolumeLimits PodGroupPodsCount PodTopologySpread PrioritySort
+        SchedulingGates TaintToleration TopologyPlacementGenerator VolumeBinding VolumeRestrictions VolumeZone
+    """),
+    "strict",
+)
+PEERS: Mapping[str, Peer] = {
+    "volcano": VOLCANO,
+    "kube-batch": KUBE_BATCH,
+    "kai": KAI,
+    "kube-scheduler": KUBE_SCHEDULER,
+}
+ONLY_KAI_ACTIONS = KAI.actions - VOLCANO.actions
+ONLY_KAI_PLUGINS = KAI.plugins - VOLCANO.plugins
+
+
+def owners(name: str) -> list[str]:
+    """The systems that have an action or a plugin of this name, for a message."""
+    return [peer.title for peer in PEERS.values() if name in peer.actions or name in peer.plugins]

@@ -1,0 +1,113 @@
+"""What the reading of one policy document brought to light: mistakes that refuse it, warnings that do not.
+
+Strict mode refuses what it does not understand. Under a `compat` the system that is imitated says what happens, and
+most of them pass over such things in silence: Navarch does what they do, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from navarch.engine.arguments import Argument, Reading, WrongKind, find
+from navarch.engine.policy.source import Path, Source
+from navarch.engine.policy.values import Mistake
+
+
+@dataclass(slots=True)
+class Findings:
+    source: Source
+    tolerant: bool = False
+    """Whether what strict mode refuses is only warned of."""
+    reading: Reading = "strict"
+    mistakes: list[Mistake] = field(default_factory=list)
+    warned: list[Mistake] = field(default_factory=list)
+
+    def mistake(self, path: Path, message: str) -> None:
+        self.mistakes.append(Mistake(message, dotted(path), self.source.line(path)))
+
+    def warn(self, path: Path, message: str) -> None:
+        self.warned.append(Mistake(message, dotted(path), self.source.line(path)))
+
+    def object_to(self, path: Path, message: str, consequence: str) -> None:
+        """A mistake in strict mode; under a compat a warning with what happens there instead."""
+        if self.tolerant:
+            self.warn(path, f"{message}; {consequence}")
+        else:
+            self.mistake(path, message)
+
+    def unknown(self, path: Path, what: str, name: str, known: Iterable[str], consequence: str = "ignored") -> None:
+        self.object_to(path, f"unknown {what} {name!r}{did_you_mean(name, known)}", consequence)
+
+    def mapping(self, path: Path, value: object) -> Mapping[str, object]:
+        """The value if it is a mapping; nothing given is an empty one."""
+        if value is None:
+            return {}
+        if isinstance(value, Mapping):
+            return {str(k): v for k, v in value.items()}
+        self.mistake(path, f"found {_found(value)}, expected a mapping")
+        return {}
+
+    def items(self, path: Path, value: object) -> list[object]:
+        if value is None:
+            return []
+        if isinstance(value, list | tuple):
+            return list(value)
+        self.mistake(path, f"found {_found(value)}, expected a list")
+        return []
+
+    def name(self, path: Path, value: object) -> str | None:
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+        self.mistake(path, "found nothing, expected a name" if not value else f"found {_found(value)}, expected a name")
+        return None
+
+    def arguments(
+        self, path: Path, value: object, declared: tuple[Argument, ...] | None, owner: str
+    ) -> dict[str, object]:
+        """The arguments that hold, of their kinds. Not declared at all (None): taken as they are."""
+        given = self.mapping(path, value)
+        if declared is None:
+            return dict(given)
+        held: dict[str, object] = {}
+        for name, raw in given.items():
+            inner = (*path, name)
+            argument = find(declared, name)
+            if argument is None:
+                names = [a.name for a in declared if not a.name.endswith("*")]
+                self.unknown(inner, f"argument of {owner}", name, names)
+                continue
+            try:
+                held[name] = argument.read(raw, self.reading)
+            except WrongKind as wrong:
+                default = "" if argument.default is None else f" ({argument.default})"
+                self.object_to(inner, f"argument {name!r} of {owner}: {wrong}", f"its default{default} is used")
+        return held
+
+
+def dotted(path: Path) -> str:
+    """
+    >>> dotted(("tiers", 0, "plugins", 1, "name"))
+    'tiers[0].plugins[1].name'
+    """
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    close = get_close_matches(name, sorted(known), n=1, cutoff=0.75)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _found(value: object) -> str:
+    match value:
+        case str():
+            return f"the string {value!r}"
+        case Mapping():
+            return "a mapping"
+        case list() | tuple():
+            return "a list"
+    return repr(value)

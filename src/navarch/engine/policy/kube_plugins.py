@@ -1,0 +1,123 @@
+"""kube-scheduler's own plugins: where each takes part, how much its score weighs, what it may be told.
+
+Facts of the v1 configuration API. The order of `DEFAULTS` is the default profile's, which fixes the order of filters and
+with it the reason a node gives first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from navarch.engine.arguments import Argument
+from navarch.engine.policy.schema import Fields, Nested
+
+POINTS: tuple[str, ...] = (
+    "preEnqueue",
+    "queueSort",
+    "preFilter",
+    "filter",
+    "postFilter",
+    "preScore",
+    "score",
+    "reserve",
+    "permit",
+    "preBind",
+    "bind",
+    "postBind",
+    "placementGenerate",
+    "placementScore",
+    "podGroupPostFilter",
+)
+
+_FILTER = ("preFilter", "filter")
+_SCORE = ("preScore", "score")
+IMPLEMENTS: Mapping[str, tuple[str, ...]] = {
+    # VolumeBinding scores only behind a feature gate that is off in 1.36; a profile can still name it under `score`.
+    "SchedulingGates": ("preEnqueue",),
+    "PrioritySort": ("queueSort",),
+    "NodeName": ("filter",),
+    "NodeUnschedulable": ("filter",),
+    "TaintToleration": ("filter", *_SCORE),
+    "NodeAffinity": (*_FILTER, *_SCORE),
+    "NodePorts": _FILTER,
+    "NodeResourcesFit": (*_FILTER, *_SCORE),
+    "VolumeRestrictions": _FILTER,
+    "NodeVolumeLimits": _FILTER,
+    "VolumeBinding": (*_FILTER, "reserve", "preBind"),
+    "VolumeZone": _FILTER,
+    "PodTopologySpread": (*_FILTER, *_SCORE),
+    "InterPodAffinity": (*_FILTER, *_SCORE),
+    "DynamicResources": ("preEnqueue", *_FILTER, "postFilter", *_SCORE, "reserve", "preBind"),
+    "DefaultPreemption": ("postFilter",),
+    "NodeResourcesBalancedAllocation": _SCORE,
+    "ImageLocality": ("score",),
+    "DefaultBinder": ("bind",),
+    "NodeDeclaredFeatures": _FILTER,
+    "DeferredPodScheduling": ("preEnqueue",),
+    "GangScheduling": ("preEnqueue", "reserve", "permit"),
+    "TopologyPlacementGenerator": ("placementGenerate",),
+    "PodGroupPodsCount": ("placementScore",),
+}
+DEFAULTS: tuple[tuple[str, int], ...] = (
+    ("SchedulingGates", 0),
+    ("PrioritySort", 0),
+    ("NodeName", 0),
+    ("NodeUnschedulable", 0),
+    ("TaintToleration", 3),
+    ("NodeAffinity", 2),
+    ("NodePorts", 0),
+    ("NodeResourcesFit", 1),
+    ("VolumeRestrictions", 0),
+    ("NodeVolumeLimits", 0),
+    ("VolumeBinding", 0),
+    ("VolumeZone", 0),
+    ("PodTopologySpread", 2),
+    ("InterPodAffinity", 2),
+    ("DynamicResources", 2),
+    ("DefaultPreemption", 0),
+    ("NodeResourcesBalancedAllocation", 1),
+    ("ImageLocality", 1),
+    ("DefaultBinder", 0),
+    ("NodeDeclaredFeatures", 0),
+)
+
+_RESOURCES = Nested("resources", (Argument("name", "str"), Argument("weight", "int", 1, minimum=1)), many=True)
+_SHAPE = (Argument("utilization", "int", 0, minimum=0), Argument("score", "int", 0, minimum=0))
+_TYPES = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
+ARGS: Mapping[str, Fields] = {
+    "NodeResourcesFit": (
+        Argument("ignoredResources", "list"),
+        Argument("ignoredResourceGroups", "list"),
+        Nested(
+            "scoringStrategy",
+            (
+                Argument("type", "str", "LeastAllocated", choices=_TYPES),
+                _RESOURCES,
+                Nested("requestedToCapacityRatio", (Nested("shape", _SHAPE, many=True),)),
+            ),
+        ),
+    ),
+    "NodeResourcesBalancedAllocation": (_RESOURCES,),
+    "PodTopologySpread": (
+        Argument("defaultConstraints", "list"),
+        Argument("defaultingType", "str", "System", choices=("System", "List")),
+    ),
+    "InterPodAffinity": (
+        Argument("hardPodAffinityWeight", "int", 1, minimum=0),
+        Argument("ignorePreferredTermsOfExistingPods", "bool", False),
+    ),
+    "NodeAffinity": (Argument("addedAffinity", "mapping"),),
+    "DefaultPreemption": (
+        Argument("minCandidateNodesPercentage", "int", 10, minimum=0),
+        Argument("minCandidateNodesAbsolute", "int", 100, minimum=0),
+    ),
+    "VolumeBinding": (
+        Argument("bindTimeoutSeconds", "int", 600, minimum=0),
+        Nested("shape", _SHAPE, many=True),
+    ),
+    "DynamicResources": (
+        Argument("filterTimeout", "duration", 10.0),
+        Argument("bindingTimeout", "duration", 600.0),
+    ),
+}
+"""Plugins that are absent take no arguments."""

@@ -1,0 +1,118 @@
+"""Policies by name, as decoded documents: they are read by the same loader as any file.
+
+`navarch` is Navarch's own judgement (docs/policy.md gives the reasons). The others are what those systems run when nobody
+tells them anything; each implies its `compat`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+def _tier(*plugins: str | dict[str, object]) -> dict[str, object]:
+    return {"plugins": [{"name": p} if isinstance(p, str) else p for p in plugins]}
+
+
+_KAI_ACTIONS = "allocate, consolidation, reclaim, preempt, stalegangeviction"
+_PLACEMENT: dict[str, object] = {"name": "nodeplacement", "arguments": {"cpu": "binpack", "gpu": "binpack"}}
+
+KAI_BUILT_IN: Mapping[str, object] = {
+    "compat": "kai",
+    "actions": _KAI_ACTIONS,
+    "tiers": [
+        _tier(
+            "predicates",
+            "proportion",
+            "priority",
+            "elastic",
+            "kubeflow",
+            "ray",
+            "nodeavailability",
+            "gpusharingorder",
+            "gpupack",
+            "resourcetype",
+            "subgrouporder",
+            "taskorder",
+            "nominatednode",
+            "dynamicresources",
+            _PLACEMENT,
+            "minruntime",
+            "topology",
+            "snapshot",
+            "sg-nodelocalgreedy",
+            "sg-multinodegang",
+        )
+    ],
+}
+"""What KAI's scheduler fills in where its file is silent; the preset is what its operator deploys."""
+
+PRESETS: Mapping[str, Mapping[str, object]] = {
+    "navarch": {
+        "actions": "allocate, backfill, reclaim, preempt",
+        "tiers": [
+            _tier("priority", "gang", "conformance", "pdb", "cdp"),
+            _tier(
+                {"name": "drf", "enablePreemptable": False},
+                "predicates",
+                "proportion",
+                {"name": "nodeorder", "arguments": {"leastrequested.weight": 0}},
+                {
+                    "name": "binpack",
+                    "arguments": {
+                        "binpack.weight": 5,
+                        "binpack.resources": "nvidia.com/gpu, amd.com/gpu",
+                        "binpack.resources.nvidia.com/gpu": 10,
+                        "binpack.resources.amd.com/gpu": 10,
+                    },
+                },
+            ),
+        ],
+    },
+    "volcano": {
+        "compat": "volcano",
+        "actions": "enqueue, allocate, backfill",
+        "tiers": [
+            _tier("priority", "gang", "conformance"),
+            _tier("overcommit", "drf", "predicates", "proportion", "nodeorder"),
+        ],
+    },
+    "kube-batch": {
+        "compat": "kube-batch",
+        "actions": "allocate, backfill",
+        "tiers": [_tier("priority", "gang"), _tier("drf", "predicates", "proportion", "nodeorder")],
+    },
+    "kai": {
+        "compat": "kai",
+        "actions": _KAI_ACTIONS,
+        "tiers": [
+            _tier(
+                "predicates",
+                "proportion",
+                "priority",
+                "nodeavailability",
+                "resourcetype",
+                "podaffinity",
+                "elastic",
+                "kubeflow",
+                "ray",
+                "subgrouporder",
+                "taskorder",
+                "nominatednode",
+                "dynamicresources",
+                "minruntime",
+                "topology",
+                "snapshot",
+                "sg-nodelocalgreedy",
+                "sg-multinodegang",
+                "gpupack",
+                _PLACEMENT,
+                "gpusharingorder",
+            )
+        ],
+    },
+    "kube-scheduler": {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "percentageOfNodesToScore": 100,
+    },
+}
