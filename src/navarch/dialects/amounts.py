@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from navarch.dialects.errors import ObjectError
+from navarch.dialects.errors import QUANTITY, ObjectError
 from navarch.dialects.objects import Quantity
 from navarch.model.label_syntax import key_complaints
 from navarch.model.quantity import QuantityError
@@ -52,7 +52,7 @@ def amounts(resources: Mapping[str, Quantity] | None, kind: str, name: str, path
             found.append((resource, parse_amount(resource, 0 if quantity is None else quantity)))
         except QuantityError as error:
             raise ObjectError(
-                kind, name, f"{path}[{resource}]", repr(quantity), "a quantity such as 500m, 2 or 1.5Gi"
+                kind, name, f"{path}[{resource}]", repr(quantity), QUANTITY
             ) from error
     found.sort()
     return tuple(found)

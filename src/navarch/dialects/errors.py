@@ -26,6 +26,9 @@ _KNOWN_TYPES: Final = {
 _PYTHON_TYPES: Final = {"str": str, "int": int, "float": float, "bool": bool, "object": Mapping, "array": (list, tuple)}
 
 
+QUANTITY: Final = "a quantity such as 500m, 2 or 1.5Gi"
+
+
 class ObjectError(ValueError):
     """One mistake in one object. `source` says where the object was read from, if it came from a file."""
 
@@ -72,6 +75,8 @@ def from_validation(error: msgspec.ValidationError, manifest: object, kind: str,
     types = [part.strip(" `") for part in expected.split("|")]
     found, path = _value_at(manifest, path, got.strip("`"))
     known = [_KNOWN_TYPES[part] for part in types if part in _KNOWN_TYPES and part != "null"]
+    if {"int", "float", "str"} <= set(types):
+        known = [QUANTITY]
     return ObjectError(kind, name, path, found, " or ".join(known) if known and got else expected[:1].lower() + expected[1:])
 
 

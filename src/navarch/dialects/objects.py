@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from navarch.dialects.errors import ObjectError, from_validation
+from navarch.dialects.errors import QUANTITY, ObjectError, from_validation
 from navarch.model.quantity import QuantityError, parse_nano
 from navarch.model.spec import NO_LABELS, Labels
 
@@ -128,4 +128,4 @@ def nano_of(quantity: Quantity, kind: str, name: str, path: str) -> int:
     try:
         return parse_nano(quantity)
     except QuantityError as error:
-        raise ObjectError(kind, name, path, repr(quantity), "a quantity such as 500m, 2 or 1.5Gi") from error
+        raise ObjectError(kind, name, path, repr(quantity), QUANTITY) from error

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from navarch.dialects.amounts import is_counted
-from navarch.dialects.errors import ObjectError
+from navarch.dialects.errors import QUANTITY, ObjectError
 from navarch.dialects.objects import Quantity, ResourceList
 from navarch.dialects.pod_objects import Container, ContainerStatus, Pod, PodStatus, ResourceRequirements
 from navarch.model.quantity import NANO, QuantityError, nano_to_milli, nano_to_value, parse_nano
@@ -151,7 +151,7 @@ def quantity_error(pod: Pod) -> ObjectError | None:
                 parse_nano(quantity)
             except QuantityError:
                 return ObjectError(
-                    "Pod", pod.key, f"{path}[{name}]", repr(quantity), "a quantity such as 500m, 2 or 1.5Gi"
+                    "Pod", pod.key, f"{path}[{name}]", repr(quantity), QUANTITY
                 )
     return None
 

@@ -1,0 +1,72 @@
+"""What an API brings: the kinds it defines and what its users write on pods. One dialect is one file; `registry` lists them.
+
+A reader turns one object into a spec of the model (`navarch.model.spec`), or raises `ObjectError`. It sees nothing but the
+object and the settings, so files and the live watch share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from navarch.dialects.objects import KubeObject
+from navarch.dialects.pod_objects import Pod
+from navarch.model.spec import (
+    DeviceRequest,
+    DisruptionBudgetSpec,
+    JobSpec,
+    NamespaceSpec,
+    NodeSpec,
+    PriorityClassSpec,
+    QueueSpec,
+    QuotaSpec,
+)
+
+Spec = JobSpec | QueueSpec | NodeSpec | PriorityClassSpec | DisruptionBudgetSpec | QuotaSpec | NamespaceSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Choices that change what an object means. Defaults are Navarch's own; a policy's `compat` may turn some."""
+
+    scheduler_names: frozenset[str] | None = None
+    """Pending pods that name another scheduler are not ours; None: all are."""
+    namespace_as_queue: bool = False
+    """A job that names no queue belongs to the queue of its namespace."""
+    default_queue: str = "default"
+    shadow_groups: bool = True
+    """Make a group in memory for pods that have none."""
+    imply_queues: bool = True
+    """The queues `root` and `default` exist even if no object says so."""
+    absent_priority: int = 0
+    """What orders a task whose pod has no priority at all."""
+    default_preemptable: bool = True
+    """Whether a pod that does not say so may be a victim."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind we understand: how to decode it, and what it means."""
+
+    api_versions: tuple[str, ...]
+    kind: str
+    plural: str
+    struct: type[KubeObject]
+    read: Callable[[Any, Settings], Spec]
+    namespaced: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """`group_of` names the pod's group in its own namespace, empty if this dialect knows none for it. The others read what
+    a pod says about itself; each is asked only if given."""
+
+    name: str
+    kinds: tuple[Kind, ...] = ()
+    group_of: Callable[[Pod], str] | None = None
+    queue_of: Callable[[Pod], str] | None = None
+    sub_group_of: Callable[[Pod], str] | None = None
+    devices_of: Callable[[Pod], DeviceRequest | None] | None = None
+    gpu_groups_of: Callable[[Pod], tuple[str, ...]] | None = None
+    hints_of: Callable[[Pod], tuple[tuple[str, str], ...]] | None = None

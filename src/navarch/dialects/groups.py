@@ -1,0 +1,198 @@
+"""Which job a pod belongs to, and the jobs made in memory for pods that have no group.
+
+A pod without a PodGroup is scheduled all the same: pods of one controller form one job of which each pod may start alone
+(minimum 1, or what an annotation or a disruption budget with the same controller says). Such a job is never written to the
+API server. Its key has a part more than a PodGroup's, `namespace/kind/name`, so the two can never be mixed up.
+
+Everything a shadow job says comes from its oldest pod, so the order in which pods are learned of does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from navarch.dialects.admission import SYSTEM_PRIORITY_CLASSES
+from navarch.dialects.dialect import Settings
+from navarch.model.spec import (
+    Condition,
+    DisruptionBudgetSpec,
+    JobSpec,
+    NamespaceSpec,
+    PriorityClassSpec,
+    TaskSpec,
+)
+
+Owner = tuple[str, str, str]
+MIN_MEMBER_ANNOTATIONS = ("scheduling.k8s.io/group-min-member", "scheduling.volcano.sh/group-min-member")
+QUEUE_ANNOTATIONS = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
+
+
+def owner_key(namespace: str, pod: str, owner: Owner | None) -> str:
+    """Key of the job in memory for a pod without a group.
+
+    >>> owner_key("prod", "web-5c-x7", ("ReplicaSet", "web-5c", "u1")), owner_key("prod", "alone", None)
+    ('prod/replicaset/web-5c', 'prod/pod/alone')
+    """
+    return f"{namespace}/{owner[0].lower()}/{owner[1]}" if owner else f"{namespace}/pod/{pod}"
+
+
+def is_shadow(key: str) -> bool:
+    return key.count("/") == 2
+
+
+def shown_key(key: str) -> str:
+    """A job's key as users see it: `namespace/name`, for shadow jobs that of the owner or of the pod."""
+    namespace, _, name = key.partition("/")
+    return f"{namespace}/{name.rpartition('/')[2]}"
+
+
+def queue_of(
+    wanted: str, namespace: str, settings: Settings, namespaces: Mapping[str, NamespaceSpec]
+) -> str:
+    """The queue of a job that asks for `wanted` (possibly nothing): its namespace may stand in for the default."""
+    if wanted and wanted != settings.default_queue:
+        return wanted
+    known = namespaces.get(namespace)
+    if known is not None and (named := known.annotations.get(QUEUE_ANNOTATIONS[0])):
+        return named
+    if wanted:
+        return wanted
+    return namespace if settings.namespace_as_queue else settings.default_queue
+
+
+def class_value(name: str, classes: Mapping[str, PriorityClassSpec]) -> int:
+    """The value of a priority class; of the global default if the name is empty or unknown, else 0."""
+    found = classes.get(name) if name else None
+    if found is not None:
+        return found.value
+    if name in SYSTEM_PRIORITY_CLASSES:
+        return SYSTEM_PRIORITY_CLASSES[name]
+    return min((each.value for each in classes.values() if each.global_default), default=0)
+
+
+def completed(
+    job: JobSpec,
+    settings: Settings,
+    namespaces: Mapping[str, NamespaceSpec],
+    classes: Mapping[str, PriorityClassSpec],
+) -> JobSpec:
+    """A job with what other objects decide: its queue where it names none, and its class's value."""
+    queue = queue_of(job.queue, job.namespace, settings, namespaces)
+    priority = class_value(job.priority_class, classes)
+    return job if queue == job.queue and priority == job.priority else replace(job, queue=queue, priority=priority)
+
+
+@dataclass(slots=True)
+class _Group:
+    members: dict[str, TaskSpec] = field(default_factory=dict)
+    leader: TaskSpec | None = None
+    min_member: int | None = None
+    """From a disruption budget of the same controller."""
+    phase: str = ""
+    conditions: tuple[Condition, ...] = ()
+    spec: JobSpec | None = None
+
+
+class ShadowGroups:
+    """The jobs in memory, kept up to date pod by pod. Each change returns the job to put, or None if it is as before."""
+
+    def __init__(self, settings: Settings, namespaces: Mapping[str, NamespaceSpec]) -> None:
+        self._settings = settings
+        self._namespaces = namespaces
+        self._groups: dict[str, _Group] = {}
+        self._budgets: dict[str, dict[tuple[str, str], int]] = {}
+
+    def put(self, task: TaskSpec) -> JobSpec | None:
+        """Learn of a pod, new or changed, that has no group."""
+        group = self._groups.setdefault(task.job, _Group())
+        group.members[task.uid] = task
+        leader = group.leader
+        if leader is None or leader.uid == task.uid or _age(task) < _age(leader):
+            group.leader = task if leader is None or leader.uid != task.uid else _oldest(group)
+            return self._refreshed(task.job, group)
+        return None
+
+    def remove(self, job: str, uid: str) -> tuple[JobSpec | None, bool]:
+        """Forget a pod: (the job as changed, or None; whether the job is gone with its last pod)."""
+        group = self._groups.get(job)
+        if group is None or group.members.pop(uid, None) is None:
+            return None, False
+        if not group.members:
+            del self._groups[job]
+            return None, True
+        if group.leader is not None and group.leader.uid == uid:
+            group.leader = _oldest(group)
+            return self._refreshed(job, group), False
+        return None, False
+
+    def put_budget(self, budget: DisruptionBudgetSpec) -> JobSpec | None:
+        """A budget with a controller sets the minimum of that controller's job (kube-batch's way before PodGroups)."""
+        if budget.owner is None or budget.min_available is None:
+            return None
+        job = owner_key(budget.namespace, "", budget.owner)
+        self._budgets.setdefault(job, {})[budget.namespace, budget.name] = budget.min_available
+        group = self._groups.get(job)
+        return self._refreshed(job, group) if group else None
+
+    def remove_budget(self, namespace: str, name: str) -> list[JobSpec]:
+        changed = []
+        for job, budgets in self._budgets.items():
+            group = self._groups.get(job)
+            if budgets.pop((namespace, name), None) is not None and group and (spec := self._refreshed(job, group)):
+                changed.append(spec)
+        return changed
+
+    def settle(self, job: str, phase: str, conditions: tuple[Condition, ...]) -> JobSpec | None:
+        """Remember what a cycle said of the job, since no object of the API server does."""
+        group = self._groups.get(job)
+        if group is None:
+            return None
+        group.phase, group.conditions = phase, conditions
+        return self._refreshed(job, group)
+
+    def _refreshed(self, job: str, group: _Group) -> JobSpec | None:
+        assert group.leader is not None
+        leader = group.leader
+        annotations = leader.annotations
+        wanted = next((annotations[name] for name in QUEUE_ANNOTATIONS if annotations.get(name)), "")
+        namespace, _, name = job.split("/", 2)
+        spec = JobSpec(
+            key=job,
+            queue=queue_of(wanted, namespace, self._settings, self._namespaces),
+            min_member=self._min_member(job, leader),
+            namespace=namespace,
+            name=name,
+            uid=leader.owner[2] if leader.owner else leader.uid,
+            dialect="pod",
+            priority=leader.pod_priority,
+            priority_class=leader.priority_class,
+            preemptable=annotations.get("volcano.sh/preemptable") == "true",
+            created=leader.created,
+            phase=group.phase,
+            conditions=group.conditions,
+            labels=leader.labels,
+            annotations=annotations,
+            shadow=True,
+            owner=leader.owner or ("Pod", name, leader.uid),
+        )
+        if spec == group.spec:
+            return None
+        group.spec = spec
+        return spec
+
+    def _min_member(self, job: str, leader: TaskSpec) -> int:
+        for name in MIN_MEMBER_ANNOTATIONS:
+            text = leader.annotations.get(name, "")
+            if text.isdecimal():
+                return int(text)
+        budgets = self._budgets.get(job)
+        return max(budgets.values()) if budgets else 1
+
+
+def _age(task: TaskSpec) -> tuple[float, str, str]:
+    return task.created, task.name, task.uid
+
+
+def _oldest(group: _Group) -> TaskSpec:
+    return min(group.members.values(), key=_age)
