@@ -98,7 +98,7 @@ def dotted(path: Path) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    close = get_close_matches(name, sorted(known), n=1, cutoff=0.75)
+    close = get_close_matches(name, sorted(known), n=1, cutoff=0.6)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 

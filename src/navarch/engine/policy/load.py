@@ -53,7 +53,7 @@ def _read(findings: Findings, choice: Choice, catalogue: Catalogue, source: Sour
         tiers = flat.read_plugins(findings, choice, catalogue, document)
         document = {k: v for k, v in document.items() if k == "schedulerParams"}
     else:
-        reader.unknown_keys(document)
+        document = reader.known_keys(document)
         tiers = reader.tiers(document.get("tiers"))
     if not any(tiers):
         findings.warn(("tiers",), "no plugin is named: nothing but the actions' own rules holds")

@@ -27,11 +27,13 @@ class TiersReader:
     choice: Choice
     catalogue: Catalogue
 
-    def unknown_keys(self, document: Mapping[str, object]) -> None:
+    def known_keys(self, document: Mapping[str, object]) -> Mapping[str, object]:
+        """The document without what its system would not read."""
         known = (*_KEYS, *_KAI_KEYS) if self.choice.dialect in ("kai", "navarch") else _KEYS
         for key in document:
             if key not in known:
                 self.findings.unknown((key,), "key", key, known)
+        return {key: value for key, value in document.items() if key in known}
 
     def actions(self, value: object) -> tuple[str, ...]:
         path: Path = ("actions",)

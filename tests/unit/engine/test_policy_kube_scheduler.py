@@ -1,0 +1,171 @@
+"""A KubeSchedulerConfiguration: the default profile, merging by kube-scheduler's rules, and its strict decoding."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+from policy_catalogue import CATALOGUE
+
+from navarch.engine.policy import Policy, PolicyError, load, preset
+
+HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+
+
+def read(text: str) -> Policy:
+    return load(HEAD + dedent(text), CATALOGUE, "test.yaml")
+
+
+def mistakes(text: str) -> list[str]:
+    with pytest.raises(PolicyError) as raised:
+        read(text)
+    return [str(mistake) for mistake in raised.value.mistakes]
+
+
+def weights(policy: Policy) -> dict[str, object]:
+    return {o.name: o.arguments["weight"] for o in policy.plugins if o.is_enabled("node_order")}
+
+
+def filters(policy: Policy) -> list[str]:
+    return [o.name for o in policy.plugins if o.is_enabled("predicate")]
+
+
+def test_the_default_profile() -> None:
+    policy = preset("kube-scheduler", CATALOGUE)
+    assert policy.actions == ("schedule",) and policy.compat == policy.dialect == "kube-scheduler"
+    assert policy.configurations["schedule"] == {"percentageOfNodesToScore": 100, "preemption": True}
+    assert filters(policy) == [
+        "NodeName",
+        "NodeUnschedulable",
+        "TaintToleration",
+        "NodeAffinity",
+        "NodePorts",
+        "NodeResourcesFit",
+        "VolumeRestrictions",
+        "NodeVolumeLimits",
+        "VolumeBinding",
+        "VolumeZone",
+        "PodTopologySpread",
+        "InterPodAffinity",
+        "DynamicResources",
+        "NodeDeclaredFeatures",
+    ]
+    assert weights(policy) == {
+        "TaintToleration": 3,
+        "NodeAffinity": 2,
+        "NodeResourcesFit": 1,
+        "PodTopologySpread": 2,
+        "InterPodAffinity": 2,
+        "DynamicResources": 2,
+        "NodeResourcesBalancedAllocation": 1,
+    }
+    assert policy.scheduler_name == "default-scheduler"
+    assert policy.warnings == ("kube-scheduler's plugin 'ImageLocality' does not exist here yet; skipped",)
+
+
+def test_points_beat_multi_point_and_weights_replace_in_place() -> None:
+    policy = read("""\
+        profiles:
+        - schedulerName: packer
+          percentageOfNodesToScore: 0
+          plugins:
+            multiPoint:
+              enabled: [{name: oldest}, {name: InterPodAffinity, weight: 7}]
+              disabled: [{name: VolumeZone}]
+            filter:
+              enabled: [{name: NodePorts}]
+              disabled: [{name: NodeName}]
+            score:
+              disabled: [{name: "*"}]
+              enabled: [{name: NodeResourcesFit, weight: 5}, {name: NodeAffinity}]
+            postFilter:
+              disabled: [{name: "*"}]
+          pluginConfig:
+          - name: NodeResourcesFit
+            args:
+              apiVersion: kubescheduler.config.k8s.io/v1
+              kind: NodeResourcesFitArgs
+              scoringStrategy:
+                type: MostAllocated
+                resources: [{name: nvidia.com/gpu, weight: 10}]
+          - name: DefaultPreemption
+            args: {minCandidateNodesPercentage: 50}
+        """)
+    assert policy.scheduler_name == "packer"
+    assert filters(policy)[:3] == ["NodePorts", "NodeUnschedulable", "TaintToleration"]
+    assert "NodeName" not in filters(policy) and "VolumeZone" not in filters(policy)
+    assert weights(policy) == {"NodeResourcesFit": 5, "NodeAffinity": 1}
+    fit = policy.plugin("NodeResourcesFit")
+    assert fit is not None
+    assert fit.arguments["scoringStrategy"] == {
+        "type": "MostAllocated",
+        "resources": [{"name": "nvidia.com/gpu", "weight": 10}],
+    }
+    assert policy.configurations["schedule"] == {
+        "percentageOfNodesToScore": 0,
+        "preemption": False,
+        "minCandidateNodesPercentage": 50,
+    }
+
+
+def test_multi_point_weight_holds_at_score() -> None:
+    policy = read("profiles: [{plugins: {multiPoint: {enabled: [{name: InterPodAffinity, weight: 7}]}}}]\n")
+    assert weights(policy)["InterPodAffinity"] == 7
+    assert filters(policy).index("InterPodAffinity") == 11
+
+
+def test_a_file_without_percentage_is_adaptive() -> None:
+    assert read("parallelism: 16\n").configurations["schedule"]["percentageOfNodesToScore"] == 0
+    assert read("percentageOfNodesToScore: 40\n").configurations["schedule"]["percentageOfNodesToScore"] == 40
+
+
+def test_several_profiles() -> None:
+    policy = read("""\
+        profiles:
+        - schedulerName: one
+        - schedulerName: two
+          plugins: {score: {disabled: [{name: "*"}]}}
+        """)
+    assert list(policy.profiles) == ["one", "two"] and policy.tiers == (policy.profiles["one"],)
+    assert not any(option.is_enabled("node_order") for option in policy.profiles["two"])
+
+
+def test_decoding_is_strict_and_says_everything() -> None:
+    assert mistakes("""\
+        percentageOfNodesToScores: 5
+        profiles:
+        - plugins:
+            scores: {}
+            score:
+              enabled: [{name: NodeAfinity}, {name: NodeAffinity, wieght: 2}]
+            queueSort: {disabled: [{name: "*"}]}
+            bind: {disabled: [{name: "*"}]}
+          pluginConfig:
+          - name: NodeResourcesFit
+            args: {scoringStrategy: {type: Most, resource: []}}
+          - name: InterPodAffinity
+            args: {kind: NodeAffinityArgs, hardPodAffinityWeight: heavy}
+        - {}
+        """) == [
+        "line 3, percentageOfNodesToScores: unknown key 'percentageOfNodesToScores'"
+        " (did you mean 'percentageOfNodesToScore'?)",
+        "line 5, profiles[0].schedulerName: each of several profiles needs a schedulerName",
+        "line 5, profiles[0].plugins: queueSort: found none, expected exactly one plugin",
+        "line 5, profiles[0].plugins: bind: found none, expected at least one plugin",
+        "line 6, profiles[0].plugins.scores: unknown extension point 'scores' (did you mean 'score'?)",
+        "line 8, profiles[0].plugins.score.enabled[0]: unknown plugin 'NodeAfinity' (did you mean 'NodeAffinity'?)",
+        "line 8, profiles[0].plugins.score.enabled[1].wieght: unknown field of plugin 'wieght' (did you mean 'weight'?)",
+        "line 13, profiles[0].pluginConfig[0].args.scoringStrategy.type: type: found 'Most', expected one of"
+        " LeastAllocated, MostAllocated, RequestedToCapacityRatio",
+        "line 13, profiles[0].pluginConfig[0].args.scoringStrategy.resource: unknown field of NodeResourcesFitArgs"
+        " 'resource' (did you mean 'resources'?)",
+        "line 15, profiles[0].pluginConfig[1].args.kind: found 'NodeAffinityArgs', expected 'InterPodAffinityArgs'",
+        "line 15, profiles[0].pluginConfig[1].args.hardPodAffinityWeight: hardPodAffinityWeight: found the string"
+        " 'heavy', expected an integer",
+        "line 16, profiles[1].schedulerName: each of several profiles needs a schedulerName",
+    ]
+
+
+def test_other_versions_are_refused() -> None:
+    with pytest.raises(PolicyError, match=r"expected 'kubescheduler.config.k8s.io/v1'"):
+        load("apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n", CATALOGUE)
