@@ -196,6 +196,8 @@ class TaskSpec:
     conditions: tuple[tuple[str, str, str, float], ...] = ()
     """(type, status, reason, last transition) of the pod's conditions."""
     deleting: bool = False
+    deleted: float | None = None
+    """When its deletion was asked for."""
     disruption_target: bool = False
     gpu_groups: tuple[str, ...] = ()
 
@@ -257,13 +259,29 @@ class JobSpec:
     min_resources: Requests | None = None
     priority: int = 0
     priority_class: str = ""
+    default_priority: int = 0
+    """Its priority where its class is unknown and no class is the global default."""
     preemptable: bool = False
+    preemptible_below: int | None = None
+    """Whether it may be preempted is decided by its priority: below this it may. None: `preemptable` says it."""
     created: float = 0.0
     phase: str = ""
     conditions: tuple[Condition, ...] = ()
     counts: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     sub_groups: tuple[SubGroupSpec, ...] = ()
+    min_sub_groups: int | None = None
+    """How many of its top sub-groups it needs; None: all."""
     topology: TopologyDemand | None = None
+    preemption_delay: float = 0.0
+    """Seconds it must have waited, since it was made or last evicted, before it may evict others."""
+    staleness_grace: float | None = None
+    """Seconds it may run below its minimum; negative: for ever; None: as the policy says."""
+    last_started: float | None = None
+    last_evicted: float | None = None
+    stale_since: float | None = None
+    mark_unschedulable: bool = True
+    tried_once: bool = False
+    """Not considered again once it was found unschedulable, until it is moved to another pool of nodes."""
     labels: Labels = field(default_factory=no_labels)
     annotations: Labels = field(default_factory=no_labels)
     shadow: bool = False
@@ -273,7 +291,8 @@ class JobSpec:
 
 @dataclass(frozen=True, slots=True)
 class QueueShare:
-    """One resource of a queue with quota (what it is owed), limit and weight over quota; -1 means unlimited."""
+    """One resource of a queue with quota (what it is owed), limit and weight over quota; -1 means unlimited. Millicores of
+    "cpu", bytes of "memory", whole devices of "gpu"."""
 
     quota: float = 0.0
     limit: float = -1.0
@@ -354,3 +373,73 @@ class NamespaceSpec:
     name: str
     labels: Labels = field(default_factory=no_labels)
     annotations: Labels = field(default_factory=no_labels)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectSpec:
+    """An object that only some plugins read: `value` is found under `kind` in a snapshot's objects."""
+
+    kind: str
+    namespace: str
+    name: str
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class LevelSpec:
+    """One level of a topology: nodes with equal values of this label, and of all levels above, lie together."""
+
+    label: str
+    alias: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TopologySpec:
+    """Levels from coarse to fine."""
+
+    name: str
+    levels: tuple[LevelSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BindRequestSpec:
+    """A decision that a separate binder carries out: this pod goes to this node, on these shared GPUs."""
+
+    namespace: str
+    pod: str
+    node: str
+    gpu_groups: tuple[str, ...] = ()
+    resource_type: str = ""
+    gpu_count: int = 0
+    gpu_portion: str = ""
+    numa_zones: tuple[str, ...] = ()
+    claims: tuple[tuple[str, object], ...] = ()
+    """(claim, its allocation as the API has it)"""
+    phase: str = ""
+    failed_attempts: int = 0
+    backoff_limit: int | None = None
+    labels: Labels = field(default_factory=no_labels)
+
+    @property
+    def is_under_way(self) -> bool:
+        """Neither done nor given up."""
+        return self.phase not in ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class NumaZoneSpec:
+    name: str
+    number: int
+    allocatable: Requests = ()
+    available: Requests = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeNumaSpec:
+    """How a node's kubelet aligns resources: `policy` is none, best-effort, restricted or single-numa-node, `scope` pod or
+    container."""
+
+    node: str
+    policy: str = "none"
+    scope: str = "container"
+    zones: tuple[NumaZoneSpec, ...] = ()
