@@ -272,3 +272,12 @@ async def test_drain_waits_for_what_is_under_way() -> None:
             pool.submit(post(str(number)), told.append)
         assert await pool.drain(timeout=10)
         assert len(told) == 100
+
+
+async def test_a_server_that_accepts_and_hangs_up_is_not_stormed() -> None:
+    """A load balancer without servers behind it: most writes must wait unsent, not be lost one by one."""
+    async with pooled(lambda _: hang_up, connections=8) as (pool, server):
+        told = await outcomes(pool, [post(str(number), timeout=1.0) for number in range(200)])
+        kinds = [type(outcome) for outcome in told]
+        assert kinds.count(Unreachable) > 150 and kinds.count(OutcomeUnknown) == len(server.requests)
+        assert len(server.connections) < 40

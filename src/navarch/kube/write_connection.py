@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import cast
 
 from navarch.kube.connect import Endpoint
 from navarch.kube.http1 import ProtocolError, Reply, ReplyParser
@@ -56,6 +57,8 @@ class Connection(asyncio.Protocol):
         lost: Callable[[Connection, str], None],
     ) -> None:
         self.idle_since = 0.0
+        #: Whether a reply ever came on it.
+        self.proven = False
         self.closed = asyncio.Event()
         self._head = head
         self._replied = replied
@@ -66,8 +69,8 @@ class Connection(asyncio.Protocol):
         self._reason = "the connection was closed before the reply"
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # uvloop's transports are not subclasses of asyncio.Transport.
+        self._transport = cast(asyncio.Transport, transport)
 
     @property
     def usable(self) -> bool:
@@ -90,6 +93,7 @@ class Connection(asyncio.Protocol):
             return
         if reply is not None:
             self._waiting = False
+            self.proven = True
             self._replied(self, reply)
 
     def eof_received(self) -> None:

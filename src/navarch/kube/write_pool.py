@@ -115,6 +115,8 @@ class WritePool:
         self._busy: dict[Connection, Write] = {}
         self._opening: set[asyncio.Task[None]] = set()
         self._backoff = Backoff(first=0.05, cap=5.0, rng=self._rng)
+        #: The last connection failed before it carried a reply: probe with one at a time, not with all at once.
+        self._troubled = False
         self._last_connect_error = ""
         self._tick: asyncio.TimerHandle | None = None
         self._refreshing: asyncio.Task[None] | None = None
@@ -213,6 +215,8 @@ class WritePool:
             else:
                 break
         wanted = min(self._limit - len(self._busy) - len(self._idle), sum(map(len, self._waiting)))
+        if self._troubled:
+            wanted = min(wanted, 1)
         while len(self._opening) < wanted and self._refreshing is None:
             task = asyncio.get_running_loop().create_task(self._open())
             self._opening.add(task)
@@ -255,6 +259,8 @@ class WritePool:
 
     async def _open(self) -> None:
         endpoint, loop = self._endpoint, asyncio.get_running_loop()
+        if self._troubled:
+            await asyncio.sleep(self._backoff.next())
         try:
             # A credential can be a client certificate, which must be there before the handshake.
             if self._head.current() is None:
@@ -271,11 +277,10 @@ class WritePool:
             self.counters.connections_failed += 1
             self._last_connect_error = str(error) or type(error).__name__
             log.info("%s: no connection for writes: %s", endpoint.base, self._last_connect_error)
-            await asyncio.sleep(self._backoff.next())
+            self._troubled = True
             self._opening.discard(_this_task())
             self._dispatch()
             return
-        self._backoff.reset()
         self.counters.connections_opened += 1
         self._opening.discard(_this_task())
         connection.idle_since = loop.time()
@@ -285,6 +290,9 @@ class WritePool:
     def _replied(self, connection: Connection, reply: Reply) -> None:
         write = self._busy.pop(connection)
         self.counters.replies += 1
+        if self._troubled:
+            self._troubled = False
+            self._backoff.reset()
         if reply.reusable:
             # The next write first: the server works on it while we look at this reply.
             following = self._next()
@@ -314,7 +322,8 @@ class WritePool:
         later = reply.status == 429 or (reply.status >= 500 and reply.retry_after is not None)
         if later and write.attempts > 0 and not self._closed:
             self.counters.throttled += 1
-            pause = (reply.retry_after or 0.5) * (1 + 0.1 * self._rng.random())
+            asked = 0.5 if reply.retry_after is None else reply.retry_after
+            pause = asked * (1 + 0.1 * self._rng.random())
             self._delayed[id(write)] = (write, asyncio.get_running_loop().call_later(pause, self._again, write))
             return
         self._finish(write, _refusal(write, reply))
@@ -326,13 +335,17 @@ class WritePool:
 
     def _lost(self, connection: Connection, reason: str) -> None:
         """A connection is gone."""
+        if not connection.proven:
+            self._troubled = True
+            self._last_connect_error = reason
         write = self._busy.pop(connection, None)
         if write is None:
             if connection in self._idle:
                 self._idle.remove(connection)
             return
         write.maybe_done = True
-        if write.repeatable and write.attempts > 0 and not self._closed:
+        in_time = asyncio.get_running_loop().time() - write.submitted <= write.timeout
+        if write.repeatable and write.attempts > 0 and in_time and not self._closed:
             self._waiting[write.priority].appendleft(write)
         else:
             self._give_up(write, reason)
