@@ -1,0 +1,110 @@
+"""What a policy will really do, as plain data: the answer of `navarch policy check`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from navarch.engine.arguments import Argument, Arguments
+from navarch.engine.policy.catalogue import Catalogue
+from navarch.engine.policy.points import BY_NAME, DEFAULTS, POINTS, SAME_SWITCH
+from navarch.engine.policy.values import PluginOption, Policy
+from navarch.engine.semantics import Semantics
+
+_VICTIM_POINTS = frozenset({"preemptable", "reclaimable", "unified_evictable"})
+_NOT_ASKED = frozenset({"hierarchy"})
+
+
+def describe(policy: Policy, catalogue: Catalogue) -> dict[str, object]:
+    """JSON-ready, in a total order: what runs, who answers where, which arguments hold."""
+    return {
+        "source": policy.source,
+        "compat": policy.compat,
+        "dialect": policy.dialect,
+        "chosen": policy.chosen,
+        "actions": [_action(policy, name, catalogue) for name in policy.actions],
+        "tiers": [[_plugin(option, policy.dialect, catalogue) for option in tier] for tier in policy.tiers],
+        "points": _points(policy, catalogue),
+        "departures": list(policy.semantics.departures()),
+        "parameters": dict(sorted(policy.params.items())),
+        "metrics": dict(policy.metrics),
+        "usage": dict(policy.usage),
+        "queueDepth": dict(sorted(policy.queue_depth.items())),
+        "searchBudgets": dict(policy.search_budgets),
+        "profiles": {name: [option.name for option in options] for name, options in policy.profiles.items()},
+        "warnings": list(policy.warnings),
+        "mistakes": [],
+    }
+
+
+def combined(point: str, semantics: Semantics) -> str:
+    """How several answers become one under these switches, in words."""
+    if point in _VICTIM_POINTS and semantics.victims_first_tier_decides:
+        inside = "inside a tier only what all offer"
+        if semantics.victims_reinitialise_on_empty:
+            inside += ", starting afresh where nothing is left in common"
+        return f"{inside}; the first tier that offers any decides alone"
+    if point == "job_starving":
+        if semantics.starving_is_pending:
+            return "not asked: every job with a pending task may evict"
+        if semantics.starving_first_tier_decides:
+            return "all of the first tier that answers must agree; later tiers are not asked"
+    return BY_NAME[point].combined
+
+
+def _action(policy: Policy, name: str, catalogue: Catalogue) -> dict[str, object]:
+    entry = catalogue.action(name, policy.dialect)
+    declared = () if entry is None else entry.arguments
+    return {
+        "name": name,
+        "doc": "" if entry is None else entry.doc,
+        "arguments": _arguments(declared, policy.configurations.get(name, {})),
+    }
+
+
+def _plugin(option: PluginOption, dialect: str, catalogue: Catalogue) -> dict[str, object]:
+    entry = catalogue.plugin(option.name, dialect)
+    answers = _answers(option, dialect, catalogue)
+    changed = [p for p in DEFAULTS if option.enabled.get(p, DEFAULTS[p]) != DEFAULTS[p]]
+    return {
+        "name": option.name,
+        "doc": "" if entry is None else entry.doc,
+        "line": option.line,
+        "switchedOff": [p for p in changed if DEFAULTS[p] and (answers is None or p in answers)],
+        "switchedOn": [p for p in changed if not DEFAULTS[p]],
+        "arguments": _arguments(() if entry is None else entry.arguments, option.arguments),
+    }
+
+
+def _arguments(declared: tuple[Argument, ...], given: Mapping[str, object]) -> list[dict[str, object]]:
+    shown = Arguments(declared, given).items()
+    return [{"name": name, "value": value, "given": was_given} for name, value, was_given in shown]
+
+
+def _answers(option: PluginOption, dialect: str, catalogue: Catalogue) -> set[str] | None:
+    """The switches' names of the points at which a plugin has something to say; None if that is not known."""
+    entry = catalogue.plugin(option.name, dialect)
+    if entry is None or entry.points is None:
+        return None
+    return {SAME_SWITCH.get(point, point) for point in entry.points}
+
+
+def _points(policy: Policy, catalogue: Catalogue) -> list[dict[str, object]]:
+    described: list[dict[str, object]] = []
+    for point in POINTS:
+        if point.name in _NOT_ASKED:
+            continue
+        asked, silenced = [], []
+        for tier in policy.tiers:
+            speaking = [o for o in tier if point.name in (_answers(o, policy.dialect, catalogue) or ())]
+            asked.append([o.name for o in speaking if o.is_enabled(point.name)])
+            silenced += [o.name for o in speaking if not o.is_enabled(point.name)]
+        if any(asked) or silenced:
+            described.append(
+                {
+                    "point": point.name,
+                    "plugins": [names for names in asked if names],
+                    "switchedOff": silenced,
+                    "combined": combined(point.name, policy.semantics),
+                }
+            )
+    return described
