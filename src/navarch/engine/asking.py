@@ -98,7 +98,8 @@ class Asking:
             plain = {task: (key[0], *key[2:]) for task, key in keys.items()}
             by_key = sorted(tasks, key=plain.__getitem__)
         else:
-            by_key = sorted(tasks, key=cmp_to_key(lambda a, b: _compare_tasks(keys[a], keys[b])))
+            compare = cmp_to_key(_compare_tasks)
+            by_key = sorted(tasks, key=lambda task: compare(keys[task]))
         return by_key[::-1] if reverse else by_key
 
     def compare_tasks(self, left: int, right: int) -> int:

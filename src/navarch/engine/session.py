@@ -23,7 +23,7 @@ from navarch.engine.residents import Residents
 from navarch.engine.semantics import Semantics
 from navarch.engine.state import NodeState
 from navarch.engine.statement import Operation, Statement
-from navarch.model.resources import BoolArray, IntArray
+from navarch.model.resources import PODS, BoolArray, IntArray
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import TaskSpec
 from navarch.model.status import TaskStatus
@@ -45,6 +45,9 @@ class Session(Asking):
         self.node = snapshot.tasks.node
         self.shape = snapshot.tasks.shape
         self.nodes = NodeState(snapshot.nodes)
+        self.bound: IntArray = np.zeros(len(snapshot.nodes), dtype=np.int64)
+        """Pods handed to binding on each node in this cycle."""
+        self.opening_free_pods: IntArray = self.nodes.idle[PODS].copy()
         self.total: IntArray = snapshot.nodes.allocatable.sum(axis=1)
         self.residents = Residents(self)
         self.shard, self.shard_is_hard = self._shard()
@@ -84,6 +87,13 @@ class Session(Asking):
     def jobs_with_pending(self) -> list[Job]:
         """Jobs that wait for something, by key."""
         return sorted(self.jobs_at(np.flatnonzero(self.snapshot.jobs.counts[:, TaskStatus.PENDING]).tolist()), key=_key)
+
+    def unadmitted_jobs(self) -> list[Job]:
+        """Jobs whose phase says that they have not been admitted to their queue, by key."""
+        jobs = self.snapshot.jobs
+        phases = [i for i, phase in enumerate(jobs.phases) if phase in ("", "Pending")]
+        rows = np.flatnonzero(np.isin(jobs.phase, phases) & (jobs.queue >= 0)).tolist()
+        return sorted(self.jobs_at(rows), key=_key)
 
     def all_jobs(self) -> list[Job]:
         """Every job that takes part, by key. Costs per job: for small clusters, close and tests."""
@@ -182,6 +192,7 @@ class Session(Asking):
             spec = self.task(task)
             self.record.binds.append(Bind(spec.key, names[self.node[task]], spec.uid, job.key))
             job.last_undone.pop(task, None)
+            self.bound[self.node[task]] += 1
         self.status[list(tasks)] = TaskStatus.BINDING
         job.counts[TaskStatus.ALLOCATED] -= len(tasks)
         job.counts[TaskStatus.BINDING] += len(tasks)

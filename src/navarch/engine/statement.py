@@ -82,6 +82,16 @@ class Statement:
         self._release(operation)
         self.operations.append(operation)
 
+    def withdraw(self, task: int) -> None:
+        """Take back a promise made earlier in the cycle; the task is pending again. Not undone by `discard`."""
+        session = self.session
+        job = session.job_of(task)
+        assert job is not None and session.status[task] == PIPELINED
+        row = int(session.node[task])
+        self._apply(
+            Operation(PIPELINED, PENDING, job, [task], [row], session.class_of(task), np.array([row], dtype=np.intp), _ONE), -1
+        )
+
     # save points
 
     def save_point(self) -> int:

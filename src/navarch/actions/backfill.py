@@ -1,0 +1,79 @@
+"""backfill: pods that ask for nothing go wherever the rules allow, after those that ask for something."""
+
+from __future__ import annotations
+
+from navarch.actions.worksheet import JobHeap, QueueHeap, takes_part, waiting_tasks
+from navarch.engine.action import Action
+from navarch.engine.arguments import Argument
+from navarch.engine.fit import FitErrors
+from navarch.engine.job import Job
+from navarch.model.resources import BoolArray
+from navarch.model.status import TaskStatus
+
+
+class Backfill(Action):
+    """Places pods without requests"""
+
+    name = "backfill"
+    arguments = (Argument("predicateErrorCacheEnable", "bool", True, "remember per role which nodes refused a task"),)
+
+    def execute(self) -> None:
+        for job, task in self._collect():
+            self._place(job, task)
+
+    def _collect(self) -> list[tuple[Job, int]]:
+        """Every such task, in the order of queues, jobs and tasks at this moment."""
+        session = self.session
+        empty = session.snapshot.shape_best_effort
+        jobs: dict[str, JobHeap] = {}
+        for job in session.jobs_with_pending():
+            if not job.best_effort_pending and not job.counts[TaskStatus.PIPELINED]:
+                continue
+            if not takes_part(session, job):
+                continue
+            for task in job.tasks_in(TaskStatus.PIPELINED):
+                if empty[session.shape[task]]:
+                    session.statement().withdraw(task)
+            jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
+        queues, out = QueueHeap(session, (session.queues[name] for name in jobs)), []
+        while (queue := queues.pop()) is not None:
+            while (job := jobs[queue.name].pop()) is not None:  # type: ignore[assignment]
+                out += [(job, task) for task in session.sorted_tasks(waiting_tasks(session, job, best_effort=True))]
+        return out
+
+    def _place(self, job: Job, row: int) -> None:
+        session = self.session
+        task = session.class_of(row)
+        refusal = session.pre_predicate(task)
+        if refusal is not None:
+            job.fit_errors[row] = FitErrors(len(session.nodes), message=refusal.message, codes=(refusal.code,))
+            return
+        view = session.view(task)
+        group = view.feasible()
+        if not session.semantics.rebinds_check_opening_idle:
+            group = group & view.idle
+        if session.shard is not None and (group & session.shard).any():
+            group = group & session.shard
+        if not group.any():
+            job.fit_errors[row] = view.explain(resources=not session.semantics.rebinds_check_opening_idle)
+            return
+        node = view.best(group)
+        session.statement().allocate(job, [row], [node], task)
+        if session.job_ready(job):
+            self._bind(job)
+
+    def _bind(self, job: Job) -> None:
+        """Hand over every allocated task of the job, also those that an earlier turn left waiting."""
+        session = self.session
+        for task in job.tasks_in(TaskStatus.ALLOCATED):
+            node = int(session.node[task])
+            if session.semantics.rebinds_check_opening_idle and not self._room()[node]:
+                job.fit_errors[task] = FitErrors(1, {"Insufficient pods": 1})
+                return
+            session.bind(job, [task])
+
+    def _room(self) -> BoolArray:
+        """Nodes with a pod slot that was free when the cycle opened and was not bound since."""
+        session = self.session
+        opened = session.opening_free_pods
+        return opened > session.bound
