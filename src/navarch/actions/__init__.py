@@ -1,0 +1,17 @@
+"""Actions: the steps of a cycle, one file each."""
+
+from __future__ import annotations
+
+from navarch.engine.action import Action
+
+
+def builtin_actions() -> tuple[type[Action], ...]:
+    """Every action that comes with Navarch."""
+    from navarch.actions.allocate import Allocate
+    from navarch.actions.backfill import Backfill
+    from navarch.actions.enqueue import Enqueue
+    from navarch.actions.preempt import Preempt
+    from navarch.actions.reclaim import Reclaim
+    from navarch.actions.shuffle import Shuffle
+
+    return (Allocate, Backfill, Enqueue, Preempt, Reclaim, Shuffle)

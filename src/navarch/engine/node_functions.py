@@ -69,6 +69,8 @@ class NodeFilter(ABC):
 
     name: ClassVar[str]
     scope: ClassVar[Scope]
+    resolvable: ClassVar[bool] = False
+    """True: every refusal of this filter might be undone by an eviction, so no explanation is needed to know."""
 
     def applies(self, task: TaskClass) -> bool:
         """False: every node passes, and the filter is not asked in this cycle for the class."""

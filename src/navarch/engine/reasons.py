@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from types import MappingProxyType
 
 
-class Event(str, Enum):
+class Event(StrEnum):
     """What can happen in a cluster that may turn a refusal into a placement."""
 
     NODE_ADDED = "node added"

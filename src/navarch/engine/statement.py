@@ -76,8 +76,9 @@ class Statement:
         assert job is not None, "a task without a job is never a victim"
         before = TaskStatus(int(session.status[task]))
         row = int(session.node[task])
+        kind = session.class_of(task)
         operation = Operation(
-            RELEASING, before, job, [task], [row], session.class_of(task), _ONE_ROW, _ONE, reason=reason, message=message, for_=for_
+            RELEASING, before, job, [task], [row], kind, _ONE_ROW, _ONE, reason=reason, message=message, for_=for_
         )
         self._release(operation)
         self.operations.append(operation)

@@ -192,6 +192,8 @@ class Cluster:
             priority=self.tasks.priority[:top].copy(),
             created=self.tasks.created[:top].copy(),
             labels=self.tasks.labels[:top].copy(),
+            gated=self.tasks.gated[:top].copy(),
+            preemptable=self.tasks.preemptable[:top].copy(),
         )
         jobs_top = self.jobs.rows.top
         self.jobs.epoch += 1

@@ -57,6 +57,8 @@ class TaskColumns:
     priority: IntArray
     created: FloatArray
     labels: RowArray
+    gated: BoolArray
+    preemptable: BoolArray
 
     def spec(self, row: int) -> TaskSpec:
         spec = self.specs[row]

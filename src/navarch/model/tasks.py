@@ -25,13 +25,16 @@ class TaskTable:
         self.labels: RowArray = np.zeros(8, dtype=np.int32)
         """Number of the pod's (namespace, label set) pair in `Cluster.identities`."""
         self.created: FloatArray = np.zeros(8, dtype=np.float64)
+        self.gated: BoolArray = np.zeros(8, dtype=bool)
+        """The pod has scheduling gates: it waits for someone else."""
+        self.preemptable: BoolArray = np.zeros(8, dtype=bool)
 
     def take(self, spec: TaskSpec, *, shape: int, job: int, node: int, labels: int) -> int:
         row = self.rows.take(spec.uid)
         if row == len(self.specs):
             self.specs.append(spec)
             if row >= self.status.shape[0]:
-                for name in ("status", "alive", "shape", "job", "node", "priority", "labels", "created"):
+                for name in ("status", "alive", "shape", "job", "node", "priority", "labels", "created", "preemptable"):
                     setattr(self, name, grown(getattr(self, name), row + 1))
         else:
             self.specs[row] = spec
@@ -43,6 +46,8 @@ class TaskTable:
         self.priority[row] = spec.priority
         self.labels[row] = labels
         self.created[row] = spec.created
+        self.gated[row] = bool(spec.gates)
+        self.preemptable[row] = spec.preemptable
         return row
 
     def drop(self, uid: str) -> None:

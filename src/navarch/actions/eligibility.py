@@ -1,0 +1,36 @@
+"""Whether a task may evict at all: its own policy, and whether an earlier eviction for it is still under way."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from navarch.engine.job import Job
+from navarch.engine.session import Session
+from navarch.model.status import TaskStatus
+
+
+def may_evict_for(session: Session, job: Job, row: int) -> bool:
+    """No for preemptionPolicy Never. A task with a nominated node waits there unless the node has become impossible for it:
+    it passes the filters (nothing to evict for), or lower tasks are still leaving it."""
+    spec = session.task(row)
+    if spec.preemption_policy == "Never":
+        return False
+    if not spec.nominated_node:
+        return True
+    node = session.snapshot.nodes.row(spec.nominated_node)
+    if node is None:
+        return False
+    view = session.view(session.class_of(row))
+    if view.unresolvable()[node]:
+        return True
+    if view.passes(node):
+        return False
+    return not _lower_leaving(session, row, node)
+
+
+def _lower_leaving(session: Session, row: int, node: int) -> bool:
+    mine = session.task(row).pod_priority
+    there = np.flatnonzero((session.node == node) & (session.status == TaskStatus.RELEASING))
+    return any(
+        (spec := session.task(int(t))).pod_priority < mine and spec.deleting and spec.disruption_target for t in there.tolist()
+    )

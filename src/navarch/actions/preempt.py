@@ -1,0 +1,161 @@
+"""preempt: a starving job takes room from lower ones of its own queue, then its own better tasks from its worse.
+
+Each job gets one statement: for each of its tasks the nodes are walked best score first; on a node the victims that the
+plugins allow are evicted in victim order until the task fits, the queue may take it on, and the filters pass. A job that
+would be ready (with what is being released) commits; any other leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from navarch.actions.eligibility import may_evict_for
+from navarch.actions.preempt_dry_run import DryRun
+from navarch.actions.worksheet import JobHeap, QueueHeap, takes_part, waiting_tasks
+from navarch.engine import victims as search
+from navarch.engine.action import Action
+from navarch.engine.arguments import Argument
+from navarch.engine.job import Job
+from navarch.engine.statement import Statement
+from navarch.model.resources import BoolArray, IntArray
+from navarch.model.status import TaskStatus
+
+EVICTABLE = (TaskStatus.BOUND, TaskStatus.RUNNING)
+
+
+class Preempt(Action):
+    """Evicts lower jobs of the same queue for a starving job"""
+
+    name = "preempt"
+    arguments = (
+        Argument("predicateErrorCacheEnable", "bool", True, "remember per role which nodes refused a task"),
+        Argument("enableTopologyAwarePreemption", "bool", False, "dry-run many nodes and take the one whose victims cost least"),
+        Argument("topologyAwarePreemptWorkerNum", "int", 16, "accepted for compatibility; the search is vectorised"),
+        Argument("minCandidateNodesPercentage", "int", 10, "share of nodes to dry-run"),
+        Argument("minCandidateNodesAbsolute", "int", 1, "dry-run at least so many nodes"),
+        Argument("maxCandidateNodesAbsolute", "int", 100, "dry-run at most so many nodes"),
+    )
+
+    def execute(self) -> None:
+        session = self.session
+        jobs: dict[str, JobHeap] = {}
+        starving: dict[str, list[Job]] = {}
+        self._tasks: dict[int, list[int]] = {}
+        for job in session.jobs_with_pending():
+            if not takes_part(session, job) or job.spec.topology is not None or not session.job_starving(job):
+                continue
+            tasks = waiting_tasks(session, job, best_effort=None)
+            if tasks:
+                self._tasks[job.row] = session.sorted_tasks(tasks, reverse=True)
+                jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
+                starving.setdefault(job.queue.name, []).append(job)
+        queues = QueueHeap(session, (session.queues[name] for name in jobs))
+        while (queue := queues.pop()) is not None:
+            while (best := jobs[queue.name].pop()) is not None:
+                self._for_job(best)
+            for job in starving[queue.name]:
+                self._inside_job(job)
+
+    def _for_job(self, job: Job) -> None:
+        session = self.session
+        statement = session.statement()
+        tasks = list(self._tasks[job.row])
+        mine = session.snapshot.tasks.job == job.row
+        bound = search.freed_at_most(session, search.candidates_in_queue(session, job.queue, EVICTABLE) & ~mine)
+        while tasks and session.job_starving(job):
+            if not self._for_task(job, tasks.pop(), statement, bound, inside=False) and self._hopeless(job, tasks):
+                break
+        if session.job_pipelined(job):
+            statement.commit()
+        else:
+            statement.discard()
+
+    def _hopeless(self, job: Job, tasks: list[int]) -> bool:
+        """Too few tasks are left to reach the minimum; and equal tasks would fail alike, one by one."""
+        return not self.session.semantics.victims_first_tier_decides and job.ready_count + job.counts[
+            TaskStatus.PIPELINED
+        ] + job.best_effort_pending + len(tasks) < job.min_member
+
+    def _inside_job(self, job: Job) -> None:
+        """Single tasks on statements of their own; victims are worse tasks of the same job, or none."""
+        session = self.session
+        bound: IntArray | None = None
+        for task in session.sorted_tasks(job.tasks_in(TaskStatus.PENDING)):
+            if session.task(task).gates:
+                continue
+            if bound is None:
+                mine = session.snapshot.tasks.job == job.row
+                bound = search.freed_at_most(session, search.candidates_in_queue(session, job.queue, EVICTABLE) & mine)
+            statement = session.statement()
+            if not self._for_task(job, task, statement, bound, inside=True):
+                statement.discard()
+                return
+            statement.commit()
+
+    def _for_task(self, job: Job, row: int, statement: Statement, bound: IntArray, *, inside: bool) -> bool:
+        session = self.session
+        task = session.class_of(row)
+        if not may_evict_for(session, job, row) or session.pre_predicate(task) is not None:
+            return False
+        view = session.view(task)
+        candidates = ~view.unresolvable()
+        errors = job.fit_errors.get(row)
+        if errors is not None and errors.unresolvable.size:
+            candidates = candidates & ~errors.unresolvable
+        for group in self._shards(candidates):
+            if self.given.flag("enableTopologyAwarePreemption"):
+                attempt = DryRun(session, job, row, statement, self.given)
+                if attempt.run(group, lambda node: self._offered(job, row, node, inside=inside)):
+                    return True
+                continue
+            group = group & search.within_reach(session, task, bound)
+            if group.any() and self._walk(job, row, statement, group, inside=inside):
+                return True
+        return False
+
+    def _shards(self, candidates: BoolArray) -> list[BoolArray]:
+        mine = self.session.shard
+        return [candidates] if mine is None else [candidates & mine, candidates & ~mine]
+
+    def _walk(self, job: Job, row: int, statement: Statement, group: BoolArray, *, inside: bool) -> bool:
+        session = self.session
+        task = session.class_of(row)
+        view = session.view(task)
+        scores = view.totals(~view.unresolvable())
+        nodes = np.flatnonzero(group)
+        for node in nodes[np.argsort(-scores[nodes], kind="stable")].tolist():
+            offered = session.preemptable(row, self._offered(job, row, node, inside=inside))
+            if not search.fits(session, task, node, search.total_request(session, offered) if offered else None):
+                continue
+
+            def enough(node: int = node) -> bool:
+                return (
+                    session.allocatable(job.queue, task, 1)[0] > 0 and search.fits(session, task, node) and view.passes(node)
+                )
+
+            mark = statement.save_point()
+            ordered = search.victim_order(session, offered, job.queue)
+            gone = search.evict_until(statement, ordered, enough, for_=job.key, reason="preempt")
+            if gone is None:
+                statement.roll_back(mark)
+                continue
+            if gone and session.semantics.victims_are_minimal:
+                gone = search.give_back(statement, mark, enough)
+            statement.pipeline(job, [row], [node], task, evicting=gone > 0)
+            return True
+        return False
+
+    def _offered(self, job: Job, row: int, node: int, *, inside: bool) -> list[int]:
+        """Tasks on the node that this preemptor may ask for: of its queue, other jobs' or (inside) its own job's."""
+        session = self.session
+        empty = session.snapshot.shape_best_effort
+        only_empty = empty[session.shape[row]]
+        out = []
+        for task in session.residents.on(node):
+            other = session.job_of(task)
+            if other is None or (other is job) != inside or other.queue is not job.queue:
+                continue
+            if session.status[task] in EVICTABLE and session.task(task).preemptable:
+                if not only_empty or empty[session.shape[task]]:
+                    out.append(task)
+        return out

@@ -1,0 +1,104 @@
+"""reclaim: a queue below its due takes back what others borrowed.
+
+One statement a job: for each task the first node in order where the plugins give up enough of other queues' tasks. Queues that
+have their due (overused), or that may not grow by this task (preemptive), do not reclaim.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from navarch.actions.worksheet import JobHeap, QueueHeap, takes_part, waiting_tasks
+from navarch.engine import victims as search
+from navarch.engine.action import Action
+from navarch.engine.arguments import Argument
+from navarch.engine.job import Job
+from navarch.engine.statement import Statement
+from navarch.model.resources import IntArray
+from navarch.model.status import TaskStatus
+
+
+class Reclaim(Action):
+    """Evicts what other queues borrowed for a starving job"""
+
+    name = "reclaim"
+    arguments = (Argument("predicateErrorCacheEnable", "bool", True, "remember per role which nodes refused a task"),)
+
+    def execute(self) -> None:
+        session = self.session
+        jobs: dict[str, JobHeap] = {}
+        for job in session.jobs_with_pending():
+            if takes_part(session, job) and session.job_starving(job):
+                jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
+        queues = QueueHeap(session, (session.queues[name] for name in jobs))
+        while (queue := queues.pop()) is not None:
+            reason = session.overused(queue)
+            while (best := jobs[queue.name].pop()) is not None:
+                if reason is None:
+                    self._for_job(best)
+                else:
+                    best.refuse(reason)
+
+    def _for_job(self, job: Job) -> None:
+        session = self.session
+        statement = session.statement()
+        tasks = session.sorted_tasks(waiting_tasks(session, job, best_effort=None), reverse=True)
+        bound = search.freed_at_most(session, search.candidates_elsewhere(session, job.queue, (TaskStatus.RUNNING,)))
+        while tasks and session.job_starving(job):
+            self._for_task(job, tasks.pop(), statement, bound)
+        if session.job_pipelined(job):
+            statement.commit()
+        else:
+            statement.discard()
+
+    def _for_task(self, job: Job, row: int, statement: Statement, bound: IntArray) -> bool:
+        session = self.session
+        task = session.class_of(row)
+        if session.task(row).preemption_policy == "Never":
+            return False
+        reason = session.preemptive(job.queue, task) or session.pre_predicate(task)
+        if reason is not None:
+            job.refuse(reason)
+            return False
+        view = session.view(task)
+        possible = view.feasible() if session.semantics.victims_are_minimal else ~view.unresolvable()
+        nodes = np.flatnonzero(possible & search.within_reach(session, task, bound) & bound.any(axis=0))
+        if session.shard is not None:
+            nodes = np.concatenate([nodes[session.shard[nodes]], nodes[~session.shard[nodes]]])
+        return any(self._on_node(job, row, node, statement) for node in nodes.tolist())
+
+    def _on_node(self, job: Job, row: int, node: int, statement: Statement) -> bool:
+        session = self.session
+        task = session.class_of(row)
+        candidates = self._candidates(job, node)
+        if not candidates:
+            return False
+        offered = session.reclaimable(row, candidates)
+        if not search.fits(session, task, node, search.total_request(session, offered) if offered else None):
+            return False
+
+        def enough() -> bool:
+            return search.fits(session, task, node)
+
+        mark = statement.save_point()
+        gone = search.evict_until(
+            statement, search.victim_order(session, offered, job.queue), enough, for_=job.key, reason="reclaim"
+        )
+        if gone is None:
+            statement.roll_back(mark)
+            return False
+        if gone and session.semantics.victims_are_minimal:
+            gone = search.give_back(statement, mark, enough)
+        statement.pipeline(job, [row], [node], task, evicting=gone > 0)
+        return True
+
+    def _candidates(self, job: Job, node: int) -> list[int]:
+        """Running, evictable tasks on the node of queues that let themselves be reclaimed from."""
+        session = self.session
+        out = []
+        for task in session.residents.on(node):
+            other = session.job_of(task)
+            if other is not None and other.queue is not job.queue and other.queue.spec.reclaimable:
+                if session.status[task] == TaskStatus.RUNNING and session.task(task).preemptable:
+                    out.append(task)
+        return out

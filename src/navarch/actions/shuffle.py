@@ -1,0 +1,23 @@
+"""shuffle: running tasks that some plugin would rather see elsewhere are evicted, to be placed anew."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from navarch.engine.action import Action
+from navarch.model.status import TaskStatus
+
+
+class Shuffle(Action):
+    """Evicts the running tasks that plugins name"""
+
+    name = "shuffle"
+
+    def execute(self) -> None:
+        session = self.session
+        running = np.flatnonzero(session.snapshot.tasks.alive & (session.status == TaskStatus.RUNNING)).tolist()
+        candidates = sorted((t for t in running if session.job_of(t) is not None), key=lambda t: session.task(t).key)
+        statement = session.statement()
+        for victim in session.victim_tasks(candidates):
+            statement.evict(victim, reason="shuffle")
+        statement.commit()
