@@ -28,7 +28,8 @@ class Event(StrEnum):
     POLICY_CHANGED = "policy changed"
 
 
-_NOTHING: Mapping[str, int] = MappingProxyType({})
+def _nothing() -> MappingProxyType[str, int]:
+    return MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,6 @@ class Reason:
 
     code: str
     message: str
-    nodes: Mapping[str, int] = _NOTHING
+    nodes: Mapping[str, int] = field(default_factory=_nothing)
     figures: Mapping[str, int | float | str] = field(default_factory=lambda: MappingProxyType({}))
     undone_by: tuple[Event, ...] = ()

@@ -23,6 +23,7 @@ from navarch.engine.residents import Residents
 from navarch.engine.semantics import Semantics
 from navarch.engine.state import NodeState
 from navarch.engine.statement import Operation, Statement
+from navarch.model.columns import sums_by_group
 from navarch.model.resources import PODS, BoolArray, IntArray
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import TaskSpec
@@ -207,12 +208,13 @@ class Session(Asking):
             if parent is not None and parent is not queue:
                 queue.parent = parent
                 parent.children.append(queue)
+        allocated = sums_by_group(jobs.allocated, jobs.queue, len(jobs.queue_names))
+        request = allocated + sums_by_group(jobs.pending, jobs.queue, len(jobs.queue_names))
         for number, name in enumerate(jobs.queue_names):
             found = queues.get(name)
             if found is not None:
-                mine = jobs.queue == number
-                found.allocated = jobs.allocated[:, mine].sum(axis=1)
-                found.request = found.allocated + jobs.pending[:, mine].sum(axis=1)
+                found.allocated = allocated[:, number].copy()
+                found.request = request[:, number].copy()
         return queues
 
     def _shard(self) -> tuple[BoolArray | None, bool]:

@@ -34,7 +34,7 @@ class TaskTable:
         if row == len(self.specs):
             self.specs.append(spec)
             if row >= self.status.shape[0]:
-                for name in ("status", "alive", "shape", "job", "node", "priority", "labels", "created", "preemptable"):
+                for name in ("status", "alive", "shape", "job", "node", "priority", "labels", "created", "gated", "preemptable"):
                     setattr(self, name, grown(getattr(self, name), row + 1))
         else:
             self.specs[row] = spec
