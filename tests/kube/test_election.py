@@ -1,0 +1,293 @@
+"""Leader election in virtual time (looptime): leases of fifteen seconds pass at once."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from navarch.kube.client import Client
+from navarch.kube.election import Elector
+from navarch.kube.errors import Conflict, OutcomeUnknown, Status
+from navarch.kube.lease import ApiLeaseLock, LeaseRecord
+
+from .small_api import SmallApi
+
+pytestmark = pytest.mark.looptime
+
+
+class SharedLease:
+    """A Lease as an API server keeps it: one record, a version, and a refusal for whoever is out of date."""
+
+    def __init__(self) -> None:
+        self.record: LeaseRecord | None = None
+        self.version = 0
+        self.holders: list[str] = []
+
+    def write(self, record: LeaseRecord, seen: int) -> None:
+        if seen != self.version:
+            raise Conflict(Status(code=409, reason="Conflict", message="the object has been modified"))
+        self.record, self.version = record, self.version + 1
+        if not self.holders or self.holders[-1] != record.holder_identity:
+            self.holders.append(record.holder_identity)
+
+
+class View:
+    """One elector's connection to it, which can be cut or made to hang."""
+
+    def __init__(self, lease: SharedLease) -> None:
+        self.lease = lease
+        self.cut = False
+        self.hangs = False
+        self._seen = 0
+
+    async def read(self) -> LeaseRecord | None:
+        await self._network()
+        self._seen = self.lease.version
+        return self.lease.record
+
+    async def write(self, record: LeaseRecord) -> None:
+        await self._network()
+        self.lease.write(record, self._seen)
+        self._seen = self.lease.version
+
+    async def _network(self) -> None:
+        await asyncio.sleep(0.01)
+        if self.hangs:
+            await asyncio.Event().wait()
+        if self.cut:
+            raise OutcomeUnknown("cut")
+
+
+class Replica:
+    """An elector with its work, which records when it led."""
+
+    def __init__(self, lease: SharedLease, name: str, seed: int, drift: float = 0.0) -> None:
+        self.view = View(lease)
+        self.drift = drift
+        self.jump = 0.0
+        self.periods: list[tuple[float, float]] = []
+        self.started = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        self.elector = Elector(
+            self.view,
+            name,
+            clock=lambda: loop.time() * (1 + self.drift) + self.jump,
+            wall_clock=lambda: 1e9 * seed,  # wall clocks that disagree by decades
+            rng=random.Random(seed),
+        )
+        self.finish = asyncio.Event()
+
+    async def lead(self) -> None:
+        loop = asyncio.get_running_loop()
+        since = loop.time()
+        assert self.elector.leading
+        self.started.set()
+        try:
+            await self.finish.wait()
+        finally:
+            self.periods.append((since, loop.time()))
+            self.started.clear()
+
+    async def run(self) -> None:
+        while True:
+            await self.elector.run(self.lead)
+
+
+@asynccontextmanager
+async def running(*replicas: Replica) -> AsyncIterator[list[asyncio.Task[None]]]:
+    tasks = [asyncio.create_task(replica.run()) for replica in replicas]
+    try:
+        yield tasks
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def never_two(*replicas: Replica) -> None:
+    periods = sorted(period for replica in replicas for period in replica.periods)
+    for (_, end), (begin, _) in itertools.pairwise(periods):
+        assert end <= begin, f"two leaders at once: {periods}"
+
+
+async def test_the_first_leads_and_the_others_wait() -> None:
+    lease = SharedLease()
+    a, b = Replica(lease, "a", 1), Replica(lease, "b", 2)
+    async with running(a, b):
+        await asyncio.sleep(120)
+        assert lease.holders == ["a"]
+        assert b.elector.leader == "a" and not b.elector.leading and a.elector.leading
+        assert lease.record is not None and lease.record.lease_duration_seconds == 15
+    never_two(a, b)
+
+
+async def test_a_clean_stop_hands_over_at_once() -> None:
+    lease = SharedLease()
+    a, b = Replica(lease, "a", 1), Replica(lease, "b", 2)
+    async with running(a, b) as tasks:
+        await asyncio.sleep(30)
+        stopped = asyncio.get_running_loop().time()
+        tasks[0].cancel()
+        await b.started.wait()
+        assert asyncio.get_running_loop().time() - stopped < 3
+        assert lease.holders == ["a", "", "b"]
+        assert lease.record is not None and lease.record.lease_transitions == 1
+    never_two(a, b)
+
+
+async def test_a_leader_that_dies_is_replaced_when_its_lease_runs_out() -> None:
+    lease = SharedLease()
+    a, b = Replica(lease, "a", 1), Replica(lease, "b", 2)
+    async with running(a, b):
+        await asyncio.sleep(30)
+        cut = asyncio.get_running_loop().time()
+        a.view.cut = True
+        await b.started.wait()
+        assert 10 < asyncio.get_running_loop().time() - cut < 21
+        # It noticed by itself, before b started.
+        assert len(a.periods) == 1 and a.periods[0][1] - cut <= 10.1
+    never_two(a, b)
+
+
+async def test_requests_that_hang_do_not_keep_it_leading() -> None:
+    lease = SharedLease()
+    a, b = Replica(lease, "a", 1), Replica(lease, "b", 2)
+    async with running(a, b):
+        await asyncio.sleep(30)
+        a.view.hangs = True
+        await b.started.wait()
+        assert not a.elector.leading and len(a.periods) == 1
+    never_two(a, b)
+
+
+async def test_a_short_outage_changes_nothing() -> None:
+    lease = SharedLease()
+    a, b = Replica(lease, "a", 1), Replica(lease, "b", 2)
+    async with running(a, b):
+        for _ in range(5):
+            await asyncio.sleep(20)
+            a.view.cut = True
+            await asyncio.sleep(6)
+            a.view.cut = False
+        assert lease.holders == ["a"]
+
+
+async def test_somebody_takes_the_lease_away() -> None:
+    lease = SharedLease()
+    a = Replica(lease, "a", 1)
+    async with running(a):
+        await asyncio.sleep(30)
+        lease.write(LeaseRecord(holder_identity="admin", lease_duration_seconds=15), lease.version)
+        await asyncio.sleep(2.2)
+        assert not a.elector.leading and len(a.periods) == 1
+
+
+@pytest.mark.parametrize("jump", [3600.0, -3600.0])
+async def test_a_clock_that_jumps_makes_no_second_leader(jump: float) -> None:
+    lease = SharedLease()
+    a, b = Replica(lease, "a", 1), Replica(lease, "b", 2)
+    async with running(a, b):
+        await asyncio.sleep(30)
+        b.jump = jump
+        await asyncio.sleep(60)
+        assert lease.holders == ["a"]
+        a.jump = jump
+        assert not a.elector.leading
+        await asyncio.sleep(60)
+    never_two(a, b)
+
+
+async def test_clocks_that_run_at_different_speeds() -> None:
+    lease = SharedLease()
+    a, b = Replica(lease, "a", 1, drift=-0.05), Replica(lease, "b", 2, drift=0.05)
+    async with running(a, b):
+        for _ in range(10):
+            await asyncio.sleep(30)
+            leader = a if a.elector.leading else b
+            leader.view.cut = True
+            await asyncio.sleep(40)
+            leader.view.cut = False
+    never_two(a, b)
+    assert len(a.periods) + len(b.periods) >= 10
+
+
+async def test_what_the_work_raises_passes_on_and_the_lease_is_released() -> None:
+    lease = SharedLease()
+    replica = Replica(lease, "a", 1)
+
+    async def broken() -> None:
+        raise RuntimeError("no policy")
+
+    with pytest.raises(RuntimeError, match="no policy"):
+        await replica.elector.run(broken)
+    assert lease.holders == ["a", ""]
+    assert not replica.elector.leading
+
+
+async def test_work_that_ends_releases_the_lease() -> None:
+    lease = SharedLease()
+    replica = Replica(lease, "a", 1)
+    replica.finish.set()
+    await replica.elector.run(replica.lead)
+    assert lease.holders == ["a", ""]
+
+
+async def test_the_work_has_ended_before_the_lease_is_released() -> None:
+    lease = SharedLease()
+    replica = Replica(lease, "a", 1)
+    held: list[str] = []
+
+    async def slow_to_stop() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(3)
+            assert lease.record is not None
+            held.append(lease.record.holder_identity)
+
+    task = asyncio.create_task(replica.elector.run(slow_to_stop))
+    await asyncio.sleep(5)
+    task.cancel()
+    await asyncio.wait([task])
+    assert held == ["a"] and lease.holders == ["a", ""]
+
+
+async def test_each_new_leader_is_announced_once() -> None:
+    lease = SharedLease()
+    seen: list[str] = []
+    a = Replica(lease, "a", 1)
+    b = Elector(View(lease), "b", on_new_leader=seen.append, clock=asyncio.get_running_loop().time)
+    async with running(a):
+        await asyncio.sleep(1)
+        task = asyncio.create_task(b.run(lambda: asyncio.sleep(5)))
+        await asyncio.sleep(30)
+        a.finish.set()
+        await task
+    assert seen[:2] == ["a", "b"]
+
+
+@pytest.mark.parametrize("times", [(10, 10, 2), (15, 2, 2), (15, 10, 0)])
+def test_times_that_cannot_be_safe_are_refused(times: tuple[float, float, float]) -> None:
+    with pytest.raises(ValueError, match="expected lease duration"):
+        Elector(
+            View(SharedLease()), "a", lease_duration=times[0], renew_deadline=times[1], retry_period=times[2]
+        )
+
+
+@pytest.mark.looptime(False)
+async def test_the_lease_on_the_wire(api: SmallApi, client: Client) -> None:
+    lock = ApiLeaseLock(client, "kube-system", "navarch")
+    assert await lock.read() is None
+    stored = {"metadata": {"name": "navarch", "resourceVersion": "7"}, "spec": {"holderIdentity": "a"}}
+    api.script.append((201, {}, stored))
+    await lock.write(LeaseRecord(holder_identity="a", lease_duration_seconds=15))
+    assert api.requests[-1].method == "POST"
+    api.script.append((200, {}, stored))
+    await lock.write(LeaseRecord(holder_identity="", lease_transitions=2))
+    assert api.requests[-1].method == "PUT"
+    assert b'"resourceVersion":"7"' in api.bodies[-1] and b'"holderIdentity":""' in api.bodies[-1]
