@@ -76,6 +76,7 @@ class Store:
         self._log = log
         self._collections: dict[str, Collection] = {}
         self._watches: dict[str, list[Watch]] = {}
+        self._observers: list[Callable[[Event], None]] = []
         self._unpublished: deque[Event] = deque()
         self._publishing = False
         self._flushed = 0
@@ -246,6 +247,10 @@ class Store:
         watch.call(callback)
         return watch
 
+    def observe(self, callback: Callable[[Event], None]) -> None:
+        """Call `callback(event)` for each event of every resource from now on, before any watch sees it."""
+        self._observers.append(callback)
+
     def watches(self, resource: str = "") -> Iterable[Watch]:
         """Open watches of one resource, or of all; for faults, metrics and shutdown."""
         if resource:
@@ -265,6 +270,8 @@ class Store:
         try:
             while self._unpublished and self._unpublished[0].revision <= self._flushed:
                 event = self._unpublished.popleft()
+                for observer in self._observers:
+                    observer(event)
                 for watch in tuple(self._watches.get(event.record.resource, ())):
                     watch.offer(event)
         finally:

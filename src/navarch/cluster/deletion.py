@@ -1,0 +1,140 @@
+"""How an object goes: at once, after a grace period (pods), or when its last finalizer is taken away.
+
+`begin` decides. A pod on a node is marked and stays until its kubelet deletes it with grace 0; a pod without a node goes at once.
+The propagation policy becomes a finalizer that the garbage collector works off (`garbage`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from navarch.cluster.errors import bad_request, conflict
+from navarch.cluster.kinds import Kind
+from navarch.cluster.record import Manifest, Record
+from navarch.cluster.store import timestamp
+
+ORPHAN = "orphan"
+FOREGROUND = "foregroundDeletion"
+POLICIES = ("Orphan", "Background", "Foreground")
+
+
+@dataclass(slots=True)
+class DeleteOptions:
+    """metav1.DeleteOptions, from the body or the query."""
+
+    grace: int | None = None
+    propagation: str = ""
+    uid: str = ""
+    version: str = ""
+    dry_run: bool = False
+
+    @classmethod
+    def of(cls, body: Any, query: dict[str, str]) -> DeleteOptions:
+        """Read a body (may be None) and query parameters; the body goes first."""
+        if body is not None and not isinstance(body, dict):
+            raise bad_request("DeleteOptions: the body has to be a JSON object")
+        found: Manifest = dict(body or {})
+        if found.get("kind") not in (None, "", "DeleteOptions"):
+            raise bad_request(f"DeleteOptions: kind: found {found['kind']!r}, expected 'DeleteOptions'")
+        grace = found.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
+        try:
+            grace = None if grace is None else int(grace)
+        except (TypeError, ValueError):
+            raise bad_request(f"gracePeriodSeconds: found {grace!r}, expected an integer") from None
+        propagation = found.get("propagationPolicy") or query.get("propagationPolicy") or ""
+        orphan = found.get("orphanDependents")
+        if orphan is None and "orphanDependents" in query:
+            orphan = query["orphanDependents"] == "true"
+        if orphan is not None and not propagation:
+            propagation = "Orphan" if orphan else "Background"
+        if propagation and propagation not in POLICIES:
+            raise bad_request(f"propagationPolicy: found {propagation!r}, expected one of {', '.join(POLICIES)}")
+        preconditions = found.get("preconditions") or {}
+        if not isinstance(preconditions, dict):
+            raise bad_request("DeleteOptions: preconditions: expected an object")
+        dry_run = found.get("dryRun") or ([query["dryRun"]] if query.get("dryRun") else [])
+        return cls(
+            grace,
+            propagation,
+            str(preconditions.get("uid") or ""),
+            str(preconditions.get("resourceVersion") or ""),
+            bool(dry_run),
+        )
+
+    def check(self, resource: str, current: Record) -> None:
+        """409 if the preconditions do not hold."""
+        if self.uid and self.uid != current.uid:
+            said = f"the UID in the precondition ({self.uid}) does not match the UID in record ({current.uid}). "
+            raise conflict(resource, current.name, f"{said}The object might have been deleted and then recreated")
+        if self.version and self.version != str(current.revision):
+            said = f"the ResourceVersion in the precondition ({self.version}) does not match the ResourceVersion in record "
+            raise conflict(resource, current.name, f"{said}({current.revision}). The object might have been modified")
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """The object as it was left, and whether it is gone."""
+
+    record: Record
+    finished: bool
+
+
+def grace_of(obj: Manifest, options: DeleteOptions) -> int:
+    """How many seconds a pod gets: what is asked or what it says, but none if nothing runs."""
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    if options.grace is not None:
+        grace = options.grace
+    else:
+        stated = spec.get("terminationGracePeriodSeconds")
+        grace = 30 if stated is None else stated
+    if not spec.get("nodeName") or status.get("phase") in ("Succeeded", "Failed"):
+        return 0
+    return 1 if grace < 0 else grace
+
+
+def begin(kind: Kind, obj: Manifest, options: DeleteOptions, now: float) -> Manifest | None:
+    """The object marked for deletion, or None if it may go at once. Changes the copy it is given."""
+    metadata = obj["metadata"]
+    finalizers = [each for each in metadata.get("finalizers") or () if each not in (ORPHAN, FOREGROUND)]
+    kept = [each for each in metadata.get("finalizers") or () if each in (ORPHAN, FOREGROUND)]
+    if options.propagation == "Orphan":
+        kept = [ORPHAN]
+    elif options.propagation == "Foreground":
+        kept = [FOREGROUND]
+    elif options.propagation == "Background":
+        kept = []
+    finalizers += kept
+    if finalizers:
+        metadata["finalizers"] = finalizers
+    else:
+        metadata.pop("finalizers", None)
+    grace = grace_of(obj, options) if kind.resource == "pods" else 0
+    if kind.resource == "namespaces" and (obj.get("spec") or {}).get("finalizers"):
+        obj.setdefault("status", {})["phase"] = "Terminating"
+    elif not finalizers and grace == 0:
+        return None
+    before = metadata.get("deletionGracePeriodSeconds")
+    if "deletionTimestamp" not in metadata:
+        metadata["deletionTimestamp"] = timestamp(now + grace)
+        metadata["deletionGracePeriodSeconds"] = grace
+        _next_generation(kind, metadata)
+    elif before is not None and grace < before:  # a second delete may only shorten the wait
+        metadata["deletionTimestamp"] = timestamp(now + grace)
+        metadata["deletionGracePeriodSeconds"] = grace
+    return obj
+
+
+def _next_generation(kind: Kind, metadata: Manifest) -> None:
+    if metadata.get("generation"):
+        metadata["generation"] += 1
+
+
+def is_finished(obj: Manifest) -> bool:
+    """Whether nothing keeps a deleted object any more."""
+    metadata = obj["metadata"]
+    if metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds"):
+        return False
+    if obj.get("kind") == "Namespace" and (obj.get("spec") or {}).get("finalizers"):
+        return False
+    return bool(metadata.get("deletionTimestamp"))

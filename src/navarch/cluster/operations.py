@@ -1,0 +1,213 @@
+"""What the API does with objects: create, update, patch, delete, with all rules applied; over HTTP or without.
+
+The HTTP layer, the controllers and the hollow kubelets all write through here, so that a pod made by a ReplicaSet gets
+the same defaults, admission and validation as one that a user posts.
+
+    operations = Operations(Store(), Registry())
+    pods = operations.kind("pods")
+    record = operations.create(pods, "default", {...})
+    operations.update_status(pods, record.decode() | {"status": {...}})
+    operations.modify(pods, "default", "a", change)       # change(copy) -> new object, retried never: one thread
+    operations.delete(pods, "default", "a", DeleteOptions(grace=0))
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+
+from navarch.cluster.admission import Admission
+from navarch.cluster.deletion import DeleteOptions, Deletion, begin, is_finished
+from navarch.cluster.errors import ApiError, bad_request, cause, conflict, invalid, not_found
+from navarch.cluster.kinds import Kind, Registry, fields_reader
+from navarch.cluster.managed_fields import track
+from navarch.cluster.record import Manifest, Record
+from navarch.cluster.store import Change, Store, timestamp
+from navarch.cluster.strategies import prepare_create, prepare_update
+from navarch.cluster.validation import validate_create, validate_update
+from navarch.cluster.writing import GENERATED_NAME_TRIES, WriteOptions, generated_name, name_missing, place, read_object
+from navarch.dialects.workload_defaults import default_object
+from navarch.model.quantity import QuantityError
+
+Hook = Callable[[Kind, Manifest, Manifest | None, WriteOptions], None]
+
+
+class Operations:
+    """The API's verbs on one store."""
+
+    def __init__(self, store: Store, registry: Registry, taint_new_nodes: bool = True) -> None:
+        self.store = store
+        self.registry = registry
+        for kind in registry.all():
+            if not kind.stored_as:
+                store.select_fields(kind.stored, fields_reader(kind))
+        self.admission = Admission(store, taint_new_nodes)
+        self.hooks: dict[str, Hook] = {}
+        """Called before a write of a resource is stored: (kind, new, old or None, options). May change or refuse."""
+
+    def kind(self, resource: str) -> Kind:
+        """The preferred version of a resource (`pods`, `jobs.batch`)."""
+        found = self.registry.by_resource(resource)
+        if found is None:
+            raise not_found("customresourcedefinitions.apiextensions.k8s.io", resource)
+        return found
+
+    # ------------------------------------------------------------------ create
+
+    def create(self, kind: Kind, namespace: str, body: Manifest, options: WriteOptions | None = None) -> Record:
+        """Store a new object and return it as stored."""
+        options = options or WriteOptions()
+        obj = read_object(kind, body, options)
+        place(kind, obj, namespace)
+        metadata = obj["metadata"]
+        if metadata.get("resourceVersion"):
+            raise bad_request("resourceVersion should not be set on objects to be created")
+        metadata.pop("resourceVersion", None)
+        if metadata.get("name"):
+            return self._create(kind, obj, options)
+        prefix = metadata.get("generateName")
+        if not prefix:
+            raise name_missing(kind)
+        for attempt in range(GENERATED_NAME_TRIES):
+            metadata["name"] = generated_name(prefix)
+            found = self.store.find(kind.stored, metadata.get("namespace") or "", metadata["name"])
+            if found is None or attempt == GENERATED_NAME_TRIES - 1:
+                break
+        return self._create(kind, obj, options)
+
+    def _create(self, kind: Kind, obj: Manifest, options: WriteOptions) -> Record:
+        metadata = obj["metadata"]
+        metadata["uid"] = str(uuid.uuid4())
+        metadata["creationTimestamp"] = timestamp(self.store.clock())
+        prepare_create(kind, obj)
+        self._default(kind, obj)
+        self.admission.on_create(kind, obj, options)
+        validate_create(kind, obj)
+        hook = self.hooks.get(kind.resource)
+        if hook is not None:
+            hook(kind, obj, None, options)
+        track(kind, obj, None, options, "", self.store.clock())
+        stored = kind.to_storage(obj) if kind.to_storage else obj
+        if options.dry_run:
+            if self.store.find(kind.stored, metadata.get("namespace") or "", metadata["name"]):
+                raise ApiError(409, "AlreadyExists", f'{kind.resource} "{metadata["name"]}" already exists',
+                               resource=kind.resource, name=metadata["name"])  # fmt: skip
+            return Record(kind.stored, stored, 0)
+        return self.store.create(kind.stored, stored)
+
+    def _default(self, kind: Kind, obj: Manifest) -> None:
+        try:
+            default_object(obj)
+        except QuantityError as error:
+            raise bad_request(f'{kind.kind} "{obj["metadata"].get("name", "")}": {error}') from None
+        if kind.definition is not None:
+            kind.definition["schema"].default(obj)
+
+    # ------------------------------------------------------------------ update
+
+    def update(
+        self, kind: Kind, namespace: str, name: str, body: Manifest, options: WriteOptions | None = None, subresource: str = ""
+    ) -> tuple[Record, bool]:
+        """Replace an object (or its status); the answer says whether it was created by this."""
+        options = options or WriteOptions()
+        obj = read_object(kind, body, options)
+        place(kind, obj, namespace)
+        metadata = obj["metadata"]
+        if metadata.setdefault("name", name) != name:
+            raise bad_request(
+                f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
+            )
+        current = self.store.find(kind.stored, namespace, name)
+        if current is None:
+            from navarch.cluster.kinds import CREATES_ON_UPDATE
+
+            if kind.resource in CREATES_ON_UPDATE and not subresource and not metadata.get("uid"):
+                metadata.pop("resourceVersion", None)
+                return self._create(kind, obj, options), True
+            raise not_found(kind.resource, name)
+        version = metadata.get("resourceVersion")
+        if not version and kind.needs_version and not subresource:
+            message = "Invalid value: 0: must be specified for an update"
+            why = [cause("FieldValueInvalid", message, "metadata.resourceVersion")]
+            raise invalid(kind.kind, kind.group, name, why)
+        if metadata.get("uid") and metadata["uid"] != current.uid:
+            said = f"Precondition failed: UID in precondition: {metadata['uid']}, UID in object meta: {current.uid}"
+            raise conflict(kind.resource, name, said)
+        return self._replace(kind, current, obj, options, subresource), False
+
+    def modify(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        change: Change,
+        options: WriteOptions | None = None,
+        subresource: str = "",
+    ) -> Record:
+        """Change a copy of the current object and store it like an update; None from `change` leaves it."""
+        options = options or WriteOptions()
+        current = self.store.get(kind.stored, namespace, name)
+        changed = change(self.served(kind, current))
+        if changed is None:
+            return current
+        return self._replace(kind, current, read_object(kind, changed, options), options, subresource)
+
+    def update_status(self, kind: Kind, obj: Manifest, options: WriteOptions | None = None) -> Record:
+        """Write an object's status; 409 if the object carries an older resourceVersion."""
+        metadata = obj["metadata"]
+        return self.update(kind, metadata.get("namespace") or "", metadata["name"], obj, options, "status")[0]
+
+    def served(self, kind: Kind, record: Record) -> Manifest:
+        """A fresh copy of a stored object in the version of `kind`."""
+        obj = record.decode()
+        if kind.from_storage is not None:
+            obj = kind.from_storage(obj)
+        elif obj.get("apiVersion") != kind.api_version:
+            obj["apiVersion"] = kind.api_version
+        return obj
+
+    def _replace(self, kind: Kind, current: Record, obj: Manifest, options: WriteOptions, subresource: str) -> Record:
+        old = self.served(kind, current)
+        version = obj["metadata"].get("resourceVersion")
+        if version and version != str(current.revision):
+            said = "the object has been modified; please apply your changes to the latest version and try again"
+            raise conflict(kind.resource, current.name, said)
+        for name in ("name", "namespace"):
+            if name in old["metadata"]:
+                obj["metadata"][name] = old["metadata"][name]
+        prepare_update(kind, obj, old, subresource)
+        self._default(kind, obj)
+        obj["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+        if not subresource:
+            self.admission.on_update(kind, obj, old)
+        validate_update(kind, obj, old, subresource)
+        hook = self.hooks.get(kind.resource)
+        if hook is not None:
+            hook(kind, obj, old, options)
+        track(kind, obj, old, options, subresource, self.store.clock())
+        stored = kind.to_storage(obj) if kind.to_storage else obj
+        if options.dry_run:
+            return Record(kind.stored, stored, current.revision)
+        if is_finished(obj) and old["metadata"].get("deletionTimestamp"):
+            return self._last(kind, stored, current)
+        return self.store.update(kind.stored, stored)
+
+    def _last(self, kind: Kind, obj: Manifest, current: Record) -> Record:
+        """An update that takes the last finalizer of a deleted object away removes it."""
+        self.store.update(kind.stored, obj)
+        return self.store.delete(kind.stored, current.namespace, current.name)
+
+    # ------------------------------------------------------------------ delete
+
+    def delete(self, kind: Kind, namespace: str, name: str, options: DeleteOptions | None = None) -> Deletion:
+        """Delete an object, or begin to: grace and finalizers may keep it for a while."""
+        options = options or DeleteOptions()
+        current = self.store.get(kind.stored, namespace, name)
+        options.check(kind.resource, current)
+        self.admission.on_delete(kind, name)
+        changed = begin(kind, current.decode(), options, self.store.clock())
+        if options.dry_run:
+            return Deletion(current if changed is None else Record(kind.stored, changed, current.revision), changed is None)
+        if changed is None:
+            return Deletion(self.store.delete(kind.stored, namespace, name), True)
+        return Deletion(self.store.update(kind.stored, changed), False)

@@ -1,0 +1,173 @@
+"""What differs from kind to kind when an object is created or updated, beyond defaults and validation.
+
+The server owns some parts of an object: a client that creates a pod cannot set its status, an update of the spec cannot
+change the status nor the other way round. `prepare_create` and `prepare_update` enforce that.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+
+from navarch.cluster.kinds import Kind
+from navarch.cluster.record import Manifest
+from navarch.dialects.admission import default_tolerations
+
+KEEPS_STATUS_ON_CREATE = frozenset({"nodes", "events"})
+SERVER_OWNED = (
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "selfLink",
+)
+RETURNS_DELETED = frozenset(
+    {
+        "pods", "persistentvolumes", "persistentvolumeclaims", "serviceaccounts", "services", "resourcequotas",
+        "namespaces", "podtemplates", "storageclasses.storage.k8s.io", "csidrivers.storage.k8s.io",
+        "csinodes.storage.k8s.io", "volumeattachments.storage.k8s.io", "volumeattributesclasses.storage.k8s.io",
+        "deviceclasses.resource.k8s.io", "resourceclaims.resource.k8s.io", "resourceslices.resource.k8s.io",
+        "resourceclaimtemplates.resource.k8s.io",
+    }
+)  # fmt: skip
+"""Kinds whose DELETE answers with the object and not with a Status."""
+
+
+def prepare_create(kind: Kind, obj: Manifest) -> None:
+    """Take away what clients may not set and add what the server does. Changes the object; its uid is set."""
+    metadata = obj["metadata"]
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink"):
+        metadata.pop(name, None)
+    if kind.counts_generations:
+        metadata["generation"] = 1
+    if kind.has_status and kind.resource not in KEEPS_STATUS_ON_CREATE:
+        if kind.is_custom:
+            obj.pop("status", None)
+        elif "status" in obj:
+            obj["status"] = {}
+    change = ON_CREATE.get(kind.resource)
+    if change is not None:
+        change(obj)
+
+
+def prepare_update(kind: Kind, obj: Manifest, old: Manifest, subresource: str) -> None:
+    """Keep what this endpoint may not change as it was. Changes `obj`."""
+    metadata, before = obj["metadata"], old["metadata"]
+    if subresource == "status":
+        _only_status(kind, obj, old)
+        metadata = obj["metadata"]
+    elif kind.has_status:
+        if "status" in old:
+            obj["status"] = old["status"]
+        else:
+            obj.pop("status", None)
+    for name in SERVER_OWNED:
+        if name in before:
+            metadata[name] = before[name]
+        else:
+            metadata.pop(name, None)
+    if kind.counts_generations and _spec(obj) != _spec(old):
+        metadata["generation"] = before.get("generation", 0) + 1
+    if not subresource:
+        change = ON_UPDATE.get(kind.resource)
+        if change is not None:
+            change(obj, old)
+
+
+def _spec(obj: Manifest) -> Manifest:
+    return {key: value for key, value in obj.items() if key not in ("metadata", "status", "apiVersion", "kind")}
+
+
+def _only_status(kind: Kind, obj: Manifest, old: Manifest) -> None:
+    if kind.is_custom:
+        metadata = dict(old["metadata"])
+        if "managedFields" in obj["metadata"]:
+            metadata["managedFields"] = obj["metadata"]["managedFields"]
+        obj["metadata"] = metadata
+    for key in [key for key in obj if key not in ("metadata", "status", "apiVersion", "kind")]:
+        if key not in old:
+            del obj[key]
+    for key, value in old.items():
+        if key not in ("metadata", "status"):
+            obj[key] = value
+    if kind.resource == "pods":
+        _keep(obj["metadata"], old["metadata"], "ownerReferences")
+    elif kind.resource == "deployments.apps":
+        _keep(obj["metadata"], old["metadata"], "labels")
+
+
+def _keep(metadata: Manifest, before: Manifest, name: str) -> None:
+    if name in before:
+        metadata[name] = before[name]
+    else:
+        metadata.pop(name, None)
+
+
+def _namespace(obj: Manifest) -> None:
+    obj["spec"] = {"finalizers": ["kubernetes"]}
+    obj["status"] = {"phase": "Active"}
+    obj["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = obj["metadata"]["name"]
+
+
+def _namespace_update(obj: Manifest, old: Manifest) -> None:
+    obj["spec"] = old.get("spec", {})
+
+
+def _job(obj: Manifest) -> None:
+    """A job selects its pods by its own uid, unless its author selects them by hand."""
+    spec = obj["spec"]
+    if spec.get("manualSelector"):
+        return
+    uid, name = obj["metadata"]["uid"], obj["metadata"]["name"]
+    spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
+    metadata = spec.setdefault("template", {}).setdefault("metadata", {})
+    labels = metadata.setdefault("labels", {})
+    for prefix in ("", "batch.kubernetes.io/"):
+        labels[f"{prefix}controller-uid"] = uid
+        labels[f"{prefix}job-name"] = name
+
+
+def _job_update(obj: Manifest, old: Manifest) -> None:
+    """A client may send back the manifest it wrote: what the server generated into it stays."""
+    spec, before = obj.get("spec") or {}, old.get("spec") or {}
+    if spec.get("manualSelector"):
+        return
+    if before.get("selector") is not None:
+        spec.setdefault("selector", before["selector"])
+    old_labels = ((before.get("template") or {}).get("metadata") or {}).get("labels") or {}
+    for key in ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"):
+        if key in old_labels:
+            metadata = spec.setdefault("template", {}).setdefault("metadata", {})
+            metadata.setdefault("labels", {}).setdefault(key, old_labels[key])
+
+
+def _secret(obj: Manifest) -> None:
+    for key, text in (obj.pop("stringData", None) or {}).items():
+        obj.setdefault("data", {})[key] = base64.b64encode(text.encode()).decode()
+
+
+def _secret_update(obj: Manifest, old: Manifest) -> None:
+    _secret(obj)
+
+
+def _pod_update(obj: Manifest, old: Manifest) -> None:
+    """A pod keeps the priority that admission gave it, also when a client sends its first manifest again."""
+    spec, before = obj.get("spec") or {}, old.get("spec") or {}
+    for key in ("priority", "preemptionPolicy", "priorityClassName"):
+        if key in before:
+            spec.setdefault(key, before[key])
+    default_tolerations(spec)
+
+
+ON_CREATE: dict[str, Callable[[Manifest], None]] = {
+    "namespaces": _namespace,
+    "jobs.batch": _job,
+    "secrets": _secret,
+}
+ON_UPDATE: dict[str, Callable[[Manifest, Manifest], None]] = {
+    "namespaces": _namespace_update,
+    "jobs.batch": _job_update,
+    "secrets": _secret_update,
+    "pods": _pod_update,
+}
