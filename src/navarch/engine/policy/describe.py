@@ -16,6 +16,8 @@ _NOT_ASKED = frozenset({"hierarchy"})
 
 def describe(policy: Policy, catalogue: Catalogue) -> dict[str, object]:
     """JSON-ready, in a total order: what runs, who answers where, which arguments hold."""
+    points = _points(policy, catalogue)
+    answered = {point["point"] for point in points if point["plugins"]}
     return {
         "source": policy.source,
         "compat": policy.compat,
@@ -23,7 +25,8 @@ def describe(policy: Policy, catalogue: Catalogue) -> dict[str, object]:
         "chosen": policy.chosen,
         "actions": [_action(policy, name, catalogue) for name in policy.actions],
         "tiers": [[_plugin(option, policy.dialect, catalogue) for option in tier] for tier in policy.tiers],
-        "points": _points(policy, catalogue),
+        "points": points,
+        "unanswered": [p.name for p in POINTS if p.name not in answered and p.name not in _NOT_ASKED],
         "departures": list(policy.semantics.departures()),
         "parameters": dict(sorted(policy.params.items())),
         "metrics": dict(policy.metrics),

@@ -1,0 +1,86 @@
+"""`navarch policy check` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from navarch.cli.policy import policy
+from navarch.installed import installed
+
+FILE = """\
+actions: "enqueue, allocate"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+    enablePreemptable: false
+"""
+
+
+@pytest.fixture
+def conf(tmp_path: Path) -> Path:
+    path = tmp_path / "conf.yaml"
+    path.write_text(FILE)
+    return path
+
+
+def check(*arguments: str, stdin: str | None = None) -> tuple[int, str, str]:
+    result = CliRunner().invoke(policy, ["check", *arguments], input=stdin)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_what_will_run(conf: Path) -> None:
+    code, out, _ = check(str(conf))
+    assert code == 0
+    assert out.startswith(f"{conf}: read strict, because it names no compat")
+    assert "  1. enqueue" in out and "  2. allocate" in out
+    assert "not asked: preemptable" in out
+    assert "job order           priority, gang\n" in out
+    assert "(switched off: gang)" in out
+
+
+def test_json(conf: Path) -> None:
+    code, out, _ = check(str(conf), "-o", "json")
+    report = json.loads(out)
+    assert code == 0 and report["compat"] == "strict" and report["mistakes"] == []
+    assert [action["name"] for action in report["actions"]] == ["enqueue", "allocate"]
+    assert "overused" in report["unanswered"]
+
+
+def test_standard_input() -> None:
+    assert check("-", stdin=FILE.replace("gang", "gagn"))[0] == 2
+
+
+def test_every_mistake_and_exit_two(conf: Path) -> None:
+    conf.write_text(FILE.replace("gang", "gagn").replace("allocate", "alocate"))
+    code, out, err = check(str(conf))
+    assert code == 2 and out == ""
+    assert err.splitlines() == [
+        f"{conf}: line 1, actions: unknown action 'alocate' (did you mean 'allocate'?)",
+        f"{conf}: line 5, tiers[0].plugins[1].name: unknown plugin 'gagn' (did you mean 'gang'?)",
+        "2 mistakes; this policy cannot be used",
+    ]
+    code, out, _ = check(str(conf), "-o", "json")
+    assert code == 2 and [m["line"] for m in json.loads(out)["mistakes"]] == [1, 5]
+
+
+def test_neither_a_file_nor_a_preset() -> None:
+    code, _, err = check("nothing-here.yaml")
+    assert code == 2 and "neither a file nor a preset (navarch, volcano, kube-batch, kai, kube-scheduler)" in err
+
+
+def test_plugins_of_a_directory(tmp_path: Path) -> None:
+    (tmp_path / "oldest.py").write_text(
+        "from navarch.engine.plugin import Plugin\n\n"
+        "class Oldest(Plugin):\n    '''The oldest first.'''\n    name = 'oldest'\n\n"
+        "    def job_order(self, job):\n        return job.spec.created\n"
+    )
+    conf = tmp_path / "conf.yaml"
+    conf.write_text(FILE.replace("priority", "oldest"))
+    code, out, _ = check(str(conf), "--plugin-dir", str(tmp_path))
+    assert code == 0 and "The oldest first." in out
+    assert installed().plugin("oldest") is None
