@@ -262,13 +262,13 @@ async def test_each_new_leader_is_announced_once() -> None:
     seen: list[str] = []
     a = Replica(lease, "a", 1)
     b = Elector(View(lease), "b", on_new_leader=seen.append, clock=asyncio.get_running_loop().time)
-    async with running(a):
-        await asyncio.sleep(1)
-        task = asyncio.create_task(b.run(lambda: asyncio.sleep(5)))
-        await asyncio.sleep(30)
-        a.finish.set()
-        await task
-    assert seen[:2] == ["a", "b"]
+    first = asyncio.create_task(a.elector.run(a.lead))
+    await asyncio.sleep(1)
+    second = asyncio.create_task(b.run(lambda: asyncio.sleep(5)))
+    await asyncio.sleep(30)
+    a.finish.set()
+    await asyncio.gather(first, second)
+    assert seen == ["a", "b"]
 
 
 @pytest.mark.parametrize("times", [(10, 10, 2), (15, 2, 2), (15, 10, 0)])
