@@ -10,8 +10,9 @@ def builtin_actions() -> tuple[type[Action], ...]:
     from navarch.actions.allocate import Allocate
     from navarch.actions.backfill import Backfill
     from navarch.actions.enqueue import Enqueue
+    from navarch.actions.gang_evict import GangPreempt, GangReclaim
     from navarch.actions.preempt import Preempt
     from navarch.actions.reclaim import Reclaim
     from navarch.actions.shuffle import Shuffle
 
-    return (Allocate, Backfill, Enqueue, Preempt, Reclaim, Shuffle)
+    return (Allocate, Backfill, Enqueue, GangPreempt, GangReclaim, Preempt, Reclaim, Shuffle)

@@ -23,6 +23,7 @@ from navarch.engine.residents import Residents
 from navarch.engine.semantics import Semantics
 from navarch.engine.state import NodeState
 from navarch.engine.statement import Operation, Statement
+from navarch.engine.subjobs import SubJob
 from navarch.model.columns import sums_by_group
 from navarch.model.resources import PODS, BoolArray, IntArray
 from navarch.model.snapshot import Snapshot
@@ -104,6 +105,24 @@ class Session(Asking):
     def touched_jobs(self) -> list[Job]:
         return [job for job in self._jobs.values() if job is not None]
 
+    def sub_jobs_in_order(self, job: Job) -> list[SubJob]:
+        """Sub-jobs that are not ready, those that the job still needs first, then by the plugins' order."""
+        ready: dict[str, int] = {}
+        waiting: list[SubJob] = []
+        for sub in job.sub_jobs:
+            if self.sub_job_ready(sub):
+                ready[sub.policy.name if sub.policy else ""] = ready.get(sub.policy.name if sub.policy else "", 0) + 1
+            else:
+                waiting.append(sub)
+        waiting.sort(key=self.sub_job_order)
+        needed: list[SubJob] = []
+        for sub in waiting:
+            name, minimum = (sub.policy.name, sub.policy.min_groups) if sub.policy else ("", 0)
+            if ready.get(name, 0) < minimum:
+                ready[name] = ready.get(name, 0) + 1
+                needed.append(sub)
+        return needed + [sub for sub in waiting if sub not in needed]
+
     # classes of tasks
 
     def distinguish_labels(self, keys: Iterable[str]) -> None:
@@ -147,6 +166,16 @@ class Session(Asking):
         if view is None:
             view = self._views[task.number] = ClassView(self, task)
         return view
+
+    # where a gang may be put together
+
+    def evict_domains(self, job: Job, limit: int) -> list[BoolArray]:
+        """Node sets in which room for the whole job may be made, widest first."""
+        return [np.ones(len(self.nodes), dtype=bool)][:limit]
+
+    def evict_domains_of(self, sub_job: SubJob, domain: BoolArray) -> list[BoolArray]:
+        """Node sets inside the job's domain in which one sub-job may be put together."""
+        return [domain]
 
     # changes, through statements alone
 

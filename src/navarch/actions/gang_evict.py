@@ -1,0 +1,215 @@
+"""gangpreempt and gangreclaim: eviction that sees gangs, on both sides.
+
+For a starving job, bundles of victims (`bundles`) are added, cheapest first, until what the whole gang needs could be free in the
+domain; then the placement of the gang is tried in full. Only a plan in which the job would be ready (with what is being released)
+is carried out: nothing is evicted for a gang that could not start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cmp_to_key
+
+from navarch.actions.bundles import Bundle, allowed_parts, split
+from navarch.actions.worksheet import JobHeap, QueueHeap, takes_part, waiting_tasks
+from navarch.engine import victims as search
+from navarch.engine.action import Action
+from navarch.engine.arguments import Argument
+from navarch.engine.job import Job
+from navarch.engine.statement import Statement
+from navarch.engine.subjobs import SubJob
+from navarch.model.resources import BoolArray, IntArray
+from navarch.model.status import TaskStatus
+
+
+class GangEviction(Action):
+    arguments = (
+        Argument("maxDomains", "int", 8, "how many topology domains to try for a job"),
+        Argument("allowWholeBundle", "bool", True, "whether whole gangs may be ended"),
+        Argument("predicateErrorCacheEnable", "bool", True, "remember per role which nodes refused a task"),
+    )
+    reclaim = False
+
+    def execute(self) -> None:
+        session = self.session
+        jobs: dict[str, JobHeap] = {}
+        for job in session.jobs_with_pending():
+            if takes_part(session, job) and session.job_starving(job):
+                jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
+        queues = QueueHeap(session, (session.queues[name] for name in jobs))
+        while (queue := queues.pop()) is not None:
+            reason = session.overused(queue) if self.reclaim else None
+            while (best := jobs[queue.name].pop()) is not None:
+                if reason is not None:
+                    best.refuse(reason)
+                    continue
+                statement = session.statement()
+                self._for_job(best, statement)
+                if session.job_pipelined(best):
+                    statement.commit()
+                else:
+                    statement.discard()
+
+    def _for_job(self, job: Job, statement: Statement) -> None:
+        session = self.session
+        parts = self._parts(job)
+        if not parts:
+            return
+        pending = [task for _, tasks in parts for task in tasks]
+        if self.reclaim and not self._may_reclaim(job, pending):
+            return
+        need = search.total_request(session, pending)
+        for domain in session.evict_domains(job, self.given.integer("maxDomains")):
+            if not session.job_starving(job):
+                return
+            bundles = self._bundles(job, need, domain)
+            free = (session.nodes.idle + session.nodes.releasing)[:, domain].sum(axis=1)
+            chosen: list[int] = []
+            for bundle in bundles:
+                chosen += bundle.tasks
+                if (need > free + search.total_request(session, chosen)).any():
+                    continue
+                if self._carry_out(job, parts, chosen, domain, statement):
+                    return
+
+    def _parts(self, job: Job) -> list[tuple[SubJob, list[int]]]:
+        """What has to be placed: every sub-job that waits, those needed first; of a ready job only the first."""
+        session = self.session
+        waiting = set(waiting_tasks(session, job, best_effort=False))
+        parts = [(sub, session.sorted_tasks([t for t in sub.tasks if t in waiting])) for sub in session.sub_jobs_in_order(job)]
+        parts = [(sub, tasks) for sub, tasks in parts if tasks]
+        return parts[:1] if session.job_ready(job) else parts
+
+    def _may_reclaim(self, job: Job, pending: list[int]) -> bool:
+        session = self.session
+        for task in {session.class_of(t).number: session.class_of(t) for t in pending}.values():
+            reason = session.preemptive(job.queue, task)
+            if reason is not None:
+                job.refuse(reason)
+                return False
+        return True
+
+    def _bundles(self, job: Job, need: IntArray, domain: BoolArray) -> list[Bundle]:
+        session = self.session
+        by_job: dict[int, list[int]] = {}
+        for task in self._candidates(job, domain):
+            other = session.job_of(task)
+            if other is not None:
+                by_job.setdefault(other.row, []).append(task)
+        bundles = [b for row, tasks in by_job.items() if (other := session.job(row)) for b in split(session, other, tasks)]
+        bundles.sort(key=self._order(job, need))
+        allowed = set(session.unified_evictable(job, [t for b in bundles for t in b.tasks], reclaim=self.reclaim)) if bundles else set()
+        left = allowed_parts(bundles, allowed)
+        left.sort(key=self._order(job, need))
+        return [b for b in left if not b.whole or self.given.flag("allowWholeBundle")]
+
+    def _order(self, job: Job, need: IntArray) -> Callable[[Bundle], object]:
+        session = self.session
+
+        def compare(left: Bundle, right: Bundle) -> int:
+            if left.whole != right.whole:
+                return 1 if left.whole else -1
+            opinion = self._job_opinion(left.job, right.job, job)
+            if opinion:
+                return opinion
+            gain = right.return_on(session, need) - left.return_on(session, need)
+            if gain == gain and gain:  # inf - inf is no opinion
+                return 1 if gain > 0 else -1
+            a, b = (left.job.key, session.task(left.tasks[0]).uid), (right.job.key, session.task(right.tasks[0]).uid)
+            return (a > b) - (a < b)
+
+        return cmp_to_key(compare)
+
+    def _job_opinion(self, left: Job, right: Job, preemptor: Job) -> int:
+        """Whose victims go first: the job that would be served last; between queues the victims' queue order."""
+        session = self.session
+        if self.reclaim:
+            if left.queue is right.queue:
+                return 0
+            return session.victim_queue_order(left.queue, right.queue, preemptor.queue)
+        if left is right:
+            return 0
+        return -1 if session.job_order(left) > session.job_order(right) else 1
+
+    def _candidates(self, job: Job, domain: BoolArray) -> list[int]:
+        session = self.session
+        if self.reclaim:
+            mask = search.candidates_elsewhere(session, job.queue, (TaskStatus.RUNNING,))
+        else:
+            mask = search.candidates_in_queue(session, job.queue, (TaskStatus.BOUND, TaskStatus.RUNNING))
+        rows = mask.nonzero()[0]
+        rows = rows[domain[session.node[rows]]]
+        found = [t for t in rows.tolist() if (other := session.job_of(t)) is not None and other is not job and _may_go(other)]
+        if self.reclaim:
+            return found
+        return [t for t in found if (other := session.job_of(t)) is not None and other.priority < job.priority]
+
+    def _carry_out(
+        self, job: Job, parts: Sequence[tuple[SubJob, list[int]]], victims: Sequence[int], domain: BoolArray, statement: Statement
+    ) -> bool:
+        """Evict and place on trial. True: the job would be ready, and the statement holds it all."""
+        session = self.session
+        was_ready = session.job_ready(job)
+        mark = statement.save_point()
+        for victim in victims:
+            statement.evict(victim, for_=job.key, reason=self.name)
+        for sub, tasks in parts:
+            where = session.evict_domains_of(sub, domain)
+            if not any(self._place(job, sub, tasks, part, statement) for part in where):
+                break
+            if was_ready or session.job_pipelined(job):
+                break
+        if session.job_pipelined(job) and len(statement) > mark + len(victims):
+            if session.semantics.victims_are_minimal:
+                self._give_back(job, statement, mark)
+            return True
+        statement.roll_back(mark)
+        return False
+
+    def _place(self, job: Job, sub: SubJob, tasks: list[int], domain: BoolArray, statement: Statement) -> bool:
+        """Promise a node to every task of the sub-job inside the domain, or to none."""
+        session = self.session
+        mark = statement.save_point()
+        for row in tasks:
+            task = session.class_of(row)
+            view = session.view(task)
+            node = None
+            if session.allocatable(job.queue, task, 1)[0] and session.pre_predicate(task) is None:
+                node = next((view.best(g & domain) for g, _ in view.groups() if (g & domain).any()), None)
+            if node is None:
+                statement.roll_back(mark)
+                return False
+            statement.pipeline(job, [row], [node], task, evicting=True)
+        if session.sub_job_ready(sub) or session.sub_job_pipelined(sub):
+            return True
+        statement.roll_back(mark)
+        return False
+
+    def _give_back(self, job: Job, statement: Statement, mark: int) -> None:
+        """Take back victims that the placement does not need: those on nodes that stay within their figures without."""
+        session = self.session
+        for operation in reversed([op for op in statement.operations[mark:] if op.kind == TaskStatus.RELEASING]):
+            node = operation.nodes[0]
+            room = session.nodes.future_idle[:, node]
+            safe = operation.job.ready_count >= operation.job.min_member or operation.job.min_member <= 1
+            if safe and bool((room >= operation.task.request).all()):
+                statement.undo(operation)
+
+
+def _may_go(job: Job) -> bool:
+    """A group that speaks about preemption at all means it; silence permits."""
+    spoken = "volcano.sh/preemptable" in job.spec.annotations or "volcano.sh/preemptable" in job.spec.labels
+    return job.spec.preemptable or not spoken
+
+
+class GangPreempt(GangEviction):
+    """Evicts lower gangs of the same queue, whole or what they can spare"""
+
+    name = "gangpreempt"
+
+
+class GangReclaim(GangEviction):
+    """Evicts gangs of other queues, whole or what they can spare"""
+
+    name = "gangreclaim"
+    reclaim = True
