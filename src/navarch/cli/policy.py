@@ -119,7 +119,8 @@ def _plugin(plugin: Mapping[str, Any]) -> Iterator[str]:
 
 def _arguments(arguments: list[Mapping[str, Any]]) -> Iterator[str]:
     for argument in arguments:
-        yield f"      {argument['name']} = {argument['value']}{'' if argument['given'] else '  (default)'}"
+        value = "unset" if argument["value"] is None else argument["value"]
+        yield f"      {argument['name']} = {value}{'' if argument['given'] else '  (default)'}"
 
 
 def _point(point: Mapping[str, Any]) -> Iterator[str]:

@@ -108,3 +108,11 @@ ONLY_KAI_PLUGINS = KAI.plugins - VOLCANO.plugins
 def owners(name: str) -> list[str]:
     """The systems that have an action or a plugin of this name, for a message."""
     return [peer.title for peer in PEERS.values() if name in peer.actions or name in peer.plugins]
+
+
+def listed(names: list[str]) -> str:
+    """
+    >>> listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from navarch.engine.policy import params
 from navarch.engine.policy.catalogue import Catalogue, Entry
 from navarch.engine.policy.choice import Choice
-from navarch.engine.policy.compat import PEERS, owners
+from navarch.engine.policy.compat import PEERS, listed, owners
 from navarch.engine.policy.findings import Findings, did_you_mean
 from navarch.engine.policy.points import BY_DISABLE_KEY, BY_KEY, DEFAULTS
 from navarch.engine.policy.schema import check
@@ -49,13 +49,16 @@ class TiersReader:
         return tuple(name for where, name in named if self._action_exists(where, name))
 
     def _action_exists(self, path: Path, name: str) -> bool:
-        if self.catalogue.action(name, self.choice.dialect) is not None:
-            return True
+        """Every system refuses a file with an action it does not know; what nobody has may be a plugin author's."""
         peer = PEERS.get(self.choice.compat)
-        if peer is not None and name in peer.actions:
+        exists = self.catalogue.action(name, self.choice.dialect) is not None
+        if peer is not None and name not in peer.actions and owners(name):
+            self.findings.mistake(path, f"{peer.title} has no action {name!r}, only {listed(owners(name))} has")
+        elif exists:
+            return True
+        elif peer is not None and name in peer.actions:
             self.findings.warn(path, f"{peer.title}'s action {name!r} does not exist here yet; skipped")
         else:
-            # Every system refuses a file with an action it does not know.
             self.findings.mistake(path, self._missing("action", name, self.catalogue.actions))
         return False
 
@@ -91,9 +94,11 @@ class TiersReader:
     def _plugin_entry(self, path: Path, name: str) -> Entry | None:
         entry = self.catalogue.plugin(name, self.choice.dialect)
         peer = PEERS.get(self.choice.compat)
+        if peer is not None and name not in peer.plugins and owners(name):
+            whose = f"it is one of {listed(owners(name))}"
+            self.findings.warn(path, f"{peer.title} has no plugin {name!r}, {whose}; skipped as {peer.title} does")
+            return None
         if entry is not None:
-            if peer is not None and name not in peer.plugins and owners(name):
-                self.findings.warn(path, f"{peer.title} has no plugin {name!r} and would skip it; it runs here")
             return entry
         if peer is not None and name in peer.plugins:
             self.findings.warn(path, f"{peer.title}'s plugin {name!r} does not exist here yet; skipped")
@@ -104,7 +109,7 @@ class TiersReader:
     def _missing(self, what: str, name: str, known: Mapping[str, object]) -> str:
         having = owners(name)
         if having:
-            return f"{' and '.join(having)} {'has' if len(having) == 1 else 'have'} the {what} {name!r}, Navarch has not"
+            return f"{listed(having)} {'has' if len(having) == 1 else 'have'} the {what} {name!r}, Navarch has not"
         names = [key.rpartition(":")[2] for key in known]
         return f"unknown {what} {name!r}{did_you_mean(name, names)}"
 
