@@ -18,12 +18,23 @@ from navarch.model.spec import (
     JobSpec,
     NamespaceSpec,
     NodeSpec,
+    ObjectSpec,
     PriorityClassSpec,
     QueueSpec,
     QuotaSpec,
+    Requests,
 )
 
-Spec = JobSpec | QueueSpec | NodeSpec | PriorityClassSpec | DisruptionBudgetSpec | QuotaSpec | NamespaceSpec
+Spec = (
+    JobSpec
+    | QueueSpec
+    | NodeSpec
+    | PriorityClassSpec
+    | DisruptionBudgetSpec
+    | QuotaSpec
+    | NamespaceSpec
+    | ObjectSpec
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +52,10 @@ class Settings:
     """The queues `root` and `default` exist even if no object says so."""
     absent_priority: int = 0
     """What orders a task whose pod has no priority at all."""
+    node_pool_key: str = ""
+    """The label that divides nodes, groups and queues among schedulers; empty: nothing is divided."""
+    node_pool: str = ""
+    """Its value for what is ours; empty: what does not have the label."""
     default_preemptable: bool = True
     """Whether a pod that does not say so may be a victim."""
 
@@ -64,9 +79,12 @@ class Dialect:
 
     name: str
     kinds: tuple[Kind, ...] = ()
+    kept: tuple[str, ...] = ()
+    """Kinds that plugins read as decoded manifests."""
     group_of: Callable[[Pod], str] | None = None
     queue_of: Callable[[Pod], str] | None = None
     sub_group_of: Callable[[Pod], str] | None = None
     devices_of: Callable[[Pod], DeviceRequest | None] | None = None
     gpu_groups_of: Callable[[Pod], tuple[str, ...]] | None = None
     hints_of: Callable[[Pod], tuple[tuple[str, str], ...]] | None = None
+    numa_placement_of: Callable[[Pod], tuple[tuple[str, Requests], ...]] | None = None

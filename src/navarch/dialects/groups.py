@@ -25,7 +25,7 @@ from navarch.model.spec import (
 
 Owner = tuple[str, str, str]
 MIN_MEMBER_ANNOTATIONS = ("scheduling.k8s.io/group-min-member", "scheduling.volcano.sh/group-min-member")
-QUEUE_ANNOTATIONS = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
+NAMESPACE_QUEUE = "scheduling.volcano.sh/queue-name"
 
 
 def owner_key(namespace: str, pod: str, owner: Owner | None) -> str:
@@ -54,21 +54,21 @@ def queue_of(
     if wanted and wanted != settings.default_queue:
         return wanted
     known = namespaces.get(namespace)
-    if known is not None and (named := known.annotations.get(QUEUE_ANNOTATIONS[0])):
+    if known is not None and (named := known.annotations.get(NAMESPACE_QUEUE)):
         return named
     if wanted:
         return wanted
     return namespace if settings.namespace_as_queue else settings.default_queue
 
 
-def class_value(name: str, classes: Mapping[str, PriorityClassSpec]) -> int:
-    """The value of a priority class; of the global default if the name is empty or unknown, else 0."""
+def class_value(name: str, classes: Mapping[str, PriorityClassSpec], otherwise: int = 0) -> int:
+    """The value of a priority class; of the global default if the name is empty or unknown, else `otherwise`."""
     found = classes.get(name) if name else None
     if found is not None:
         return found.value
     if name in SYSTEM_PRIORITY_CLASSES:
         return SYSTEM_PRIORITY_CLASSES[name]
-    return min((each.value for each in classes.values() if each.global_default), default=0)
+    return min((each.value for each in classes.values() if each.global_default), default=otherwise)
 
 
 def completed(
@@ -77,18 +77,20 @@ def completed(
     namespaces: Mapping[str, NamespaceSpec],
     classes: Mapping[str, PriorityClassSpec],
 ) -> JobSpec:
-    """A job with what other objects decide: its queue where it names none, and its class's value."""
+    """A job with what other objects decide: its queue where it names none, its class's value and what follows from it."""
     queue = queue_of(job.queue, job.namespace, settings, namespaces)
-    priority = class_value(job.priority_class, classes)
-    return job if queue == job.queue and priority == job.priority else replace(job, queue=queue, priority=priority)
+    priority = class_value(job.priority_class, classes, job.default_priority)
+    preemptable = job.preemptable if job.preemptible_below is None else priority < job.preemptible_below
+    if (queue, priority, preemptable) == (job.queue, job.priority, job.preemptable):
+        return job
+    return replace(job, queue=queue, priority=priority, preemptable=preemptable)
 
 
 @dataclass(slots=True)
 class _Group:
-    members: dict[str, TaskSpec] = field(default_factory=dict)
+    members: dict[str, tuple[TaskSpec, str]] = field(default_factory=dict)
+    """By uid: the task and the queue it asks for."""
     leader: TaskSpec | None = None
-    min_member: int | None = None
-    """From a disruption budget of the same controller."""
     phase: str = ""
     conditions: tuple[Condition, ...] = ()
     spec: JobSpec | None = None
@@ -103,10 +105,10 @@ class ShadowGroups:
         self._groups: dict[str, _Group] = {}
         self._budgets: dict[str, dict[tuple[str, str], int]] = {}
 
-    def put(self, task: TaskSpec) -> JobSpec | None:
-        """Learn of a pod, new or changed, that has no group."""
+    def put(self, task: TaskSpec, queue: str = "") -> JobSpec | None:
+        """Learn of a pod, new or changed, that has no group; `queue` is the one it asks for (`pod.queue_of`)."""
         group = self._groups.setdefault(task.job, _Group())
-        group.members[task.uid] = task
+        group.members[task.uid] = task, queue
         leader = group.leader
         if leader is None or leader.uid == task.uid or _age(task) < _age(leader):
             group.leader = task if leader is None or leader.uid != task.uid else _oldest(group)
@@ -154,8 +156,7 @@ class ShadowGroups:
     def _refreshed(self, job: str, group: _Group) -> JobSpec | None:
         assert group.leader is not None
         leader = group.leader
-        annotations = leader.annotations
-        wanted = next((annotations[name] for name in QUEUE_ANNOTATIONS if annotations.get(name)), "")
+        annotations, wanted = leader.annotations, group.members[leader.uid][1]
         namespace, _, name = job.split("/", 2)
         spec = JobSpec(
             key=job,
@@ -195,4 +196,4 @@ def _age(task: TaskSpec) -> tuple[float, str, str]:
 
 
 def _oldest(group: _Group) -> TaskSpec:
-    return min(group.members.values(), key=_age)
+    return min((task for task, _ in group.members.values()), key=_age)

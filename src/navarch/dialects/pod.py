@@ -8,6 +8,7 @@ from navarch.dialects.admission import SYSTEM_PRIORITY_CLASSES, AdmissionContext
 from navarch.dialects.dialect import Settings
 from navarch.dialects.errors import ObjectError
 from navarch.dialects.groups import owner_key
+from navarch.dialects.kai_grouping import is_grouped, key_of
 from navarch.dialects.objects import seconds
 from navarch.dialects.pod_objects import Pod, PodSpec, PodStatus
 from navarch.dialects.registry import DIALECTS
@@ -22,12 +23,22 @@ _GROUPS = tuple(d.group_of for d in DIALECTS if d.group_of)
 _SUB_GROUPS = tuple(d.sub_group_of for d in DIALECTS if d.sub_group_of)
 _DEVICES = tuple(d.devices_of for d in DIALECTS if d.devices_of)
 _GPU_GROUPS = tuple(d.gpu_groups_of for d in DIALECTS if d.gpu_groups_of)
+_QUEUES = tuple(d.queue_of for d in DIALECTS if d.queue_of)
+_NUMA = tuple(d.numa_placement_of for d in DIALECTS if d.numa_placement_of)
 _HINTS = tuple(d.hints_of for d in DIALECTS if d.hints_of)
 
 
 def group_of(pod: Pod) -> str:
     """Name of the group that the pod says it belongs to, in whatever dialect; empty if none."""
     for read in _GROUPS:
+        if name := read(pod):
+            return name
+    return ""
+
+
+def queue_of(pod: Pod) -> str:
+    """The queue that a pod without a group asks for; empty if none."""
+    for read in _QUEUES:
         if name := read(pod):
             return name
     return ""
@@ -90,7 +101,7 @@ class PodReader:
         if group:
             job = f"{namespace}/{group}"
         elif ours and self.settings.shadow_groups:
-            job = owner_key(namespace, meta.name, owner)
+            job = _shadow_key(pod, namespace, owner)
         else:
             job = ""
         annotations, labels = meta.annotation_map, meta.label_map
@@ -130,8 +141,10 @@ class PodReader:
             owner=owner,
             conditions=_conditions(status),
             deleting=meta.deletion_timestamp is not None,
+            deleted=seconds(meta.deletion_timestamp) if meta.deletion_timestamp else None,
             disruption_target=_is_disruption_target(status),
             gpu_groups=next((found for read in _GPU_GROUPS if (found := read(pod))), ()) if _GPU_GROUPS else (),
+            numa_placement=next((zones for read in _NUMA if (zones := read(pod))), ()) if annotations else (),
         )
 
     def _priority(self, pod: Pod, spec: PodSpec) -> tuple[int | None, str, str]:
@@ -149,6 +162,13 @@ class PodReader:
         raise ObjectError(
             "Pod", pod.key, "spec.priorityClassName", repr(name), "the name of a PriorityClass that is in the input"
         )
+
+
+def _shadow_key(pod: Pod, namespace: str, owner: tuple[str, str, str] | None) -> str:
+    meta = pod.metadata
+    if is_grouped(pod.spec.scheduler_name or "", meta.label_map):
+        return key_of(namespace, meta.name, owner, meta.label_map, meta.annotation_map)
+    return owner_key(namespace, meta.name, owner)
 
 
 def _task_priority(pod: Pod, otherwise: int) -> int:

@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
-from navarch.dialects import kube_batch, node, volcano
+from navarch.dialects import kai, kube_batch, node, volcano
 from navarch.dialects.dialect import Dialect, Kind
 
 DIALECTS: tuple[Dialect, ...] = (
-    Dialect("kubernetes", node.KINDS),
+    Dialect(
+        "kubernetes",
+        node.KINDS,
+        kept=(
+            "CSIDriver",
+            "CSINode",
+            "CSIStorageCapacity",
+            "DeviceClass",
+            "PersistentVolume",
+            "PersistentVolumeClaim",
+            "ReplicaSet",
+            "ReplicationController",
+            "ResourceClaim",
+            "ResourceClaimTemplate",
+            "ResourceSlice",
+            "Service",
+            "StatefulSet",
+            "StorageClass",
+            "VolumeAttachment",
+        ),
+    ),
     kube_batch.DIALECT,
     volcano.DIALECT,
+    kai.DIALECT,
 )
 
 KINDS: dict[tuple[str, str], Kind] = {
     (version, kind.kind): kind for dialect in DIALECTS for kind in dialect.kinds for version in kind.api_versions
 }
 """(apiVersion, kind) -> how it is read. Pods are not here: `pod.PodReader` reads them, with the job they belong to."""
+
+KEPT: frozenset[str] = frozenset(kind for dialect in DIALECTS for kind in dialect.kept)
+"""Kinds that some plugins read as they are, through `Cluster.objects`."""

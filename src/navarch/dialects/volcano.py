@@ -19,6 +19,7 @@ from navarch.model.spec import JobSpec, QueueSpec, SubGroupSpec, TopologyDemand
 
 VERSIONS = ("scheduling.volcano.sh/v1beta1",)
 GROUP_NAME = "scheduling.volcano.sh/group-name"
+QUEUE_NAMES = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
 PREEMPTABLE = "volcano.sh/preemptable"
 REVOCABLE_ZONE = "volcano.sh/revocable-zone"
 _HINTS = (
@@ -187,6 +188,11 @@ def group_of(pod: Pod) -> str:
     return annotations.get(GROUP_NAME, "") if annotations else ""
 
 
+def queue_of(pod: Pod) -> str:
+    annotations = pod.metadata.annotation_map
+    return next((annotations[name] for name in QUEUE_NAMES if annotations.get(name)), "")
+
+
 def hints_of(pod: Pod) -> tuple[tuple[str, str], ...]:
     """What node functions read from the pod. A pod marked preemptable may use any revocable zone."""
     annotations, labels = pod.metadata.annotation_map, pod.metadata.label_map
@@ -207,6 +213,8 @@ DIALECT = Dialect(
         Kind(VERSIONS, "PodGroup", "podgroups", PodGroup, read_pod_group),
         Kind(VERSIONS, "Queue", "queues", Queue, read_queue, namespaced=False),
     ),
+    kept=("HyperNode", "NodeShard", "Numatopology"),
     group_of=group_of,
+    queue_of=queue_of,
     hints_of=hints_of,
 )

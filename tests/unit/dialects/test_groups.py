@@ -31,7 +31,8 @@ def test_the_oldest_pod_speaks_whatever_the_order() -> None:
     last = set()
     for order in permutations(pods):
         groups = ShadowGroups(Settings(), {})
-        job = [found for each in order if (found := groups.put(each)) is not None][-1]
+        changes = [groups.put(each, each.annotations.get("volcano.sh/queue-name", "")) for each in order]
+        job = [change for change in changes if change is not None][-1]
         last.add((job.key, job.queue, job.created, job.min_member, job.shadow))
     assert last == {("default/job/j", "early", 1767225601.0, 1, True)}
 

@@ -1,0 +1,217 @@
+"""A heap of manifests as specs of the model: everything a cluster is told, and everything that was wrong with it.
+
+Objects may come in any order; what depends on others (queues of namespaces, values of priority classes, jobs of pods without
+a group) is resolved once all are known. Kinds that only some plugins read are kept as they are; kinds nobody reads are counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from navarch.dialects.admission import AdmissionContext
+from navarch.dialects.dialect import Settings, Spec
+from navarch.dialects.errors import ObjectError, shown
+from navarch.dialects.groups import ShadowGroups, completed, is_shadow
+from navarch.dialects.manifests import Document, Manifest
+from navarch.dialects.objects import KubeObject, from_manifest, identity, seconds
+from navarch.dialects.pod import PodReader, queue_of
+from navarch.dialects.pod_objects import Pod
+from navarch.dialects.registry import KEPT, KINDS
+from navarch.dialects.templates import expand
+from navarch.model.cluster import Cluster
+from navarch.model.spec import (
+    DisruptionBudgetSpec,
+    JobSpec,
+    NamespaceSpec,
+    NodeSpec,
+    ObjectSpec,
+    PriorityClassSpec,
+    QueueSpec,
+    QuotaSpec,
+    TaskSpec,
+)
+
+_LOOKED_UP = frozenset({"PriorityClass", "RuntimeClass", "StorageClass", "LimitRange"})
+_WORKLOADS = frozenset({"Deployment", "DaemonSet", "Job", "RuntimeClass", "LimitRange"})
+"""Kinds that have had their effect once pods are made and admitted."""
+
+
+class Inventory:
+    """What manifests say. `pods` and `tasks` are by uid; `mistakes` lists every object that could not be taken in."""
+
+    def __init__(self, documents: Iterable[Document], settings: Settings) -> None:
+        self.settings = settings
+        self.mistakes: list[ObjectError] = []
+        self.ignored: Counter[str] = Counter()
+        """`apiVersion kind` -> how many objects of a kind that no part of scheduling reads."""
+        self.newest = 0.0
+        """The latest moment that any object mentions."""
+        self.nodes: list[NodeSpec] = []
+        self.queues: dict[str, QueueSpec] = {}
+        self.jobs: dict[str, JobSpec] = {}
+        self.classes: dict[str, PriorityClassSpec] = {}
+        self.namespaces: dict[str, NamespaceSpec] = {}
+        self.budgets: list[DisruptionBudgetSpec] = []
+        self.quotas: list[QuotaSpec] = []
+        self.objects: list[ObjectSpec] = []
+        self.pods: dict[str, Pod] = {}
+        self.tasks: dict[str, TaskSpec] = {}
+        self._seen: dict[tuple[str, str, str], str] = {}
+        self._looked_up: list[dict[str, Any]] = []
+        self._take_in(list(documents))
+
+    def fill(self, cluster: Cluster) -> None:
+        """Put everything into a cluster, in an order that does not depend on the input's (but for the list of nodes)."""
+        for priority in self.classes.values():
+            cluster.put_priority_class(priority)
+        for namespace in self.namespaces.values():
+            cluster.put_namespace(namespace)
+        for queue in self.queues.values():
+            cluster.put_queue(queue)
+        for budget in self.budgets:
+            cluster.put_budget(budget)
+        for quota in self.quotas:
+            cluster.put_quota(quota)
+        for found in self.objects:
+            cluster.put_object(found.kind, found.namespace, found.name, found.value)
+        for node in self.nodes:
+            cluster.put_node(node)
+        for _, job in sorted(self.jobs.items()):
+            cluster.put_job(job)
+        for _, task in sorted(self.tasks.items()):
+            cluster.put_task(task)
+
+    def _take_in(self, documents: list[Document]) -> None:
+        pods: list[tuple[Pod, str]] = []
+        for document in documents:
+            self._note(document, pods)
+        made, mistakes = expand(documents)
+        self.mistakes += mistakes
+        for document in made:
+            if _identify(document.manifest) not in self._seen:
+                self._note(document, pods)
+        self._complete()
+        admission = AdmissionContext.of(self._looked_up) if self._looked_up else AdmissionContext()
+        self.reader = PodReader(self.settings, admission, self.classes)
+        for pod, source in pods:
+            try:
+                task = self.reader.read(pod)
+            except ObjectError as error:
+                self.mistakes.append(error.at(source))
+                continue
+            if task is not None:
+                self.pods[task.uid], self.tasks[task.uid] = pod, task
+        self.shadows = ShadowGroups(self.settings, self.namespaces)
+        for budget in self.budgets:
+            self.shadows.put_budget(budget)
+        for task in self.tasks.values():
+            if is_shadow(task.job) and (job := self.shadows.put(task, queue_of(self.pods[task.uid]))) is not None:
+                self.jobs[job.key] = job
+        self._imply_queues()
+
+    def _note(self, document: Document, pods: list[tuple[Pod, str]]) -> None:
+        """Read one object, or remember why not."""
+        manifest = document.manifest
+        try:
+            version, kind = self._checked(manifest, document.source)
+            if kind == "Pod" and version == "v1":
+                pod = from_manifest(manifest, Pod)
+                pods.append((pod, document.source))
+                self._look_at_times(pod)
+                return
+            if kind in _LOOKED_UP:
+                self._looked_up.append(dict(manifest))
+            reader = KINDS.get((version, kind))
+            if reader is not None:
+                found = from_manifest(manifest, reader.struct)
+                self.newest = max(self.newest, found.metadata.created)
+                self._place(reader.read(found, self.settings))
+            elif kind in KEPT:
+                meta = from_manifest(manifest, KubeObject).metadata
+                self.newest = max(self.newest, meta.created)
+                self.objects.append(ObjectSpec(kind, meta.namespace or "", meta.name, manifest))
+            elif kind not in _WORKLOADS:
+                self.ignored[f"{version} {kind}"] += 1
+        except ObjectError as error:
+            self.mistakes.append(error.at(document.source))
+
+    def _checked(self, manifest: Manifest, source: str) -> tuple[str, str]:
+        """apiVersion and kind of an object that has both and a name, and was not there before."""
+        kind, shown_name = identity(manifest)
+        metadata = manifest.get("metadata")
+        for field, value in (("apiVersion", manifest.get("apiVersion")), ("kind", manifest.get("kind"))):
+            if not isinstance(value, str) or not value:
+                raise ObjectError(kind, shown_name, field, shown(value), "text")
+        if not isinstance(metadata, dict):
+            raise ObjectError(kind, shown_name, "metadata", shown(metadata), "a mapping with a name")
+        name = metadata.get("name")
+        if not isinstance(name, str) or not name:
+            raise ObjectError(kind, shown_name, "metadata.name", shown(name), "a name")
+        key = _identify(manifest)
+        if key in self._seen:
+            first = f" in {self._seen[key]}" if self._seen[key] else ""
+            raise ObjectError(kind, shown_name, "metadata.name", repr(name), f"an object that is given once; the first is{first}")
+        self._seen[key] = source
+        return str(manifest["apiVersion"]), kind
+
+    def _place(self, spec: Spec) -> None:
+        match spec:
+            case NodeSpec():
+                self.nodes.append(spec)
+            case QueueSpec():
+                self.queues[spec.name] = spec
+            case JobSpec():
+                self.jobs[spec.key] = spec
+            case PriorityClassSpec():
+                self.classes[spec.name] = spec
+            case NamespaceSpec():
+                self.namespaces[spec.name] = spec
+            case DisruptionBudgetSpec():
+                self.budgets.append(spec)
+            case QuotaSpec():
+                self.quotas.append(spec)
+            case ObjectSpec():
+                self.objects.append(spec)
+
+    def _complete(self) -> None:
+        for key, job in self.jobs.items():
+            self.jobs[key] = completed(job, self.settings, self.namespaces, self.classes)
+            for condition in job.conditions:
+                self.newest = max(self.newest, condition.last_transition)
+
+    def _imply_queues(self) -> None:
+        """Queues that exist without an object: `root` and the default one, and one for each namespace if so wished.
+
+        Where nothing at all is said about queues even a peer would have made these two when it started."""
+        wanted = []
+        if self.settings.imply_queues or not self.queues:
+            wanted += ["root", self.settings.default_queue]
+        if self.settings.namespace_as_queue:
+            wanted += sorted({*self.namespaces, *(job.namespace for job in self.jobs.values())})
+        for name in wanted:
+            if name not in self.queues:
+                self.queues[name] = QueueSpec(name=name, uid=name, reclaimable=name != "root", state="Open")
+
+    def _look_at_times(self, pod: Pod) -> None:
+        for moment in _moments(pod):
+            self.newest = max(self.newest, moment)
+
+
+def _identify(manifest: Manifest) -> tuple[str, str, str]:
+    """What may exist once: a name in a namespace, for each kind of each API group (versions of it are the same object)."""
+    metadata = manifest["metadata"]
+    group = str(manifest["apiVersion"]).rpartition("/")[0]
+    return f"{group}/{manifest['kind']}", str(metadata.get("namespace") or "default"), str(metadata["name"])
+
+
+def _moments(pod: Pod) -> Iterator[float]:
+    meta, status = pod.metadata, pod.status
+    yield seconds(meta.creation_timestamp)
+    if meta.deletion_timestamp is not None:
+        yield seconds(meta.deletion_timestamp)
+    if status.start_time is not None:
+        yield seconds(status.start_time)
+    for condition in status.conditions or ():
+        yield seconds(condition.last_transition_time)

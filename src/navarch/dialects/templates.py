@@ -1,0 +1,224 @@
+"""The pods that workloads would make: Job, ReplicaSet, Deployment, StatefulSet, DaemonSet, and Volcano's Job.
+
+A plan from manifests should show what happens when they are applied, and then controllers make pods. Names, uids and times are
+derived from the workload, so the same input gives the same pods. A workload whose pods (or whose own children) are in the
+input has already been acted upon: nothing is made for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from navarch.dialects.daemons import daemon_pods
+from navarch.dialects.errors import ObjectError, shown
+from navarch.dialects.manifests import Document, Manifest
+from navarch.dialects.objects import identity
+from navarch.dialects.volcano_job import volcano_job
+
+Made = dict[str, Any]
+Make = Callable[[Manifest, Iterable[Manifest]], Iterator[Made]]
+
+
+def expand(documents: Iterable[Document]) -> tuple[list[Document], list[ObjectError]]:
+    """The objects that controllers would add to these, each with the source of its workload."""
+    documents = list(documents)
+    workloads = [each for each in documents if kind_of(each.manifest) in EXPANDED]
+    if not workloads:
+        return [], []
+    have_children = {owner for each in documents for owner in _controllers(each.manifest)}
+    nodes = [each.manifest for each in documents if kind_of(each.manifest) == ("v1", "Node")]
+    made: list[Document] = []
+    mistakes: list[ObjectError] = []
+    for each in workloads:
+        manifest = each.manifest
+        kind, name = identity(manifest)
+        try:
+            namespace, plain = _key(manifest)
+            if (namespace, kind, plain) in have_children:
+                continue
+            if kind == "Deployment" and _has_orphaned_pods(namespace, plain, have_children):
+                continue
+            made += [Document(child, each.source) for child in EXPANDED[kind_of(manifest)](manifest, nodes)]
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            found = shown(error.args[0]) if error.args else ""
+            mistakes.append(
+                ObjectError(kind, name, "spec", found, f"a {kind} with a pod template and whole numbers", each.source)
+            )
+    return made, mistakes
+
+
+def kind_of(manifest: Manifest) -> tuple[str, str]:
+    return str(manifest.get("apiVersion", "")), str(manifest.get("kind", ""))
+
+
+def pod_from(
+    owner: Manifest,
+    template: Manifest,
+    name: str,
+    *,
+    owner_kind: str = "",
+    owner_name: str = "",
+    labels: dict[str, str] | None = None,
+    annotations: dict[str, str] | None = None,
+) -> Made:
+    """A pod of a template, controlled by `owner` (or by a child of it that the controller would make)."""
+    namespace, plain = _key(owner)
+    kind = owner_kind or owner["kind"]
+    controller = owner_name or plain
+    given = template.get("metadata") or {}
+    metadata: Made = {
+        "name": name,
+        "namespace": namespace,
+        "uid": f"{namespace}/{name}",
+        "labels": {**(given.get("labels") or {}), **(labels or {})},
+        "annotations": {**(given.get("annotations") or {}), **(annotations or {})},
+        "ownerReferences": [
+            {
+                "apiVersion": owner["apiVersion"],
+                "kind": kind,
+                "name": controller,
+                "uid": uid_of(owner) if not owner_name else f"{kind}/{namespace}/{controller}",
+                "controller": True,
+            }
+        ],
+    }
+    if created := owner["metadata"].get("creationTimestamp"):
+        metadata["creationTimestamp"] = created
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": dict(template.get("spec") or {}),
+        "status": {"phase": "Pending"},
+    }
+
+
+def uid_of(owner: Manifest) -> str:
+    namespace, plain = _key(owner)
+    return str(owner["metadata"].get("uid") or f"{owner['kind']}/{namespace}/{plain}")
+
+
+def _key(manifest: Manifest) -> tuple[str, str]:
+    metadata = manifest["metadata"]
+    return str(metadata.get("namespace") or "default"), str(metadata["name"])
+
+
+def _controllers(manifest: Manifest) -> Iterator[tuple[str, str, str]]:
+    metadata = manifest.get("metadata")
+    if isinstance(metadata, dict):
+        for owner in metadata.get("ownerReferences") or ():
+            if isinstance(owner, dict) and owner.get("controller"):
+                yield str(metadata.get("namespace") or "default"), str(owner.get("kind")), str(owner.get("name"))
+
+
+def _has_orphaned_pods(namespace: str, name: str, controllers: Iterable[tuple[str, str, str]]) -> bool:
+    """Pods whose ReplicaSet is not in the input still tell their Deployment by the ReplicaSet's name."""
+    return any(
+        owner_namespace == namespace and kind == "ReplicaSet" and owner.rpartition("-")[0] == name
+        for owner_namespace, kind, owner in controllers
+    )
+
+
+def _replica_set(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[Made]:
+    spec = owner["spec"]
+    for i in range(_count(spec.get("replicas"), 1)):
+        yield pod_from(owner, spec["template"], f"{owner['metadata']['name']}-{i}")
+
+
+def _deployment(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[Made]:
+    """Through the ReplicaSet that its controller makes, named after the template's content."""
+    spec = owner["spec"]
+    digest = hashlib.sha256(msgspec.json.encode(spec["template"], order="sorted")).hexdigest()[:10]
+    replica_set = f"{owner['metadata']['name']}-{digest}"
+    for i in range(_count(spec.get("replicas"), 1)):
+        yield pod_from(
+            owner,
+            spec["template"],
+            f"{replica_set}-{i}",
+            owner_kind="ReplicaSet",
+            owner_name=replica_set,
+            labels={"pod-template-hash": digest},
+        )
+
+
+def _stateful_set(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[Made]:
+    """Pods by ordinal, and the claims of their volume claim templates."""
+    spec, name = owner["spec"], owner["metadata"]["name"]
+    start = _count((spec.get("ordinals") or {}).get("start"), 0)
+    claims = spec.get("volumeClaimTemplates") or ()
+    for ordinal in range(start, start + _count(spec.get("replicas"), 1)):
+        pod = pod_from(
+            owner,
+            spec["template"],
+            f"{name}-{ordinal}",
+            labels={"statefulset.kubernetes.io/pod-name": f"{name}-{ordinal}", "apps.kubernetes.io/pod-index": str(ordinal)},
+        )
+        mounted = {claim["metadata"]["name"]: f"{claim['metadata']['name']}-{name}-{ordinal}" for claim in claims}
+        if mounted:
+            kept = [volume for volume in pod["spec"].get("volumes") or () if volume.get("name") not in mounted]
+            pod["spec"]["volumes"] = kept + [
+                {"name": volume, "persistentVolumeClaim": {"claimName": claim}} for volume, claim in mounted.items()
+            ]
+        for claim in claims:
+            own = {"name": mounted[claim["metadata"]["name"]], "namespace": pod["metadata"]["namespace"]}
+            metadata = {**claim["metadata"], **own}
+            yield {**claim, "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
+        yield pod
+
+
+def _job(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[Made]:
+    """As many pods as may run at once and are still to be completed; none while suspended or once finished."""
+    spec, name, status = owner["spec"], owner["metadata"]["name"], owner.get("status") or {}
+    done = any(c.get("type") in ("Complete", "Failed") and c.get("status") == "True" for c in status.get("conditions") or ())
+    if spec.get("suspend") or done:
+        return
+    wanted = _count(spec.get("parallelism"), 1)
+    if spec.get("completions") is not None:
+        wanted = min(wanted, max(0, _count(spec["completions"], 1) - _count(status.get("succeeded"), 0)))
+    indexed = spec.get("completionMode") == "Indexed"
+    for i in range(wanted):
+        labels = {"batch.kubernetes.io/job-name": name, "job-name": name}
+        annotations = {}
+        if indexed:
+            labels["batch.kubernetes.io/job-completion-index"] = str(i)
+            annotations["batch.kubernetes.io/job-completion-index"] = str(i)
+        yield pod_from(owner, spec["template"], f"{name}-{i}", labels=labels, annotations=annotations)
+
+
+def _daemon_set(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[Made]:
+    for node, spec in daemon_pods(owner["spec"]["template"], nodes):
+        pod = pod_from(owner, owner["spec"]["template"], f"{owner['metadata']['name']}-{node}")
+        pod["spec"] = spec
+        yield pod
+
+
+def _volcano_job(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[Made]:
+    for made in volcano_job(owner):
+        if isinstance(made, tuple):
+            name, template, labels, annotations = made
+            yield pod_from(owner, template, name, labels=labels, annotations=annotations)
+        else:
+            yield made
+
+
+def _count(value: object, otherwise: int) -> int:
+    if value is None:
+        return otherwise
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(value)
+    return value
+
+
+EXPANDED: dict[tuple[str, str], Make] = {
+    ("apps/v1", "ReplicaSet"): _replica_set,
+    ("apps/v1", "Deployment"): _deployment,
+    ("apps/v1", "StatefulSet"): _stateful_set,
+    ("apps/v1", "DaemonSet"): _daemon_set,
+    ("batch/v1", "Job"): _job,
+    ("v1", "ReplicationController"): _replica_set,
+    ("batch.volcano.sh/v1alpha1", "Job"): _volcano_job,
+}
