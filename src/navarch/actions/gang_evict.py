@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cmp_to_key
+from typing import Any
 
 from navarch.actions.bundles import Bundle, allowed_parts, split
 from navarch.actions.worksheet import JobHeap, QueueHeap, takes_part, waiting_tasks
@@ -103,7 +104,7 @@ class GangEviction(Action):
         left.sort(key=self._order(job, need))
         return [b for b in left if not b.whole or self.given.flag("allowWholeBundle")]
 
-    def _order(self, job: Job, need: IntArray) -> Callable[[Bundle], object]:
+    def _order(self, job: Job, need: IntArray) -> Callable[[Bundle], Any]:
         session = self.session
 
         def compare(left: Bundle, right: Bundle) -> int:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from navarch.engine.session import Session
     from navarch.engine.subjobs import SubJob
 
-PENDING, PIPELINED = TaskStatus.PENDING, TaskStatus.PIPELINED
+PENDING, PIPELINED = int(TaskStatus.PENDING), int(TaskStatus.PIPELINED)
 _READY = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.SUCCEEDED)
 
 
@@ -105,12 +105,11 @@ class Job:
 
     def role_counts(self, statuses: tuple[TaskStatus, ...], *, pending_best_effort: bool = False) -> Counter[str]:
         session, counts = self.session, Counter[str]()
-        for task in self.tasks:
-            status = session.status[task]
-            if status in statuses or (
-                pending_best_effort and status == PENDING and session.snapshot.shape_best_effort[session.shape[task]]
-            ):
-                counts[session.task(task).role] += 1
+        counts.update(session.task(task).role for task in self.tasks_in(*statuses))
+        if pending_best_effort and self.best_effort_pending:
+            empty = session.snapshot.shape_best_effort
+            waiting = (t for t in self.tasks_in(TaskStatus.PENDING) if empty[session.shape[t]])
+            counts.update(session.task(task).role for task in waiting)
         return counts
 
     def _roles_reach(self, statuses: tuple[TaskStatus, ...], *, pending_best_effort: bool) -> bool:
@@ -121,7 +120,7 @@ class Job:
 
     @property
     def roles_valid(self) -> bool:
-        return self._roles_reach((*_READY, PIPELINED, PENDING), pending_best_effort=False)
+        return self._roles_reach((*_READY, TaskStatus.PIPELINED, TaskStatus.PENDING), pending_best_effort=False)
 
     @property
     def roles_ready(self) -> bool:
@@ -129,13 +128,16 @@ class Job:
 
     @property
     def roles_pipelined(self) -> bool:
-        return self._roles_reach((*_READY, PIPELINED), pending_best_effort=True)
+        return self._roles_reach((*_READY, TaskStatus.PIPELINED), pending_best_effort=True)
 
     # tasks
 
     def tasks_in(self, *statuses: TaskStatus) -> list[int]:
-        status = self.session.status
-        return [task for task in self.tasks if status[task] in statuses]
+        wanted = {int(status) for status in statuses}
+        if self.counts[PENDING] == len(self.tasks):
+            return list(self.tasks) if PENDING in wanted else []
+        standing = self.session.status[list(self.tasks)].tolist()
+        return [task for task, status in zip(self.tasks, standing) if status in wanted]
 
     @property
     def sub_jobs(self) -> list[SubJob]:

@@ -33,6 +33,8 @@ from navarch.model.status import TaskStatus
 if TYPE_CHECKING:
     from navarch.engine.registry import Registry
 
+ALLOCATED, BINDING = int(TaskStatus.ALLOCATED), int(TaskStatus.BINDING)
+
 
 class Session(Asking):
     def __init__(self, snapshot: Snapshot, policy: Policy, registry: Registry, now: float, uid: str = "") -> None:
@@ -43,6 +45,7 @@ class Session(Asking):
         self.uid = uid
         self.action = ""
         self.record = CycleRecord()
+        self._specs = snapshot.tasks.specs
         self.status = snapshot.tasks.status
         self.node = snapshot.tasks.node
         self.shape = snapshot.tasks.shape
@@ -66,7 +69,9 @@ class Session(Asking):
     # what is there
 
     def task(self, row: int) -> TaskSpec:
-        return self.snapshot.tasks.spec(row)
+        spec = self._specs[row]
+        assert spec is not None
+        return spec
 
     def job(self, row: int) -> Job | None:
         """The job at this row, if it takes part: it has a group and its queue exists."""
@@ -217,15 +222,17 @@ class Session(Asking):
 
     def bind(self, job: Job, tasks: Sequence[int]) -> None:
         """Hand allocated tasks to binding."""
-        names = self.nodes.names
-        for task in tasks:
+        names, rows = self.nodes.names, self.node[list(tasks)].tolist()
+        for task, row in zip(tasks, rows):
             spec = self.task(task)
-            self.record.binds.append(Bind(spec.key, names[self.node[task]], spec.uid, job.key))
-            job.last_undone.pop(task, None)
-            self.bound[self.node[task]] += 1
-        self.status[list(tasks)] = TaskStatus.BINDING
-        job.counts[TaskStatus.ALLOCATED] -= len(tasks)
-        job.counts[TaskStatus.BINDING] += len(tasks)
+            self.record.binds.append(Bind(spec.key, names[row], spec.uid, job.key))
+        if job.last_undone:
+            for task in tasks:
+                job.last_undone.pop(task, None)
+        np.add.at(self.bound, rows, 1)
+        self.status[list(tasks)] = BINDING
+        job.counts[ALLOCATED] -= len(tasks)
+        job.counts[BINDING] += len(tasks)
 
     # set-up
 

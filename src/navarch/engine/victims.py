@@ -71,7 +71,8 @@ def within_reach(session: Session, task: TaskClass, freed: IntArray) -> BoolArra
     """Nodes where the task would fit if all that `freed` promises were evicted."""
     dims = np.flatnonzero(task.request)
     room = session.nodes.future_idle[dims] + freed[dims]
-    return np.all(task.request[dims, None] <= room, axis=0)
+    reach: BoolArray = np.all(task.request[dims, None] <= room, axis=0)
+    return reach
 
 
 def fits(session: Session, task: TaskClass, row: int, freed: IntArray | None = None) -> bool:

@@ -31,7 +31,7 @@ class Choice:
 def choose(source: Source) -> Choice:
     document = source.value
     compat = document.get("compat")
-    if compat is not None and compat not in COMPAT:
+    if compat is not None and not (isinstance(compat, str) and compat in COMPAT):
         message = f"found {compat!r}, expected one of {', '.join(COMPAT)}"
         raise PolicyError(source.name, [Mistake(message, "compat", source.line(("compat",)))])
     named = compat if isinstance(compat, str) else None

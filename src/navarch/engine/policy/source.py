@@ -40,7 +40,7 @@ def read(document: str | Mapping[str, object], name: str = "") -> Source:
     4
     """
     if not isinstance(document, str):
-        return Source(document, name)
+        return Source({str(key): value for key, value in document.items()}, name)
     source = _from_text(document, name, 0)
     inner = _config_map(source)
     return source if inner is None else _from_text(*inner)
@@ -63,7 +63,7 @@ def _from_text(text: str, name: str, offset: int) -> Source:
     if node is None or not isinstance(value, dict):
         found = "nothing" if not value else f"a {type(value).__name__}"
         raise PolicyError(name, [Mistake(f"found {found}, expected a mapping with `actions` and `tiers`")])
-    source.value = value
+    source.value = {str(key): part for key, part in value.items()}
     for path, line in _walk(node, (), source.duplicates):
         source.lines[path] = line + 1 + offset
     return source
