@@ -42,6 +42,8 @@ class SmallApi:
         self.watchers: list[tuple[str, Watcher]] = []
         self.requests: list[web.Request] = []
         self.bodies: list[bytes] = []
+        #: For each request the common name of the client's certificate, if it showed one.
+        self.peers: list[str | None] = []
         #: Replies given in order before anything else: (status, headers, body).
         self.script: deque[tuple[int, dict[str, str], Any]] = deque()
         #: Paths that are always answered so: (status, body).
@@ -144,6 +146,7 @@ class SmallApi:
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         self.requests.append(request)
+        self.peers.append(_peer_name(request))
         self._asked.set()
         self.bodies.append(await request.read())
         if self.script:
@@ -206,3 +209,11 @@ class SmallApi:
         if watcher.cut and request.transport is not None:
             request.transport.abort()
         return reply
+
+
+def _peer_name(request: web.Request) -> str | None:
+    connection = request.get_extra_info("ssl_object")
+    certificate = connection.getpeercert() if connection is not None else None
+    if not certificate:
+        return None
+    return next(value for part in certificate["subject"] for name, value in part if name == "commonName")

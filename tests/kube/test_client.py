@@ -1,0 +1,217 @@
+"""The verbs as they are on the wire, what is repeated, and how refusals look to a caller."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from navarch.kube.client import Client, PatchType
+from navarch.kube.connect import Endpoint
+from navarch.kube.errors import (
+    AlreadyExists,
+    ApiError,
+    BadRequest,
+    Conflict,
+    Forbidden,
+    Gone,
+    NotFound,
+    OutcomeUnknown,
+    ServerFault,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
+from navarch.kube.resources import PODS, Resource
+
+from .raw_server import RawServer, Request, reply
+from .small_api import SmallApi, status_body
+from .watching import Pod
+
+NODES = Resource("", "v1", "nodes", namespaced=False)
+
+
+async def test_get_decodes_into_the_type_asked_for(api: SmallApi, client: Client) -> None:
+    body = {"metadata": {"name": "p", "uid": "u"}, "spec": {"nodeName": "n", "containers": []}}
+    api.script.extend([(200, {}, body), (200, {}, body)])
+    pod = await client.get(PODS, "p", namespace="default", type=Pod)
+    assert (pod.metadata.uid, pod.spec.node_name) == ("u", "n")
+    assert await client.get(PODS, "p", namespace="default") == body
+    assert api.requests[-1].path == "/api/v1/namespaces/default/pods/p"
+
+
+async def test_list_joins_pages_of_one_moment(api: SmallApi, client: Client) -> None:
+    for number in range(7):
+        api.put(f"p{number}")
+    listing = await client.list(PODS, Pod, page_size=3, label_selector="a in (b,c)")
+    assert [pod.metadata.name for pod in listing.items] == [f"p{number}" for number in range(7)]
+    assert listing.resource_version == str(api.version)
+    assert {request.query["labelSelector"] for request in api.requests} == {"a in (b,c)"}
+    assert len(api.requests) == 3
+
+
+async def test_a_list_whose_pages_expire_is_asked_for_in_one_piece(api: SmallApi, client: Client) -> None:
+    api.put("p")
+    first = {"metadata": {"resourceVersion": "1", "continue": "x"}, "items": [{"metadata": {"name": "old"}}]}
+    api.script.extend([(200, {}, first), (410, {}, status_body(410, "Expired"))])
+    listing = await client.list(PODS, Pod)
+    assert [pod.metadata.name for pod in listing.items] == ["p"]
+
+
+@pytest.mark.parametrize("patch_type", list(PatchType))
+async def test_patch_has_the_content_type_of_its_kind(api: SmallApi, client: Client, patch_type: PatchType) -> None:
+    body: Any = [] if patch_type is PatchType.JSON else {"metadata": {"labels": {"a": "b"}}}
+    await client.patch(PODS, "p", body, patch_type, namespace="d", subresource="status", field_manager="navarch", force=True)
+    request = api.requests[-1]
+    assert (request.method, request.path) == ("PATCH", "/api/v1/namespaces/d/pods/p/status")
+    assert request.headers["Content-Type"] == patch_type.value
+    assert dict(request.query) == {"fieldManager": "navarch", "force": "true"}
+    assert json.loads(api.bodies[-1]) == body
+
+
+async def test_create_update_and_delete(api: SmallApi, client: Client) -> None:
+    await client.create(NODES, {"metadata": {"name": "n"}}, dry_run=True)
+    assert (api.requests[-1].path, api.requests[-1].query["dryRun"]) == ("/api/v1/nodes", "All")
+    await client.update(NODES, "n", msgspec.json.encode({"a": 1}), subresource="status")
+    assert (api.requests[-1].method, api.requests[-1].path, api.bodies[-1]) == ("PUT", "/api/v1/nodes/n/status", b'{"a":1}')
+    await client.delete(PODS, "p", namespace="d", uid="u", grace_period=0, propagation="Background")
+    assert json.loads(api.bodies[-1]) == {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "gracePeriodSeconds": 0,
+        "preconditions": {"uid": "u"},
+        "propagationPolicy": "Background",
+    }
+
+
+async def test_bind_and_evict(api: SmallApi, client: Client) -> None:
+    await client.bind("d", "p", uid="u", node="n")
+    assert api.requests[-1].path == "/api/v1/namespaces/d/pods/p/binding"
+    assert json.loads(api.bodies[-1])["target"]["name"] == "n"
+    await client.evict("d", "p", uid="u", grace_period=5)
+    body = json.loads(api.bodies[-1])
+    assert (body["apiVersion"], body["kind"]) == ("policy/v1", "Eviction")
+    assert body["deleteOptions"] == {"gracePeriodSeconds": 5, "preconditions": {"uid": "u"}}
+
+
+async def test_an_eviction_that_a_budget_refuses_is_told_at_once(api: SmallApi, client: Client) -> None:
+    cause = {"reason": "DisruptionBudget", "message": "needs 2 healthy pods"}
+    details = {"causes": [cause], "retryAfterSeconds": 10}
+    api.script.append((429, {"Retry-After": "10"}, status_body(429, "TooManyRequests", details=details)))
+    with pytest.raises(TooManyRequests) as caught:
+        await client.evict("d", "p")
+    assert caught.value.has_cause("DisruptionBudget") and caught.value.retry_after == 10
+    assert len(api.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "kind"),
+    [
+        (400, "BadRequest", BadRequest),
+        (401, "Unauthorized", Unauthorized),
+        (403, "Forbidden", Forbidden),
+        (404, "NotFound", NotFound),
+        (409, "Conflict", Conflict),
+        (409, "AlreadyExists", AlreadyExists),
+        (410, "Expired", Gone),
+        (422, "Invalid", BadRequest),
+        (500, "InternalError", ServerFault),
+        (405, "MethodNotAllowed", ApiError),
+    ],
+)
+async def test_a_refusal_has_its_type_and_the_status(
+    api: SmallApi, client: Client, code: int, reason: str, kind: type[ApiError]
+) -> None:
+    status = status_body(code, reason, f"says {reason}", details={"name": "p", "kind": "pods"})
+    api.script.extend([(code, {}, status)] * 2)
+    with pytest.raises(kind) as caught:
+        await client.get(PODS, "p", namespace="d")
+    error = caught.value
+    assert type(error) is kind
+    assert (error.code, error.reason, error.message, error.details.name) == (code, reason, f"says {reason}", "p")
+    assert str(error) == f"GET /api/v1/namespaces/d/pods/p: {code} {reason}: says {reason}"
+
+
+async def test_a_refusal_that_is_no_status() -> None:
+    async with RawServer(lambda _: reply(502, b"<html>Bad Gateway</html>")) as server, Client(Endpoint(server.url)) as client:
+        with pytest.raises(ServerFault, match="<html>Bad Gateway</html>"):
+            await client.get(PODS, "p", namespace="d")
+
+
+@pytest.mark.parametrize("code", [429, 503, 500])
+async def test_retry_after_is_honoured(api: SmallApi, client: Client, code: int) -> None:
+    api.script.extend([(code, {"Retry-After": "0.25"}, status_body(code, "x"))] * 2)
+    loop = asyncio.get_running_loop()
+    before = loop.time()
+    await client.create(NODES, {})
+    assert loop.time() - before >= 0.5 and len(api.requests) == 3
+
+
+async def test_a_write_that_was_refused_otherwise_is_not_repeated(api: SmallApi, client: Client) -> None:
+    api.script.extend([(503, {}, status_body(503, "x"))] * 2)
+    with pytest.raises(ServerFault):
+        await client.create(NODES, {})
+    assert len(api.requests) == 1
+
+
+async def hang_up(_: Request, writer: asyncio.StreamWriter) -> None:
+    writer.transport.abort()
+
+
+async def test_a_read_whose_answer_is_lost_is_repeated_a_write_is_not() -> None:
+    server = RawServer(lambda request: hang_up if len(server.requests) < 3 else reply(200))
+    async with server, Client(Endpoint(server.url)) as client:
+        assert await client.get(NODES, "n") == {}
+        assert len(server.requests) == 3
+        server.requests.clear()
+        for write in (
+            client.create(NODES, {}),
+            client.bind("d", "p", uid="u", node="n"),
+            client.patch(NODES, "n", {}, PatchType.MERGE),
+        ):
+            server.requests.clear()
+            with pytest.raises(OutcomeUnknown, match="/api/v1/"):
+                await write
+            assert len(server.requests) == 1
+
+
+async def test_a_server_that_does_not_answer_in_time() -> None:
+    async def silence(_: Request, writer: asyncio.StreamWriter) -> None:
+        return None
+
+    async with RawServer(lambda _: silence) as server, Client(Endpoint(server.url), timeout=0.1) as client:
+        with pytest.raises(OutcomeUnknown):
+            await client.create(NODES, {})
+
+
+async def test_nobody_listening() -> None:
+    async with RawServer(lambda _: reply(200)) as server:
+        url = server.url
+    async with Client(Endpoint(url), attempts=2) as client:
+        with pytest.raises(Unreachable):
+            await client.bind("d", "p", uid="u", node="n")
+
+
+async def test_discovery(api: SmallApi, client: Client) -> None:
+    listed = {"resources": [{"name": "podgroups", "kind": "PodGroup", "verbs": ["list"]}, {"name": "podgroups/status"}]}
+    volcano = Resource("scheduling.volcano.sh", "v1beta1", "podgroups")
+    older = Resource("scheduling.volcano.sh", "v1alpha1", "podgroups")
+    api.script.append((200, {}, listed))
+    assert await client.discovery.serves(volcano)
+    api.script.append((200, {}, listed))
+    assert await client.discovery.serves(volcano, "status")
+    assert not await client.discovery.serves(volcano)
+    api.script.extend([(404, {}, status_body(404, "NotFound")), (200, {}, listed)])
+    assert await client.discovery.first_served([older, volcano]) == volcano
+    assert await client.discovery.first_served([older]) is None
+
+
+def test_paths() -> None:
+    assert PODS.path() == "/api/v1/pods"
+    assert PODS.path("d", "a/b") == "/api/v1/namespaces/d/pods/a%2Fb"
+    assert NODES.path(None, "n") == "/api/v1/nodes/n"
+    with pytest.raises(ValueError, match="expected a namespace"):
+        PODS.path(None, "p")
