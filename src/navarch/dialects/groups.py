@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from navarch.dialects.admission import SYSTEM_PRIORITY_CLASSES
 from navarch.dialects.dialect import Settings
+from navarch.dialects.kai_grouping import is_grouped, job_of
 from navarch.model.spec import (
     Condition,
     DisruptionBudgetSpec,
@@ -99,8 +101,14 @@ class _Group:
 class ShadowGroups:
     """The jobs in memory, kept up to date pod by pod. Each change returns the job to put, or None if it is as before."""
 
-    def __init__(self, settings: Settings, namespaces: Mapping[str, NamespaceSpec]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        namespaces: Mapping[str, NamespaceSpec],
+        classes: Mapping[str, PriorityClassSpec] = MappingProxyType({}),
+    ) -> None:
         self._settings = settings
+        self._classes = classes
         self._namespaces = namespaces
         self._groups: dict[str, _Group] = {}
         self._budgets: dict[str, dict[tuple[str, str], int]] = {}
@@ -156,6 +164,9 @@ class ShadowGroups:
     def _refreshed(self, job: str, group: _Group) -> JobSpec | None:
         assert group.leader is not None
         leader = group.leader
+        if is_grouped(leader.scheduler_name, leader.labels):
+            spec = replace(job_of(leader, self._classes), phase=group.phase or "Inqueue", conditions=group.conditions)
+            return _kept(group, spec)
         annotations, wanted = leader.annotations, group.members[leader.uid][1]
         namespace, _, name = job.split("/", 2)
         spec = JobSpec(
@@ -177,10 +188,7 @@ class ShadowGroups:
             shadow=True,
             owner=leader.owner or ("Pod", name, leader.uid),
         )
-        if spec == group.spec:
-            return None
-        group.spec = spec
-        return spec
+        return _kept(group, spec)
 
     def _min_member(self, job: str, leader: TaskSpec) -> int:
         for name in MIN_MEMBER_ANNOTATIONS:
@@ -189,6 +197,13 @@ class ShadowGroups:
                 return int(text)
         budgets = self._budgets.get(job)
         return max(budgets.values()) if budgets else 1
+
+
+def _kept(group: _Group, spec: JobSpec) -> JobSpec | None:
+    if spec == group.spec:
+        return None
+    group.spec = spec
+    return spec
 
 
 def _age(task: TaskSpec) -> tuple[float, str, str]:

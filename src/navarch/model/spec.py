@@ -200,6 +200,9 @@ class TaskSpec:
     """When its deletion was asked for."""
     disruption_target: bool = False
     gpu_groups: tuple[str, ...] = ()
+    """The shared GPUs it sits on, by the names that its binder gave them."""
+    numa_placement: tuple[tuple[str, Requests], ...] = ()
+    """What it holds in each NUMA zone of its node, as far as someone recorded it."""
 
     @property
     def key(self) -> str:
@@ -241,6 +244,7 @@ class Condition:
     message: str = ""
     transition_id: str = ""
     last_transition: float = 0.0
+    node_pool: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,7 +416,7 @@ class BindRequestSpec:
     resource_type: str = ""
     gpu_count: int = 0
     gpu_portion: str = ""
-    numa_zones: tuple[str, ...] = ()
+    numa_placement: tuple[tuple[str, Requests], ...] = ()
     claims: tuple[tuple[str, object], ...] = ()
     """(claim, its allocation as the API has it)"""
     phase: str = ""
