@@ -54,6 +54,10 @@ class Semantics:
         False, "one invalid queue makes the hierarchical capacity plugin refuse every admission, placement and reclaim"
     )
 
+    weights_bind_gang_reclaim: bool = switch(
+        True, "gangreclaim may take a queue below what proportion gives it: only the capacity plugin is asked there"
+    )
+
     # Figures and views of a node.
     unevict_restores_scoring_view: bool = switch(
         True, "undoing an eviction does not bring the pod back for scores, pod count, ports and affinity in this cycle"

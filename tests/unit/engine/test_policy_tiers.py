@@ -168,6 +168,11 @@ def test_a_peer_skips_plugins_and_refuses_actions_that_only_others_have() -> Non
     ]
 
 
+def test_gang_reclaim_needs_a_plugin_that_guards_shares_there() -> None:
+    policy = read("actions: gangreclaim\ntiers: [{plugins: [{name: gang}, {name: proportion}]}]\n")
+    assert "proportion is not asked in gangreclaim" in policy.warnings[0]
+
+
 def test_hierarchical_drf_beside_proportion() -> None:
     tiers = [{"plugins": [{"name": "drf", "enableHierarchy": True}, {"name": "proportion"}]}]
     text = "compat: volcano\nactions: allocate\ntiers: [{plugins: [{name: drf, enableHierarchy: true}, {name: proportion}]}]"

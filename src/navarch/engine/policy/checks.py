@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from navarch.engine.policy.catalogue import Catalogue
 from navarch.engine.policy.choice import Choice
 from navarch.engine.policy.findings import Findings
 from navarch.engine.policy.source import Path
@@ -11,7 +12,11 @@ _EVICTING = frozenset({"preempt", "reclaim", "gangpreempt", "gangreclaim", "cons
 
 
 def check_together(
-    findings: Findings, choice: Choice, tiers: tuple[tuple[PluginOption, ...], ...], actions: tuple[str, ...]
+    findings: Findings,
+    choice: Choice,
+    tiers: tuple[tuple[PluginOption, ...], ...],
+    actions: tuple[str, ...],
+    catalogue: Catalogue,
 ) -> None:
     if choice.dialect == "kai":
         _scenario_generators(findings, tiers, actions)
@@ -24,8 +29,23 @@ def check_together(
         findings.warn(("tiers", where["capacity"][0]), "capacity and proportion both divide the cluster among queues")
     if "enqueue" in actions and "allocate" in actions and actions.index("enqueue") > actions.index("allocate"):
         findings.warn(("actions",), "enqueue stands after allocate: a job admitted in one cycle starts in the next")
+    if "gangreclaim" in actions and choice.compat == "strict":
+        _shares_in_gang_reclaim(findings, tiers, catalogue)
     if "gang" not in where and _EVICTING & set(actions) and where:
         findings.warn(("actions",), "no gang plugin: an evicting action may break gangs")
+
+
+def _shares_in_gang_reclaim(
+    findings: Findings, tiers: tuple[tuple[PluginOption, ...], ...], catalogue: Catalogue
+) -> None:
+    """A plugin that guards queues against reclaim but is silent about whole gangs leaves them unguarded there."""
+    for index, tier in enumerate(tiers):
+        for option in tier:
+            entry = catalogue.plugin(option.name)
+            points = set(entry.points or ()) if entry is not None else set()
+            if {"queue_order", "reclaimable"} <= points and "unified_evictable" not in points:
+                message = f"{option.name} is not asked in gangreclaim, which may then take a queue below its share"
+                findings.warn(("tiers", index), message)
 
 
 def _hierarchy_twice(findings: Findings, choice: Choice, path: Path) -> None:

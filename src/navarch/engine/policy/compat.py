@@ -22,6 +22,7 @@ COMPAT: Mapping[str, Semantics] = {
         empty_queue_state_is_open=False,
         implied_queues=False,
         bad_queue_disables_capacity=True,
+        weights_bind_gang_reclaim=False,
         unevict_restores_scoring_view=False,
         affinity_lists_fixed_at_open=True,
         rebinds_check_opening_idle=True,

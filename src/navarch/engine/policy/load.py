@@ -58,7 +58,7 @@ def _read(findings: Findings, choice: Choice, catalogue: Catalogue, source: Sour
     if not any(tiers):
         findings.warn(("tiers",), "no plugin is named: nothing but the actions' own rules holds")
     configurations = reader.configurations(document.get("configurations"), actions)
-    check_together(findings, choice, tiers, actions)
+    check_together(findings, choice, tiers, actions, catalogue)
     return Policy(
         actions=actions,
         tiers=tiers,

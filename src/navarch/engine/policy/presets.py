@@ -48,7 +48,7 @@ KAI_BUILT_IN: Mapping[str, object] = {
 
 PRESETS: Mapping[str, Mapping[str, object]] = {
     "navarch": {
-        "actions": "allocate, backfill, reclaim, preempt",
+        "actions": "allocate, backfill, gangreclaim, gangpreempt",
         "tiers": [
             _tier("priority", "gang", "conformance", "pdb", "cdp"),
             _tier(
