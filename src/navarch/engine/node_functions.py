@@ -62,6 +62,8 @@ class Refusal:
     refused: BoolArray
     unresolvable: bool | BoolArray = False
     code: str = ""
+    final: bool = True
+    """False: later filters are asked about these nodes too, and their words are added."""
 
 
 class NodeFilter(ABC):

@@ -251,13 +251,13 @@ class ClassView:
         unresolvable = np.zeros(len(session.nodes), dtype=bool)
         counts: dict[str, int] = {}
         codes: dict[str, None] = {}
-        found: list[Refusal] = []
+        refused = np.zeros(len(session.nodes), dtype=bool)
         if resources:
             short = _insufficient(self, session)
-            found += short
             for refusal in short:
                 _count(refusal, open_, counts, codes, unresolvable)
             for refusal in short:
+                refused |= refusal.refused
                 open_ &= ~refusal.refused
         for f in session.filters:
             if not f.applies(task) or not open_.any():
@@ -266,9 +266,10 @@ class ClassView:
             for refusal in refusals:
                 _count(refusal, open_, counts, codes, unresolvable)
             for refusal in refusals:
-                open_ &= ~refusal.refused
-        refused = int(len(session.nodes) - open_.sum())
-        return FitErrors(refused, dict(sorted(counts.items())), unresolvable, tuple(codes))
+                refused |= refusal.refused
+                if refusal.final:
+                    open_ &= ~refusal.refused
+        return FitErrors(int(refused.sum()), dict(sorted(counts.items())), unresolvable, tuple(codes))
 
 
 def _count(refusal: Refusal, open_: BoolArray, counts: dict[str, int], codes: dict[str, None], unresolvable: BoolArray) -> None:

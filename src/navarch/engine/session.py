@@ -6,13 +6,13 @@ How plugins' answers are combined is in `combine`; how nodes are chosen is in `p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from navarch.engine.asking import Asking
-from navarch.engine.extension_points import Change
+from navarch.engine.extension_points import AllocateEvents, Change
 from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.placement import ClassView
@@ -33,6 +33,7 @@ from navarch.model.status import TaskStatus
 if TYPE_CHECKING:
     from navarch.engine.registry import Registry
 
+S = TypeVar("S")
 ALLOCATED, BINDING = int(TaskStatus.ALLOCATED), int(TaskStatus.BINDING)
 
 
@@ -62,6 +63,8 @@ class Session(Asking):
         self._class_of_task: dict[int, TaskClass] = {}
         self._views: dict[int, ClassView] = {}
         self._label_keys: frozenset[str] | None = None
+        self._shared: dict[Any, Any] = {}
+        self._listeners: list[AllocateEvents] = []
         self.open_plugins(registry)
         self.filters: list[NodeFilter] = [f for p in self.answering("node_filters") for f in p.node_filters()]
         self.scorers: list[NodeScorer] = [s for p in self.answering("node_scorers") for s in p.node_scorers()]
@@ -187,11 +190,26 @@ class Session(Asking):
     def statement(self) -> Statement:
         return Statement(self)
 
+    def shared(self, kind: Callable[[Session], S]) -> S:
+        """The session's one object of this kind, made when first asked for: figures that several plugins read.
+
+        If it has event methods it is told of every change, before the plugins are."""
+        found: S | None = self._shared.get(kind)
+        if found is None:
+            found = self._shared[kind] = kind(self)
+            if isinstance(found, AllocateEvents):
+                self._listeners.append(found)
+        return found
+
     def notify_allocate(self, change: Change) -> None:
+        for listener in self._listeners:
+            listener.on_allocate(change)
         for plugin in self.answering("events"):
             plugin.on_allocate(change)
 
     def notify_deallocate(self, change: Change) -> None:
+        for listener in self._listeners:
+            listener.on_deallocate(change)
         for plugin in self.answering("events"):
             plugin.on_deallocate(change)
 
