@@ -1,0 +1,20 @@
+"""Plugins: the rules of a policy, one file each."""
+
+from __future__ import annotations
+
+from navarch.engine.plugin import Plugin
+
+
+def builtin_plugins() -> tuple[type[Plugin], ...]:
+    """Every plugin that comes with Navarch."""
+    from navarch.plugins.conformance import Conformance
+    from navarch.plugins.gang import Gang
+    from navarch.plugins.priority import Priority
+    from navarch.plugins.proportion import Proportion
+
+    return (
+        Conformance,
+        Gang,
+        Priority,
+        Proportion,
+    )

@@ -1,0 +1,182 @@
+"""Proportion: queues share the cluster by weight, and what one does not want goes to the others.
+
+Each queue that has jobs deserves a part: in rounds, what is left is divided by weight among those who still want more, within
+what each may have (its capability, and what others are guaranteed) and what it asks for, and never below its own guarantee.
+
+    12 cpu, weights 1:1, asked 2 and 20  ->  round one gives 2 and 6, round two 2 and 10
+
+A queue takes on work up to what it deserves, gives up what it holds beyond it, and the one with the smallest part of its due is
+served first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from navarch.engine.extension_points import Change, Vote
+from navarch.engine.job import Job
+from navarch.engine.node_functions import TaskClass
+from navarch.engine.plugin import Plugin
+from navarch.engine.queue import Queue
+from navarch.engine.reasons import Reason
+from navarch.engine.record import QueueFigures
+from navarch.model.resources import BoolArray, FloatArray, IntArray
+from navarch.plugins.queue_amounts import CLOSE, Amounts, fits, is_empty, largest_part, total_of
+from navarch.plugins.queue_figures import FREED, QueueLedger, closed
+
+
+class Proportion(Plugin):
+    """Divides the cluster among queues by weight"""
+
+    name = "proportion"
+
+    def open(self) -> None:
+        session = self.session
+        self.ledger = QueueLedger(session)
+        self.queues = sorted(session.queues.values(), key=lambda q: q.number)
+        self.limits = real_capabilities(session.snapshot.resource_names, session.total, self.queues)
+        self.deserved = self._deserved()
+        self.may_hold: IntArray = np.floor(self.deserved).astype(np.int64)
+        """Deserved in whole units: for integers, within this is within deserved."""
+        self._dims = [np.flatnonzero(row >= CLOSE) for row in self.deserved]
+        self._share: list[float | None] = [None] * len(self.queues)
+
+    def _deserved(self) -> FloatArray:
+        active = np.flatnonzero(self.ledger.has_jobs)
+        out = np.zeros((len(self.queues), len(self.ledger.names)))
+        queues = [self.queues[i] for i in active.tolist()]
+        guarantee = [Amounts.of(self.ledger.names, q.spec.guarantee).values for q in queues]
+        if queues:
+            out[active] = divide(
+                self.session.total,
+                np.array([q.spec.weight for q in queues], dtype=np.float64),
+                np.array([np.where(self.limits[q.number].given, self.limits[q.number].values, np.inf) for q in queues]),
+                self.ledger.request[active].astype(np.float64),
+                np.array(guarantee, dtype=np.float64),
+            )
+        return out if self.session.semantics.tolerance else _without_noise(out)
+
+    def share(self, number: int) -> float:
+        found = self._share[number]
+        if found is None:
+            found = largest_part(self.ledger.allocated[number], self.deserved[number], self._dims[number])
+            self._share[number] = found
+        return found
+
+    def queue_figures(self, queue: Queue) -> QueueFigures:
+        due = self.deserved[queue.number]
+        return self.ledger.figures(queue, Amounts(due, due > 0), self.share(queue.number))
+
+    # order and limits
+
+    def queue_order(self, left: Queue, right: Queue) -> int:
+        if left.spec.priority != right.spec.priority:
+            return right.spec.priority - left.spec.priority
+        a, b = self.share(left.number), self.share(right.number)
+        return int(a > b) - int(a < b)
+
+    def overused(self, queue: Queue) -> Reason | None:
+        number = queue.number
+        if not fits(self.deserved[number], self.ledger.allocated[number]):
+            return None
+        text = f"queue {queue.name} has all that it deserves"
+        return Reason("QueueOverused", text, figures={"queue": queue.name, "share": self.share(number)}, undone_by=FREED)
+
+    def allocatable(self, queue: Queue, task: TaskClass, count: int) -> int | Reason:
+        shut = closed(self.session, queue)
+        if shut is not None:
+            return shut
+        room = self.ledger.room(queue.number, task, self.may_hold[queue.number], count)
+        if room > 0:
+            return room
+        return self.ledger.over_limit(queue, task, self.deserved[queue.number], limit_is="deserved share")
+
+    def preemptive(self, queue: Queue, task: TaskClass) -> Reason | None:
+        answer = self.allocatable(queue, task, 1)
+        return answer if isinstance(answer, Reason) else None
+
+    def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> list[int] | None:
+        """Of each queue as many candidates as leave it with no more than it deserves, or just below."""
+        session, held, out = self.session, dict[int, IntArray](), []
+        for candidate in candidates:
+            job = session.job_of(candidate)
+            if job is None:
+                continue
+            number = job.queue.number
+            allocated = held.get(number)
+            if allocated is None:
+                allocated = held[number] = self.ledger.allocated[number].copy()
+            if not fits(allocated, self.deserved[number]):
+                allocated -= session.class_of(candidate).request
+                out.append(candidate)
+        return out
+
+    # admission
+
+    def job_enqueueable(self, job: Job) -> Vote | Reason:
+        shut = closed(self.session, job.queue)
+        if shut is not None:
+            return shut
+        if job.spec.min_resources is None:
+            return Vote.PERMIT
+        return self.ledger.enqueueable(job.queue, job, self.limits[job.queue.number].values) or Vote.PERMIT
+
+    def job_enqueued(self, job: Job) -> None:
+        self.ledger.admit((job.queue.number,), job)
+
+    # events
+
+    def on_allocate(self, change: Change) -> None:
+        number = change.job.queue.number
+        self.ledger.allocate((number,), change)
+        self._share[number] = None
+
+    def on_deallocate(self, change: Change) -> None:
+        number = change.job.queue.number
+        self.ledger.deallocate((number,), change)
+        self._share[number] = None
+
+
+def real_capabilities(names: Sequence[str], total: IntArray, queues: Sequence[Queue]) -> list[Amounts]:
+    """What each queue may hold at most: the cluster less what is guaranteed to others, within its own capability."""
+    nowhere = np.ones(len(names), dtype=bool)
+    guarantees = [Amounts.of(names, q.spec.guarantee) for q in queues]
+    common = Amounts(total, nowhere).beyond(total_of(guarantees, len(names)))
+    out = []
+    for queue, guarantee in zip(queues, guarantees):
+        limit = common.plus(guarantee)
+        out.append(limit.within(Amounts.limit(names, queue.spec.capability)) if queue.spec.capability else limit)
+    return out
+
+
+def divide(total: IntArray, weight: FloatArray, limit: FloatArray, request: FloatArray, guarantee: FloatArray) -> FloatArray:
+    """What each queue deserves: arrays of (queues, resources), `limit` infinite where nothing limits.
+
+    >>> asked, none = np.array([[2.0, 0, 0], [20.0, 0, 0]]), np.zeros((2, 3))
+    >>> divide(np.array([12, 0, 0]), np.ones(2), np.full((2, 3), np.inf), asked, none)[:, 0].tolist()
+    [2.0, 10.0]
+    """
+    deserved = np.zeros_like(request)
+    unmet: BoolArray = np.ones(len(weight), dtype=bool)
+    left: FloatArray = total.astype(np.float64)
+    while (whole := weight[unmet].sum()) > 0:
+        before = deserved[unmet]
+        after = before + left * (weight[unmet] / whole)[:, None]
+        after = np.maximum(np.minimum(np.minimum(after, limit[unmet]), request[unmet]), guarantee[unmet])
+        deserved[unmet] = after
+        moved = after - before
+        met = (request[unmet] - after < CLOSE).all(axis=1) | (moved == 0).all(axis=1)
+        unmet[np.flatnonzero(unmet)[met]] = False
+        rest = np.maximum(left + np.maximum(-moved, 0).sum(axis=0) - np.maximum(moved, 0).sum(axis=0), 0)
+        if is_empty(rest) or (rest == left).all():
+            break
+        left = rest
+    return deserved
+
+
+def _without_noise(amounts: FloatArray) -> FloatArray:
+    """A part that misses a whole unit by what floating point leaves is that unit: nobody is refused for it."""
+    whole = np.rint(amounts)
+    return np.where(np.abs(amounts - whole) <= 1e-9 * np.maximum(whole, 1.0), whole, amounts)

@@ -1,0 +1,189 @@
+"""What queues hold, ask for and have promised: the sums that proportion and capacity judge by.
+
+Taken from the job columns in a few passes when a session opens, whatever the number of jobs; from then on `allocated` moves with
+each placement and eviction and `inqueue` with each admission. Arrays are (queues, resources) by `Queue.number`, so that a queue's
+figures lie together.
+
+`inqueue` is what admitted jobs may still claim: their minimum less what they hold. `elastic` is what jobs hold beyond their
+minimum: it can be taken back, so it does not stand in the way of an admission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from navarch.engine.extension_points import Change
+from navarch.engine.figures import Rows
+from navarch.engine.job import Job
+from navarch.engine.node_functions import TaskClass
+from navarch.engine.queue import Queue
+from navarch.engine.reasons import Event, Reason
+from navarch.engine.record import QueueFigures
+from navarch.engine.session import Session
+from navarch.model.columns import sums_by_group
+from navarch.model.resources import UNLIMITED, BoolArray, IntArray
+from navarch.model.status import IS_ALLOCATED, TaskStatus
+from navarch.plugins.queue_amounts import Amounts, Vector, asked_dims, in_order
+
+FREED = (Event.POD_REMOVED, Event.QUEUE_CHANGED, Event.NODE_ADDED, Event.NODE_CHANGED)
+
+
+class QueueLedger:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.names = session.snapshot.resource_names
+        jobs, queues = session.snapshot.jobs, len(session.queues)
+        number = np.array([_number(session, name) for name in jobs.queue_names] + [-1], dtype=np.intp)
+        self.queue_of_job: Rows = number[jobs.queue]
+        """Queue number of each job row; -1: it takes no part."""
+        self.allocated: IntArray = self._sums(jobs.allocated)
+        self.request: IntArray = self.allocated + self._sums(jobs.pending)
+        self.has_jobs: BoolArray = np.bincount(self.queue_of_job[self.queue_of_job >= 0], minlength=queues) > 0
+        least = np.where(jobs.has_min_resources, jobs.min_resources, 0)
+        self.elastic: IntArray = self._sums(np.maximum(jobs.allocated - least, 0))
+        self._gated = gated_requests(session)
+        claims = np.maximum(least - jobs.allocated, 0)
+        claims[:, ~claiming(session)] = 0
+        for row, gated in self._gated.items():
+            claims[:, row] = np.maximum(claims[:, row] - gated, 0)
+        self.inqueue: IntArray = self._sums(claims)
+        self._asked: dict[int, tuple[Rows, IntArray]] = {}
+
+    def _sums(self, columns: IntArray) -> IntArray:
+        return np.ascontiguousarray(sums_by_group(columns, self.queue_of_job, len(self.session.queues)).T)
+
+    # moving
+
+    def allocate(self, queues: Iterable[int], change: Change) -> None:
+        for number in queues:
+            self.allocated[number] += change.total
+
+    def deallocate(self, queues: Iterable[int], change: Change) -> None:
+        for number in queues:
+            self.allocated[number] -= change.total
+
+    def admit(self, queues: Iterable[int], job: Job) -> None:
+        amount = self.least(job)
+        gated = self._gated.get(job.row)
+        if gated is not None:
+            amount = np.maximum(amount - gated, 0)
+        for number in queues:
+            self.inqueue[number] += amount
+
+    def least(self, job: Job) -> IntArray:
+        """What the job needs to start, as it says itself."""
+        columns = self.session.snapshot.jobs
+        least: IntArray = columns.min_resources[:, job.row] * columns.has_min_resources[job.row]
+        return least
+
+    # asking
+
+    def asked(self, task: TaskClass) -> tuple[Rows, IntArray]:
+        """The resources that the class asks for, pods aside, and how much of each."""
+        found = self._asked.get(task.number)
+        if found is None:
+            dims = asked_dims(task.request)
+            found = self._asked[task.number] = (dims, task.request[dims])
+        return found
+
+    def room(self, number: int, task: TaskClass, limit: IntArray, count: int) -> int:
+        """How many of `count` such tasks the queue can take on within an integer limit."""
+        dims, request = self.asked(task)
+        if not len(dims):
+            return count
+        return min(count, int(((limit[dims] - self.allocated[number, dims]) // request).min()))
+
+    def over_limit(self, queue: Queue, task: TaskClass, limit: Vector, *, limit_is: str) -> Reason:
+        """Why not even one more: for when `room` found none."""
+        dims, request = self.asked(task)
+        held = self.allocated[queue.number]
+        short = [d for d, asked in zip(dims.tolist(), request.tolist()) if held[d] + asked > limit[d]]
+        return self.refusal(
+            "QueueLimit", f"queue {queue.name} is at its {limit_is}", short, queue, held, task.request, limit, limit_is
+        )
+
+    def enqueueable(self, queue: Queue, job: Job, limit: Vector) -> Reason | None:
+        """Whether the job's minimum finds room beside what the queue holds and has admitted, less what can be taken back."""
+        number, least = queue.number, self.least(job)
+        dims = asked_dims(least)
+        held = self.allocated[number] + self.inqueue[number] - self.elastic[number]
+        short = dims[held[dims] + least[dims] > limit[dims]]
+        if not len(short):
+            return None
+        prefix = "queue resource quota insufficient"
+        return self.refusal("QueueQuotaInsufficient", prefix, short.tolist(), queue, held, least, limit, "capability")
+
+    def refusal(
+        self,
+        code: str,
+        prefix: str,
+        short: Sequence[int],
+        queue: Queue,
+        held: Vector,
+        asked: Vector,
+        limit: Vector,
+        limit_is: str,
+    ) -> Reason:
+        figures: dict[str, int | float | str] = {"queue": queue.name}
+        for dim in short:
+            name = self.names[dim]
+            figures[f"{name} held"] = held[dim].item()
+            figures[f"{name} asked"] = asked[dim].item()
+            figures[f"{name} {limit_is}"] = limit[dim].item()
+        lacking = ", ".join(f"insufficient {name}" for name in in_order(short, self.names))
+        return Reason(code, f"{prefix}: {lacking}", figures=figures, undone_by=FREED)
+
+    def figures(self, queue: Queue, deserved: Amounts, share: float) -> QueueFigures:
+        number = queue.number
+        due = zip(self.names, deserved.values.tolist(), deserved.given.tolist())
+        return QueueFigures(
+            queue=queue.name,
+            deserved={name: value for name, value, given in sorted(due) if given and value < UNLIMITED},
+            allocated=self._named(self.allocated[number]),
+            request=self._named(self.request[number]),
+            share=share,
+        )
+
+    def _named(self, values: IntArray) -> Mapping[str, int]:
+        return {name: value for name, value in sorted(zip(self.names, values.tolist())) if value}
+
+
+def closed(session: Session, queue: Queue) -> Reason | None:
+    """Only an open queue takes on work."""
+    state = queue.spec.state
+    if state == "Open" or (not state and session.semantics.empty_queue_state_is_open):
+        return None
+    text = f"queue {queue.name} is {state or 'without a state'}, not Open"
+    return Reason("QueueClosed", text, figures={"queue": queue.name, "state": state}, undone_by=(Event.QUEUE_CHANGED,))
+
+
+def claiming(session: Session) -> BoolArray:
+    """Job rows whose minimum is spoken for: admitted ones, and running ones that have enough pods (a job whose main pod has
+    finished does not claim its minimum again)."""
+    jobs = session.snapshot.jobs
+    enough = jobs.counts[:, IS_ALLOCATED].sum(axis=1) >= jobs.min_member
+    mask: BoolArray = jobs.has_min_resources & (in_phase(session, "Inqueue") | (in_phase(session, "Running") & enough))
+    return mask
+
+
+def in_phase(session: Session, phase: str) -> BoolArray:
+    jobs = session.snapshot.jobs
+    mask: BoolArray = jobs.phase == (jobs.phases.index(phase) if phase in jobs.phases else -1)
+    return mask
+
+
+def gated_requests(session: Session) -> dict[int, IntArray]:
+    """Job row -> what its gated pods ask for: they wait for someone else, so nothing is kept for them."""
+    snapshot, out = session.snapshot, dict[int, IntArray]()
+    tasks = snapshot.tasks
+    for task in np.flatnonzero(tasks.gated & tasks.alive & (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0)).tolist():
+        row = int(tasks.job[task])
+        out[row] = out.get(row, 0) + snapshot.shape_request[:, tasks.shape[task]]
+    return out
+
+
+def _number(session: Session, name: str) -> int:
+    queue = session.queues.get(name)
+    return -1 if queue is None else queue.number
