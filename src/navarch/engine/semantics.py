@@ -50,6 +50,7 @@ class Semantics:
     implied_queues: bool = switch(True, "the queues `default` and `root` exist only if the input has them")
     shadow_groups: bool = switch(True, "a pod without a group is not scheduled")
     default_preemptable: bool = switch(True, "a pod is a victim only if it says that it may be")
+    absent_priority_is_one: bool = switch(False, "a task whose pod has no priority is ordered as if it had priority 1")
     bad_queue_disables_capacity: bool = switch(
         False, "one invalid queue makes the hierarchical capacity plugin refuse every admission, placement and reclaim"
     )

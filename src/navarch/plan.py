@@ -1,0 +1,307 @@
+"""Manifests in, decisions out: whole scheduling cycles with no cluster at all.
+
+`plan` reads decoded manifests into the same columns that the live scheduler keeps, runs the same `decide`, and plays between
+cycles what a cluster would do: bound pods run, evicted pods come back pending, a promise stays on the pod. The same objects,
+policy and moment give the same bytes.
+
+>>> from navarch.testing.builders import node, pod
+>>> plan([node("n1").cpu("4"), pod("a").cpu("1")]).to_dict()["cycles"][0]["binds"]
+[{'node': 'n1', 'pod': 'default/a'}]
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import perf_counter
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from navarch.dialects.dialect import Settings
+from navarch.dialects.errors import ObjectError
+from navarch.dialects.groups import is_shadow, shown_key
+from navarch.dialects.inventory import Inventory
+from navarch.dialects.manifests import Document, objects_in
+from navarch.dialects.pod_objects import PodStatus
+from navarch.engine.cycle import decide
+from navarch.engine.policy import PRESETS, Mistake, Policy, PolicyError, load
+from navarch.engine.reasons import Event, Reason
+from navarch.engine.record import CycleRecord, JobDecision, QueueFigures
+from navarch.engine.registry import Registry
+from navarch.installed import installed
+from navarch.model.cluster import Cluster
+from navarch.model.resources import UNLIMITED, format_amount
+from navarch.model.status import STATUS_NAMES, TaskStatus
+
+Objects = Iterable[Mapping[str, Any] | Document]
+
+
+class PlanError(ValueError):
+    """Objects that cannot be planned with; `mistakes` has one entry for each."""
+
+    def __init__(self, mistakes: list[ObjectError]) -> None:
+        self.mistakes = mistakes
+        super().__init__("\n".join(str(mistake) for mistake in mistakes))
+
+
+@dataclass(slots=True)
+class Plan:
+    """What was decided. `to_dict` is the documented form (docs/plan.md); `records` holds the same as the engine gave it."""
+
+    records: list[CycleRecord]
+    timings: dict[str, float]
+    """Seconds: `read`, `snapshot`, and one entry for each action; opening and closing the session beside them."""
+    ignored: dict[str, int] = field(default_factory=dict)
+    """`apiVersion kind` -> objects of kinds that scheduling does not read."""
+    mistakes: list[ObjectError] = field(default_factory=list)
+    """Objects that were left out (only with `keep_going`)."""
+    warnings: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"cycles": [_cycle(number, record) for number, record in enumerate(self.records, start=1)]}
+
+
+def plan(
+    objects: Objects,
+    policy: str | Path | Mapping[str, object] | Policy = "navarch",
+    cycles: int = 1,
+    scheduler_names: Iterable[str] | None = None,
+    now: float | None = None,
+    *,
+    keep_going: bool = False,
+    namespace_as_queue: bool = False,
+    plugin_dirs: Iterable[str | Path] = (),
+) -> Plan:
+    """Decide for decoded manifests, as many cycles as wished.
+
+    `policy` is a preset's name, a path, or the decoded mapping of a policy file. `scheduler_names`: whose pending pods are
+    decided; None: everyone's. `now` in seconds since the epoch; None: the newest moment in the objects, else 0. Raises
+    `PlanError` with every mistake in the objects unless `keep_going`, and `PolicyError` with every mistake in the policy.
+    """
+    started = perf_counter()
+    registry = installed(tuple(Path(each) for each in plugin_dirs))
+    chosen = read_policy(policy, registry)
+    documents: list[Document] = []
+    mistakes: list[ObjectError] = []
+    for each in objects:
+        for found in (each,) if isinstance(each, Document) else objects_in(each):
+            (mistakes if isinstance(found, ObjectError) else documents).append(found)  # type: ignore[arg-type]
+    inventory = Inventory(documents, settings_for(chosen, scheduler_names, namespace_as_queue))
+    mistakes += inventory.mistakes
+    if mistakes and not keep_going:
+        raise PlanError(mistakes)
+    cluster = Cluster()
+    inventory.fill(cluster)
+    moment = inventory.newest if now is None else now
+    timings = {"read": perf_counter() - started, "snapshot": 0.0}
+    records = []
+    for number in range(1, cycles + 1):
+        record = _decide(cluster, chosen, registry, moment, number, timings)
+        records.append(record)
+        if number < cycles:
+            _settle(cluster, inventory, record, moment)
+    warnings = [*chosen.warnings, *dict.fromkeys(text for record in records for text in record.warnings)]
+    return Plan(records, timings, dict(sorted(inventory.ignored.items())), mistakes if keep_going else [], warnings)
+
+
+_policies: dict[tuple[int, bytes], Policy] = {}
+
+
+def read_policy(policy: str | Path | Mapping[str, object] | Policy, registry: Registry) -> Policy:
+    """A policy by preset name, path or mapping. Mappings are read once per content: small plans come by the thousand."""
+    if isinstance(policy, Policy):
+        return policy
+    name = "policy"
+    document: str | Mapping[str, object]
+    if isinstance(policy, Mapping):
+        document = policy
+    elif str(policy) in PRESETS:
+        name, document = str(policy), PRESETS[str(policy)]
+    else:
+        name = str(policy)
+        try:
+            document = Path(policy).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not UTF-8 text"
+            presets = ", ".join(PRESETS)
+            message = f"expected a preset ({presets}) or a file that can be read, but: {reason}"
+            raise PolicyError(name, [Mistake(message)]) from None
+    key = (id(registry), msgspec.msgpack.encode((name, document)))
+    found = _policies.get(key)
+    if found is None:
+        if len(_policies) > 256:
+            _policies.clear()
+        found = _policies[key] = load(document, registry.catalogue(), name)
+    return found
+
+
+def settings_for(
+    policy: Policy, scheduler_names: Iterable[str] | None = None, namespace_as_queue: bool = False
+) -> Settings:
+    """How objects are read under this policy."""
+    semantics = policy.semantics
+    return Settings(
+        scheduler_names=None if scheduler_names is None else frozenset(scheduler_names),
+        namespace_as_queue=namespace_as_queue,
+        default_queue=str(policy.param("defaultQueue")),
+        shadow_groups=semantics.shadow_groups,
+        imply_queues=semantics.implied_queues,
+        absent_priority=1 if semantics.absent_priority_is_one else 0,
+        default_preemptable=semantics.default_preemptable,
+    )
+
+
+def _decide(
+    cluster: Cluster, policy: Policy, registry: Registry, now: float, number: int, timings: dict[str, float]
+) -> CycleRecord:
+    started = perf_counter()
+    snapshot = cluster.snapshot(policy.semantics.node_order)
+    timings["snapshot"] += perf_counter() - started
+    record = decide(snapshot, policy, registry, now, uid=f"cycle-{number}")
+    for name, duration in record.timings.items():
+        timings[name] = timings.get(name, 0.0) + duration
+    record.jobs += _left_out(cluster, {job.job for job in record.jobs})
+    record.jobs.sort(key=lambda job: job.job)
+    return record
+
+
+def _left_out(cluster: Cluster, decided: set[str]) -> list[JobDecision]:
+    """Jobs that took no part: pods that name a group nobody gave, and groups in a queue that does not exist."""
+    found = []
+    jobs = cluster.jobs
+    for key, row in jobs.rows.of.items():
+        spec = jobs.specs[row]
+        if key in decided or (spec is None and not jobs.tasks[row]):
+            continue
+        if spec is None:
+            reason = Reason("PodGroupNotFound", f'the PodGroup "{key}" does not exist', undone_by=(Event.JOB_CHANGED,))
+        else:
+            reason = Reason("QueueNotFound", f'the queue "{spec.queue}" does not exist', undone_by=(Event.QUEUE_CHANGED,))
+        counts = jobs.counts[row].tolist()
+        found.append(
+            JobDecision(
+                job=key,
+                queue=spec.queue if spec else "",
+                phase=spec.phase if spec else "Pending",
+                min_member=spec.min_member if spec else 0,
+                pods={STATUS_NAMES[i]: count for i, count in enumerate(counts) if count},
+                conditions=spec.conditions if spec else (),
+                reasons=(reason,) if counts[TaskStatus.PENDING] else (),
+                shadow=spec.shadow if spec else False,
+                dialect=spec.dialect if spec else "pod",
+                changed=False,
+            )
+        )
+    return found
+
+
+def _settle(cluster: Cluster, inventory: Inventory, record: CycleRecord, now: float) -> None:
+    """What a cluster does between two cycles."""
+    evicted = {eviction.uid for eviction in record.evictions}
+    for bind in record.binds:
+        task = cluster.task(bind.uid)
+        if task is not None and bind.uid not in evicted:
+            scheduled = ("PodScheduled", "True", "", now)
+            cluster.put_task(
+                replace(
+                    task,
+                    node=bind.node,
+                    status=TaskStatus.RUNNING,
+                    nominated_node="",
+                    started=now,
+                    gpu_groups=bind.gpu_groups,
+                    conditions=(*(c for c in task.conditions if c[0] != "PodScheduled"), scheduled),
+                )
+            )
+    for uid in sorted(evicted):
+        pod = inventory.pods[uid]
+        fresh = msgspec.structs.replace(
+            pod,
+            metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp=None),
+            spec=msgspec.structs.replace(pod.spec, node_name=None),
+            status=PodStatus(phase="Pending", qos_class=pod.status.qos_class),
+        )
+        task = inventory.reader.read(fresh)
+        if task is None:  # another scheduler's pod: gone from here, its own scheduler places it again
+            cluster.remove_task(uid)
+        else:
+            cluster.put_task(task)
+    for nomination in record.nominations:
+        task = cluster.task(nomination.uid)
+        if task is not None:
+            cluster.put_task(replace(task, nominated_node=nomination.node))
+    for decision in record.jobs:
+        if not decision.changed:
+            continue
+        if is_shadow(decision.job):
+            job = inventory.shadows.settle(decision.job, decision.phase, decision.conditions)
+        else:
+            job = replace(inventory.jobs[decision.job], phase=decision.phase, conditions=decision.conditions)
+            inventory.jobs[decision.job] = job
+        if job is not None:
+            cluster.put_job(job)
+
+
+def _cycle(number: int, record: CycleRecord) -> dict[str, Any]:
+    return {
+        "binds": sorted(({"node": b.node, "pod": b.pod} for b in record.binds), key=_by("pod", "node")),
+        "cycle": number,
+        "evictions": sorted(
+            (
+                {"action": e.action, "for": shown_key(e.for_), "node": e.node, "pod": e.pod, "reason": e.reason}
+                for e in record.evictions
+            ),
+            key=_by("pod", "node"),
+        ),
+        "jobs": [_job(job) for job in record.jobs],
+        "nominations": sorted(({"node": n.node, "pod": n.pod} for n in record.nominations), key=_by("pod", "node")),
+        "queues": sorted((_queue(queue) for queue in record.queues), key=_by("queue")),
+    }
+
+
+def _job(job: JobDecision) -> dict[str, Any]:
+    return {
+        "conditions": [
+            {"message": c.message, "reason": c.reason, "status": c.status, "type": c.type}
+            for c in sorted(job.conditions, key=lambda c: c.type)
+        ],
+        "job": shown_key(job.job),
+        "minMember": job.min_member,
+        "phase": job.phase,
+        "pods": dict(sorted(job.pods.items())),
+        "queue": job.queue,
+        "reasons": [{"code": r.code, "message": r.message, "nodes": dict(sorted(r.nodes.items()))} for r in job.reasons],
+    }
+
+
+def _queue(queue: QueueFigures) -> dict[str, Any]:
+    return {
+        "allocated": _amounts(queue.allocated),
+        "deserved": _amounts(queue.deserved),
+        "queue": queue.queue,
+        "request": _amounts(queue.request),
+        "share": queue.share,
+    }
+
+
+def _amounts(amounts: Mapping[str, float]) -> dict[str, str]:
+    """Quantities as Kubernetes writes them; a resource without a limit is left out."""
+    return {name: format_amount(name, amount) for name, amount in sorted(amounts.items()) if amount < UNLIMITED}
+
+
+def _by(*names: str) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
+    return lambda entry: tuple(entry[name] for name in names)
+
+
+class _Callable(ModuleType):
+    """`navarch.plan` is both this module and the function that people call."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Plan:
+        return plan(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _Callable
