@@ -16,6 +16,7 @@ from navarch.model.spec import (
     DeviceRequest,
     DisruptionBudgetSpec,
     JobSpec,
+    Labels,
     NamespaceSpec,
     NodeSpec,
     ObjectSpec,
@@ -58,6 +59,10 @@ class Settings:
     """Its value for what is ours; empty: what does not have the label."""
     default_preemptable: bool = True
     """Whether a pod that does not say so may be a victim."""
+
+    def is_in_pool(self, labels: Labels) -> bool:
+        """Whether a node, group or queue with these labels is ours."""
+        return not self.node_pool_key or labels.get(self.node_pool_key, "") == self.node_pool
 
 
 @dataclass(frozen=True, slots=True)

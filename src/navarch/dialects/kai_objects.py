@@ -6,6 +6,7 @@ They are read to specs that a snapshot carries by kind (`Snapshot.objects`), for
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -22,8 +23,10 @@ from navarch.model.spec import (
     NumaZoneSpec,
     ObjectSpec,
     Requests,
+    TaskSpec,
     TopologySpec,
 )
+from navarch.model.status import TaskStatus
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 MOST_LEVELS: Final = 16
@@ -157,6 +160,19 @@ def read_bind_request(request: BindRequest, settings: Settings) -> ObjectSpec:
         labels=meta.label_map,
     )
     return ObjectSpec("BindRequest", namespace, value.pod, value)
+
+
+def bound_by(task: TaskSpec, request: BindRequestSpec | None) -> TaskSpec:
+    """A pending pod that a binder has in hand already stands on its node."""
+    if request is None or not request.is_under_way or task.node or task.status != TaskStatus.PENDING:
+        return task
+    return replace(
+        task,
+        status=TaskStatus.BINDING,
+        node=request.node,
+        gpu_groups=request.gpu_groups or task.gpu_groups,
+        numa_placement=task.numa_placement or request.numa_placement,
+    )
 
 
 def read_numa(found: NodeResourceTopology, settings: Settings) -> ObjectSpec:
