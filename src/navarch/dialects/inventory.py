@@ -14,6 +14,7 @@ from navarch.dialects.admission import AdmissionContext
 from navarch.dialects.dialect import Settings, Spec
 from navarch.dialects.errors import ObjectError, shown
 from navarch.dialects.groups import ShadowGroups, completed, is_shadow
+from navarch.dialects.kai_objects import bound_by
 from navarch.dialects.manifests import Document, Manifest
 from navarch.dialects.objects import KubeObject, from_manifest, identity, seconds
 from navarch.dialects.pod import PodReader, queue_of
@@ -22,6 +23,7 @@ from navarch.dialects.registry import KEPT, KINDS
 from navarch.dialects.templates import expand
 from navarch.model.cluster import Cluster
 from navarch.model.spec import (
+    BindRequestSpec,
     DisruptionBudgetSpec,
     JobSpec,
     NamespaceSpec,
@@ -95,6 +97,7 @@ class Inventory:
         self._complete()
         admission = AdmissionContext.of(self._looked_up) if self._looked_up else AdmissionContext()
         self.reader = PodReader(self.settings, admission, self.classes)
+        requests = {(each.namespace, each.name): each.value for each in self.objects if each.kind == "BindRequest"}
         for pod, source in pods:
             try:
                 task = self.reader.read(pod)
@@ -102,8 +105,10 @@ class Inventory:
                 self.mistakes.append(error.at(source))
                 continue
             if task is not None:
+                request = requests.get((task.namespace, task.name))
+                task = bound_by(task, request) if isinstance(request, BindRequestSpec) else task
                 self.pods[task.uid], self.tasks[task.uid] = pod, task
-        self.shadows = ShadowGroups(self.settings, self.namespaces)
+        self.shadows = ShadowGroups(self.settings, self.namespaces, self.classes)
         for budget in self.budgets:
             self.shadows.put_budget(budget)
         for task in self.tasks.values():
@@ -157,6 +162,8 @@ class Inventory:
         return str(manifest["apiVersion"]), kind
 
     def _place(self, spec: Spec) -> None:
+        if isinstance(spec, NodeSpec | QueueSpec | JobSpec) and not self.settings.is_in_pool(spec.labels):
+            return
         match spec:
             case NodeSpec():
                 self.nodes.append(spec)
