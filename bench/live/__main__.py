@@ -1,0 +1,109 @@
+"""Run the contenders one after another and print what they reached, with ratios."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import time
+from pathlib import Path
+
+import click
+from bench.live import measure
+from bench.live.contenders import Contender, contenders
+from bench.live.measure import Latency, Throughput
+from bench.live.observer import Observer
+from bench.live.wire import Target
+from rich.console import Console
+from rich.table import Table
+from tests.envtest import assets
+
+NAVARCH = ".venv/bin/navarch run"
+
+
+@click.command()
+@click.option("--nodes", "sizes", multiple=True, type=int, default=(1000, 5000), show_default=True)
+@click.option("--pods", default=5000, show_default=True, help="The backlog.")
+@click.option("--rate", default=100.0, show_default=True, help="Pods a second of the steady stream.")
+@click.option("--seconds", default=30.0, show_default=True, help="Length of each steady stream; 0 leaves them out.")
+@click.option("--gang", default=10, show_default=True, help="Size of the gangs of the second stream.")
+@click.option("--contender", "names", multiple=True, help="Whom to measure.  [default: all]")
+@click.option("--navarch", "navarch_command", default=NAVARCH, show_default=True, help="Command of our scheduler.")
+@click.option("--timeout", default=300.0, show_default=True, help="Seconds for a backlog to be bound.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Also write the figures there.")
+def main(
+    sizes: tuple[int, ...],
+    pods: int,
+    rate: float,
+    seconds: float,
+    gang: int,
+    names: tuple[str, ...],
+    navarch_command: str,
+    timeout: float,
+    json_file: Path | None,
+) -> None:
+    """Binds a second and creation-to-binding latency through a real kube-apiserver."""
+    everyone = contenders(navarch_command)
+    chosen = [everyone[name] for name in (names or everyone)]
+    throughputs: list[Throughput] = []
+    latencies: list[Latency] = []
+
+    async def try_one(contender: Contender, nodes: int) -> None:
+        async with measure.server() as server:
+            await measure.prepare(server, nodes)
+            await measure.create_backlog(server, contender, pods)
+            async with Observer(Target.read(server.kubeconfig)) as observer:
+                started = time.monotonic()
+                with contender.running(server, pods, nodes) as process:
+                    trial = measure.Trial(contender, server, observer, process, nodes, timeout)
+                    throughputs.append(await trial.backlog(pods, started))
+                    if contender.decides and seconds > 0 and nodes == sizes[0]:
+                        latencies.append(await trial.steady(rate, seconds, 1))
+                        latencies.append(await trial.steady(rate, seconds, gang))
+
+    try:
+        for nodes in sizes:
+            for contender in chosen:
+                asyncio.run(try_one(contender, nodes))
+    except assets.Unavailable as reason:
+        raise click.ClickException(str(reason)) from reason
+    console = Console(width=120)
+    console.print(throughput_table(throughputs))
+    if latencies:
+        console.print(latency_table(latencies, rate))
+    if json_file is not None:
+        figures = {
+            "throughput": [dataclasses.asdict(row) for row in throughputs],
+            "latency": [dataclasses.asdict(row) for row in latencies],
+        }
+        json_file.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+
+
+def _ratio(row: Throughput, rows: list[Throughput], name: str) -> str:
+    base = next((other for other in rows if other.contender == name and other.nodes == row.nodes), None)
+    return f"{row.rate / base.rate:.2f}" if base is not None and base.rate else "-"
+
+
+def throughput_table(rows: list[Throughput]) -> Table:
+    table = Table(title="Backlog: binds a second from the first to the last")
+    for column in ("nodes", "pods", "who", "binds/s", "of bare", "of kube-scheduler", "CPU s", "MB", "wall s", "server CPU s"):
+        table.add_column(column, justify="left" if column == "who" else "right")
+    for row in rows:
+        ratios = (_ratio(row, rows, "bare"), _ratio(row, rows, "kube-scheduler"))
+        figures = (f"{row.cpu:.1f}", f"{row.memory:.0f}", f"{row.wall:.1f}", f"{row.server_cpu:.1f}")
+        table.add_row(str(row.nodes), str(row.pods), row.contender, f"{row.rate:.0f}", *ratios, *figures)
+    return table
+
+
+def latency_table(rows: list[Latency], rate: float) -> Table:
+    table = Table(title=f"Steady {rate:.0f} pods a second: milliseconds from creation to binding")
+    for column in ("nodes", "who", "shape", "pods", "p50", "p99", "worst", "CPU s"):
+        table.add_column(column, justify="left" if column in ("who", "shape") else "right")
+    for row in rows:
+        waits = (f"{row.p50:.0f}", f"{row.p99:.0f}", f"{row.worst:.0f}")
+        table.add_row(str(row.nodes), row.contender, row.shape, str(row.pods), *waits, f"{row.cpu:.1f}")
+    return table
+
+
+if __name__ == "__main__":
+    main()

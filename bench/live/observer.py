@@ -1,0 +1,85 @@
+"""Sees pods become bound, by one watch that carries nothing else.
+
+The selector `spec.nodeName!=` lets a pod into the watch at the moment it is bound, so each pod costs one event here and
+on the server, whatever else happens to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Self
+
+import aiohttp
+import msgspec
+from bench.live import objects
+from bench.live.wire import Target
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _Pod(msgspec.Struct, frozen=True):
+    metadata: _Metadata = _Metadata()
+
+
+class _Event(msgspec.Struct, frozen=True):
+    type: str
+    object: _Pod
+
+
+class Observer:
+    """`bound` maps a pod's name to the monotonic second at which it was seen bound."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._session: aiohttp.ClientSession | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._changed = asyncio.Event()
+        self.bound: dict[str, float] = {}
+
+    async def __aenter__(self) -> Self:
+        self._session = aiohttp.ClientSession(
+            f"https://{self._target.host}:{self._target.port}",
+            headers={"Authorization": f"Bearer {self._target.token}"},
+            connector=aiohttp.TCPConnector(ssl=self._target.tls()),
+            timeout=aiohttp.ClientTimeout(total=None),
+            read_bufsize=1 << 20,
+        )
+        params = {"watch": "true", "fieldSelector": "spec.nodeName!="}
+        reply = await self._session.get(objects.PODS, params=params)
+        reply.raise_for_status()
+        self._task = asyncio.create_task(self._read(reply))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._session is not None:
+            await self._session.close()
+
+    async def _read(self, reply: aiohttp.ClientResponse) -> None:
+        decoder = msgspec.json.Decoder(_Event)
+        async for line in reply.content:
+            event = decoder.decode(line)
+            if event.type == "ADDED":
+                self.bound.setdefault(event.object.metadata.name, time.monotonic())
+                self._changed.set()
+        raise ConnectionError("the watch on bound pods ended")
+
+    async def wait_for(self, count: int, timeout: float, check: Callable[[], None]) -> None:
+        """Until that many pods are bound; TimeoutError says how many were. `check` may end the wait by raising."""
+        deadline = time.monotonic() + timeout
+        while len(self.bound) < count:
+            if self._task is not None and self._task.done():
+                self._task.result()
+            check()
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{len(self.bound)} of {count} pods bound after {timeout:.0f} s")
+            self._changed.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), 1.0)
