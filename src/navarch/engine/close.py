@@ -31,7 +31,7 @@ def close(session: Session) -> None:
     for plugin in session.plugins:
         plugin.close()
     _promises(session)
-    session.record.jobs = [_decision(session, job) for job in session.all_jobs()]
+    session.record.jobs = [_decision(session, job) for job in session.jobs_to_conclude()]
     session.record.queues = [_figures(session, queue) for _, queue in sorted(session.queues.items())]
 
 

@@ -28,22 +28,28 @@ from navarch.model.columns import sums_by_group
 from navarch.model.resources import PODS, BoolArray, IntArray
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import TaskSpec
-from navarch.model.status import TaskStatus
+from navarch.model.status import COUNTS_READY, TaskStatus
 
 if TYPE_CHECKING:
     from navarch.engine.registry import Registry
 
 S = TypeVar("S")
 ALLOCATED, BINDING = int(TaskStatus.ALLOCATED), int(TaskStatus.BINDING)
+READY = [int(s) for s in TaskStatus if COUNTS_READY[s]]
+FINISHED = [int(TaskStatus.SUCCEEDED), int(TaskStatus.FAILED)]
+PLACED = [int(TaskStatus.RUNNING), int(TaskStatus.BOUND), int(TaskStatus.RELEASING), *FINISHED]
 
 
 class Session(Asking):
-    def __init__(self, snapshot: Snapshot, policy: Policy, registry: Registry, now: float, uid: str = "") -> None:
+    def __init__(
+        self, snapshot: Snapshot, policy: Policy, registry: Registry, now: float, uid: str = "", *, report_all: bool = True
+    ) -> None:
         self.snapshot = snapshot
         self.policy = policy
         self.semantics: Semantics = policy.semantics
         self.now = now
         self.uid = uid
+        self.report_all = report_all
         self.action = ""
         self.record = CycleRecord()
         self._specs = snapshot.tasks.specs
@@ -108,6 +114,23 @@ class Session(Asking):
     def all_jobs(self) -> list[Job]:
         """Every job that takes part, by key. Costs per job: for small clusters, close and tests."""
         return sorted(self.jobs_at(range(len(self.snapshot.jobs.specs))), key=_key)
+
+    def jobs_to_conclude(self) -> list[Job]:
+        """Jobs whose phase or conditions may have to be written, by key; every job where the report is to be complete.
+
+        A job that nobody looked at, that is ready, has said so, and is in the phase its pods make it, needs nothing."""
+        if self.report_all:
+            return self.all_jobs()
+        jobs = self.snapshot.jobs
+        counts = jobs.counts
+        ready = counts[:, READY].sum(axis=1) + jobs.best_effort_pending >= jobs.min_member
+        placed = counts[:, PLACED].sum(axis=1)
+        finished = counts[:, FINISHED].sum(axis=1)
+        phases = {phase: i for i, phase in enumerate(jobs.phases)}
+        expected = np.where(placed == finished, phases.get("Completed", -1), phases.get("Running", -1))
+        quiet = ready & jobs.scheduled & (placed >= jobs.min_member) & (jobs.phase == expected)
+        rows = np.flatnonzero(~quiet & (jobs.queue >= 0)).tolist()
+        return sorted({job.row: job for job in (*self.jobs_at(rows), *self.touched_jobs)}.values(), key=_key)
 
     @property
     def touched_jobs(self) -> list[Job]:

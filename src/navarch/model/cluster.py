@@ -210,6 +210,7 @@ class Cluster:
             min_member=self.jobs.min_member[:jobs_top].copy(),
             queue=self.jobs.queue[:jobs_top].copy(),
             phase=self.jobs.phase[:jobs_top].copy(),
+            scheduled=self.jobs.scheduled[:jobs_top].copy(),
             queue_names=list(self.jobs.queue_names),
             phases=list(self.jobs.phases),
         )

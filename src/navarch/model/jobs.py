@@ -35,6 +35,8 @@ class JobTable:
         """Number of the queue's name in `queue_names`; -1 while there is no spec."""
         self.phase: RowArray = np.zeros(8, dtype=np.int32)
         """Number of the phase in `phases`."""
+        self.scheduled: BoolArray = np.zeros(8, dtype=bool)
+        """The group already carries the condition Scheduled, so a ready job needs nothing written."""
         self.queue_names: dict[str, int] = {}
         self.phases: dict[str, int] = {"": 0}
 
@@ -63,6 +65,7 @@ class JobTable:
         self.queue[row] = _number(self.queue_names, spec.queue)
         self.phase[row] = _number(self.phases, spec.phase)
         self.min_member[row] = spec.min_member
+        self.scheduled[row] = any(c.type == "Scheduled" and c.status == "True" for c in spec.conditions)
         self.has_min_resources[row] = spec.min_resources is not None
         if spec.min_resources is not None:
             self._fit_space()
@@ -115,6 +118,7 @@ _ROW_COLUMNS = (
     "min_member",
     "queue",
     "phase",
+    "scheduled",
 )
 
 

@@ -82,6 +82,7 @@ class JobColumns:
     min_member: IntArray
     queue: RowArray
     phase: RowArray
+    scheduled: BoolArray
     queue_names: list[str]
     phases: list[str]
 

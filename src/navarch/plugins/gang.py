@@ -89,7 +89,7 @@ class Gang(Plugin):
         return out
 
     def close(self) -> None:
-        for job in self.session.all_jobs():
+        for job in self.session.jobs_to_conclude():
             if job.tasks:
                 self._conclude(job)
 
