@@ -135,6 +135,7 @@ class ClassView:
 
     def totals(self, group: BoolArray) -> FloatArray:
         """The score of every node, with normalised scores over the nodes of `group` (others' figures mean nothing)."""
+        self.refresh()
         extra = self._extra(group)
         return self.score if extra is None else self.score + extra
 

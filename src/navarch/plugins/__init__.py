@@ -7,12 +7,14 @@ from navarch.engine.plugin import Plugin
 
 def builtin_plugins() -> tuple[type[Plugin], ...]:
     """Every plugin that comes with Navarch."""
+    from navarch.plugins.binpack import Binpack
     from navarch.plugins.conformance import Conformance
     from navarch.plugins.gang import Gang
     from navarch.plugins.priority import Priority
     from navarch.plugins.proportion import Proportion
 
     return (
+        Binpack,
         Conformance,
         Gang,
         Priority,

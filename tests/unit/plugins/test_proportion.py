@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.unit.plugins.plugin_world import GPU, World, job_of, place
 
 from navarch.engine.extension_points import Vote
 from navarch.engine.reasons import Reason
 from navarch.engine.session import Session
 from navarch.model.status import TaskStatus
 from navarch.plugins.proportion import Proportion
-from tests.unit.plugins.plugin_world import GPU, World, job_of, place
 
 
 def plugin(session: Session) -> Proportion:
