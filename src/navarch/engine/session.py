@@ -137,7 +137,7 @@ class Session(Asking):
         return [job for job in self._jobs.values() if job is not None]
 
     def sub_jobs_in_order(self, job: Job) -> list[SubJob]:
-        """Sub-jobs that are not ready, those that the job still needs first, then by the plugins' order."""
+        """The job's sub-jobs: those it still needs to become ready first, then by the plugins' order."""
         ready: dict[str, int] = {}
         waiting: list[SubJob] = []
         for sub in job.sub_jobs:
@@ -152,7 +152,8 @@ class Session(Asking):
             if ready.get(name, 0) < minimum:
                 ready[name] = ready.get(name, 0) + 1
                 needed.append(sub)
-        return needed + [sub for sub in waiting if sub not in needed]
+        rest = sorted((sub for sub in job.sub_jobs if sub not in needed), key=self.sub_job_order)
+        return needed + rest
 
     # classes of tasks
 
