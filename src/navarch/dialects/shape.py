@@ -132,6 +132,7 @@ class ShapeReader:
             volumes=use,
             claims=claims,
             images=images(spec, volumes),
+            containers=len(spec.init_containers or ()) + len(spec.containers or ()),
             devices=devices,
             qos=qos,
             namespace=namespace if near or spread or use or claims else "",

@@ -62,8 +62,6 @@ class Refusal:
     refused: BoolArray
     unresolvable: bool | BoolArray = False
     code: str = ""
-    final: bool = True
-    """False: later filters are asked about these nodes too, and their words are added."""
 
 
 class NodeFilter(ABC):
@@ -73,6 +71,8 @@ class NodeFilter(ABC):
     scope: ClassVar[Scope]
     resolvable: ClassVar[bool] = False
     """True: every refusal of this filter might be undone by an eviction, so no explanation is needed to know."""
+    has_last_word: bool = True
+    """False: nodes whose refusal an eviction could undo are asked by later filters too, and their words are added."""
 
     def applies(self, task: TaskClass) -> bool:
         """False: every node passes, and the filter is not asked in this cycle for the class."""

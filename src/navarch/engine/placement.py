@@ -268,8 +268,7 @@ class ClassView:
                 _count(refusal, open_, counts, codes, unresolvable)
             for refusal in refusals:
                 refused |= refusal.refused
-                if refusal.final:
-                    open_ &= ~refusal.refused
+                open_ &= ~(refusal.refused if f.has_last_word else refusal.refused & refusal.unresolvable)
         return FitErrors(int(refused.sum()), dict(sorted(counts.items())), unresolvable, tuple(codes))
 
 

@@ -153,6 +153,8 @@ class Shape:
     claims: tuple[tuple[str, str], ...] = ()
     """(name in the pod, ResourceClaim name) of dynamic resources; an empty claim name: not made yet."""
     images: tuple[str, ...] = ()
+    containers: int = 0
+    """How many containers there are, init containers included: bounds what images on a node can be worth."""
     devices: DeviceRequest | None = None
     qos: str = "BestEffort"
     namespace: str = ""

@@ -10,6 +10,8 @@ def builtin_plugins() -> tuple[type[Plugin], ...]:
     from navarch.plugins.binpack import Binpack
     from navarch.plugins.conformance import Conformance
     from navarch.plugins.gang import Gang
+    from navarch.plugins.nodeorder.plugin import NodeOrder
+    from navarch.plugins.predicates.plugin import Predicates
     from navarch.plugins.priority import Priority
     from navarch.plugins.proportion import Proportion
 
@@ -17,6 +19,8 @@ def builtin_plugins() -> tuple[type[Plugin], ...]:
         Binpack,
         Conformance,
         Gang,
+        NodeOrder,
+        Predicates,
         Priority,
         Proportion,
     )

@@ -1,1 +1,1 @@
-"""Which nodes a pod may use: one file a rule."""
+"""Where a pod may go: kube-scheduler's filters, each a vectorised rule over all nodes, and the plugins that switch them."""

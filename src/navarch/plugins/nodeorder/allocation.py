@@ -1,0 +1,121 @@
+"""NodeResourcesFit's scores: emptier nodes first, fuller nodes first, or by a curve over how full a node would be.
+
+cpu and memory count with defaults for containers that ask for none (`Figures.scoring`), everything else as requested. A
+resource takes part on a node that has it, and, unless it is cpu, memory or ephemeral storage, only if the pod asks for it.
+All in whole numbers: each part is truncated, then their weighted mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from navarch.engine.figures import Figures
+from navarch.engine.node_functions import Scope, TaskClass
+from navarch.engine.session import Session
+from navarch.model.resources import BoolArray, FloatArray, IntArray
+from navarch.plugins.predicates.device_counts import DeviceCounts, class_behind
+from navarch.plugins.predicates.rule import Wish
+
+ALWAYS_SCORED = ("cpu", "memory", "ephemeral-storage")
+CPU_AND_MEMORY = (("cpu", 1), ("memory", 1))
+Shape = tuple[tuple[int, int], ...]
+
+
+@dataclass(slots=True)
+class Amounts:
+    """One resource for one class over some columns: where it takes part, capacity and use without the pod, and its request."""
+
+    takes_part: BoolArray
+    capacity: IntArray
+    used: IntArray
+    asked: int
+
+
+def amounts(session: Session, task: TaskClass, at: Figures, resource: str, *, defaulted: bool) -> Amounts | None:
+    """None: the resource takes part nowhere."""
+    dim = session.snapshot.space.find(resource)
+    if dim is None or dim >= at.allocatable.shape[0]:
+        return None
+    if defaulted and dim < 2:
+        asked, used = int(task.scoring[dim]), at.scoring[dim]
+    else:
+        asked, used = int(task.request[dim]), at.requested[dim]
+    if not asked and resource not in ALWAYS_SCORED:
+        return None
+    capacity = at.allocatable[dim]
+    if dim >= 2 and class_behind(session.snapshot, resource) is not None:
+        devices = session.shared(DeviceCounts).of(resource)
+        missing = capacity == 0
+        capacity = np.where(missing, devices.total[at.rows], capacity)
+        used = np.where(missing, devices.taken[at.rows], used)
+    return Amounts(capacity > 0, capacity, used, asked)
+
+
+def curve(points: Shape, x: IntArray) -> IntArray:
+    """Piecewise linear in whole numbers, constant beyond the ends; a falling step truncates toward zero."""
+    out = np.full(x.shape, points[-1][1], dtype=np.int64)
+    done = np.zeros(x.shape, dtype=bool)
+    for number, (at, value) in enumerate(points):
+        here = (x <= at) & ~done
+        done |= here
+        if number == 0:
+            out[here] = value
+        elif here.any():
+            before_at, before = points[number - 1]
+            rise = (value - before) * (x[here] - before_at)
+            out[here] = before + np.where(rise < 0, -(-rise // (at - before_at)), rise // (at - before_at))
+    return out
+
+
+class Allocation(Wish):
+    """`strategy` is LeastAllocated, MostAllocated or RequestedToCapacityRatio; `shape` the last one's curve, 0 to 100."""
+
+    name = "NodeResourcesFit"
+    scope = Scope.ROW
+
+    def __init__(
+        self,
+        session: Session,
+        weight: float,
+        strategy: str = "LeastAllocated",
+        resources: Sequence[tuple[str, int]] = CPU_AND_MEMORY,
+        shape: Shape = (),
+    ) -> None:
+        self.session = session
+        self.weight = weight
+        self.strategy = strategy
+        self.resources = tuple(resources)
+        self.shape = shape
+
+    def identity(self) -> Hashable:
+        return (Allocation, self.strategy, self.resources, self.shape)
+
+    def raw(self, task: TaskClass, at: Figures) -> FloatArray:
+        size = at.requested.shape[1]
+        total, weights = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+        for resource, weight in self.resources:
+            found = amounts(self.session, task, at, resource, defaulted=True)
+            if found is None:
+                continue
+            counts = found.takes_part
+            capacity = np.where(counts, found.capacity, 1)
+            part = self._part(found.used + found.asked, capacity)
+            if self.strategy == "RequestedToCapacityRatio":
+                counts = counts & (part > 0)
+            total += np.where(counts, weight * part, 0)
+            weights += np.where(counts, weight, 0)
+        some = weights > 0
+        weights[~some] = 1
+        if self.strategy == "RequestedToCapacityRatio":
+            return np.where(some, np.floor(total / weights + 0.5), 0.0)
+        return np.where(some, total // weights, 0).astype(float)
+
+    def _part(self, wanted: IntArray, capacity: IntArray) -> IntArray:
+        if self.strategy == "LeastAllocated":
+            return np.where(wanted > capacity, 0, (capacity - wanted) * 100 // capacity)
+        if self.strategy == "MostAllocated":
+            return np.minimum(wanted, capacity) * 100 // capacity
+        return curve(self.shape, np.where(wanted > capacity, 100, wanted * 100 // capacity))

@@ -1,0 +1,81 @@
+"""Where pods stand in the view that kube-scheduler's rules read: placed and promised pods are in, evicted ones out at once.
+
+One object a session, told of every change. Rules that depend on other pods (ports, affinity, spread, volumes) take what
+stands there when they are first asked, by one pass over columns, and from then on are told of changes: nothing is scanned again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from navarch.engine.extension_points import Change
+from navarch.engine.figures import Rows
+from navarch.engine.node_functions import TaskClass
+from navarch.engine.session import Session
+from navarch.model.resources import BoolArray, RowArray
+from navarch.model.spec import Shape
+from navarch.model.status import ON_NODE, TaskStatus
+
+Listener = Callable[[TaskClass, Sequence[int], Sequence[int], int], None]
+"""(class, task rows, node rows, +1 or -1)"""
+
+
+class PlacedPods:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        tasks = session.snapshot.tasks
+        self.where: RowArray = np.where(tasks.alive & ON_NODE[tasks.status], tasks.node, -1)
+        """Node row of each task in this view, -1 for none."""
+        self.opening: RowArray = self.where.copy()
+        self._leaving: BoolArray = tasks.alive & (tasks.status == TaskStatus.RELEASING)
+        self._listeners: list[Listener] = []
+        self._restores = session.semantics.unevict_restores_scoring_view
+
+    def listen(self, listener: Listener) -> None:
+        self._listeners.append(listener)
+
+    @property
+    def leaving(self) -> BoolArray:
+        """Tasks whose deletion had been asked for when the cycle opened."""
+        return self._leaving
+
+    def of_shapes(self, wanted: Callable[[Shape], object]) -> Iterable[tuple[Shape, Rows]]:
+        """For each shape that passes, the rows of its tasks that stand somewhere; one pass over the task column."""
+        session = self.session
+        numbers = [i for i, shape in enumerate(session.snapshot.shapes) if wanted(shape)]
+        if not numbers:
+            return
+        there = np.flatnonzero(self.where >= 0)
+        shapes = session.shape[there]
+        flags = np.zeros(len(session.snapshot.shapes), dtype=bool)
+        flags[numbers] = True
+        there = there[flags[shapes]]
+        order = np.argsort(session.shape[there], kind="stable")
+        there = there[order]
+        shapes = session.shape[there]
+        for number in numbers:
+            low, high = np.searchsorted(shapes, (number, number + 1))
+            if low < high:
+                yield session.snapshot.shapes[number], there[low:high]
+
+    # events
+
+    def on_allocate(self, change: Change) -> None:
+        if change.undone and not self._restores and self.session.status[change.tasks[0]] != TaskStatus.PIPELINED:
+            return
+        self.where[change.tasks] = change.nodes
+        for listener in self._listeners:
+            listener(change.task, change.tasks, change.nodes, 1)
+
+    def on_deallocate(self, change: Change) -> None:
+        if len(change.tasks) == 1 and self.where[change.tasks[0]] < 0:
+            return
+        self.where[change.tasks] = -1
+        for listener in self._listeners:
+            listener(change.task, change.tasks, change.nodes, -1)
+
+
+def placed_pods(session: Session) -> PlacedPods:
+    return session.shared(PlacedPods)

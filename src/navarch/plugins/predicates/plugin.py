@@ -1,0 +1,65 @@
+"""The `predicates` plugin of Volcano's policy files: kube-scheduler's filters, each with a switch.
+
+Resources are not among them, the engine fits those itself. Filters that an eviction could satisfy do not have the last
+word: a node that has too many pods and no free port says both.
+"""
+
+from __future__ import annotations
+
+from navarch.engine.arguments import Argument
+from navarch.engine.node_functions import NodeFilter, TaskClass
+from navarch.engine.plugin import Plugin
+from navarch.engine.reasons import Reason
+from navarch.plugins.predicates.node_affinity import NodeAffinity
+from navarch.plugins.predicates.pod_number import PodNumber
+from navarch.plugins.predicates.ports import NodePorts
+from navarch.plugins.predicates.rule import Rule, first_rejection
+from navarch.plugins.predicates.taints import TaintToleration
+from navarch.plugins.predicates.unschedulable import NodeUnschedulable
+from navarch.plugins.predicates.unsupported import Unsupported
+
+_SWITCHES = (
+    ("NodeAffinity", "node selectors and required node affinity"),
+    ("NodePorts", "ports of the host"),
+    ("TaintToleration", "hard taints"),
+    ("PodAffinity", "required affinity and anti-affinity between pods"),
+    ("NodeVolumeLimits", "how many volumes of a CSI driver a node attaches"),
+    ("VolumeZone", "zones of bound volumes"),
+    ("PodTopologySpread", "hard topology spread constraints"),
+    ("VolumeBinding", "volumes that can be reached, found or made on the node"),
+    ("DynamicResourceAllocation", "devices that the pod claims"),
+)
+
+
+class Predicates(Plugin):
+    """Where pods may go: kube-scheduler's filters"""
+
+    name = "predicates"
+    arguments = (
+        *(Argument(f"predicate.{name}Enable", "bool", True, doc) for name, doc in _SWITCHES),
+        Argument("predicate.CacheEnable", "bool", False, "accepted for compatibility; answers are always kept per shape"),
+        Argument("volumebinding.weight", "int", 1, "accepted; volumes are scored only behind a feature gate of Kubernetes"),
+        Argument("bindTimeoutSeconds", "int", 600, "how long binding waits for volumes"),
+        Argument("shape", "list", None, "accepted; see volumebinding.weight"),
+        Argument("dynamicresources.filterTimeoutSeconds", "int", 10, "accepted; the search for devices is bounded by itself"),
+    )
+
+    def node_filters(self) -> list[NodeFilter]:
+        session, snapshot = self.session, self.session.snapshot
+        rules: list[Rule] = [Unsupported(), PodNumber(), NodeUnschedulable(snapshot)]
+        if self._on("NodeAffinity"):
+            rules.append(NodeAffinity(snapshot))
+        if self._on("TaintToleration"):
+            rules.append(TaintToleration(snapshot))
+        if self._on("NodePorts"):
+            rules.append(NodePorts(session))
+        for rule in rules:
+            rule.has_last_word = False
+        return list(rules)
+
+    def _on(self, name: str) -> bool:
+        return self.given.flag(f"predicate.{name}Enable")
+
+    def pre_predicate(self, task: TaskClass) -> Reason | None:
+        found = first_rejection(self.session.filters, task)
+        return None if found is None else found[1].as_reason(found[0].undone_by)

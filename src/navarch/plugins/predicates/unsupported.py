@@ -1,0 +1,35 @@
+"""A pod that needs what Navarch does not model is refused with a word that says so; it is never placed by guess."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from navarch.engine.figures import Figures
+from navarch.engine.node_functions import Refusal, Scope, TaskClass
+from navarch.engine.reasons import Event
+from navarch.model.resources import BoolArray
+from navarch.plugins.predicates.rule import Rejection, Rule
+
+
+class Unsupported(Rule):
+    name = "Unsupported"
+    scope = Scope.STATIC
+    undone_by = (Event.POD_CHANGED,)
+
+    def applies(self, task: TaskClass) -> bool:
+        return bool(task.shape.unsupported)
+
+    def reject(self, task: TaskClass) -> Rejection | None:
+        return Rejection(message(task))
+
+    def mask(self, task: TaskClass, at: Figures) -> BoolArray:
+        return np.zeros(at.requested.shape[1], dtype=bool)
+
+    def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:
+        return [Refusal(message(task), ~self.mask(task, at), unresolvable=True, code="Unsupported")]
+
+
+def message(task: TaskClass) -> str:
+    return f"the pod needs what Navarch does not support: {', '.join(task.shape.unsupported)}"
