@@ -9,6 +9,7 @@ def builtin_plugins() -> tuple[type[Plugin], ...]:
     """Every plugin that comes with Navarch."""
     from navarch.plugins.binpack import Binpack
     from navarch.plugins.conformance import Conformance
+    from navarch.plugins.drf import Drf
     from navarch.plugins.gang import Gang
     from navarch.plugins.nodeorder.plugin import NodeOrder
     from navarch.plugins.predicates.plugin import Predicates
@@ -18,6 +19,7 @@ def builtin_plugins() -> tuple[type[Plugin], ...]:
     return (
         Binpack,
         Conformance,
+        Drf,
         Gang,
         NodeOrder,
         Predicates,

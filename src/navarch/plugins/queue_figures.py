@@ -35,9 +35,7 @@ class QueueLedger:
         self.session = session
         self.names = session.snapshot.resource_names
         jobs, queues = session.snapshot.jobs, len(session.queues)
-        number = np.array([_number(session, name) for name in jobs.queue_names] + [-1], dtype=np.intp)
-        self.queue_of_job: Rows = number[jobs.queue]
-        """Queue number of each job row; -1: it takes no part."""
+        self.queue_of_job = queue_of_job(session)
         self.allocated: IntArray = self._sums(jobs.allocated)
         self.request: IntArray = self.allocated + self._sums(jobs.pending)
         self.has_jobs: BoolArray = np.bincount(self.queue_of_job[self.queue_of_job >= 0], minlength=queues) > 0
@@ -150,6 +148,14 @@ class QueueLedger:
         return {name: value for name, value in sorted(zip(self.names, values.tolist())) if value}
 
 
+def queue_of_job(session: Session) -> Rows:
+    """Queue number of each job row; -1: it takes no part."""
+    jobs = session.snapshot.jobs
+    number = [queue.number if (queue := session.queues.get(name)) else -1 for name in jobs.queue_names]
+    rows: Rows = np.array([*number, -1], dtype=np.intp)[jobs.queue]
+    return rows
+
+
 def closed(session: Session, queue: Queue) -> Reason | None:
     """Only an open queue takes on work."""
     state = queue.spec.state
@@ -183,7 +189,3 @@ def gated_requests(session: Session) -> dict[int, IntArray]:
         out[row] = out.get(row, 0) + snapshot.shape_request[:, tasks.shape[task]]
     return out
 
-
-def _number(session: Session, name: str) -> int:
-    queue = session.queues.get(name)
-    return -1 if queue is None else queue.number
