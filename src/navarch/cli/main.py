@@ -1,0 +1,69 @@
+"""The command `navarch`. Each sub-command lives in its own module and is imported only when it is called.
+
+A command whose module is not there (a build without the live parts, say) is simply not listed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Mapping
+
+import click
+
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "plan": ("navarch.cli.plan:plan", "Decide for manifests in files, with no cluster at all."),
+    "policy": ("navarch.cli.policy:policy", "Check a policy file and show what it will really run."),
+    "run": ("navarch.cli.run:run", "Schedule the pods of a cluster."),
+    "up": ("navarch.cli.up:up", "Start an embedded cluster with a scheduler in it."),
+    "replay": ("navarch.cli.replay:replay", "Decide a recorded cycle again and show what differs."),
+    "simulate": ("navarch.cli.simulate:simulate", "Run a trace in virtual time."),
+    "explain": ("navarch.cli.explain:explain", "Say why a job is pending and what would change it."),
+    "jobs": ("navarch.cli.jobs:jobs", "List jobs as the scheduler sees them."),
+    "queues": ("navarch.cli.queues:queues", "List queues with their shares."),
+    "nodes": ("navarch.cli.nodes:nodes", "List nodes with what is free on them."),
+    "install": ("navarch.cli.install:install", "Put the scheduler into a cluster."),
+}
+"""Command -> where it is, and one line of help."""
+
+
+class _LazyGroup(click.Group):
+    """Knows its commands by name; reads a command's module when someone asks for that command."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for name, (place, _) in COMMANDS.items() if _exists(place)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        place, _ = COMMANDS.get(cmd_name, ("", ""))
+        if not place or not _exists(place):
+            return None
+        module, _, attribute = place.partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
+
+
+def _exists(place: str) -> bool:
+    return importlib.util.find_spec(place.partition(":")[0]) is not None
+
+
+def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from importlib.metadata import version
+
+        click.echo(f"navarch {version('navarch')}")
+        ctx.exit()
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version.")
+def main() -> None:
+    """Navarch: a batch scheduler for Kubernetes."""
+
+
+if __name__ == "__main__":
+    main()

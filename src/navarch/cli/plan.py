@@ -1,0 +1,143 @@
+"""`navarch plan`: what the scheduler would decide for these manifests, as tables for people or as JSON for programs."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from navarch.cli.plan_tables import show
+from navarch.dialects.errors import ObjectError
+from navarch.dialects.manifests import read_paths
+from navarch.engine.policy import PRESETS, PolicyError
+from navarch.engine.registry import RegistrationError
+from navarch.plan import Plan, PlanError
+from navarch.plan import plan as run_plan
+
+MISTAKES = 2
+EXAMPLES = """\b
+Examples:
+  navarch plan -f examples/two-queues.yaml
+  kubectl get nodes,pods,podgroups,queues -A -o yaml | navarch plan -f - --policy volcano
+  navarch plan -f cluster/ -f new-job.yaml --cycles 3 -o json
+"""
+
+
+def _moment(text: str) -> float:
+    """Seconds since the epoch, or a time such as 2026-01-01T12:00:00Z (UTC where no zone is given)."""
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        expected = "seconds since the epoch or a time such as 2026-01-01T12:00:00Z"
+        raise click.BadParameter(f"{text!r}: expected {expected}") from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp()
+
+
+@click.command(epilog=EXAMPLES)
+@click.option(
+    "-f", "--filename", "paths", multiple=True, required=True, metavar="FILE|DIR|-", help="Manifests; may repeat."
+)
+@click.option(
+    "--policy", default="navarch", show_default=True, metavar="FILE|PRESET", help=f"One of {', '.join(PRESETS)}, or a file."
+)
+@click.option("--cycles", type=click.IntRange(min=1), default=1, show_default=True, help="How many cycles to run.")
+@click.option(
+    "--scheduler-name", "scheduler_names", multiple=True, metavar="NAME", help="Whose pending pods; may repeat.  [all]"
+)
+@click.option("--now", type=_moment, metavar="TIME", help="The moment of the cycle.  [newest time in the input]")
+@click.option("-o", "--output", type=click.Choice(("table", "json", "yaml")), default="table", show_default=True)
+@click.option("--keep-going", is_flag=True, help="Decide without the objects that are not valid.")
+@click.option("--namespace-as-queue", is_flag=True, help="Each namespace is the queue of the jobs that name none.")
+@click.option(
+    "--plugin-dir",
+    "plugin_dirs",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Directory with plugins of your own; may repeat.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Show timings and every refusal.")
+def plan(
+    paths: tuple[str, ...],
+    policy: str,
+    cycles: int,
+    scheduler_names: tuple[str, ...],
+    now: float | None,
+    output: str,
+    keep_going: bool,
+    namespace_as_queue: bool,
+    plugin_dirs: tuple[Path, ...],
+    verbose: bool,
+) -> None:
+    """Decide for manifests in files, with no cluster at all.
+
+    Reads YAML and JSON, several documents a file, lists as kubectl prints them, whole directories, or standard input (-).
+    Jobs, Deployments, ReplicaSets, StatefulSets, DaemonSets and Volcano Jobs are expanded into the pods they would make,
+    unless their pods are in the input. Exits with 2 and lists every mistake if something in the input cannot be used.
+    """
+    documents, unread = read_paths(paths)
+    if unread and not keep_going:
+        # The other mistakes are worth knowing too: plan with what there is, and fail either way.
+        _fail(unread + _mistakes_in(documents, policy, plugin_dirs))
+    try:
+        result = run_plan(
+            documents,
+            policy,
+            cycles,
+            scheduler_names or None,
+            now,
+            keep_going=keep_going,
+            namespace_as_queue=namespace_as_queue,
+            plugin_dirs=plugin_dirs,
+        )
+    except PlanError as error:
+        _fail(error.mistakes)
+    except PolicyError as error:
+        for mistake in error.mistakes:
+            click.echo(f"{error.source}: {mistake}", err=True)
+        raise SystemExit(MISTAKES) from None
+    except RegistrationError as error:
+        raise click.UsageError(str(error)) from None
+    _remark(result, [*unread, *result.mistakes])
+    match output:
+        case "json":
+            click.echo(json.dumps(result.to_dict(), indent=2, sort_keys=True))
+        case "yaml":
+            import yaml
+
+            click.echo(yaml.safe_dump(result.to_dict(), sort_keys=True, width=120), nl=False)
+        case _:
+            show(result, verbose=verbose)
+
+
+def _mistakes_in(documents: Any, policy: str, plugin_dirs: tuple[Path, ...]) -> list[ObjectError]:
+    try:
+        return run_plan(documents, policy, keep_going=True, plugin_dirs=plugin_dirs).mistakes
+    except (PolicyError, RegistrationError):
+        return []
+
+
+def _fail(mistakes: list[ObjectError]) -> NoReturn:
+    for mistake in mistakes:
+        click.echo(str(mistake), err=True)
+    count = len(mistakes)
+    ending = "s" if count > 1 else ""
+    click.echo(f"{count} mistake{ending} in the input; --keep-going decides without what is wrong", err=True)
+    raise SystemExit(MISTAKES)
+
+
+def _remark(result: Plan, left_out: list[ObjectError]) -> None:
+    """What was not used goes to standard error, so that the output stays clean for programs."""
+    for mistake in left_out:
+        click.echo(f"left out: {mistake}", err=True)
+    for warning in result.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    if result.ignored:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in result.ignored.items())
+        click.echo(f"not used in scheduling: {kinds}", err=True)
