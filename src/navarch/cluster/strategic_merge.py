@@ -27,7 +27,7 @@ def strategic_merge(original: Manifest, patch: Manifest, shape: Shape | None) ->
     """
     directive = patch.get(DIRECTIVE)
     if directive == "replace":
-        return _plain({key: value for key, value in patch.items() if key != DIRECTIVE})
+        return {key: _plain(value) for key, value in patch.items() if key != DIRECTIVE and value is not None}
     if directive == "delete":
         return {}
     if directive not in (None, "merge"):
@@ -80,7 +80,7 @@ def _merge_value(current: Any, patch: Any, member: Member, order: Any) -> Any:
             merged = _merge_maps(present, patch, member)
         else:
             merged = [*present, *(each for each in patch if each not in present)]
-        return _ordered(merged, present, order, member.merge_key)
+        return _ordered(merged, present, order if isinstance(order, list) else patch, member.merge_key)
     return patch
 
 
@@ -105,7 +105,7 @@ def _merge_maps(current: list[Any], patch: list[Any], member: Member) -> list[An
             out[position] = strategic_merge(out[position], each, item)
         else:
             added.append(strategic_merge({}, each, item))
-    return [*added, *out]
+    return [*out, *added]
 
 
 def _has(item: Any, key: str, value: Any) -> bool:

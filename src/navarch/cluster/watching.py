@@ -36,6 +36,11 @@ class Watch:
         self._waiter: asyncio.Future[None] | None = None
         self._callback: Callable[[Event], None] | None = None
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether a client reads it over HTTP (those alone are bounded)."""
+        return self._limit > 0
+
     def replay(self, events: Iterable[Event]) -> None:
         """Offer events of the past, without the bound that holds for live ones."""
         for event in events:

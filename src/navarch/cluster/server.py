@@ -1,0 +1,115 @@
+"""The embedded API server: a store, its rules, and an HTTPS listener on loopback.
+
+    async with ApiServer() as server:
+        server.kubeconfig(path)          # for kubectl and any client
+        server.operations.create(...)    # the same rules without HTTP
+        server.faults.cut_watches()
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from aiohttp import web
+
+from navarch.cluster.admission import SYSTEM_NAMESPACES
+from navarch.cluster.certificates import load_or_make
+from navarch.cluster.discovery import Discovery
+from navarch.cluster.faults import Faults
+from navarch.cluster.kinds import Registry
+from navarch.cluster.kubeconfig import write_kubeconfig
+from navarch.cluster.openapi import OpenApi
+from navarch.cluster.operations import Operations
+from navarch.cluster.rest import Rest
+from navarch.cluster.store import Store
+
+
+class ApiServer:
+    """Start it, write a kubeconfig, stop it."""
+
+    def __init__(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        data_dir: Path | None = None,
+        clock: Callable[[], float] = time.time,
+        taint_new_nodes: bool = True,
+    ) -> None:
+        self.host = host
+        self.port = port
+        self.data_dir = data_dir
+        self.identity = load_or_make(data_dir / "pki" if data_dir else None, host)
+        self.store = Store(clock=clock)
+        self.registry = Registry()
+        self.operations = Operations(self.store, self.registry, taint_new_nodes)
+        self.faults = Faults(self.store, self._restart)
+        self._runner: web.ServerRunner | None = None
+
+    @property
+    def url(self) -> str:
+        return f"https://{self.host}:{self.port}"
+
+    @property
+    def ca_pem(self) -> bytes:
+        return self.identity.ca_pem
+
+    @property
+    def token(self) -> str:
+        return self.identity.token
+
+    def kubeconfig(self, path: Path) -> Path:
+        """Write a kubeconfig (mode 0600) and answer its path."""
+        return write_kubeconfig(path, self.url, self.ca_pem, self.token)
+
+    async def start(self) -> None:
+        """Load what is stored, make what every cluster has, listen."""
+        self.store.start()
+        self._bootstrap()
+        await self.store.settled()
+        await self._listen()
+
+    async def stop(self) -> None:
+        """Close watches and connections, write out what is left."""
+        for watch in self.store.watches():
+            watch.close()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+        await self.store.close()
+
+    async def __aenter__(self) -> ApiServer:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def _listen(self) -> None:
+        discovery = Discovery(self.registry, f"{self.host}:{self.port}")
+        rest = Rest(self.operations, discovery, OpenApi(self.registry), self.faults, self.token)
+        server = web.Server(rest.handle, handler_cancellation=True, access_log=None)
+        runner = web.ServerRunner(server)
+        await runner.setup()
+        site = web.TCPSite(runner, self.host, self.port, ssl_context=self.identity.ssl_context(), shutdown_timeout=1.0)
+        await site.start()
+        self._runner = runner
+        self.port = int(runner.addresses[0][1])
+
+    async def _restart(self, down: float) -> None:
+        for watch in self.store.watches():
+            if watch.is_remote:
+                watch.close()
+        if self._runner is not None:
+            await self._runner.cleanup()
+        await asyncio.sleep(down)
+        await self._listen()
+
+    def _bootstrap(self) -> None:
+        namespaces = self.operations.kind("namespaces")
+        for name in SYSTEM_NAMESPACES:
+            if self.store.find("namespaces", "", name) is None:
+                self.operations.create(namespaces, "", {"metadata": {"name": name}})
