@@ -1,0 +1,198 @@
+"""Tasks and nodes in the three resources that fair shares are made of: millicores, bytes, and GPUs.
+
+A GPU is a GPU here, whoever made it: whole devices of the device plugins count one each, a slice of a partitioned device as
+many as its profile says (`mig-3g.20gb`: three), a fraction its part, devices of dynamic claims one each. A share of memory
+counts by the memory of a GPU: of the node it runs on, rounded up to hundredths; while it is pending, of the smallest GPU in
+the cluster, and for limits of the largest, because nobody knows yet where it will go.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from navarch.model.spec import NodeSpec, Shape
+from navarch.plugins.fair_share import Floats
+
+if TYPE_CHECKING:
+    from navarch.engine.session import Session
+
+CPU, MEMORY, GPU = range(3)
+RESOURCES: Final = ("cpu", "memory", "gpu")
+GPU_RESOURCES: Final = ("nvidia.com/gpu", "amd.com/gpu")
+GPU_CLASSES: Final = frozenset({"nvidia.com/gpu", "amd.com/gpu", "gpu.nvidia.com", "gpu.amd.com"})
+"""Device classes, and drivers of resource slices, whose devices are GPUs."""
+GPU_MEMORY_LABEL: Final = "nvidia.com/gpu.memory"
+UNKNOWN_GPU_MEMORY: Final = 100
+"""MiB that stand for a GPU whose memory no label tells; fractions work on it all the same."""
+_BYTES_ABOVE: Final = 1 << 20
+"""A label above a tebibyte, counted in MiB, must have been written in bytes."""
+_MIG: Final = re.compile(r"nvidia\.com/mig-(\d+)g\.(\d+)gb")
+_PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
+
+
+@lru_cache(maxsize=256)
+def mig_gpus(resource: str) -> int:
+    """How many GPUs one slice counts for; 0 for what is no slice.
+
+    >>> mig_gpus("nvidia.com/mig-3g.20gb"), mig_gpus("cpu")
+    (3, 0)
+    """
+    match = _MIG.fullmatch(resource)
+    return int(match[1]) if match else 0
+
+
+def gpu_memory(node: NodeSpec) -> int:
+    """MiB of each of the node's GPUs, in whole hundreds."""
+    text = node.labels.get(GPU_MEMORY_LABEL, "")
+    if not text.isdecimal():
+        return UNKNOWN_GPU_MEMORY
+    memory = int(text)
+    if memory >= _BYTES_ABOVE:
+        memory >>= 20
+    return memory - memory % 100 or UNKNOWN_GPU_MEMORY
+
+
+def gpu_portion(memory: int, of: int) -> float:
+    """The part of a GPU with `of` MiB that `memory` MiB are, in hundredths rounded up.
+
+    >>> gpu_portion(1, 300), gpu_portion(150, 100)
+    (0.01, 1.5)
+    """
+    return math.ceil(100 * memory / of) / 100
+
+
+def is_ready(node: NodeSpec) -> bool:
+    """Whether the node's resources count; a condition that is absent is fine."""
+    conditions = dict(node.conditions)
+    well = all(conditions.get(pressure, "False") == "False" for pressure in _PRESSURES)
+    return not node.unschedulable and conditions.get("Ready", "True") == "True" and well
+
+
+def node_amounts(node: NodeSpec) -> Floats:
+    """What a node has."""
+    out = np.zeros(len(RESOURCES))
+    for name, amount in node.allocatable:
+        _add(out, name, amount)
+    return out
+
+
+def shape_amounts(shape: Shape, memory: int | None, claimed: float = 0.0) -> Floats:
+    """What a task of this shape counts for. `memory` is that of the GPU by which shares of memory are measured; None:
+    nobody knows, and they count for nothing. `claimed`: GPUs by dynamic claims."""
+    out = np.zeros(len(RESOURCES))
+    for name, amount in shape.requests:
+        _add(out, name, amount)
+    devices = shape.devices
+    if devices is not None and devices.fraction:
+        out[GPU] = devices.count * devices.fraction / 1000
+    elif devices is not None and devices.memory:
+        out[GPU] = devices.count * devices.memory / memory if memory else 0.0
+    for name, count in shape.hints:
+        # Slices asked for by annotation, the old way: no node serves them, but they are asked for.
+        if (gpus := mig_gpus(name)) and count.isdecimal():
+            out[GPU] += gpus * int(count)
+    out[GPU] += claimed
+    return out
+
+
+def _add(out: Floats, name: str, amount: int) -> None:
+    if name == "cpu":
+        out[CPU] += amount
+    elif name == "memory":
+        out[MEMORY] += amount
+    elif name in GPU_RESOURCES:
+        out[GPU] += amount / 1000
+    elif gpus := mig_gpus(name):
+        out[GPU] += gpus * amount / 1000
+
+
+class FairAmounts:
+    """The same for one session, looked up by task row and computed once per shape. Made with `Session.shared`."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        memories = [gpu_memory(node) for node in session.nodes.specs]
+        self.memory = np.array(memories, dtype=np.int64)
+        known = [memory for memory in memories if memory > UNKNOWN_GPU_MEMORY]
+        self.least_memory = min(known, default=None)
+        self.most_memory = max(known, default=None)
+        self._claims: Mapping[tuple[str, str], Any] = session.snapshot.objects.get("ResourceClaim", {})
+        self._pending: dict[int, Floats] = {}
+        self._limit: dict[int, Floats] = {}
+        self._placed: dict[tuple[int, int], Floats] = {}
+
+    def total(self) -> Floats:
+        """What all ready nodes have."""
+        out = np.zeros(len(RESOURCES))
+        slices = self._sliced_gpus()
+        for node in self.session.nodes.specs:
+            if is_ready(node):
+                out += node_amounts(node)
+                out[GPU] += slices.get(node.name, 0)
+        return out
+
+    def pending(self, task: int) -> Floats:
+        """What the task asks for, wherever it may go."""
+        number = int(self.session.shape[task])
+        found = self._pending.get(number)
+        if found is None:
+            shape = self.session.snapshot.shapes[number]
+            found = self._pending[number] = shape_amounts(shape, self.least_memory, self._claimed(shape))
+        return found
+
+    def at_least(self, task: int) -> Floats:
+        """The least that the task can come to, for limits: a share of memory is smallest on the largest GPU."""
+        number = int(self.session.shape[task])
+        found = self._limit.get(number)
+        if found is None:
+            shape = self.session.snapshot.shapes[number]
+            found = self._limit[number] = shape_amounts(shape, self.most_memory, self._claimed(shape))
+        return found
+
+    def placed(self, task: int, node: int) -> Floats:
+        """What the task holds, or would hold, on this node."""
+        number = int(self.session.shape[task])
+        shape = self.session.snapshot.shapes[number]
+        devices = shape.devices
+        if devices is None or not devices.memory or node < 0:
+            return self.pending(task)
+        found = self._placed.get((number, node))
+        if found is None:
+            found = self.pending(task).copy()
+            found[GPU] = devices.count * gpu_portion(devices.memory, int(self.memory[node])) + self._claimed(shape)
+            self._placed[number, node] = found
+        return found
+
+    def _claimed(self, shape: Shape) -> float:
+        """GPUs by dynamic claims."""
+        total = 0.0
+        for _, claim in shape.claims:
+            manifest = self._claims.get((shape.namespace, claim))
+            if manifest:
+                total += _devices_asked(manifest)
+        return total
+
+    def _sliced_gpus(self) -> dict[str, int]:
+        """GPUs that drivers announce for each node."""
+        found: dict[str, int] = {}
+        for _, manifest in sorted(self.session.snapshot.objects.get("ResourceSlice", {}).items()):
+            spec = manifest.get("spec") or {}
+            node = spec.get("nodeName")
+            if node and spec.get("driver") in GPU_CLASSES:
+                found[node] = found.get(node, 0) + len(spec.get("devices") or ())
+        return found
+
+
+def _devices_asked(claim: Mapping[str, Any]) -> int:
+    total = 0
+    for request in ((claim.get("spec") or {}).get("devices") or {}).get("requests") or ():
+        exactly = request.get("exactly") or request
+        if exactly.get("deviceClassName") in GPU_CLASSES:
+            total += int(exactly.get("count") or 1)
+    return total

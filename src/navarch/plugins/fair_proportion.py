@@ -1,0 +1,220 @@
+"""Fair shares in a tree of queues: who is owed what, who is served first, and who may take from whom.
+
+When a session opens, the cluster is divided over the tree (`fair_share`) by what every queue's subtree holds and asks for. The
+shares stay as they are for the cycle; what is allocated follows every placement and eviction. On these figures stand the
+bounds (`queue_tree.over_capacity`), the order of queues (`queue_ranking`) and the rules of reclaim (`reclaim_rules`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from navarch.engine.arguments import Argument
+from navarch.engine.extension_points import Change
+from navarch.engine.job import Job
+from navarch.engine.plugin import Plugin
+from navarch.engine.queue import Queue
+from navarch.engine.reasons import Event, Reason
+from navarch.engine.record import QueueFigures
+from navarch.model.resources import BoolArray
+from navarch.model.status import IS_ALLOCATED, TaskStatus
+from navarch.plugins.fair_amounts import GPU, RESOURCES, FairAmounts
+from navarch.plugins.fair_share import NO_PARENT, UNLIMITED, Floats, Ints, QueueClaims, fair_shares, seniority
+from navarch.plugins.members import is_member
+from navarch.plugins.queue_tree import QueueTree, over_capacity
+
+USAGE_KIND = "QueueUsage"
+_UNDONE_BY = (Event.POD_REMOVED, Event.QUEUE_CHANGED, Event.JOB_CHANGED)
+
+
+class FairProportion(Plugin):
+    """Divides the cluster over a tree of queues: quota first, then what is left by weight and past usage"""
+
+    name = "proportion"
+    dialect = "kai"
+    arguments = (
+        Argument("kValue", "float", 1.0, "how much past usage weighs; 0: not at all", minimum=0.0),
+        Argument(
+            "relcaimerSaturationMultiplier", "float", 1.0, "how much better saturated who is taken from must be", minimum=1.0
+        ),
+    )
+
+    def open(self) -> None:
+        session = self.session
+        self.amounts = session.shared(FairAmounts)
+        self.queues = linked(session.queues.values(), full=bool(session.policy.params.get("fullHierarchyFairness", True)))
+        self.row = {queue.name: row for row, (queue, _) in enumerate(self.queues)}
+        parent = np.array([self.row.get(above, NO_PARENT) for _, above in self.queues], dtype=np.intp)
+        self.total = self.amounts.total()
+        allocated, fixed, request = self._held(parent)
+        self.claims = self._claims(request)
+        shares = fair_shares(parent, self.claims, self.total, self.given.number("kValue"))
+        self.tree = QueueTree(parent, self.claims.quota, self.claims.limit, shares, allocated, fixed)
+        self.request = request
+
+    @property
+    def saturation(self) -> float:
+        return self.given.number("relcaimerSaturationMultiplier")
+
+    # set-up
+
+    def _held(self, parent: Ints) -> tuple[Floats, Floats, Floats]:
+        """(resources, queues): allocated, the part of it that cannot be preempted, and asked for, subtrees included."""
+        session, tasks = self.session, self.session.snapshot.tasks
+        allocated, fixed, request = (np.zeros((len(RESOURCES), len(self.queues))) for _ in range(3))
+        counted: BoolArray = IS_ALLOCATED[session.status] | (session.status == TaskStatus.PENDING)
+        for task in np.flatnonzero(counted & tasks.alive & (tasks.job >= 0)).tolist():
+            job = session.job_of(task)
+            row = None if job is None else self.row.get(job.queue.name)
+            if job is None or row is None or session.task(task).gates or not is_member(job.spec, session.task(task)):
+                continue
+            if session.status[task] == TaskStatus.PENDING:
+                request[:, row] += self.amounts.pending(task)
+                continue
+            amount = self.amounts.placed(task, int(session.node[task]))
+            allocated[:, row] += amount
+            request[:, row] += amount
+            if not job.spec.preemptable:
+                fixed[:, row] += amount
+        for row in deepest_first(parent):
+            if parent[row] != NO_PARENT:
+                for figures in (allocated, fixed, request):
+                    figures[:, parent[row]] += figures[:, row]
+        return allocated, fixed, request
+
+    def _claims(self, request: Floats) -> QueueClaims:
+        specs = [queue.spec for queue, _ in self.queues]
+        shares = [[spec.shares[name] for spec in specs] for name in RESOURCES]
+        usage = self.session.snapshot.objects.get(USAGE_KIND, {})
+        size = (len(RESOURCES), len(specs))
+        return QueueClaims(
+            quota=_bounds([[share.quota for share in row] for row in shares], size),
+            limit=_bounds([[share.limit for share in row] for row in shares], size),
+            weight=np.array([[share.over_quota_weight for share in row] for row in shares]).reshape(size),
+            request=request,
+            usage=np.array([[usage.get(("", s.name), {}).get(name, 0.0) for s in specs] for name in RESOURCES]).reshape(size),
+            priority=np.array([spec.priority for spec in specs], dtype=np.intp),
+            seniority=seniority([spec.created for spec in specs], [spec.uid or spec.name for spec in specs]),
+        )
+
+    # figures that follow placements
+
+    def on_allocate(self, change: Change) -> None:
+        if not change.pipelined:
+            self._move(change, 1.0)
+
+    def on_deallocate(self, change: Change) -> None:
+        if not change.pipelined:
+            self._move(change, -1.0)
+
+    def _move(self, change: Change, sign: float) -> None:
+        row = self.row.get(change.job.queue.name)
+        if row is None:
+            return
+        total = np.zeros(len(RESOURCES))
+        for task, node in zip(change.tasks, change.nodes, strict=True):
+            total += self.amounts.placed(task, node)
+        path = list(self.tree.path(row))
+        self.tree.allocated[:, path] += sign * total[:, None]
+        if not change.job.spec.preemptable:
+            self.tree.fixed[:, path] += sign * total[:, None]
+
+    # bounds
+
+    def chunk_refusal(self, job: Job, tasks: Sequence[int]) -> Reason | None:
+        """Why these tasks of the job may not be placed together, if a limit or a quota on the way to the root forbids it."""
+        row = self.row.get(job.queue.name)
+        if row is None:
+            text = f"queue '{job.queue.name}' has no place in the tree of queues"
+            return Reason("QueueDoesNotExist", text, undone_by=_UNDONE_BY)
+        amount = np.sum([self.amounts.at_least(task) for task in tasks], axis=0)
+        return self.refusal(job, row, amount)
+
+    def refusal(self, job: Job, row: int, amount: Floats) -> Reason | None:
+        broken = over_capacity(self.tree, row, amount, job.spec.preemptable)
+        if broken is None:
+            return None
+        queue, tree, worst = self.queues[broken.queue][0].name, self.tree, int(np.argmax(broken.resources))
+        resource = RESOURCES[worst]
+        bound = tree.limit if broken.over_limit else tree.quota
+        held = tree.allocated if broken.over_limit else tree.fixed
+        asked, most, has = float(amount[worst]), float(bound[worst, broken.queue]), float(held[worst, broken.queue])
+        figures: dict[str, int | float | str] = {"queue": queue, "resource": resource}
+        figures |= {"requested": asked, "bound": most, "held": has}
+        what = "limit" if broken.over_limit else "quota for what cannot be preempted"
+        text = (
+            f"queue '{queue}' would exceed its {what}, {_shown(resource, most)}: "
+            f"{_shown(resource, asked)} are requested and {_shown(resource, has)} are allocated"
+        )
+        code = "OverLimit" if broken.over_limit else "NonPreemptibleOverQuota"
+        return Reason(code, text, figures=figures, undone_by=_UNDONE_BY)
+
+    # for people
+
+    def queue_figures(self, queue: Queue) -> QueueFigures:
+        row = self.row.get(queue.name)
+        if row is None:
+            return QueueFigures(queue.name, {}, {}, {}, 0.0)
+        tree = self.tree
+        due = tree.allocatable(row)
+        held = tree.allocated[:, row]
+        share = max((float(h / d) for h, d in zip(held, due, strict=True) if np.isfinite(d) and d > 0), default=0.0)
+        return QueueFigures(
+            queue=queue.name,
+            deserved={name: value for name, value in _mapping(tree.quota[:, row]).items() if np.isfinite(value)},
+            allocated={name: round(value) for name, value in _mapping(held).items()},
+            request={name: round(value) for name, value in _mapping(self.request[:, row]).items()},
+            share=share,
+            fair_share=_mapping(tree.share[:, row]),
+        )
+
+
+def linked(queues: Iterable[Queue], *, full: bool) -> list[tuple[Queue, str]]:
+    """Queues with the name of their parent, by name: those with shares of their own whose way up reaches a top. Without
+    `full` the tree is flat: queues that hold jobs stand side by side under what is nobody's."""
+    found = {queue.name: queue for queue in queues if set(RESOURCES) <= set(queue.spec.shares)}
+
+    def reaches_top(queue: Queue) -> bool:
+        seen: set[str] = set()
+        name = queue.name
+        while name:
+            if name in seen or name not in found:
+                return False
+            seen.add(name)
+            name = found[name].spec.parent
+        return True
+
+    kept = [found[name] for name in sorted(found) if reaches_top(found[name])]
+    if full:
+        return [(queue, queue.spec.parent) for queue in kept]
+    parents = {queue.spec.parent for queue in kept}
+    return [(queue, "") for queue in kept if queue.name not in parents]
+
+
+def deepest_first(parent: Ints) -> list[int]:
+    """Rows so that every queue comes before its parent."""
+    depth = np.zeros(len(parent), dtype=np.intp)
+    for row in range(len(parent)):
+        above = int(parent[row])
+        while above != NO_PARENT:
+            depth[row] += 1
+            above = int(parent[above])
+    return [int(row) for row in np.argsort(-depth, kind="stable")]
+
+
+def _bounds(rows: list[list[float]], size: tuple[int, int]) -> Floats:
+    figures = np.array(rows, dtype=np.float64).reshape(size)
+    return np.where(figures < 0, UNLIMITED, figures)
+
+
+def _mapping(amounts: Floats) -> dict[str, float]:
+    """By the names that other parts know: a GPU is a thousand of `nvidia.com/gpu`."""
+    return {"cpu": float(amounts[0]), "memory": float(amounts[1]), "nvidia.com/gpu": float(amounts[GPU]) * 1000}
+
+
+def _shown(resource: str, amount: float) -> str:
+    if resource == "cpu":
+        return f"{amount / 1000:g} cores"
+    return f"{amount / 1e9:g} GB of memory" if resource == "memory" else f"{amount:g} GPUs"
