@@ -1,0 +1,117 @@
+"""A heap of manifests as one inventory."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from navarch.dialects.dialect import Settings
+from navarch.dialects.inventory import Inventory
+from navarch.dialects.manifests import Document
+from navarch.testing.builders import Builder, namespace, node, pod, pod_group, priority_class, queue
+
+
+def take(*objects: dict[str, Any], **settings: Any) -> Inventory:
+    documents = [Document(each, f"f document {i}") for i, each in enumerate(objects, start=1)]
+    return Inventory(documents, Settings(**settings))
+
+
+def test_what_depends_on_others_is_resolved_in_any_order() -> None:
+    objects: list[dict[str, Any]] = [
+        pod("a", "prod").in_group("g").priority_class("high"),
+        pod("b", "prod").owned_by("Job", "j"),
+        pod_group("g", 2, "prod").priority_class("high"),
+        priority_class("high", 9),
+        namespace("prod").annotate("scheduling.volcano.sh/queue-name", "q"),
+        queue("q"),
+        node("n"),
+    ]
+    seen = set()
+    for seed in range(10):
+        random.Random(seed).shuffle(objects)
+        found = take(*objects)
+        assert not found.mistakes
+        seen.add(
+            (
+                tuple(sorted((job.key, job.queue, job.priority) for job in found.jobs.values())),
+                tuple(sorted((task.key, task.job, task.pod_priority) for task in found.tasks.values())),
+            )
+        )
+    assert seen == {
+        (
+            (("prod/g", "q", 9), ("prod/job/j", "q", 0)),
+            (("prod/a", "prod/g", 9), ("prod/b", "prod/job/j", 0)),
+        )
+    }
+
+
+def test_queues_that_need_no_object() -> None:
+    assert sorted(take(queue("q")).queues) == ["default", "q", "root"]
+    assert sorted(take(queue("q"), imply_queues=False).queues) == ["q"]
+    assert sorted(take(imply_queues=False).queues) == ["default", "root"], "nothing is said about queues at all"
+    named = take(pod("a", "team"), namespace("idle"), namespace_as_queue=True)
+    assert sorted(named.queues) == ["default", "idle", "root", "team"]
+    assert named.jobs["team/pod/a"].queue == "team"
+
+
+def test_kinds_that_nobody_reads_are_counted() -> None:
+    found = take(Builder("v1", "ConfigMap", "a"), Builder("v1", "ConfigMap", "b"), Builder("v1", "Service", "s"))
+    assert found.ignored == {"v1 ConfigMap": 2}
+    assert [(each.kind, each.name) for each in found.objects] == [("Service", "s")]
+
+
+def test_the_newest_moment() -> None:
+    late = pod("a").created("2026-01-01T00:00:00Z")
+    late["status"]["startTime"] = "2026-01-01T00:00:10Z"
+    assert take(late, node("n").created("2025-01-01T00:00:00Z")).newest == 1767225610.0
+    assert take(node("n")).newest == 0.0
+
+
+def test_every_mistake_with_its_place_and_nothing_else_stops() -> None:
+    found = take(
+        pod("a").cpu("much"),
+        pod("b"),
+        pod("b"),
+        {"kind": "Pod", "metadata": {"name": "c"}},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {}},
+        queue("q", -1),
+        pod("d").label("n", 1),  # type: ignore[arg-type]
+    )
+    assert [task.key for task in found.tasks.values()] == ["default/b"]
+    assert sorted(str(mistake) for mistake in found.mistakes) == [
+        "f document 1: Pod default/a: spec.containers[0].resources.requests[cpu]: found 'much', "
+        "expected a quantity such as 500m, 2 or 1.5Gi",
+        "f document 3: Pod default/b: metadata.name: found 'b', "
+        "expected an object that is given once; the first is in f document 2",
+        "f document 4: Pod c: apiVersion: found nothing, expected text",
+        "f document 5: Pod ?: metadata.name: found nothing, expected a name",
+        "f document 6: Queue q: spec.weight: found -1, expected 1 or more",
+        "f document 7: Pod default/d: metadata.labels[n]: found 1, expected text",
+    ]
+
+
+def test_a_claim_that_is_there_is_not_made_again() -> None:
+    workload = Builder("apps/v1", "StatefulSet", "db", "default")
+    workload["spec"] = {
+        "template": {"spec": {"containers": [{"name": "c"}]}},
+        "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {}}],
+    }
+    claim = Builder("v1", "PersistentVolumeClaim", "data-db-0", "default").label("mine", "yes")
+    found = take(workload, claim)
+    assert not found.mistakes
+    (kept,) = [each.value for each in found.objects if each.kind == "PersistentVolumeClaim"]
+    assert kept == claim
+
+
+def test_limit_ranges_and_runtime_classes_shape_pods() -> None:
+    limits = Builder("v1", "LimitRange", "l", "default")
+    limits["spec"] = {"limits": [{"type": "Container", "defaultRequest": {"cpu": "250m"}}]}
+    runtime = Builder("node.k8s.io/v1", "RuntimeClass", "kata")
+    runtime["handler"] = "kata"
+    runtime["overhead"] = {"podFixed": {"cpu": "50m"}}
+    heavy = pod("a")
+    heavy["spec"]["runtimeClassName"] = "kata"
+    found = take(heavy, pod("b"), pod("c", "free"), limits, runtime)
+    assert not found.mistakes and not found.ignored
+    requests = {task.name: dict(task.shape.requests) for task in found.tasks.values()}
+    assert requests == {"a": {"cpu": 300}, "b": {"cpu": 250}, "c": {}}

@@ -1,0 +1,135 @@
+"""`navarch.plan`: decoded manifests in, decisions out."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import navarch
+from navarch.engine.policy import PolicyError
+from navarch.plan import Plan, PlanError, plan
+from navarch.testing.builders import node, pod, pod_group, priority_class, queue
+
+SIMPLE = {"actions": "allocate, backfill", "tiers": [{"plugins": [{"name": "priority"}, {"name": "gang"}]}]}
+
+
+def binds(result: Plan, cycle: int = 1) -> dict[str, str]:
+    return {bind["pod"]: bind["node"] for bind in result.to_dict()["cycles"][cycle - 1]["binds"]}
+
+
+def jobs(result: Plan, cycle: int = 1) -> dict[str, dict[str, Any]]:
+    return {job["job"]: job for job in result.to_dict()["cycles"][cycle - 1]["jobs"]}
+
+
+def test_the_form_of_the_answer() -> None:
+    objects = [node("n").cpu("4"), pod("a").cpu("1"), pod("b").cpu("8").owned_by("ReplicaSet", "web")]
+    answer = plan(objects, SIMPLE).to_dict()
+    (cycle,) = answer["cycles"]
+    assert sorted(cycle) == ["binds", "cycle", "evictions", "jobs", "nominations", "queues"]
+    assert cycle["binds"] == [{"node": "n", "pod": "default/a"}]
+    placed, waiting = cycle["jobs"]
+    assert sorted(placed) == ["conditions", "job", "minMember", "phase", "pods", "queue", "reasons"]
+    assert (placed["job"], placed["pods"]) == ("default/a", {"Binding": 1})
+    assert (waiting["job"], waiting["pods"], waiting["queue"]) == ("default/web", {"Pending": 1}, "default")
+    assert waiting["reasons"], "what waits has a reason"
+    assert sorted(waiting["reasons"][0]) == ["code", "message", "nodes"]
+    assert [q["queue"] for q in cycle["queues"]] == ["default", "root"]
+    assert sorted(cycle["queues"][0]) == ["allocated", "deserved", "queue", "request", "share"]
+    json.dumps(answer)
+
+
+def test_the_input_is_left_alone_and_its_order_does_not_matter() -> None:
+    objects: list[dict[str, Any]] = [node(f"n{i}").cpu("2") for i in range(3)]
+    objects += [pod_group("g", 3), *(pod(f"p{i}").cpu("1").in_group("g") for i in range(3)), pod("x").limit("cpu", "1")]
+    before = deepcopy(objects)
+    first = plan(objects, SIMPLE).to_dict()
+    assert objects == before
+    assert plan(list(reversed(objects)), SIMPLE).to_dict() == first
+    assert len(first["cycles"][0]["binds"]) == 4
+
+
+def test_lists_are_taken_apart() -> None:
+    items = {"apiVersion": "v1", "kind": "List", "items": [node("n").cpu("1"), pod("a")]}
+    assert binds(plan([items], SIMPLE)) == {"default/a": "n"}
+
+
+def test_bound_pods_run_in_the_next_cycle() -> None:
+    objects = [node("n").cpu("1"), pod_group("g", 1), pod("a").cpu("1").in_group("g")]
+    result = plan(objects, SIMPLE, cycles=3)
+    assert binds(result, 1) == {"default/a": "n"}
+    assert binds(result, 2) == {} and binds(result, 3) == {}
+    assert jobs(result, 2)["default/g"]["pods"] == {"Running": 1}
+    assert jobs(result, 2)["default/g"]["phase"] == "Running"
+    second, third = result.to_dict()["cycles"][1:]
+    assert second | {"cycle": 3} == third
+
+
+def test_a_pod_of_a_group_or_queue_that_does_not_exist() -> None:
+    objects = [node("n").cpu("4"), pod("a").in_group("none"), pod_group("g").queue("nowhere"), pod("b").in_group("g")]
+    result = plan(objects, SIMPLE)
+    assert binds(result) == {}
+    assert jobs(result)["default/none"]["reasons"][0]["code"] == "PodGroupNotFound"
+    assert jobs(result)["default/g"]["reasons"][0]["message"] == 'the queue "nowhere" does not exist'
+
+
+def test_only_pods_of_the_named_schedulers() -> None:
+    objects = [node("n").cpu("4"), pod("a").scheduler("navarch"), pod("b").scheduler("other"), pod("c")]
+    assert sorted(binds(plan(objects, SIMPLE, scheduler_names=["navarch"]))) == ["default/a"]
+    assert sorted(binds(plan(objects, SIMPLE, scheduler_names=["navarch", "other"]))) == ["default/a", "default/b"]
+    assert len(binds(plan(objects, SIMPLE))) == 3
+
+
+def test_mistakes_are_told_together_or_left_out() -> None:
+    objects = [node("n").cpu("4"), pod("a"), pod("b").cpu("much"), pod("c").priority_class("none")]
+    with pytest.raises(PlanError) as caught:
+        plan(objects, SIMPLE)
+    assert [mistake.name for mistake in caught.value.mistakes] == ["default/b", "default/c"]
+    result = plan(objects, SIMPLE, keep_going=True)
+    assert sorted(binds(result)) == ["default/a"] and len(result.mistakes) == 2
+
+
+def test_policies_by_name_path_and_mapping(tmp_path: Path) -> None:
+    path = tmp_path / "policy.json"
+    path.write_text(json.dumps(SIMPLE))
+    objects = [node("n").cpu("4"), pod("a")]
+    assert binds(plan(objects, path)) == binds(plan(objects, str(path))) == binds(plan(objects, SIMPLE))
+    with pytest.raises(PolicyError, match="expected a preset"):
+        plan(objects, "no-such-policy")
+    with pytest.raises(PolicyError):
+        plan(objects, {"actions": "allocat", "tiers": []})
+
+
+def test_namespaces_as_queues() -> None:
+    objects = [node("n").cpu("4"), pod("a", "team"), pod_group("g", 1, "team").queue("default"), queue("default")]
+    found = jobs(plan(objects, SIMPLE, namespace_as_queue=True))
+    assert (found["team/a"]["queue"], found["team/g"]["queue"]) == ("team", "default")
+
+
+def test_priority_goes_first() -> None:
+    objects = [
+        node("n").cpu("1"),
+        priority_class("high", 10),
+        pod("early").cpu("1").created("2026-01-01T00:00:00Z"),
+        pod("late").cpu("1").priority_class("high").created("2026-01-02T00:00:00Z"),
+    ]
+    assert binds(plan(objects, SIMPLE)) == {"default/late": "n"}
+
+
+def test_timings_stand_beside_the_answer() -> None:
+    result = plan([node("n").cpu("1"), pod("a")], SIMPLE)
+    assert {"read", "snapshot", "allocate", "backfill"} <= set(result.timings)
+    assert "timings" not in result.to_dict()
+
+
+def test_navarch_plan_is_the_function_and_costs_nothing_until_called() -> None:
+    objects = [node("n").cpu("1"), pod("a")]
+    assert navarch.plan(objects, SIMPLE).to_dict() == plan(objects, SIMPLE).to_dict()
+    assert navarch.PlanError is PlanError
+    script = "import sys, navarch; sys.exit('numpy' in sys.modules or 'msgspec' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
