@@ -52,6 +52,7 @@ def main(
         async with measure.server() as server:
             await measure.prepare(server, nodes)
             await measure.create_backlog(server, contender, pods)
+            await measure.settle(server)
             async with Observer(Target.read(server.kubeconfig)) as observer:
                 started = time.monotonic()
                 with contender.running(server, pods, nodes) as process:

@@ -89,8 +89,6 @@ def _kube_scheduler(server: KubeApiServer, pods: int, nodes: int) -> list[str]:
     return [
         str(binary),
         f"--kubeconfig={server.kubeconfig}",
-        f"--authentication-kubeconfig={server.kubeconfig}",
-        f"--authorization-kubeconfig={server.kubeconfig}",
         "--leader-elect=false",
         # The default of 50 requests a second would be all that is measured.
         "--kube-api-qps=5000",

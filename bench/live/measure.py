@@ -72,6 +72,20 @@ async def prepare(running: KubeApiServer, nodes: int) -> None:
         await pool.post_all((objects.NODES, objects.node(index)) for index in range(nodes))
 
 
+async def settle(running: KubeApiServer) -> None:
+    """Until the server is idle: after a start and after CRDs it works on its OpenAPI documents for seconds."""
+    used = server_cpu(running)
+    for _ in range(60):
+        await asyncio.sleep(0.5)
+        before, used = used, server_cpu(running)
+        if used - before < 0.05:
+            return
+
+
+def server_cpu(running: KubeApiServer) -> float:
+    return sum(Usage.of(process_id).cpu for process_id in running.process_ids)
+
+
 async def create_backlog(running: KubeApiServer, contender: Contender, pods: int) -> None:
     async with Pool(Target.read(running.kubeconfig), LOAD_CONNECTIONS) as pool:
         await pool.post_all(
@@ -92,7 +106,7 @@ class Trial:
 
     async def backlog(self, pods: int, started: float) -> Throughput:
         """Wait until the backlog is bound. A rate from first to last leaves out start-up, which `wall` shows."""
-        server_before = self._server_cpu()
+        server_before = server_cpu(self.server)
         await self._all_bound(pods)
         times = sorted(self.observer.bound.values())
         usage = Usage.of(self.process.pid)
@@ -104,7 +118,7 @@ class Trial:
             wall=times[-1] - started,
             cpu=usage.cpu,
             memory=usage.memory,
-            server_cpu=self._server_cpu() - server_before,
+            server_cpu=server_cpu(self.server) - server_before,
         )
 
     async def steady(self, rate: float, seconds: float, gang: int) -> Latency:
@@ -151,9 +165,6 @@ class Trial:
     def _check_alive(self) -> None:
         if self.process.poll() is not None:
             raise RuntimeError(f"{self.contender.name} ended with {self.process.returncode}")
-
-    def _server_cpu(self) -> float:
-        return sum(Usage.of(process_id).cpu for process_id in self.server.process_ids)
 
 
 def _waits(created: Iterable[tuple[str, float]], bound: dict[str, float]) -> list[float]:

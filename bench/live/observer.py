@@ -1,7 +1,8 @@
 """Sees pods become bound, by one watch that carries nothing else.
 
 The selector `spec.nodeName!=` lets a pod into the watch at the moment it is bound, so each pod costs one event here and
-on the server, whatever else happens to it.
+on the server, whatever else happens to it. A busy API server closes watches that it cannot serve fast enough (it does
+so to kube-scheduler's in the same moment); this one goes on from the last version that it saw.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from bench.live.wire import Target
 
 class _Metadata(msgspec.Struct, frozen=True):
     name: str = ""
+    version: str = msgspec.field(name="resourceVersion", default="")
 
 
 class _Pod(msgspec.Struct, frozen=True):
@@ -49,9 +51,7 @@ class Observer:
             timeout=aiohttp.ClientTimeout(total=None),
             read_bufsize=1 << 20,
         )
-        params = {"watch": "true", "fieldSelector": "spec.nodeName!="}
-        reply = await self._session.get(objects.PODS, params=params)
-        reply.raise_for_status()
+        reply = await self._watch("")
         self._task = asyncio.create_task(self._read(reply))
         return self
 
@@ -62,14 +62,28 @@ class Observer:
         if self._session is not None:
             await self._session.close()
 
+    async def _watch(self, version: str) -> aiohttp.ClientResponse:
+        assert self._session is not None
+        params = {"watch": "true", "fieldSelector": "spec.nodeName!="}
+        if version:
+            params["resourceVersion"] = version
+        reply = await self._session.get(objects.PODS, params=params)
+        reply.raise_for_status()
+        return reply
+
     async def _read(self, reply: aiohttp.ClientResponse) -> None:
         decoder = msgspec.json.Decoder(_Event)
-        async for line in reply.content:
-            event = decoder.decode(line)
-            if event.type == "ADDED":
-                self.bound.setdefault(event.object.metadata.name, time.monotonic())
-                self._changed.set()
-        raise ConnectionError("the watch on bound pods ended")
+        version = ""
+        while True:
+            async for line in reply.content:
+                event = decoder.decode(line)
+                if event.type == "ERROR":
+                    raise ConnectionError(f"the watch on bound pods was refused: {line.decode()}")
+                version = event.object.metadata.version
+                if event.type == "ADDED":
+                    self.bound.setdefault(event.object.metadata.name, time.monotonic())
+                    self._changed.set()
+            reply = await self._watch(version)
 
     async def wait_for(self, count: int, timeout: float, check: Callable[[], None]) -> None:
         """Until that many pods are bound; TimeoutError says how many were. `check` may end the wait by raising."""
