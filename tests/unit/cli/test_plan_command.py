@@ -1,0 +1,117 @@
+"""The command `navarch plan`, as a user sees it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from navarch.cli.main import COMMANDS, main
+from navarch.testing.builders import Builder, node, pod, pod_group
+
+SAMPLE = Path(__file__).resolve().parents[3] / "examples" / "two-queues.yaml"
+POLICY = {"actions": "allocate, backfill", "tiers": [{"plugins": [{"name": "priority"}, {"name": "gang"}]}]}
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> str:
+    path = tmp_path / "policy.yaml"
+    path.write_text(yaml.safe_dump(POLICY))
+    return str(path)
+
+
+def written(tmp_path: Path, *objects: dict[str, object]) -> str:
+    path = tmp_path / "objects.json"
+    path.write_text("\n".join(json.dumps(each) for each in objects))
+    return str(path)
+
+
+def test_the_sample_places_what_fits_and_says_why_the_rest_waits(policy: str) -> None:
+    result = CliRunner(env={"COLUMNS": "160"}).invoke(main, ["plan", "-f", str(SAMPLE), "--policy", policy])
+    assert result.exit_code == 0, result.output
+    assert "Placed: 6" in result.stdout
+    for word in ("research/train-worker-0", "gpu-1", "research/sweep", "nvidia.com/gpu", "production"):
+        assert word in result.stdout
+
+
+def test_json_and_yaml_say_the_same_twice(policy: str) -> None:
+    def run(output: str) -> str:
+        result = CliRunner().invoke(main, ["plan", "-f", str(SAMPLE), "--policy", policy, "-o", output])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    text = run("json")
+    decoded = json.loads(text)
+    assert run("json") == text
+    assert text == json.dumps(decoded, indent=2, sort_keys=True) + "\n"
+    assert yaml.safe_load(run("yaml")) == decoded
+    assert len(decoded["cycles"]) == 1
+
+
+def test_standard_input_and_cycles(policy: str) -> None:
+    objects = json.dumps({"apiVersion": "v1", "kind": "List", "items": [node("n").cpu("1"), pod("a")]})
+    result = CliRunner().invoke(main, ["plan", "-f", "-", "--policy", policy, "--cycles", "2", "-o", "json"], input=objects)
+    cycles = json.loads(result.stdout)["cycles"]
+    assert [len(cycle["binds"]) for cycle in cycles] == [1, 0]
+
+
+def test_every_mistake_is_listed_and_the_exit_code_is_2(tmp_path: Path, policy: str) -> None:
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("a: [1\n")
+    path = written(tmp_path, pod("a").cpu("much"), pod_group("g", -1), pod("fine"), node("n").cpu("1"))
+    arguments = ["plan", "-f", path, "-f", str(bad), "-f", str(tmp_path / "absent"), "--policy", policy]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2
+    assert f"{path} document 1: Pod default/a: spec.containers[0].resources.requests[cpu]: found 'much'" in result.stderr
+    assert f"{path} document 2: PodGroup default/g: spec.minMember: found -1, expected 0 or more" in result.stderr
+    assert f"{bad} document 1 line" in result.stderr and "absent" in result.stderr
+    assert "4 mistakes" in result.stderr and not result.stdout
+    going = CliRunner().invoke(main, [*arguments, "--keep-going", "-o", "json"])
+    assert going.exit_code == 0
+    assert [bind["pod"] for bind in json.loads(going.stdout)["cycles"][0]["binds"]] == ["default/fine"]
+    assert going.stderr.count("left out:") == 4
+
+
+def test_a_policy_with_mistakes_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, node("n"))
+    result = CliRunner().invoke(main, ["plan", "-f", path, "--policy", "no-such"])
+    assert result.exit_code == 2 and "expected a preset" in result.stderr
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text("actions: allocat\ntiers: []\n")
+    result = CliRunner().invoke(main, ["plan", "-f", path, "--policy", str(wrong)])
+    assert result.exit_code == 2 and "allocat" in result.stderr
+
+
+def test_unknown_kinds_are_counted_on_standard_error(tmp_path: Path, policy: str) -> None:
+    path = written(tmp_path, Builder("v1", "ConfigMap", "c"), node("n"))
+    result = CliRunner().invoke(main, ["plan", "-f", path, "--policy", policy, "-o", "json"])
+    assert result.stderr == "not used in scheduling: 1 v1 ConfigMap\n"
+
+
+@pytest.mark.parametrize(("text", "ok"), [("2026-01-01T00:00:00Z", True), ("1767225600", True), ("tomorrow", False)])
+def test_moments(tmp_path: Path, policy: str, text: str, ok: bool) -> None:
+    result = CliRunner().invoke(main, ["plan", "-f", written(tmp_path, node("n")), "--policy", policy, "--now", text])
+    assert (result.exit_code == 0) == ok
+    assert ok or "expected seconds since the epoch" in result.stderr
+
+
+def test_help_names_only_commands_that_are_there() -> None:
+    result = CliRunner().invoke(main, ["--help"])
+    assert result.exit_code == 0
+    assert COMMANDS["plan"][1] in result.stdout
+    for name in COMMANDS:
+        assert (f"\n  {name} " in result.stdout) == (CliRunner().invoke(main, [name, "--help"]).exit_code == 0)
+    assert CliRunner().invoke(main, ["no-such"]).exit_code == 2
+
+
+def test_asking_for_help_reads_no_command() -> None:
+    script = (
+        "import sys; from click.testing import CliRunner; from navarch.cli.main import main; "
+        "CliRunner().invoke(main, ['--help']); sys.exit('numpy' in sys.modules or 'aiohttp' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
