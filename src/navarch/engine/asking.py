@@ -19,6 +19,7 @@ from navarch.engine.queue import Queue
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.semantics import Semantics
 from navarch.engine.subjobs import SubJob
+from navarch.model.snapshot import Snapshot
 from navarch.model.spec import TaskSpec
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ NO_QUEUE_ROOM = Reason("QueueLimit", "the queue has no room for the task", undon
 class Asking:
     policy: Policy
     semantics: Semantics
+    snapshot: Snapshot
 
     def open_plugins(self, registry: Registry) -> None:
         self.plugins: list[Plugin] = []
@@ -86,29 +88,26 @@ class Asking:
 
     def sorted_tasks(self, tasks: Sequence[int], *, reverse: bool = False) -> list[int]:
         """Tasks by the plugins' order, then by the number their names end in, then by age and UID."""
+        rows = list(tasks)
+        columns = self.snapshot.tasks
+        numbers = columns.index[rows].tolist()
         plugins = self._flat["task_order"]
-        keys: dict[int, Any] = {}
-        for task in tasks:
-            spec = self.task(task)
-            keys[task] = (tuple(p.task_order(task) for p in plugins), pod_index(spec), spec.created, spec.uid)
-        indexed = sum(key[1] is not None for key in keys.values())
-        if indexed == len(tasks):
-            by_key = sorted(tasks, key=keys.__getitem__)
-        elif not indexed:
-            plain = {task: (key[0], *key[2:]) for task, key in keys.items()}
-            by_key = sorted(tasks, key=plain.__getitem__)
-        else:
+        by_plugins = [tuple(p.task_order(t) for p in plugins) for t in rows] if plugins else [()] * len(rows)
+        keys = list(zip(by_plugins, numbers, columns.created[rows].tolist(), (self.task(t).uid for t in rows)))
+        if numbers and min(numbers) < 0 <= max(numbers):  # only some names end in a number: pairs decide how to compare
             compare = cmp_to_key(_compare_tasks)
-            by_key = sorted(tasks, key=lambda task: compare(keys[task]))
-        return by_key[::-1] if reverse else by_key
+            order = sorted(range(len(rows)), key=lambda i: compare(keys[i]))
+        else:
+            order = sorted(range(len(rows)), key=keys.__getitem__)
+        return [rows[i] for i in (reversed(order) if reverse else order)]
 
     def compare_tasks(self, left: int, right: int) -> int:
-        plugins = self._flat["task_order"]
-        a, b = self.task(left), self.task(right)
-        return _compare_tasks(
-            (tuple(p.task_order(left) for p in plugins), pod_index(a), a.created, a.uid),
-            (tuple(p.task_order(right) for p in plugins), pod_index(b), b.created, b.uid),
-        )
+        plugins, columns = self._flat["task_order"], self.snapshot.tasks
+        keys = [
+            (tuple(p.task_order(t) for p in plugins), int(columns.index[t]), float(columns.created[t]), self.task(t).uid)
+            for t in (left, right)
+        ]
+        return _compare_tasks(keys[0], keys[1])
 
     # jobs
 
@@ -210,12 +209,6 @@ class Asking:
         def task(self, row: int) -> TaskSpec: ...
 
 
-def pod_index(spec: TaskSpec) -> int | None:
-    """The number at the end of a name of at least three parts: `job-worker-7` -> 7."""
-    parts = spec.name.rsplit("-", 2)
-    return int(parts[2]) if len(parts) == 3 and parts[2].isascii() and parts[2].isdigit() else None
-
-
 def _compare(left: Any, right: Any) -> int:
     return int(left > right) - int(left < right)
 
@@ -223,6 +216,6 @@ def _compare(left: Any, right: Any) -> int:
 def _compare_tasks(left: Any, right: Any) -> int:
     if left[0] != right[0]:
         return _compare(left[0], right[0])
-    if left[1] is not None and right[1] is not None and left[1] != right[1]:
+    if left[1] >= 0 and right[1] >= 0 and left[1] != right[1]:
         return _compare(left[1], right[1])
     return _compare(left[2:], right[2:])

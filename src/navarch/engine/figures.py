@@ -11,7 +11,7 @@ There are two views of what is taken. `used`, `releasing` and `pipelined` are th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,9 @@ from navarch.model.resources import IntArray
 Rows = npt.NDArray[np.intp]
 
 
-@dataclass(slots=True)
 class Figures:
+    """(R, M) columns; `scoring` is (2, M)."""
+
     allocatable: IntArray
     used: IntArray
     releasing: IntArray
@@ -44,27 +45,33 @@ class Figures:
 
     def at(self, rows: Rows) -> Figures:
         """The same figures for these rows of a full table."""
-        return Figures(
-            self.allocatable[:, rows],
-            self.used[:, rows],
-            self.releasing[:, rows],
-            self.pipelined[:, rows],
-            self.requested[:, rows],
-            self.scoring[:, rows],
-            rows,
-        )
+        return Selected(self, rows, {}, None)
 
     def ladder(self, rows: Rows, start: IntArray, steps: int, request: IntArray, scoring: IntArray, *, pipelined: bool) -> Figures:
         """For each row, `steps` columns with start+1 .. start+steps more tasks on it, row after row."""
-        wide = np.repeat(rows, steps)
-        more = np.repeat(start, steps) + np.tile(np.arange(1, steps + 1), len(rows))
-        out = self.at(wide)
-        extra = request[:, None] * more
-        if pipelined:
-            out.pipelined += extra
+        climb = np.arange(1, steps + 1)
+        if len(rows) == 1:
+            wide, more = rows.repeat(steps), climb + start[0]
         else:
-            out.used += extra
-        out.requested += extra
-        out.scoring += scoring[:, None] * more
-        out.added = more
-        return out
+            wide, more = rows.repeat(steps), (start[:, None] + climb).ravel()
+        extra = request[:, None] * more
+        grown = "pipelined" if pipelined else "used"
+        return Selected(self, wide, {grown: extra, "requested": extra, "scoring": scoring[:, None] * more}, more)
+
+
+class Selected(Figures):
+    """Columns of a full table picked by row, each when it is first read: most functions read one or two of them."""
+
+    def __init__(self, table: Figures, rows: Rows, extra: dict[str, IntArray], added: IntArray | None) -> None:
+        self.rows = rows
+        self.added = added
+        self._table = table
+        self._extra = extra
+
+    def __getattr__(self, name: str) -> Any:
+        column = getattr(self._table, name)[:, self.rows]
+        more = self._extra.get(name)
+        if more is not None:
+            column += more
+        setattr(self, name, column)
+        return column

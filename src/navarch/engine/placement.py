@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from navarch.engine.session import Session
 
 _WORST = -np.inf
-_LADDER = 16
+_LADDER = 32
 """Steps of a node's ladder that are computed at once when a run fills it."""
 _FIRST_STEPS = 3
-"""Steps computed for all candidates of a run together."""
+"""Steps computed for all candidates together once a run turns out to spread."""
+_LOOK = 4
+"""After so many placements a run on a new node each time counts as spreading."""
 
 
 class ClassView:
@@ -198,25 +200,27 @@ class ClassView:
     def _run(self, total: FloatArray, extra: FloatArray | None, count: int, pipelined: bool) -> list[int]:
         candidates = _top(total, count)
         constant = np.zeros(len(candidates)) if extra is None else extra[candidates]
-        scores = total[candidates].tolist()
-        start = np.zeros(len(candidates), dtype=np.int64)
-        ladders = self._ladders(candidates, start, min(_FIRST_STEPS, count), pipelined, constant)
         position = {row: i for i, row in enumerate(candidates.tolist())}
-        heap = [(-score, row) for score, row in zip(scores, position)]
+        heap = [(-score, row) for score, row in zip(total[candidates].tolist(), position)]
         heapq.heapify(heap)
+        ladders: list[list[float | None]] = [[] for _ in position]
         taken = dict.fromkeys(position, 0)
         chosen: list[int] = []
         while heap and len(chosen) < count:
             _, row = heap[0]
             chosen.append(row)
             taken[row] += 1
-            place = position[row]
-            ladder = ladders[place]
-            if taken[row] > len(ladder) and len(chosen) < count:
-                one = slice(place, place + 1)
-                start = np.array([len(ladder)], dtype=np.int64)
-                ladder += self._ladders(candidates[one], start, _LADDER, pipelined, constant[one])[0]
-            following = ladder[taken[row] - 1] if taken[row] <= len(ladder) else None
+            if len(chosen) == count:
+                break
+            place, ladder = position[row], ladders[position[row]]
+            if taken[row] > len(ladder):
+                if len(chosen) >= _LOOK and taken[row] == 1 and _spreads(chosen):
+                    self._spread(candidates, ladders, pipelined, constant)  # tasks spread over nodes: look at all at once
+                    ladder = ladders[place]
+                else:
+                    one, start = slice(place, place + 1), np.array([len(ladder)], dtype=np.int64)
+                    ladder += self._ladders(candidates[one], start, _LADDER, pipelined, constant[one])[0]
+            following = ladder[taken[row] - 1]
             if following is None:
                 heapq.heappop(heap)
                 if self._was_extreme(row):
@@ -224,6 +228,13 @@ class ClassView:
             else:
                 heapq.heapreplace(heap, (-following, row))
         return chosen
+
+    def _spread(self, rows: Rows, ladders: list[list[float | None]], pipelined: bool, constant: FloatArray) -> None:
+        """The first steps of every candidate that has none yet, in one evaluation."""
+        bare = [i for i, ladder in enumerate(ladders) if not ladder]
+        start = np.zeros(len(bare), dtype=np.int64)
+        for i, ladder in zip(bare, self._ladders(rows[bare], start, _FIRST_STEPS, pipelined, constant[bare])):
+            ladders[i] = ladder
 
     def _was_extreme(self, row: int) -> bool:
         for raw, kept in zip(self.raw, self.normal):
@@ -295,6 +306,10 @@ def _insufficient(view: ClassView, session: Session) -> list[Refusal]:
         if short.any():
             out.append(Refusal(f"Insufficient {names[dim]}", short, code="InsufficientResources"))
     return out
+
+
+def _spreads(chosen: list[int]) -> bool:
+    return len(set(chosen[-_LOOK:])) == _LOOK
 
 
 def _dims(request: IntArray, *, all_basic: bool) -> Rows:

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import msgspec
+
 from navarch.engine.reasons import Reason
 from navarch.model.spec import Condition
 
 
-@dataclass(frozen=True, slots=True)
-class Bind:
+class Bind(msgspec.Struct, frozen=True):
+    """A Struct because a large cycle makes tens of thousands of them."""
+
     pod: str
     node: str
     uid: str

@@ -16,18 +16,14 @@ from navarch.model.snapshot import NodeColumns
 class NodeState(Figures):
     """Owned by the session; written by statements alone."""
 
-    __slots__ = ("changed", "names", "specs")
-
     def __init__(self, nodes: NodeColumns) -> None:
-        super().__init__(
-            allocatable=nodes.allocatable,
-            used=nodes.used,
-            releasing=nodes.releasing,
-            pipelined=np.zeros_like(nodes.used),
-            requested=nodes.used.copy(),
-            scoring=nodes.scoring,
-            rows=slice(None),
-        )
+        self.allocatable = nodes.allocatable
+        self.used = nodes.used
+        self.releasing = nodes.releasing
+        self.pipelined = np.zeros_like(nodes.used)
+        self.requested = nodes.used.copy()
+        self.scoring = nodes.scoring
+        self.rows = slice(None)
         self.names = nodes.names
         self.specs = nodes.specs
         self.changed: list[Rows] = []

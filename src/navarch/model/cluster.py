@@ -194,6 +194,7 @@ class Cluster:
             labels=self.tasks.labels[:top].copy(),
             gated=self.tasks.gated[:top].copy(),
             preemptable=self.tasks.preemptable[:top].copy(),
+            index=self.tasks.index[:top].copy(),
         )
         jobs_top = self.jobs.rows.top
         self.jobs.epoch += 1

@@ -59,6 +59,7 @@ class TaskColumns:
     labels: RowArray
     gated: BoolArray
     preemptable: BoolArray
+    index: IntArray
 
     def spec(self, row: int) -> TaskSpec:
         spec = self.specs[row]

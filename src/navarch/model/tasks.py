@@ -28,13 +28,15 @@ class TaskTable:
         self.gated: BoolArray = np.zeros(8, dtype=bool)
         """The pod has scheduling gates: it waits for someone else."""
         self.preemptable: BoolArray = np.zeros(8, dtype=bool)
+        self.index: IntArray = np.zeros(8, dtype=np.int64)
+        """The number that the pod's name ends in, -1 for none."""
 
     def take(self, spec: TaskSpec, *, shape: int, job: int, node: int, labels: int) -> int:
         row = self.rows.take(spec.uid)
         if row == len(self.specs):
             self.specs.append(spec)
             if row >= self.status.shape[0]:
-                for name in ("status", "alive", "shape", "job", "node", "priority", "labels", "created", "gated", "preemptable"):
+                for name in _COLUMNS:
                     setattr(self, name, grown(getattr(self, name), row + 1))
         else:
             self.specs[row] = spec
@@ -48,6 +50,7 @@ class TaskTable:
         self.created[row] = spec.created
         self.gated[row] = bool(spec.gates)
         self.preemptable[row] = spec.preemptable
+        self.index[row] = pod_index(spec.name)
         return row
 
     def drop(self, uid: str) -> None:
@@ -55,3 +58,17 @@ class TaskTable:
         self.specs[row] = None
         self.alive[row] = False
         self.job[row] = self.node[row] = -1
+
+
+_COLUMNS = ("status", "alive", "shape", "job", "node", "priority", "labels", "created", "gated", "preemptable", "index")
+
+
+def pod_index(name: str) -> int:
+    """The number at the end of a name of at least three parts, else -1.
+
+    >>> pod_index("job-worker-7"), pod_index("web-7"), pod_index("a-b-c")
+    (7, -1, -1)
+    """
+    parts = name.rsplit("-", 2)
+    last = parts[-1]
+    return int(last) if len(parts) == 3 and last.isascii() and last.isdigit() and len(last) < 18 else -1
