@@ -26,6 +26,7 @@ from navarch.plugins.members import is_member
 from navarch.plugins.queue_tree import QueueTree, over_capacity
 
 USAGE_KIND = "QueueUsage"
+_UNITS = {"cpu": ("CPU cores", 1000.0), "memory": ("GB memory", 1e9), "gpu": ("GPUs", 1.0)}
 _UNDONE_BY = (Event.POD_REMOVED, Event.QUEUE_CHANGED, Event.JOB_CHANGED)
 
 
@@ -143,11 +144,19 @@ class FairProportion(Plugin):
         asked, most, has = float(amount[worst]), float(bound[worst, broken.queue]), float(held[worst, broken.queue])
         figures: dict[str, int | float | str] = {"queue": queue, "resource": resource}
         figures |= {"requested": asked, "bound": most, "held": has}
-        what = "limit" if broken.over_limit else "quota for what cannot be preempted"
-        text = (
-            f"queue '{queue}' would exceed its {what}, {_shown(resource, most)}: "
-            f"{_shown(resource, asked)} are requested and {_shown(resource, has)} are allocated"
-        )
+        unit, scale = _UNITS[resource]
+        wanted, allowed, taken = (f"{figure / scale:g} {unit}" for figure in (asked, most, has))
+        if broken.over_limit:
+            text = (
+                f"{queue} quota has reached the allowable limit of {unit}. Limit is {allowed}, "
+                f"currently {taken} allocated and workload requested {wanted}"
+            )
+        else:
+            text = (
+                f"Non-preemptible workload is over quota. Workload requested {wanted}, but {queue} quota is {allowed}, "
+                f"while {taken} are already allocated for non-preemptible pods. "
+                "Use a preemptible workload to go over quota."
+            )
         code = "OverLimit" if broken.over_limit else "NonPreemptibleOverQuota"
         return Reason(code, text, figures=figures, undone_by=_UNDONE_BY)
 
@@ -158,9 +167,9 @@ class FairProportion(Plugin):
         if row is None:
             return QueueFigures(queue.name, {}, {}, {}, 0.0)
         tree = self.tree
-        due = tree.allocatable(row)
-        held = tree.allocated[:, row]
-        share = max((float(h / d) for h, d in zip(held, due, strict=True) if np.isfinite(d) and d > 0), default=0.0)
+        held, due = tree.allocated[:, row], tree.allocatable(row)
+        due = np.where(np.isinf(due), self.total, due)
+        share = max((float(h / d) for h, d in zip(held, due, strict=True) if d > 0), default=0.0)
         return QueueFigures(
             queue=queue.name,
             deserved={name: value for name, value in _mapping(tree.quota[:, row]).items() if np.isfinite(value)},
@@ -212,9 +221,3 @@ def _bounds(rows: list[list[float]], size: tuple[int, int]) -> Floats:
 def _mapping(amounts: Floats) -> dict[str, float]:
     """By the names that other parts know: a GPU is a thousand of `nvidia.com/gpu`."""
     return {"cpu": float(amounts[0]), "memory": float(amounts[1]), "nvidia.com/gpu": float(amounts[GPU]) * 1000}
-
-
-def _shown(resource: str, amount: float) -> str:
-    if resource == "cpu":
-        return f"{amount / 1000:g} cores"
-    return f"{amount / 1e9:g} GB of memory" if resource == "memory" else f"{amount:g} GPUs"
