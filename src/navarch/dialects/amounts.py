@@ -16,6 +16,9 @@ from navarch.model.quantity import QuantityError
 from navarch.model.resources import parse_amount
 from navarch.model.spec import Requests
 
+_FORGET_AFTER = 1 << 14
+_known: dict[tuple[tuple[str, Quantity], ...], Requests] = {}
+"""Nodes of one model and groups of one template repeat the same few lists."""
 _PLAIN = ("cpu", "memory", "ephemeral-storage")
 
 
@@ -44,8 +47,20 @@ def is_counted(name: str) -> bool:
 
 def amounts(resources: Mapping[str, Quantity] | None, kind: str, name: str, path: str) -> Requests:
     """A resource list in the model's units, sorted by name; `pods` counts here too."""
+    if not resources:
+        return ()
+    key = tuple(resources.items())
+    known = _known.get(key)
+    if known is None:
+        if len(_known) >= _FORGET_AFTER:
+            _known.clear()
+        known = _known[key] = _parsed(resources, kind, name, path)
+    return known
+
+
+def _parsed(resources: Mapping[str, Quantity], kind: str, name: str, path: str) -> Requests:
     found = []
-    for resource, quantity in (resources or {}).items():
+    for resource, quantity in resources.items():
         if resource != "pods" and not is_counted(resource):
             continue
         try:

@@ -7,7 +7,7 @@ a group) is resolved once all are known. Kinds that only some plugins read are k
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from navarch.dialects.admission import AdmissionContext
@@ -124,7 +124,7 @@ class Inventory:
             if kind == "Pod" and version == "v1":
                 pod = from_manifest(manifest, Pod)
                 pods.append((pod, document.source))
-                self._look_at_times(pod)
+                self.newest = max(self.newest, *_moments(pod))
                 return
             if kind in _LOOKED_UP:
                 self._looked_up.append(dict(manifest))
@@ -144,22 +144,21 @@ class Inventory:
 
     def _checked(self, manifest: Manifest, source: str) -> tuple[str, str]:
         """apiVersion and kind of an object that has both and a name, and was not there before."""
-        kind, shown_name = identity(manifest)
-        metadata = manifest.get("metadata")
-        for field, value in (("apiVersion", manifest.get("apiVersion")), ("kind", manifest.get("kind"))):
+        version, kind, metadata = manifest.get("apiVersion"), manifest.get("kind"), manifest.get("metadata")
+        for field, value in (("apiVersion", version), ("kind", kind)):
             if not isinstance(value, str) or not value:
-                raise ObjectError(kind, shown_name, field, shown(value), "text")
+                raise ObjectError(*identity(manifest), field, shown(value), "text")
         if not isinstance(metadata, dict):
-            raise ObjectError(kind, shown_name, "metadata", shown(metadata), "a mapping with a name")
+            raise ObjectError(*identity(manifest), "metadata", shown(metadata), "a mapping with a name")
         name = metadata.get("name")
         if not isinstance(name, str) or not name:
-            raise ObjectError(kind, shown_name, "metadata.name", shown(name), "a name")
+            raise ObjectError(*identity(manifest), "metadata.name", shown(name), "a name")
         key = _identify(manifest)
         if key in self._seen:
-            first = f" in {self._seen[key]}" if self._seen[key] else ""
-            raise ObjectError(kind, shown_name, "metadata.name", repr(name), f"an object that is given once; the first is{first}")
+            expected = f"an object that is given once; the first is in {self._seen[key] or 'the same input'}"
+            raise ObjectError(*identity(manifest), "metadata.name", repr(name), expected)
         self._seen[key] = source
-        return str(manifest["apiVersion"]), kind
+        return str(version), str(kind)
 
     def _place(self, spec: Spec) -> None:
         if isinstance(spec, NodeSpec | QueueSpec | JobSpec) and not self.settings.is_in_pool(spec.labels):
@@ -201,10 +200,6 @@ class Inventory:
             if name not in self.queues:
                 self.queues[name] = QueueSpec(name=name, uid=name, reclaimable=name != "root", state="Open")
 
-    def _look_at_times(self, pod: Pod) -> None:
-        for moment in _moments(pod):
-            self.newest = max(self.newest, moment)
-
 
 def _identify(manifest: Manifest) -> tuple[str, str, str]:
     """What may exist once: a name in a namespace, for each kind of each API group (versions of it are the same object)."""
@@ -213,12 +208,8 @@ def _identify(manifest: Manifest) -> tuple[str, str, str]:
     return f"{group}/{manifest['kind']}", str(metadata.get("namespace") or "default"), str(metadata["name"])
 
 
-def _moments(pod: Pod) -> Iterator[float]:
+def _moments(pod: Pod) -> list[float]:
     meta, status = pod.metadata, pod.status
-    yield seconds(meta.creation_timestamp)
-    if meta.deletion_timestamp is not None:
-        yield seconds(meta.deletion_timestamp)
-    if status.start_time is not None:
-        yield seconds(status.start_time)
-    for condition in status.conditions or ():
-        yield seconds(condition.last_transition_time)
+    moments = [meta.creation_timestamp, meta.deletion_timestamp, status.start_time]
+    moments += [condition.last_transition_time for condition in status.conditions or ()]
+    return [seconds(moment) for moment in moments]
