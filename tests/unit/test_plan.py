@@ -133,3 +133,33 @@ def test_navarch_plan_is_the_function_and_costs_nothing_until_called() -> None:
     assert navarch.PlanError is PlanError
     script = "import sys, navarch; sys.exit('numpy' in sys.modules or 'msgspec' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_what_was_evicted_comes_back_and_a_promise_is_kept() -> None:
+    policy = {
+        "actions": "allocate, preempt",
+        "tiers": [{"plugins": [{"name": "priority"}, {"name": "gang"}, {"name": "conformance"}]}],
+    }
+    objects = [
+        node("n").cpu("2"),
+        priority_class("high", 10),
+        pod_group("old", 1).phase("Running"),
+        pod("old-1").cpu("1").in_group("old").on("n"),
+        pod("old-2").cpu("1").in_group("old").on("n"),
+        pod_group("new", 1).priority_class("high"),
+        pod("urgent").cpu("1").in_group("new").priority_class("high"),
+    ]
+    result = plan(objects, policy, cycles=3)
+    first, second, third = result.to_dict()["cycles"]
+    (eviction,) = first["evictions"]
+    assert eviction | {"pod": ""} == {
+        "pod": "",
+        "node": "n",
+        "action": "preempt",
+        "for": "default/new",
+        "reason": eviction["reason"],
+    }
+    assert first["nominations"] == [{"node": "n", "pod": "default/urgent"}] and not first["binds"]
+    assert second["binds"] == [{"node": "n", "pod": "default/urgent"}] and not second["evictions"]
+    assert jobs(result, 2)["default/old"]["pods"] == {"Pending": 1, "Running": 1}
+    assert not third["binds"] and not third["evictions"]
