@@ -54,6 +54,12 @@ class Semantics:
     bad_queue_disables_capacity: bool = switch(
         False, "one invalid queue makes the hierarchical capacity plugin refuse every admission, placement and reclaim"
     )
+    ancestor_shares_are_live: bool = switch(
+        True, "in a tree of queues, ancestors keep the share that they had when the cycle opened"
+    )
+    unnamed_root_capability_is_unlimited: bool = switch(
+        True, "a root queue with a capability refuses every resource that it does not name"
+    )
 
     weights_bind_gang_reclaim: bool = switch(
         True, "gangreclaim may take a queue below what proportion gives it: only the capacity plugin is asked there"
@@ -65,6 +71,9 @@ class Semantics:
     )
     affinity_lists_fixed_at_open: bool = switch(
         False, "which nodes hold pods with pod affinity is fixed when the cycle opens"
+    )
+    pods_counted_once_an_attempt: bool = switch(
+        False, "evictions in the course of an attempt do not change its answers about pod affinity and topology spread"
     )
     rebinds_check_opening_idle: bool = switch(
         False, "a bind outside a statement is checked again against what was idle when the cycle opened"

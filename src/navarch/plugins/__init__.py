@@ -8,6 +8,7 @@ from navarch.engine.plugin import Plugin
 def builtin_plugins() -> tuple[type[Plugin], ...]:
     """Every plugin that comes with Navarch."""
     from navarch.plugins.binpack import Binpack
+    from navarch.plugins.capacity import Capacity
     from navarch.plugins.conformance import Conformance
     from navarch.plugins.drf import Drf
     from navarch.plugins.gang import Gang
@@ -18,6 +19,7 @@ def builtin_plugins() -> tuple[type[Plugin], ...]:
 
     return (
         Binpack,
+        Capacity,
         Conformance,
         Drf,
         Gang,

@@ -23,8 +23,8 @@ from navarch.engine.queue import Queue
 from navarch.engine.reasons import Reason
 from navarch.engine.record import QueueFigures
 from navarch.model.resources import BoolArray, FloatArray, IntArray
-from navarch.plugins.queue_amounts import CLOSE, Amounts, fits, is_empty, largest_part, total_of
-from navarch.plugins.queue_figures import FREED, QueueLedger, closed
+from navarch.plugins.queue_amounts import CLOSE, Amounts, fits, is_empty, largest_part
+from navarch.plugins.queue_figures import FREED, QueueLedger, closed, real_capabilities
 
 
 class Proportion(Plugin):
@@ -137,18 +137,6 @@ class Proportion(Plugin):
         number = change.job.queue.number
         self.ledger.deallocate((number,), change)
         self._share[number] = None
-
-
-def real_capabilities(names: Sequence[str], total: IntArray, queues: Sequence[Queue]) -> list[Amounts]:
-    """What each queue may hold at most: the cluster less what is guaranteed to others, within its own capability."""
-    nowhere = np.ones(len(names), dtype=bool)
-    guarantees = [Amounts.of(names, q.spec.guarantee) for q in queues]
-    common = Amounts(total, nowhere).beyond(total_of(guarantees, len(names)))
-    out = []
-    for queue, guarantee in zip(queues, guarantees):
-        limit = common.plus(guarantee)
-        out.append(limit.within(Amounts.limit(names, queue.spec.capability)) if queue.spec.capability else limit)
-    return out
 
 
 def divide(total: IntArray, weight: FloatArray, limit: FloatArray, request: FloatArray, guarantee: FloatArray) -> FloatArray:

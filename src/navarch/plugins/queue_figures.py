@@ -25,7 +25,7 @@ from navarch.engine.session import Session
 from navarch.model.columns import sums_by_group
 from navarch.model.resources import UNLIMITED, BoolArray, IntArray
 from navarch.model.status import IS_ALLOCATED, TaskStatus
-from navarch.plugins.queue_amounts import Amounts, Vector, asked_dims, in_order
+from navarch.plugins.queue_amounts import Amounts, Vector, asked_dims, in_order, total_of
 
 FREED = (Event.POD_REMOVED, Event.QUEUE_CHANGED, Event.NODE_ADDED, Event.NODE_CHANGED)
 
@@ -51,6 +51,13 @@ class QueueLedger:
 
     def _sums(self, columns: IntArray) -> IntArray:
         return np.ascontiguousarray(sums_by_group(columns, self.queue_of_job, len(self.session.queues)).T)
+
+    def add_queue(self) -> None:
+        """One more queue that the snapshot does not have, without figures of its own."""
+        for name in ("allocated", "request", "inqueue", "elastic"):
+            columns = getattr(self, name)
+            setattr(self, name, np.vstack([columns, np.zeros_like(columns, shape=(1, columns.shape[1]))]))
+        self.has_jobs = np.append(self.has_jobs, False)
 
     # moving
 
@@ -154,6 +161,17 @@ def queue_of_job(session: Session) -> Rows:
     number = [queue.number if (queue := session.queues.get(name)) else -1 for name in jobs.queue_names]
     rows: Rows = np.array([*number, -1], dtype=np.intp)[jobs.queue]
     return rows
+
+
+def real_capabilities(names: Sequence[str], total: IntArray, queues: Sequence[Queue]) -> list[Amounts]:
+    """What each queue may hold at most: the cluster less what is guaranteed to others, within its own capability."""
+    guarantees = [Amounts.of(names, q.spec.guarantee) for q in queues]
+    common = Amounts(total, np.ones(len(names), dtype=bool)).beyond(total_of(guarantees, len(names)))
+    out = []
+    for queue, guarantee in zip(queues, guarantees):
+        limit = common.plus(guarantee)
+        out.append(limit.within(Amounts.limit(names, queue.spec.capability)) if queue.spec.capability else limit)
+    return out
 
 
 def closed(session: Session, queue: Queue) -> Reason | None:
