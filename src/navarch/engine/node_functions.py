@@ -82,6 +82,10 @@ class NodeFilter(ABC):
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
         """True where the task may go, one answer a column of `at`."""
 
+    def moved_by_own_class(self, task: TaskClass) -> bool:
+        """Whether placing a task of the class changes the answer on other nodes for the next of its like."""
+        return self.scope is Scope.GLOBAL
+
     def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:
         """Why not, for those who were refused. Called only when a task found no node."""
         return [Refusal(self.name, ~self.mask(task, at))]

@@ -44,7 +44,8 @@ class ClassView:
         self.normalised = [s for s in scorers if s.normalises and s.scope is not Scope.GLOBAL]
         self.global_scorers = [s for s in scorers if s.scope is Scope.GLOBAL]
         moving = any(s.scope is Scope.ROW for s in self.normalised)
-        self.one_by_one = bool(self.global_filters or self.global_scorers) or moving
+        repeated = any(f.moved_by_own_class(task) for f in self.global_filters)
+        self.one_by_one = repeated or bool(self.global_scorers) or moving
         """Some answer depends on more than the node's own figures, so equal tasks cannot be placed in one step."""
         self.dims: Rows = _dims(task.request, all_basic=session.semantics.zero_requests_must_fit)
         self.need: IntArray = task.request[self.dims, None]

@@ -8,8 +8,11 @@ from navarch.engine.plugin import Plugin
 from navarch.plugins.nodeorder.allocation import Allocation
 from navarch.plugins.nodeorder.balanced import BalancedAllocation
 from navarch.plugins.nodeorder.images import ImageLocality
+from navarch.plugins.nodeorder.pod_preferences import PodPreferences
 from navarch.plugins.nodeorder.preferred_nodes import PreferredNodes
 from navarch.plugins.nodeorder.preferred_taints import PreferredTaints
+from navarch.plugins.nodeorder.soft_spread import SoftSpread
+from navarch.plugins.predicates.default_spread import SpreadDefaults
 
 BALANCED = (("cpu", 1), ("memory", 1), ("nvidia.com/gpu", 1))
 
@@ -38,6 +41,8 @@ class NodeOrder(Plugin):
             Allocation(session, weight("mostrequested"), "MostAllocated"),
             BalancedAllocation(session, weight("balancedresource"), BALANCED),
             PreferredTaints(snapshot, weight("tainttoleration")),
+            PodPreferences(session, weight("podaffinity"), hard_weight=0),
+            SoftSpread(session, weight("podtopologyspread"), SpreadDefaults()),
         ]
         return [scorer for scorer in scorers if scorer.weight]
 

@@ -10,10 +10,13 @@ from navarch.engine.arguments import Argument
 from navarch.engine.node_functions import NodeFilter, TaskClass
 from navarch.engine.plugin import Plugin
 from navarch.engine.reasons import Reason
+from navarch.plugins.predicates.default_spread import SpreadDefaults
+from navarch.plugins.predicates.inter_pod import InterPodAffinity
 from navarch.plugins.predicates.node_affinity import NodeAffinity
 from navarch.plugins.predicates.pod_number import PodNumber
 from navarch.plugins.predicates.ports import NodePorts
 from navarch.plugins.predicates.rule import Rule, first_rejection
+from navarch.plugins.predicates.spread import PodTopologySpread
 from navarch.plugins.predicates.taints import TaintToleration
 from navarch.plugins.predicates.unschedulable import NodeUnschedulable
 from navarch.plugins.predicates.unsupported import Unsupported
@@ -44,6 +47,11 @@ class Predicates(Plugin):
         Argument("dynamicresources.filterTimeoutSeconds", "int", 10, "accepted; the search for devices is bounded by itself"),
     )
 
+    def open(self) -> None:
+        session = self.session
+        dry_runs = session.policy.configurations.get("preempt", {}).get("enableTopologyAwarePreemption")
+        self.fixes = session.semantics.pods_counted_once_an_attempt and not dry_runs
+
     def node_filters(self) -> list[NodeFilter]:
         session, snapshot = self.session, self.session.snapshot
         rules: list[Rule] = [Unsupported(), PodNumber(), NodeUnschedulable(snapshot)]
@@ -53,6 +61,10 @@ class Predicates(Plugin):
             rules.append(TaintToleration(snapshot))
         if self._on("NodePorts"):
             rules.append(NodePorts(session))
+        if self._on("PodAffinity"):
+            rules.append(InterPodAffinity(session))
+        if self._on("PodTopologySpread"):
+            rules.append(PodTopologySpread(session, SpreadDefaults()))
         for rule in rules:
             rule.has_last_word = False
         return list(rules)
@@ -61,5 +73,9 @@ class Predicates(Plugin):
         return self.given.flag(f"predicate.{name}Enable")
 
     def pre_predicate(self, task: TaskClass) -> Reason | None:
+        if self.fixes:
+            for rule in self.session.filters:
+                if isinstance(rule, InterPodAffinity | PodTopologySpread):
+                    rule.freeze(task)
         found = first_rejection(self.session.filters, task)
         return None if found is None else found[1].as_reason(found[0].undone_by)

@@ -1,0 +1,122 @@
+"""InterPodAffinity's score: near pods that this one likes or that like it, far from those where either would rather not.
+
+Each term that matches adds its weight for every pod it means in the node's domain. Terms of pods that stand somewhere count
+too: their preferences about this pod, and their required affinity for it with a weight of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from navarch.engine.figures import Figures
+from navarch.engine.node_functions import Scope, TaskClass
+from navarch.engine.session import Session
+from navarch.model.label_syntax import aggregate
+from navarch.model.resources import BoolArray, FloatArray
+from navarch.model.spec import PodAffinity, PodTerm, Shape
+from navarch.plugins.predicates.inter_pod import OpeningLists, term_errors_of
+from navarch.plugins.predicates.pod_counts import DomainCount, pod_counts
+from navarch.plugins.predicates.pod_terms import pod_terms
+from navarch.plugins.predicates.rule import Wish
+from navarch.plugins.predicates.selection import of_own_term
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """A term of other pods that means the class: in which of their lists it stands, and what it weighs."""
+
+    list: str
+    weight: int
+    entry: object
+    term: PodTerm
+
+    def is_carried_by(self, shape: Shape) -> bool:
+        return shape.pod_affinity is not None and self.entry in getattr(shape.pod_affinity, self.list)
+
+
+@dataclass(slots=True)
+class Pull:
+    weight: int
+    pods: DomainCount
+
+
+class PodPreferences(Wish):
+    name = "InterPodAffinity"
+    scope = Scope.GLOBAL
+    normalises = True
+
+    def __init__(self, session: Session, weight: float, *, hard_weight: int = 1, ignore_others: bool = False) -> None:
+        self.session = session
+        self.weight = weight
+        self.hard_weight = hard_weight
+        self.ignore_others = ignore_others
+        """Pods without preferences of their own are not scored at all."""
+        self.terms = pod_terms(session)
+        self._pulls: dict[int, list[Pull]] = {}
+        self._others: dict[int, list[Meant]] = {}
+
+    def applies(self, task: TaskClass) -> bool:
+        own = task.shape.pod_affinity
+        if own is not None and (own.preferred or own.anti_preferred):
+            return True
+        if self.ignore_others:
+            return False
+        return bool(self._meant(task)) or (own is not None and bool(term_errors_of(own)))
+
+    def problem(self, task: TaskClass) -> str:
+        own = task.shape.pod_affinity
+        errors = term_errors_of(own) if own is not None else []
+        return f"failed to parse pod: {aggregate(errors)}" if errors else ""
+
+    def _meant(self, task: TaskClass) -> list[Meant]:
+        """Terms of other pods that mean the class."""
+        found = self._others.get(task.number)
+        if found is None:
+            terms = self.terms
+            found = [Meant("preferred", w, (w, t), t) for w, t in terms.weighing(task, terms.preferred)]
+            found += [Meant("anti_preferred", -w, (w, t), t) for w, t in terms.weighing(task, terms.anti_preferred)]
+            if self.hard_weight > 0:
+                found += [Meant("required", self.hard_weight, t, t) for t in terms.meaning(task, terms.required)]
+            self._others[task.number] = found
+        return found
+
+    def _of(self, task: TaskClass) -> list[Pull]:
+        found = self._pulls.get(task.number)
+        if found is None:
+            found = self._pulls[task.number] = self._gather(task)
+        return found
+
+    def _gather(self, task: TaskClass) -> list[Pull]:
+        session, counts = self.session, pod_counts(self.session)
+        own = task.shape.pod_affinity or PodAffinity()
+        pulls = []
+        for sign, wishes in ((1, own.preferred), (-1, own.anti_preferred)):
+            for weight, term in wishes:
+                pods = counts.selected((of_own_term(session.snapshot, term),))
+                pulls.append(Pull(sign * weight, pods.by(term.topology_key)))
+        within, named = self._looked_at(own)
+        for meant in self._meant(task):
+            carriers = counts.carrying((meant.list, meant.entry), meant.is_carried_by)
+            pulls.append(Pull(meant.weight, carriers.by(meant.term.topology_key, within, named)))
+        return pulls
+
+    def _looked_at(self, own: PodAffinity) -> tuple[BoolArray | None, str]:
+        """Where the list of nodes with such pods is drawn up at open, a pod without wishes looks at those nodes only."""
+        if not self.session.semantics.affinity_lists_fixed_at_open or own.preferred or own.anti_preferred:
+            return None, ""
+        return self.session.shared(OpeningLists).any, "affinity at open"
+
+    def raw(self, task: TaskClass, at: Figures) -> FloatArray:
+        total: FloatArray = np.zeros(len(self.session.nodes))[at.rows]
+        for pull in self._of(task):
+            if pull.pods.total:
+                total += pull.weight * pull.pods.at(at.rows)
+        return total
+
+    def normalise(self, task: TaskClass, raw: FloatArray, low: float, high: float) -> FloatArray:
+        if low == high:
+            return np.zeros(len(raw))
+        return np.trunc(100.0 * ((raw - low) / (high - low)))
+

@@ -1,0 +1,106 @@
+"""PodTopologySpread's score: the emptier a node's domains are of pods like this one, the better.
+
+A count weighs more the more domains there are among the candidates. Candidates that lack a key score nothing, unless the
+constraints are the system's defaults, for which a missing label is a domain of its own that is not scored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+
+from navarch.engine.figures import Figures, Rows
+from navarch.engine.node_functions import Scope, TaskClass
+from navarch.engine.session import Session
+from navarch.model.resources import BoolArray, FloatArray
+from navarch.model.spec import SpreadConstraint
+from navarch.plugins.predicates.default_spread import HOSTNAME, DefaultSpread, SpreadDefaults
+from navarch.plugins.predicates.node_columns import node_columns
+from navarch.plugins.predicates.pod_counts import DomainCount, PodCount
+from navarch.plugins.predicates.pod_terms import pod_terms
+from navarch.plugins.predicates.rule import Wish
+from navarch.plugins.predicates.spread import carrying_all, counted_pods, included
+
+
+@dataclass(slots=True)
+class Leaning:
+    """One soft constraint for one class of tasks. `domain` None: pods are counted on the node itself."""
+
+    constraint: SpreadConstraint
+    pods: PodCount
+    domain: DomainCount | None
+    codes: Rows
+    absent: int
+    present: BoolArray
+
+    def weight(self, kept: BoolArray) -> float:
+        if self.domain is None:
+            return log(int(kept.sum()) + 2)
+        seen = np.zeros(self.absent + 1, dtype=bool)
+        seen[self.codes[kept]] = True
+        return log(int(seen.sum()) + 2)
+
+    def counts(self) -> FloatArray:
+        counts = self.pods.nodes if self.domain is None else self.domain.counts[self.codes]
+        return counts.astype(float)
+
+
+class SoftSpread(Wish):
+    name = "PodTopologySpread"
+    scope = Scope.GLOBAL
+    normalises = True
+
+    def __init__(self, session: Session, weight: float, defaults: SpreadDefaults) -> None:
+        self.session = session
+        self.weight = weight
+        self.defaults = defaults
+        self.spread = DefaultSpread(session, defaults)
+        pod_terms(session)
+        self._leanings: dict[int, tuple[list[Leaning], BoolArray]] = {}
+        self._kept: BoolArray = np.zeros(0, dtype=bool)
+
+    def applies(self, task: TaskClass) -> bool:
+        return bool(self.spread.constraints(task, hard=False))
+
+    def _of(self, task: TaskClass) -> tuple[list[Leaning], BoolArray]:
+        found = self._leanings.get(task.number)
+        if found is None:
+            session = self.session
+            constraints = self.spread.constraints(task, hard=False)
+            everything = np.ones(len(session.nodes), dtype=bool)
+            needs_all = task.shape.has_own_spread or self.defaults.listed
+            complete = carrying_all(session, constraints) if needs_all else everything
+            leanings = [self._lean(task, each, complete) for each in constraints]
+            found = self._leanings[task.number] = leanings, complete
+        return found
+
+    def _lean(self, task: TaskClass, constraint: SpreadConstraint, complete: BoolArray) -> Leaning:
+        session = self.session
+        column = node_columns(session.snapshot).label(constraint.topology_key)
+        pods = counted_pods(session, constraint, task.namespace)
+        domain = None
+        if constraint.topology_key != HOSTNAME:
+            within = complete & included(session, task, constraint)
+            domain = pods.by(constraint.topology_key, within, ("soft", task.number, constraint))
+        return Leaning(constraint, pods, domain, column.codes, column.absent, column.present())
+
+    def prepare(self, task: TaskClass, feasible: BoolArray) -> None:
+        self._kept = feasible & self._of(task)[1]
+
+    def raw(self, task: TaskClass, at: Figures) -> FloatArray:
+        total: FloatArray = np.zeros(len(self.session.nodes))
+        for leaning in self._of(task)[0]:
+            part = leaning.counts() * leaning.weight(self._kept) + float(leaning.constraint.max_skew - 1)
+            total += np.where(leaning.present, part, 0.0)
+        rounded: FloatArray = np.where(self._kept, np.floor(total + 0.5), 0.0)[at.rows]
+        return rounded
+
+    def normalise(self, task: TaskClass, raw: FloatArray, low: float, high: float) -> FloatArray:
+        """Over the candidates that are scored at all, whatever the extremes of the others."""
+        inside = raw[self._kept]
+        low, high = (float(inside.min()), float(inside.max())) if inside.size else (0.0, 0.0)
+        if high == 0:
+            return np.where(self._kept, 100.0, 0.0)
+        return np.where(self._kept, np.floor_divide(100.0 * (high + low - raw), high), 0.0)

@@ -1,0 +1,204 @@
+"""InterPodAffinity: pods that must be near others, pods that must not, and pods that keep others away.
+
+Three tests a node, in this order: some pod that all required terms mean stands in the node's domain of each term (or no such
+pod exists anywhere and the pod itself would be the first); none that a required anti-affinity term means stands in its
+domain; none of those who stand in the node's domains keep this pod away by their own terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from navarch.engine.figures import Figures, Rows
+from navarch.engine.node_functions import Refusal, Scope, TaskClass
+from navarch.engine.reasons import Event
+from navarch.engine.session import Session
+from navarch.model.label_syntax import aggregate
+from navarch.model.resources import BoolArray
+from navarch.model.selectors import label_selector_errors
+from navarch.model.spec import PodAffinity, PodTerm, Shape
+from navarch.plugins.predicates.placed_pods import placed_pods
+from navarch.plugins.predicates.pod_counts import DomainCount, PodCount, PodCounts, pod_counts
+from navarch.plugins.predicates.pod_terms import PodTerms, pod_terms
+from navarch.plugins.predicates.rule import Rejection, Rule
+from navarch.plugins.predicates.selection import of_own_term, selected
+
+NO_FRIEND = "node(s) didn't match pod affinity rules"
+FOE = "node(s) didn't match pod anti-affinity rules"
+KEPT_AWAY = "node(s) didn't satisfy existing pods anti-affinity rules"
+
+
+@dataclass(slots=True)
+class Neighbours:
+    """What the rule counts for one class of tasks."""
+
+    friends: list[DomainCount]
+    may_be_first: bool
+    foes: list[DomainCount]
+    guards: list[DomainCount]
+    """Pods that keep this class away."""
+    moved_by_itself: bool
+    version: int = -1
+    everywhere: BoolArray | None = None
+    """The mask over all nodes, good while the counts' version stays."""
+
+
+class InterPodAffinity(Rule):
+    name = "InterPodAffinity"
+    scope = Scope.GLOBAL
+    undone_by = (Event.POD_REMOVED, Event.POD_CHANGED, Event.NODE_ADDED, Event.NODE_CHANGED)
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.terms: PodTerms = pod_terms(session)
+        self._classes: dict[int, Neighbours] = {}
+        self._guards: dict[int, list[PodTerm]] = {}
+        self._fixed: BoolArray | None = None
+
+    def _meant(self, task: TaskClass) -> list[PodTerm]:
+        """Terms by which others could keep the class away."""
+        found = self._guards.get(task.number)
+        if found is None:
+            found = self._guards[task.number] = self.terms.meaning(task, self.terms.anti_required)
+        return found
+
+    def applies(self, task: TaskClass) -> bool:
+        own = task.shape.pod_affinity
+        return (own is not None and bool(own.required or own.anti_required or term_errors_of(own))) or bool(self._meant(task))
+
+    def moved_by_own_class(self, task: TaskClass) -> bool:
+        return self._neighbours(task).moved_by_itself
+
+    def reject(self, task: TaskClass) -> Rejection | None:
+        own = task.shape.pod_affinity
+        errors = term_errors_of(own) if own is not None else []
+        return Rejection(f"parsing pod: {aggregate(errors)}") if errors else None
+
+    def _neighbours(self, task: TaskClass) -> Neighbours:
+        found = self._classes.get(task.number)
+        if found is None:
+            found = self._classes[task.number] = self._gather(task)
+        return found
+
+    def _gather(self, task: TaskClass) -> Neighbours:
+        session, counts = self.session, pod_counts(self.session)
+        own = task.shape.pod_affinity or PodAffinity()
+        friends, may_be_first = [], False
+        if own.required:
+            selections = tuple(of_own_term(session.snapshot, term) for term in own.required)
+            together = counts.selected(selections)
+            friends = [together.by(term.topology_key) for term in own.required]
+            may_be_first = all(selected(session.snapshot, each)[task.labels] for each in selections)
+        foes, hostile = [], False
+        for term in own.anti_required:
+            selection = of_own_term(session.snapshot, term)
+            foes.append(counts.selected((selection,)).by(term.topology_key))
+            hostile |= bool(selected(session.snapshot, selection)[task.labels])
+        within, named = guarded_nodes(session)
+        guards = [carriers(counts, term).by(term.topology_key, within, named) for term in self._meant(task)]
+        guards_itself = any(term in own.anti_required for term in self._meant(task))
+        return Neighbours(friends, may_be_first, foes, guards, may_be_first or hostile or guards_itself)
+
+    def freeze(self, task: TaskClass) -> None:
+        """Answer for this attempt at the class as things stand now, whatever is evicted in its course."""
+        self._fixed = None
+        if self.applies(task):
+            self._fixed = self._mask(task, slice(None))
+
+    def mask(self, task: TaskClass, at: Figures) -> BoolArray:
+        if self._fixed is not None:
+            fixed: BoolArray = self._fixed[at.rows]
+            return fixed
+        if isinstance(at.rows, slice):
+            near, version = self._neighbours(task), pod_counts(self.session).version
+            if near.everywhere is None or near.version != version:
+                near.everywhere, near.version = self._mask(task, at.rows), version
+            return near.everywhere
+        return self._mask(task, at.rows)
+
+    def _mask(self, task: TaskClass, rows: Rows | slice) -> BoolArray:
+        near = self._neighbours(task)
+        out = ~_without_friend(near, rows, len(self.session.nodes))
+        for others in (*near.foes, *near.guards):
+            if others.total:
+                out &= others.at(rows) <= 0
+        return out
+
+    def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:
+        near = self._neighbours(task)
+        alone = _without_friend(near, at.rows, len(self.session.nodes))
+        foe, guarded = np.zeros_like(alone), np.zeros_like(alone)
+        for others in near.foes:
+            foe |= others.at(at.rows) > 0
+        for others in near.guards:
+            guarded |= others.at(at.rows) > 0
+        return [
+            Refusal(NO_FRIEND, alone, unresolvable=True, code="PodAffinity"),
+            Refusal(FOE, foe & ~alone, code="PodAntiAffinity"),
+            Refusal(KEPT_AWAY, guarded & ~foe & ~alone, code="ExistingPodsAntiAffinity"),
+        ]
+
+
+def _without_friend(near: Neighbours, rows: Rows | slice, size: int) -> BoolArray:
+    out: BoolArray = np.zeros(size, dtype=bool)[rows]
+    if not near.friends:
+        return out
+    first = near.may_be_first and not any(friends.total for friends in near.friends)
+    for friends in near.friends:
+        out |= ~friends.inside(rows) if first else friends.at(rows) <= 0
+    return out
+
+
+def carriers(counts: PodCounts, term: PodTerm) -> PodCount:
+    """Pods that carry a term as required anti-affinity."""
+
+    def has(shape: Shape) -> bool:
+        return shape.pod_affinity is not None and term in shape.pod_affinity.anti_required
+
+    return counts.carrying(("anti required", term), has)
+
+
+def guarded_nodes(session: Session) -> tuple[BoolArray | None, str]:
+    """Nodes on which pods with required anti-affinity are looked at, where that list is drawn up when a cycle opens."""
+    if not session.semantics.affinity_lists_fixed_at_open:
+        return None, ""
+    return session.shared(OpeningLists).anti_required, "guarded at open"
+
+
+class OpeningLists:
+    """Nodes that held a pod with required anti-affinity, or with any rule about pods, when the cycle opened."""
+
+    def __init__(self, session: Session) -> None:
+        self.anti_required = self._holding(session, lambda a: bool(a.anti_required))
+        self.any = self._holding(session, lambda a: True)
+
+    @staticmethod
+    def _holding(session: Session, has: Callable[[PodAffinity], bool]) -> BoolArray:
+        placed = placed_pods(session)
+        shapes = session.snapshot.shapes
+        flags = np.array([s.pod_affinity is not None and has(s.pod_affinity) for s in shapes], dtype=bool)
+        out = np.zeros(len(session.nodes), dtype=bool)
+        there = placed.opening >= 0
+        out[placed.opening[there][flags[session.shape[there]]]] = True
+        return out
+
+
+def term_errors_of(affinity: PodAffinity) -> list[str]:
+    """What is wrong with the selectors, the first mistake of each of the four lists."""
+    lists = {
+        "requiredAffinityTerms": affinity.required,
+        "requiredAntiAffinityTerms": affinity.anti_required,
+        "preferredAffinityTerms": [term for _, term in affinity.preferred],
+        "preferredAntiAffinityTerms": [term for _, term in affinity.anti_preferred],
+    }
+    found = []
+    for name, terms in lists.items():
+        for term in terms:
+            errors = label_selector_errors(term.selector) or label_selector_errors(term.namespace_selector)
+            if errors:
+                found.append(f"{name}: {aggregate(errors)}")
+                break
+    return found
