@@ -15,15 +15,18 @@ from pathlib import Path
 
 from aiohttp import web
 
-from navarch.cluster.admission import SYSTEM_NAMESPACES
+from navarch.cluster.bootstrap import bootstrap
 from navarch.cluster.certificates import load_or_make
+from navarch.cluster.crds import CustomKinds
 from navarch.cluster.discovery import Discovery
 from navarch.cluster.faults import Faults
+from navarch.cluster.housekeeping import Housekeeping
 from navarch.cluster.kinds import Registry
 from navarch.cluster.kubeconfig import write_kubeconfig
 from navarch.cluster.openapi import OpenApi
 from navarch.cluster.operations import Operations
 from navarch.cluster.rest import Rest
+from navarch.cluster.sqlite_log import SqliteLog
 from navarch.cluster.store import Store
 
 
@@ -43,9 +46,11 @@ class ApiServer:
         self.port = port
         self.data_dir = data_dir
         self.identity = load_or_make(data_dir / "pki" if data_dir else None, host)
-        self.store = Store(clock=clock)
+        self.store = Store(SqliteLog(data_dir / "store.db") if data_dir else None, clock)
         self.registry = Registry()
         self.operations = Operations(self.store, self.registry, taint_new_nodes)
+        self.custom_kinds = CustomKinds(self.operations)
+        self.housekeeping = Housekeeping(self.operations, taint_new_nodes)
         self.faults = Faults(self.store, self._restart)
         self._runner: web.ServerRunner | None = None
 
@@ -68,7 +73,8 @@ class ApiServer:
     async def start(self) -> None:
         """Load what is stored, make what every cluster has, listen."""
         self.store.start()
-        self._bootstrap()
+        self.housekeeping.start()
+        bootstrap(self.operations)
         await self.store.settled()
         await self._listen()
 
@@ -79,6 +85,7 @@ class ApiServer:
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
+        await self.housekeeping.stop()
         await self.store.close()
 
     async def __aenter__(self) -> ApiServer:
@@ -107,9 +114,3 @@ class ApiServer:
             await self._runner.cleanup()
         await asyncio.sleep(down)
         await self._listen()
-
-    def _bootstrap(self) -> None:
-        namespaces = self.operations.kind("namespaces")
-        for name in SYSTEM_NAMESPACES:
-            if self.store.find("namespaces", "", name) is None:
-                self.operations.create(namespaces, "", {"metadata": {"name": name}})

@@ -37,8 +37,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
+from msgspec.json import decode
+
 from navarch.cluster.collection import Collection, FieldsOf
-from navarch.cluster.errors import ApiError, already_exists, bad_request, conflict, not_found, stale
+from navarch.cluster.errors import ApiError, already_exists, bad_request, conflict, not_found, stale, unavailable
 from navarch.cluster.record import Event, Manifest, Record
 from navarch.cluster.watching import Matches, Watch
 
@@ -57,8 +59,8 @@ class Log(Protocol):
     def compacted(self) -> int:
         """The revision up to which old versions were removed from the log."""
 
-    def start(self, on_flushed: Callable[[int], None]) -> None:
-        """Begin to write; `on_flushed(revision)` is called on the loop when all up to `revision` is on disk."""
+    def start(self, on_flushed: Callable[[int], None], on_failed: Callable[[BaseException], None]) -> None:
+        """Begin to write. On the loop: `on_flushed(revision)` when all up to it is on disk, `on_failed` if it cannot be."""
 
     def append(self, revision: int, resource: str, key: str, raw: bytes | None) -> None: ...
 
@@ -83,6 +85,7 @@ class Store:
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
         self._decoded: deque[Record] = deque()
         self._start_of_history = 0
+        self._failure: ApiError | None = None
         if log is not None:
             self._restore(log)
 
@@ -127,7 +130,9 @@ class Store:
         """Say which fields of a resource selectors may name; existing records are indexed anew."""
         collection = self.collection(resource)
         collection.fields_of = fields_of
-        for record in collection.items.values():
+        remembered = [event.record for event in collection.history]
+        remembered += [event.previous for event in collection.history if event.previous is not None]
+        for record in [*collection.items.values(), *remembered]:
             record.fields = fields_of(record.obj) if fields_of else ()
 
     # ------------------------------------------------------------------ writing
@@ -176,6 +181,8 @@ class Store:
                 f"ResourceVersion in object meta: {current.revision}"
             )
             raise conflict(resource, name, message)
+        if self._failure is not None:
+            raise self._failure
         collection = self.collection(resource)
         self.revision += 1
         obj = current.decode()
@@ -193,6 +200,8 @@ class Store:
         return self._write(self.collection(current.resource), obj, current)
 
     def _write(self, collection: Collection, obj: Manifest, previous: Record | None) -> Record:
+        if self._failure is not None:
+            raise self._failure
         self.revision += 1
         obj["metadata"]["resourceVersion"] = str(self.revision)
         fields_of = collection.fields_of
@@ -283,6 +292,8 @@ class Store:
         """Return when every write made so far is on disk (at once without a log)."""
         if self._flushed >= self.revision:
             return
+        if self._failure is not None:
+            raise self._failure
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.append((self.revision, waiter))
         await waiter
@@ -317,7 +328,7 @@ class Store:
     def start(self) -> None:
         """Begin to write the log; call it on the loop. Without a log there is nothing to start."""
         if self._log is not None:
-            self._log.start(self._on_flushed)
+            self._log.start(self._on_flushed, self._on_failed)
 
     def _on_flushed(self, revision: int) -> None:
         self._flushed = max(self._flushed, revision)
@@ -330,9 +341,15 @@ class Store:
                 waiter.set_result(None)
         self._waiters = still
 
-    def _restore(self, log: Log) -> None:
-        from msgspec.json import decode
+    def _on_failed(self, error: BaseException) -> None:
+        """Nothing more can be made durable: writers are told so, readers go on."""
+        self._failure = unavailable(f"the store's log cannot be written: {error}")
+        for _, waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_exception(self._failure)
+        self._waiters = []
 
+    def _restore(self, log: Log) -> None:
         floor = self._start_of_history = log.compacted
         self.revision = floor
         now = self.clock()
