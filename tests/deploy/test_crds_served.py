@@ -1,23 +1,31 @@
-"""A real API server takes the CRDs, keeps every field of every dialect, fills defaults and refuses nonsense."""
+"""An API server takes the CRDs, keeps every field of every dialect, fills defaults and refuses nonsense.
+
+The embedded one has to answer as the real one does, so both are asked the same.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import copy
+from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
-from click.testing import CliRunner
+from tests.deploy.installing import run_install
 from tests.deploy.samples import samples
 from tests.envtest.server import KubeApiServer
 
-from navarch.cli.install import install
+from navarch.cluster.server import ApiServer
 from navarch.kube.client import Client, PatchType
+from navarch.kube.connect import connect
 from navarch.kube.errors import ApiError, BadRequest
 from navarch.kube.resources import CRDS, Resource
 
 pytestmark = pytest.mark.live
 SAMPLES = samples()
+SERVERS = ("kube-apiserver",)
 VOLCANO_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups")
 VOLCANO_QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
 TOPOLOGIES = Resource("kai.scheduler", "v1alpha1", "topologies", namespaced=False)
@@ -25,15 +33,24 @@ HYPERNODES = Resource("topology.volcano.sh", "v1alpha1", "hypernodes", namespace
 
 
 @pytest.fixture(scope="module")
-def installed(kube_apiserver: KubeApiServer) -> str:
-    result = CliRunner().invoke(install, ["--kubeconfig", str(kube_apiserver.kubeconfig)])
-    assert result.exit_code == 0, result.output
-    return result.output
+def installed(kube_apiserver: KubeApiServer) -> KubeApiServer:
+    run_install(kube_apiserver.kubeconfig)
+    return kube_apiserver
 
 
-@pytest_asyncio.fixture
-async def client(installed: str, admin: Client) -> Client:
-    return admin
+@pytest_asyncio.fixture(params=SERVERS)
+async def client(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Client]:
+    """An administrator on a server where `navarch install` has run."""
+    if request.param == "kube-apiserver":
+        server: KubeApiServer = request.getfixturevalue("installed")
+        async with Client(connect(server.kubeconfig)) as client:
+            yield client
+        return
+    async with ApiServer() as embedded:
+        kubeconfig = embedded.kubeconfig(tmp_path / "kubeconfig")
+        await asyncio.to_thread(run_install, kubeconfig)
+        async with Client(connect(kubeconfig)) as client:
+            yield client
 
 
 async def without_status(client: Client, resource: Resource) -> bool:
@@ -121,28 +138,23 @@ async def test_levels_of_a_topology_stay_but_their_aliases_may_change(client: Cl
         await client.delete(TOPOLOGIES, "fixed")
 
 
-def test_installing_again_changes_nothing(installed: str, kube_apiserver: KubeApiServer) -> None:
-    result = CliRunner().invoke(install, ["--kubeconfig", str(kube_apiserver.kubeconfig)])
-    assert result.exit_code == 0, result.output
-    outcomes = {line.split(" ", 1)[1] for line in result.output.splitlines()}
+def test_installing_again_changes_nothing(installed: KubeApiServer) -> None:
+    outcomes = {line.split(" ", 1)[1] for line in run_install(installed.kubeconfig)}
     assert outcomes == {"unchanged", "left out: monitoring.coreos.com is not served here"}
 
 
-def test_a_crd_of_somebody_else_is_kept(installed: str, kube_apiserver: KubeApiServer) -> None:
+def test_a_crd_of_somebody_else_is_kept(installed: KubeApiServer) -> None:
     name = "topologies.kai.scheduler"
     path = f"{CRDS.path()}/{name}"
-    crd = kube_apiserver.request("GET", path)
+    crd = installed.request("GET", path)
     crd["metadata"]["managedFields"] = [{}]  # the API's way to forget who applied it
-    kube_apiserver.request("PUT", path, crd)
-    result = CliRunner().invoke(install, ["--kubeconfig", str(kube_apiserver.kubeconfig), "--dialect", "kai"])
-    assert result.exit_code == 0, result.output
-    assert f"customresourcedefinitions/{name} kept: somebody else installed it" in result.output.splitlines()
+    installed.request("PUT", path, crd)
+    lines = run_install(installed.kubeconfig, "--dialect", "kai")
+    assert f"customresourcedefinitions/{name} kept: somebody else installed it" in lines
 
 
 def test_a_dry_run_stores_nothing(kube_apiserver: KubeApiServer) -> None:
-    arguments = ["--kubeconfig", str(kube_apiserver.kubeconfig), "--namespace", "elsewhere", "--dry-run"]
-    result = CliRunner().invoke(install, arguments)
-    assert result.exit_code == 0, result.output
-    assert "namespaces/elsewhere created (dry run)" in result.output.splitlines()
+    lines = run_install(kube_apiserver.kubeconfig, "--namespace", "elsewhere", "--dry-run")
+    assert "namespaces/elsewhere created (dry run)" in lines
     with pytest.raises(RuntimeError, match="404"):
         kube_apiserver.request("GET", "/api/v1/namespaces/elsewhere")

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from click.testing import CliRunner
+from tests.deploy.installing import run_install
 from tests.deploy.samples import resource_of
 from tests.envtest.server import KubeApiServer
 
 from navarch import manifests
-from navarch.cli.install import install
 from navarch.kube.client import Client, PatchType
 from navarch.kube.connect import connect
 from navarch.kube.errors import Forbidden
@@ -31,8 +30,7 @@ WORK = "permissions"
 @pytest.fixture(scope="module")
 def account(kube_apiserver: KubeApiServer) -> str:
     """Kubeconfig of the installed service account."""
-    result = CliRunner().invoke(install, ["--kubeconfig", str(kube_apiserver.kubeconfig)])
-    assert result.exit_code == 0, result.output
+    run_install(kube_apiserver.kubeconfig)
     kube_apiserver.request("POST", "/api/v1/namespaces", {"metadata": {"name": WORK}})
     return str(kube_apiserver.service_account("navarch-system", "navarch"))
 
