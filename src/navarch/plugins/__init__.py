@@ -13,6 +13,7 @@ def builtin_plugins() -> tuple[type[Plugin], ...]:
     from navarch.plugins.drf import Drf
     from navarch.plugins.gang import Gang
     from navarch.plugins.nodeorder.plugin import NodeOrder
+    from navarch.plugins.overcommit import Overcommit
     from navarch.plugins.predicates.plugin import Predicates
     from navarch.plugins.priority import Priority
     from navarch.plugins.proportion import Proportion
@@ -24,6 +25,7 @@ def builtin_plugins() -> tuple[type[Plugin], ...]:
         Drf,
         Gang,
         NodeOrder,
+        Overcommit,
         Predicates,
         Priority,
         Proportion,

@@ -39,11 +39,12 @@ class QueueLedger:
         self.allocated: IntArray = self._sums(jobs.allocated)
         self.request: IntArray = self.allocated + self._sums(jobs.pending)
         self.has_jobs: BoolArray = np.bincount(self.queue_of_job[self.queue_of_job >= 0], minlength=queues) > 0
-        least = np.where(jobs.has_min_resources, jobs.min_resources, 0)
-        self.elastic: IntArray = self._sums(np.maximum(jobs.allocated - least, 0))
+        minimum = np.where(jobs.has_min_resources, jobs.min_resources, 0)
+        self.elastic: IntArray = self._sums(np.maximum(jobs.allocated - minimum, 0))
         self._gated = gated_requests(session)
-        claims = np.maximum(least - jobs.allocated, 0)
-        claims[:, ~claiming(session)] = 0
+        admitted = in_phase(session, "Inqueue") & jobs.has_min_resources
+        claims = np.maximum(minimum - jobs.allocated, 0)
+        claims[:, ~(admitted | running_in_full(session))] = 0
         for row, gated in self._gated.items():
             claims[:, row] = np.maximum(claims[:, row] - gated, 0)
         self.inqueue: IntArray = self._sums(claims)
@@ -70,18 +71,9 @@ class QueueLedger:
             self.allocated[number] -= change.total
 
     def admit(self, queues: Iterable[int], job: Job) -> None:
-        amount = self.least(job)
-        gated = self._gated.get(job.row)
-        if gated is not None:
-            amount = np.maximum(amount - gated, 0)
+        amount = without_gated(least(job), self._gated, job)
         for number in queues:
             self.inqueue[number] += amount
-
-    def least(self, job: Job) -> IntArray:
-        """What the job needs to start, as it says itself."""
-        columns = self.session.snapshot.jobs
-        least: IntArray = columns.min_resources[:, job.row] * columns.has_min_resources[job.row]
-        return least
 
     # asking
 
@@ -111,14 +103,14 @@ class QueueLedger:
 
     def enqueueable(self, queue: Queue, job: Job, limit: Vector) -> Reason | None:
         """Whether the job's minimum finds room beside what the queue holds and has admitted, less what can be taken back."""
-        number, least = queue.number, self.least(job)
-        dims = asked_dims(least)
+        number, asked = queue.number, least(job)
+        dims = asked_dims(asked)
         held = self.allocated[number] + self.inqueue[number] - self.elastic[number]
-        short = dims[held[dims] + least[dims] > limit[dims]]
+        short = dims[held[dims] + asked[dims] > limit[dims]]
         if not len(short):
             return None
         prefix = "queue resource quota insufficient"
-        return self.refusal("QueueQuotaInsufficient", prefix, short.tolist(), queue, held, least, limit, "capability")
+        return self.refusal("QueueQuotaInsufficient", prefix, short.tolist(), queue, held, asked, limit, "capability")
 
     def refusal(
         self,
@@ -183,12 +175,12 @@ def closed(session: Session, queue: Queue) -> Reason | None:
     return Reason("QueueClosed", text, figures={"queue": queue.name, "state": state}, undone_by=(Event.QUEUE_CHANGED,))
 
 
-def claiming(session: Session) -> BoolArray:
-    """Job rows whose minimum is spoken for: admitted ones, and running ones that have enough pods (a job whose main pod has
-    finished does not claim its minimum again)."""
+def running_in_full(session: Session) -> BoolArray:
+    """Job rows in phase Running with enough pods, whose minimum is spoken for as far as they do not hold it yet. A job whose main
+    pod has finished is not among them: it does not claim its minimum again."""
     jobs = session.snapshot.jobs
     enough = jobs.counts[:, IS_ALLOCATED].sum(axis=1) >= jobs.min_member
-    mask: BoolArray = jobs.has_min_resources & (in_phase(session, "Inqueue") | (in_phase(session, "Running") & enough))
+    mask: BoolArray = jobs.has_min_resources & in_phase(session, "Running") & enough
     return mask
 
 
@@ -196,6 +188,17 @@ def in_phase(session: Session, phase: str) -> BoolArray:
     jobs = session.snapshot.jobs
     mask: BoolArray = jobs.phase == (jobs.phases.index(phase) if phase in jobs.phases else -1)
     return mask
+
+
+def least(job: Job) -> IntArray:
+    """What the job needs to start, as it says itself."""
+    columns = job.session.snapshot.jobs
+    amount: IntArray = columns.min_resources[:, job.row] * columns.has_min_resources[job.row]
+    return amount
+
+
+def without_gated(amount: IntArray, gated: Mapping[int, IntArray], job: Job) -> IntArray:
+    return np.maximum(amount - gated[job.row], 0) if job.row in gated else amount
 
 
 def gated_requests(session: Session) -> dict[int, IntArray]:
