@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from tests.deploy.samples import samples
 
 from navarch import manifests
+from navarch.cache.watched import watched
 from navarch.cli.install import RESOURCES, install
 from navarch.manifests.installation import DIALECTS, Installation
 
@@ -49,6 +50,11 @@ def test_a_crd_is_named_as_the_api_wants_it(crd: dict[str, Any]) -> None:
 @pytest.mark.parametrize("crd", CRDS, ids=by_name)
 def test_the_scheduler_may_watch_every_dialect(crd: dict[str, Any]) -> None:
     assert verbs(crd["spec"]["group"], crd["spec"]["names"]["plural"]) >= READ
+
+
+def test_every_kind_that_the_cache_watches_may_be_watched() -> None:
+    resources = [resource for kind in watched() for resource in kind.candidates]
+    assert [str(resource) for resource in resources if not verbs(resource.group, resource.plural) >= READ] == []
 
 
 @pytest.mark.parametrize(
