@@ -7,7 +7,8 @@ a group) is resolved once all are known. Kinds that only some plugins read are k
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from navarch.dialects.admission import AdmissionContext
@@ -15,6 +16,7 @@ from navarch.dialects.dialect import Settings, Spec
 from navarch.dialects.errors import ObjectError, shown
 from navarch.dialects.groups import ShadowGroups, completed, is_shadow
 from navarch.dialects.kai_objects import bound_by
+from navarch.dialects.lookups import DEFAULTED, LOOKED_UP, defaulted, looked_up
 from navarch.dialects.manifests import Document, Manifest
 from navarch.dialects.objects import KubeObject, from_manifest, identity, seconds
 from navarch.dialects.pod import PodReader, queue_of
@@ -35,7 +37,6 @@ from navarch.model.spec import (
     TaskSpec,
 )
 
-_LOOKED_UP = frozenset({"PriorityClass", "RuntimeClass", "StorageClass", "LimitRange"})
 _WORKLOADS = frozenset({"Deployment", "DaemonSet", "Job", "RuntimeClass", "LimitRange"})
 """Kinds that have had their effect once pods are made and admitted."""
 
@@ -96,6 +97,7 @@ class Inventory:
                 self._note(document, pods)
         self._complete()
         admission = AdmissionContext.of(self._looked_up) if self._looked_up else AdmissionContext()
+        self._default_volumes(admission)
         self.reader = PodReader(self.settings, admission, self.classes)
         requests = {(each.namespace, each.name): each.value for each in self.objects if each.kind == "BindRequest"}
         for pod, source in pods:
@@ -126,7 +128,9 @@ class Inventory:
                 pods.append((pod, document.source))
                 self.newest = max(self.newest, *_moments(pod))
                 return
-            if kind in _LOOKED_UP:
+            if kind in LOOKED_UP:
+                self._looked_up.append(looked_up(manifest))
+            elif kind == "StorageClass":
                 self._looked_up.append(dict(manifest))
             reader = KINDS.get((version, kind))
             if reader is not None:
@@ -186,6 +190,14 @@ class Inventory:
             self.jobs[key] = completed(job, self.settings, self.namespaces, self.classes)
             for condition in job.conditions:
                 self.newest = max(self.newest, condition.last_transition)
+
+    def _default_volumes(self, admission: AdmissionContext) -> None:
+        for i, found in enumerate(self.objects):
+            if found.kind in DEFAULTED and isinstance(found.value, Mapping):
+                try:
+                    self.objects[i] = replace(found, value=defaulted(found.value, admission))
+                except ObjectError as error:
+                    self.mistakes.append(error.at(self._seen.get(_identify(found.value), "")))
 
     def _imply_queues(self) -> None:
         """Queues that exist without an object: `root` and the default one, and one for each namespace if so wished.

@@ -183,7 +183,7 @@ def _oversubscribed(node: Node) -> dict[str, int]:
         if text:
             try:
                 extra[resource] = int(float(text))
-            except ValueError as error:
+            except (OverflowError, ValueError) as error:
                 path = f"metadata.annotations[{annotation}]"
                 raise ObjectError("Node", node.metadata.name, path, repr(text), "a plain number") from error
     return extra
