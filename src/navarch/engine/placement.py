@@ -2,13 +2,14 @@
 
 A `ClassView` is made when a class is first looked at and then repaired: rows in the change log since it last looked are
 computed again, nothing else. Equal tasks are placed in one step (`choose`): a greedy run over the k best nodes with their
-ladders, which gives exactly what placing them one by one would (a placement changes only the node it went to, so after k
-placements only the k best nodes can have been touched). Cost: bench/decide.
+ladders, which gives exactly what placing them one by one would: a placement changes only the node it went to. Cost:
+bench/decide.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +29,7 @@ _LADDER = 32
 _FIRST_STEPS = 3
 """Steps computed for all candidates together once a run turns out to spread."""
 _LOOK = 4
-"""After so many placements a run on a new node each time counts as spreading."""
+"""A run that needs more distinct nodes than this spreads."""
 
 
 class ClassView:
@@ -199,43 +200,51 @@ class ClassView:
         return int(np.where(group, self.totals(group), _WORST).argmax())
 
     def _run(self, total: FloatArray, extra: FloatArray | None, count: int, pipelined: bool) -> list[int]:
-        candidates = _top(total, count)
-        constant = np.zeros(len(candidates)) if extra is None else extra[candidates]
-        position = {row: i for i, row in enumerate(candidates.tolist())}
-        heap = [(-score, row) for score, row in zip(total[candidates].tolist(), position)]
-        heapq.heapify(heap)
-        ladders: list[list[float | None]] = [[] for _ in position]
-        taken = dict.fromkeys(position, 0)
+        """Greedy: always the best of the nodes already taken from (each at its next step) and the best one untouched."""
+        ladders: dict[int, list[float | None]] = {}
+        untouched = self._untouched(total, extra, count, pipelined, ladders)
+        fresh = next(untouched, None)
+        heap: list[tuple[float, int]] = []
+        taken: dict[int, int] = {}
         chosen: list[int] = []
-        while heap and len(chosen) < count:
-            _, row = heap[0]
+        while len(chosen) < count:
+            if fresh is not None and (not heap or fresh < heap[0]):
+                row, fresh = fresh[1], next(untouched, None)
+            elif heap:
+                row = heapq.heappop(heap)[1]
+            else:
+                break
             chosen.append(row)
-            taken[row] += 1
+            steps = taken[row] = taken.get(row, 0) + 1
             if len(chosen) == count:
                 break
-            place, ladder = position[row], ladders[position[row]]
-            if taken[row] > len(ladder):
-                if len(chosen) >= _LOOK and taken[row] == 1 and _spreads(chosen):
-                    self._spread(candidates, ladders, pipelined, constant)  # tasks spread over nodes: look at all at once
-                    ladder = ladders[place]
-                else:
-                    one, start = slice(place, place + 1), np.array([len(ladder)], dtype=np.int64)
-                    ladder += self._ladders(candidates[one], start, _LADDER, pipelined, constant[one])[0]
-            following = ladder[taken[row] - 1]
-            if following is None:
-                heapq.heappop(heap)
-                if self._was_extreme(row):
-                    break  # the feasible set lost an extreme: normalised scores must be combined again
-            else:
-                heapq.heapreplace(heap, (-following, row))
+            ladder = ladders.setdefault(row, [])
+            if steps > len(ladder):
+                start = np.array([len(ladder)], dtype=np.int64)
+                ladder += self._ladders(np.array([row]), start, _LADDER, pipelined, extra)[0]
+            following = ladder[steps - 1]
+            if following is not None:
+                heapq.heappush(heap, (-following, row))
+            elif self._was_extreme(row):
+                break  # the feasible set lost an extreme: normalised scores must be combined again
         return chosen
 
-    def _spread(self, rows: Rows, ladders: list[list[float | None]], pipelined: bool, constant: FloatArray) -> None:
-        """The first steps of every candidate that has none yet, in one evaluation."""
-        bare = [i for i, ladder in enumerate(ladders) if not ladder]
-        start = np.zeros(len(bare), dtype=np.int64)
-        for i, ladder in zip(bare, self._ladders(rows[bare], start, _FIRST_STEPS, pipelined, constant[bare])):
-            ladders[i] = ladder
+    def _untouched(
+        self, total: FloatArray, extra: FloatArray | None, count: int, pipelined: bool, ladders: dict[int, list[float | None]]
+    ) -> Iterator[tuple[float, int]]:
+        """Nodes best first. The first few one by one; if a run needs more, it spreads, and all are looked at together."""
+        for _ in range(_LOOK):
+            row = int(total.argmax())
+            best = float(total[row])
+            if best == _WORST:
+                return
+            total[row] = _WORST
+            yield -best, row
+        rows = _top(total, count)
+        rows = rows[np.lexsort((rows, -total[rows]))]
+        start = np.zeros(len(rows), dtype=np.int64)
+        ladders.update(zip(rows.tolist(), self._ladders(rows, start, _FIRST_STEPS, pipelined, extra)))
+        yield from zip((-total[rows]).tolist(), rows.tolist())
 
     def _was_extreme(self, row: int) -> bool:
         for raw, kept in zip(self.raw, self.normal):
@@ -243,15 +252,19 @@ class ClassView:
                 return True
         return False
 
-    def _ladders(self, rows: Rows, start: IntArray, steps: int, pipelined: bool, extra: FloatArray) -> list[list[float | None]]:
+    def _ladders(
+        self, rows: Rows, start: IntArray, steps: int, pipelined: bool, extra: FloatArray | None
+    ) -> list[list[float | None]]:
         """For each row, its total after start+1, start+2 ... further tasks; None where the next no longer fits."""
+        if not len(rows):
+            return []
         task = self.task
         at = self.session.nodes.ladder(rows, start, steps, task.request, task.footprint, pipelined=pipelined)
         possible, idle, future, score = self._judge(at)
-        fits = possible & future & (idle | pipelined)
-        score = score + np.repeat(extra, steps)
-        values = score.tolist()
-        flat: list[float | None] = [v if ok else None for v, ok in zip(values, fits.tolist())]
+        fits = possible & future if pipelined else possible & future & idle
+        if extra is not None:
+            score = score + extra[at.rows]
+        flat: list[float | None] = [v if ok else None for v, ok in zip(score.tolist(), fits.tolist())]
         return [flat[i : i + steps] for i in range(0, len(flat), steps)]
 
     # explaining
@@ -307,10 +320,6 @@ def _insufficient(view: ClassView, session: Session) -> list[Refusal]:
         if short.any():
             out.append(Refusal(f"Insufficient {names[dim]}", short, code="InsufficientResources"))
     return out
-
-
-def _spreads(chosen: list[int]) -> bool:
-    return len(set(chosen[-_LOOK:])) == _LOOK
 
 
 def _dims(request: IntArray, *, all_basic: bool) -> Rows:
