@@ -52,6 +52,8 @@ class TaskClass:
     """Identity number (namespace and labels) of the class's first task; equal for all in what rules read."""
     task: int
     """Row of the class's first task."""
+    queue: str = ""
+    """Queue of the class's first task; of all of them where some rule reads it (`Session.distinguish_queues`)."""
 
 
 @dataclass(frozen=True, slots=True)

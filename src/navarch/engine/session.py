@@ -69,6 +69,7 @@ class Session(Asking):
         self._class_of_task: dict[int, TaskClass] = {}
         self._views: dict[int, ClassView] = {}
         self._label_keys: frozenset[str] | None = None
+        self._queues_matter = False
         self._shared: dict[Any, Any] = {}
         self._listeners: list[AllocateEvents] = []
         self.open_plugins(registry)
@@ -161,6 +162,10 @@ class Session(Asking):
         """Some rule reads these labels of pods: tasks that differ in them are of different classes from now on."""
         self._label_keys = frozenset(keys) | (self._label_keys or frozenset())
 
+    def distinguish_queues(self) -> None:
+        """Some rule on nodes reads the task's queue: tasks of different queues are of different classes from now on."""
+        self._queues_matter = True
+
     def class_of(self, task: int) -> TaskClass:
         found = self._class_of_task.get(task)
         if found is not None:
@@ -171,6 +176,9 @@ class Session(Asking):
             spec = self.task(task)
             read = tuple((k, spec.labels[k]) for k in sorted(self._label_keys & spec.labels.keys()))
             key = (number, spec.namespace, read)
+        if self._queues_matter:
+            job = self.job_of(task)
+            key = (key, job.queue.name if job else "")
         found = self._classes.get(key)
         if found is None:
             found = self._classes[key] = self._make_class(task, number)
@@ -190,6 +198,7 @@ class Session(Asking):
             namespace=self.task(task).namespace,
             labels=int(self.snapshot.tasks.labels[task]),
             task=task,
+            queue=job.queue.name if (job := self.job_of(task)) else "",
         )
 
     def view(self, task: TaskClass) -> ClassView:

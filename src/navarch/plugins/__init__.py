@@ -12,6 +12,7 @@ def builtin_plugins() -> tuple[type[Plugin], ...]:
     from navarch.plugins.conformance import Conformance
     from navarch.plugins.drf import Drf
     from navarch.plugins.gang import Gang
+    from navarch.plugins.nodegroup import NodeGroup
     from navarch.plugins.nodeorder.plugin import NodeOrder
     from navarch.plugins.overcommit import Overcommit
     from navarch.plugins.predicates.plugin import Predicates
@@ -24,6 +25,7 @@ def builtin_plugins() -> tuple[type[Plugin], ...]:
         Conformance,
         Drf,
         Gang,
+        NodeGroup,
         NodeOrder,
         Overcommit,
         Predicates,
