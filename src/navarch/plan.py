@@ -257,6 +257,8 @@ def _settle(cluster: Cluster, inventory: Inventory, record: CycleRecord, now: fl
         task = cluster.task(nomination.uid)
         if task is not None:
             cluster.put_task(replace(task, nominated_node=nomination.node))
+    for budget in inventory.measure(task for task in cluster.tasks.specs if task is not None):
+        cluster.put_budget(budget)
     for decision in record.jobs:
         if not decision.changed:
             continue

@@ -12,12 +12,14 @@ from dataclasses import replace
 from typing import Any
 
 from navarch.dialects.admission import AdmissionContext
+from navarch.dialects.budgets import BudgetPart, measured
 from navarch.dialects.dialect import Settings, Spec
 from navarch.dialects.errors import ObjectError, shown
 from navarch.dialects.groups import ShadowGroups, completed, is_shadow
 from navarch.dialects.kai_objects import bound_by
 from navarch.dialects.lookups import DEFAULTED, LOOKED_UP, defaulted, looked_up
 from navarch.dialects.manifests import Document, Manifest
+from navarch.dialects.node import PodDisruptionBudget
 from navarch.dialects.objects import KubeObject, from_manifest, identity, seconds
 from navarch.dialects.pod import PodReader, queue_of
 from navarch.dialects.pod_objects import Pod
@@ -61,6 +63,8 @@ class Inventory:
         self.objects: list[ObjectSpec] = []
         self.pods: dict[str, Pod] = {}
         self.tasks: dict[str, TaskSpec] = {}
+        self._unmeasured: list[tuple[DisruptionBudgetSpec, BudgetPart, str]] = []
+        """Budgets that no controller has counted for."""
         self._seen: dict[tuple[str, str, str], str] = {}
         self._looked_up: list[dict[str, Any]] = []
         self._take_in(list(documents))
@@ -117,6 +121,19 @@ class Inventory:
             if is_shadow(task.job) and (job := self.shadows.put(task, queue_of(self.pods[task.uid]))) is not None:
                 self.jobs[job.key] = job
         self._imply_queues()
+        for entry in list(self._unmeasured):
+            budget, part, source = entry
+            self.budgets.remove(budget)
+            try:
+                self.budgets.append(measured(budget, part, self.tasks.values()))
+            except ObjectError as error:
+                self.mistakes.append(error.at(source))
+                self._unmeasured.remove(entry)
+
+    def measure(self, tasks: Iterable[TaskSpec]) -> list[DisruptionBudgetSpec]:
+        """What budgets allow now, those that no controller counts for: a cycle has moved pods."""
+        tasks = list(tasks) if self._unmeasured else []
+        return [measured(budget, part, tasks) for budget, part, _ in self._unmeasured]
 
     def _note(self, document: Document, pods: list[tuple[Pod, str]]) -> None:
         """Read one object, or remember why not."""
@@ -136,7 +153,11 @@ class Inventory:
             if reader is not None:
                 found = from_manifest(manifest, reader.struct)
                 self.newest = max(self.newest, found.metadata.created)
-                self._place(reader.read(found, self.settings))
+                spec = reader.read(found, self.settings)
+                self._place(spec)
+                if isinstance(found, PodDisruptionBudget) and found.status is None:
+                    assert isinstance(spec, DisruptionBudgetSpec)
+                    self._unmeasured.append((spec, found.spec, document.source))
             elif kind in KEPT:
                 meta = from_manifest(manifest, KubeObject).metadata
                 self.newest = max(self.newest, meta.created)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from navarch.dialects.amounts import amounts
+from navarch.dialects.budgets import BudgetPart, BudgetStatus
 from navarch.dialects.dialect import Kind, Settings
 from navarch.dialects.errors import ObjectError
-from navarch.dialects.objects import KubeObject, LabelSelectorPart, Part, ResourceList
+from navarch.dialects.objects import KubeObject, Part, ResourceList
 from navarch.dialects.selection import label_selector
 from navarch.model.spec import (
     DisruptionBudgetSpec,
@@ -60,20 +61,9 @@ class PriorityClass(KubeObject, frozen=True):
     preemption_policy: str | None = None
 
 
-class BudgetPart(Part, frozen=True):
-    selector: LabelSelectorPart | None = None
-    min_available: int | str | None = None
-    max_unavailable: int | str | None = None
-
-
-class BudgetStatus(Part, frozen=True):
-    disruptions_allowed: int = 0
-    disrupted_pods: dict[str, str | None] | None = None
-
-
 class PodDisruptionBudget(KubeObject, frozen=True):
     spec: BudgetPart = BudgetPart()
-    status: BudgetStatus = BudgetStatus()
+    status: BudgetStatus | None = None
 
 
 class QuotaPart(Part, frozen=True):
@@ -132,15 +122,15 @@ def read_priority_class(found: PriorityClass, settings: Settings) -> PriorityCla
 def read_budget(budget: PodDisruptionBudget, settings: Settings) -> DisruptionBudgetSpec:
     """What may still be disrupted is the disruption controller's word (status); a whole number of pods as minimum is kept
     for the legacy jobs of kube-batch."""
-    meta, least = budget.metadata, budget.spec.min_available
+    meta, least, status = budget.metadata, budget.spec.min_available, budget.status or BudgetStatus()
     if isinstance(least, str):
         least = int(least) if least.isdecimal() else None
     return DisruptionBudgetSpec(
         namespace=meta.namespace or "default",
         name=meta.name,
         selector=label_selector(budget.spec.selector),
-        allowed=budget.status.disruptions_allowed,
-        disrupted_pods=frozenset(budget.status.disrupted_pods or ()),
+        allowed=status.disruptions_allowed,
+        disrupted_pods=frozenset(status.disrupted_pods or ()),
         min_available=least,
         owner=meta.controller,
     )

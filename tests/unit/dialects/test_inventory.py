@@ -8,7 +8,7 @@ from typing import Any
 from navarch.dialects.dialect import Settings
 from navarch.dialects.inventory import Inventory
 from navarch.dialects.manifests import Document
-from navarch.testing.builders import Builder, namespace, node, pod, pod_group, priority_class, queue
+from navarch.testing.builders import Builder, budget, namespace, node, pod, pod_group, priority_class, queue
 
 
 def take(*objects: dict[str, Any], **settings: Any) -> Inventory:
@@ -115,3 +115,29 @@ def test_limit_ranges_and_runtime_classes_shape_pods() -> None:
     assert not found.mistakes and not found.ignored
     requests = {task.name: dict(task.shape.requests) for task in found.tasks.values()}
     assert requests == {"a": {"cpu": 300}, "b": {"cpu": 250}, "c": {}}
+
+
+def test_a_budget_that_no_controller_has_counted_for() -> None:
+    def allowed(spec: dict[str, Any]) -> int:
+        made = Builder("policy/v1", "PodDisruptionBudget", "b", "default")
+        made["spec"] = {"selector": {"matchLabels": {"app": "x"}}, **spec}
+        running = [pod(f"p{i}").label("app", "x").on("n") for i in range(3)]
+        found = take(made, *running, pod("waits").label("app", "x"), pod("other").on("n"), pod("far", "a").label("app", "x"))
+        assert not found.mistakes
+        (only,) = found.budgets
+        assert found.measure(found.tasks.values()) == [only]
+        return only.allowed
+
+    assert allowed({"minAvailable": 2}) == 1
+    assert allowed({"minAvailable": "50%"}) == 1
+    assert allowed({"maxUnavailable": 2}) == 1, "one of the four already does not run"
+    assert allowed({"maxUnavailable": "100%"}) == 3
+    assert allowed({"minAvailable": 9}) == 0
+    assert [each.allowed for each in take(budget("b", {"app": "x"}, 7)).budgets] == [7], "a controller's count stands"
+
+
+def test_a_budget_that_makes_no_sense() -> None:
+    made = Builder("policy/v1", "PodDisruptionBudget", "b", "default")
+    made["spec"] = {"selector": {}, "minAvailable": "half"}
+    (mistake,) = take(made).mistakes
+    assert str(mistake).startswith("f document 1: PodDisruptionBudget default/b: spec.minAvailable: found 'half'")
