@@ -12,6 +12,7 @@ def builtin_plugins() -> tuple[type[Plugin], ...]:
     from navarch.plugins.conformance import Conformance
     from navarch.plugins.drf import Drf
     from navarch.plugins.gang import Gang
+    from navarch.plugins.kube_scheduler import KUBE_PLUGINS
     from navarch.plugins.nodegroup import NodeGroup
     from navarch.plugins.nodeorder.plugin import NodeOrder
     from navarch.plugins.overcommit import Overcommit
@@ -31,4 +32,5 @@ def builtin_plugins() -> tuple[type[Plugin], ...]:
         Predicates,
         Priority,
         Proportion,
+        *KUBE_PLUGINS,
     )

@@ -12,7 +12,7 @@ from navarch.engine.node_functions import TaskClass
 from navarch.engine.session import Session
 from navarch.model.selectors import equalities
 from navarch.model.spec import LabelSelector, SpreadConstraint, TaskSpec
-from navarch.model.workloads import CONTROLLERS, SERVICE, ControllerSpec, ServiceSpec
+from navarch.model.workloads import CONTROLLERS, controllers, services
 
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
@@ -29,17 +29,14 @@ class SpreadDefaults:
 
 def inferred_selector(session: Session, spec: TaskSpec) -> LabelSelector:
     """What Services and the controller of a pod select, all together; no requirement: nothing is known."""
-    objects = session.snapshot.objects
     labels: dict[str, str] = {}
-    services: dict[tuple[str, str], ServiceSpec] = objects.get(SERVICE, {})
-    for (namespace, _), service in sorted(services.items()):
+    for (namespace, _), service in services(session.snapshot).items():
         if namespace == spec.namespace and service.selector:
             if all(spec.labels.get(key) == value for key, value in service.selector):
                 labels.update(service.selector)
     requirements = equalities(labels)
     if spec.owner is not None and spec.owner[0] in CONTROLLERS:
-        controllers: dict[tuple[str, str], ControllerSpec] = objects.get(spec.owner[0], {})
-        found = controllers.get((spec.namespace, spec.owner[1]))
+        found = controllers(session.snapshot, spec.owner[0]).get((spec.namespace, spec.owner[1]))
         if found is not None and found.selector is not None:
             requirements += found.selector.requirements
     return LabelSelector(requirements)
@@ -52,10 +49,9 @@ class DefaultSpread:
         self.session = session
         self.defaults = defaults
         self._known: dict[int, tuple[SpreadConstraint, ...]] = {}
-        objects = session.snapshot.objects
-        keys = {key for service in objects.get(SERVICE, {}).values() for key, _ in service.selector}
+        keys = {key for service in services(session.snapshot).values() for key, _ in service.selector}
         for kind in CONTROLLERS:
-            for controller in objects.get(kind, {}).values():
+            for controller in controllers(session.snapshot, kind).values():
                 keys.update(r.key for r in (controller.selector.requirements if controller.selector else ()))
         self.possible = bool(defaults.constraints) and bool(keys)
         if self.possible:

@@ -11,7 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from navarch.engine.session import Session
-from navarch.model.devices import DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_SLICE, DeviceClassSpec, ResourceSliceSpec
+from navarch.model.devices import (
+    DEVICE_CLASS,
+    DeviceClassSpec,
+    ResourceSliceSpec,
+    device_classes,
+    resource_claims,
+    resource_slices,
+)
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.snapshot import Snapshot
 from navarch.plugins.predicates.cel import CelRuntimeError, Device, compile_selector
@@ -23,12 +30,12 @@ MILLI = 1000
 
 def class_behind(snapshot: Snapshot, resource: str) -> DeviceClassSpec | None:
     """The device class that an extended resource name stands for."""
-    classes: dict[tuple[str, str], DeviceClassSpec] | None = snapshot.objects.get(DEVICE_CLASS)
-    if not classes:
+    if DEVICE_CLASS not in snapshot.objects:
         return None
+    classes = device_classes(snapshot)
     if resource.startswith(CLASS_PREFIX):
         return classes.get(("", resource.removeprefix(CLASS_PREFIX)))
-    return next((found for _, found in sorted(classes.items()) if found.extended_resource == resource), None)
+    return next((found for found in classes.values() if found.extended_resource == resource), None)
 
 
 def reachable_from(columns: NodeColumns, slice_: ResourceSliceSpec) -> BoolArray:
@@ -69,10 +76,10 @@ class DeviceCounts:
         tests = [compile_selector(text) for text in device_class.selectors] if device_class else []
         held = {
             device.id
-            for claim in self.snapshot.objects.get(RESOURCE_CLAIM, {}).values()
+            for claim in resource_claims(self.snapshot).values()
             for device in (claim.allocation.devices if claim.allocation else ())
         }
-        for slice_ in self.snapshot.objects.get(RESOURCE_SLICE, {}).values():
+        for slice_ in resource_slices(self.snapshot).values():
             where = reachable_from(columns, slice_)
             for device in slice_.devices:
                 if all(_passes(test, slice_.driver, device.manifest) for test in tests):

@@ -56,7 +56,7 @@ class InterPodAffinity(Rule):
         self.terms: PodTerms = pod_terms(session)
         self._classes: dict[int, Neighbours] = {}
         self._guards: dict[int, list[PodTerm]] = {}
-        self._fixed: BoolArray | None = None
+        self._fixed: tuple[int, BoolArray] | None = None
 
     def _meant(self, task: TaskClass) -> list[PodTerm]:
         """Terms by which others could keep the class away."""
@@ -106,11 +106,11 @@ class InterPodAffinity(Rule):
         """Answer for this attempt at the class as things stand now, whatever is evicted in its course."""
         self._fixed = None
         if self.applies(task):
-            self._fixed = self._mask(task, slice(None))
+            self._fixed = task.number, self._mask(task, slice(None))
 
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
-        if self._fixed is not None:
-            fixed: BoolArray = self._fixed[at.rows]
+        if self._fixed is not None and self._fixed[0] == task.number:
+            fixed: BoolArray = self._fixed[1][at.rows]
             return fixed
         if isinstance(at.rows, slice):
             near, version = self._neighbours(task), pod_counts(self.session).version

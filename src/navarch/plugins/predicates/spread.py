@@ -88,7 +88,7 @@ class PodTopologySpread(Rule):
         self.spread = DefaultSpread(session, defaults)
         self.terms = pod_terms(session)
         self._limits: dict[int, list[Limit]] = {}
-        self._fixed: BoolArray | None = None
+        self._fixed: tuple[int, BoolArray] | None = None
 
     def applies(self, task: TaskClass) -> bool:
         return bool(self.spread.constraints(task, hard=True))
@@ -118,11 +118,11 @@ class PodTopologySpread(Rule):
         """Answer for this attempt at the class as things stand now, whatever is evicted in its course."""
         self._fixed = None
         if self.applies(task):
-            self._fixed = self._mask(task, slice(None))
+            self._fixed = task.number, self._mask(task, slice(None))
 
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
-        if self._fixed is not None:
-            fixed: BoolArray = self._fixed[at.rows]
+        if self._fixed is not None and self._fixed[0] == task.number:
+            fixed: BoolArray = self._fixed[1][at.rows]
             return fixed
         return self._mask(task, at.rows)
 

@@ -1,0 +1,115 @@
+"""A recorded case of kube-scheduler as a session of the product: its objects through the dialects, one plugin, one pod."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from tests.parity.shared_cases import Case
+
+from navarch.actions import builtin_actions
+from navarch.dialects.dialect import Settings
+from navarch.dialects.inventory import Inventory
+from navarch.dialects.manifests import Document
+from navarch.dialects.objects import from_manifest
+from navarch.dialects.pod import PodReader
+from navarch.dialects.pod_objects import Pod
+from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
+from navarch.engine.policy.compat import COMPAT
+from navarch.engine.policy.values import PluginOption, Policy
+from navarch.engine.registry import Registry
+from navarch.engine.session import Session
+from navarch.model.cluster import Cluster
+from navarch.model.spec import JobSpec, QueueSpec, TaskSpec
+from navarch.plugins import builtin_plugins
+
+REGISTRY = Registry(builtin_plugins(), builtin_actions())
+QUEUE = "default"
+Status = dict[str, Any]
+
+
+def cluster_of(case: Case, extra: Sequence[TaskSpec] = ()) -> Cluster:
+    """Nodes, placed pods and objects. Every pod has a job, as it would with groups made in memory."""
+    cluster = Cluster()
+    documents = [Document(dict(each), "") for each in (*case.get("nodes", ()), *case.get("objects", ()))]
+    for document in documents:
+        document.manifest.setdefault("apiVersion", "v1")
+        document.manifest.setdefault("kind", "Node")
+    inventory = Inventory(documents, Settings())
+    assert not inventory.mistakes, inventory.mistakes
+    inventory.fill(cluster)
+    reader = PodReader(Settings())
+    tasks = [reader.read(from_manifest(pod, Pod)) for pod in case.get("existingPods", ())]
+    cluster.put_queue(QueueSpec(QUEUE, state="Open"))
+    for task in (*tasks, *extra):
+        assert task is not None
+        alone = replace(task, job=f"job of {task.uid}")
+        cluster.put_job(JobSpec(alone.job, QUEUE, namespace=task.namespace, name=task.name, priority=task.pod_priority))
+        cluster.put_task(alone)
+    return cluster
+
+
+def pending(case: Case) -> TaskSpec:
+    """The pod in question. One that names its node still waits here."""
+    manifest = case["pod"]
+    name = manifest["spec"].get("nodeName")
+    if name:
+        manifest = {**manifest, "spec": {k: v for k, v in manifest["spec"].items() if k != "nodeName"}}
+    task = PodReader(Settings()).read(from_manifest(manifest, Pod))
+    assert task is not None
+    return replace(task, shape=replace(task.shape, node_name=name)) if name else task
+
+
+def policy_of(plugins: Mapping[str, Mapping[str, Any]]) -> Policy:
+    options = tuple(PluginOption(name, arguments=dict(args)) for name, args in plugins.items())
+    return Policy(actions=("schedule",), tiers=(options,), compat="kube-scheduler", semantics=COMPAT["kube-scheduler"])
+
+
+def session_of(case: Case, plugins: Mapping[str, Mapping[str, Any]], extra: Sequence[TaskSpec] = ()) -> tuple[Session, int]:
+    """The session and the row of the pod in question."""
+    task = pending(case)
+    cluster = cluster_of(case, (task, *extra))
+    session = Session(cluster.snapshot(), policy_of(plugins), REGISTRY, now=2e9)
+    return session, cluster.tasks.rows.of[task.uid]
+
+
+def statuses(session: Session, rule: NodeFilter, task: TaskClass) -> dict[str, Status]:
+    """What one filter says of each node, as the recordings write it."""
+    found: dict[str, Status] = {name: {"code": "Success", "reasons": []} for name in session.nodes.names}
+    if not rule.applies(task):
+        return found
+    passes = rule.mask(task, session.nodes)
+    rows = np.arange(len(session.nodes))
+    assert (rule.mask(task, session.nodes.at(rows)) == passes).all()
+    for refusal in rule.explain(task, session.nodes):
+        for row in np.flatnonzero(refusal.refused).tolist():
+            status = found[session.nodes.names[row]]
+            status["reasons"] = sorted([*status["reasons"], refusal.message])
+            hopeless = np.broadcast_to(refusal.unresolvable, refusal.refused.shape)[row]
+            if hopeless or status["code"] == "Success":
+                status["code"] = "UnschedulableAndUnresolvable" if hopeless else "Unschedulable"
+    assert passes.tolist() == [found[name]["code"] == "Success" for name in session.nodes.names]
+    return found
+
+
+def scores(session: Session, scorer: NodeScorer, task: TaskClass, candidates: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
+    """(raw, final) of the candidates."""
+    names = session.nodes.names
+    group = np.array([name in set(candidates) for name in names], dtype=bool)
+    if not scorer.applies(task):
+        return dict.fromkeys(candidates, 0), dict.fromkeys(candidates, 0)
+    scorer.prepare(task, group)
+    raw = scorer.raw(task, session.nodes)
+    final = raw
+    if scorer.normalises:
+        inside = raw[group]
+        final = scorer.normalise(task, raw, float(inside.min()), float(inside.max()))
+    rows = [names.index(name) for name in candidates]
+    return _whole(candidates, raw[rows]), _whole(candidates, final[rows])
+
+
+def _whole(names: Sequence[str], values: np.ndarray[Any, Any]) -> dict[str, int]:
+    assert (values == np.trunc(values)).all()
+    return {name: int(value) for name, value in zip(names, values.tolist(), strict=True)}
