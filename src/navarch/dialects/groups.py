@@ -46,7 +46,7 @@ def is_shadow(key: str) -> bool:
 def shown_key(key: str) -> str:
     """A job's key as users see it: `namespace/name`, for shadow jobs that of the owner or of the pod."""
     namespace, _, name = key.partition("/")
-    return f"{namespace}/{name.rpartition('/')[2]}"
+    return f"{namespace}/{name.rpartition('/')[2]}" if name else key
 
 
 def queue_of(
