@@ -99,9 +99,9 @@ class ApiServer:
         discovery = Discovery(self.registry, f"{self.host}:{self.port}")
         rest = Rest(self.operations, discovery, OpenApi(self.registry), self.faults, self.token)
         server = web.Server(rest.handle, handler_cancellation=True, access_log=None)
-        runner = web.ServerRunner(server)
+        runner = web.ServerRunner(server, shutdown_timeout=1.0)
         await runner.setup()
-        site = web.TCPSite(runner, self.host, self.port, ssl_context=self.identity.ssl_context(), shutdown_timeout=1.0)
+        site = web.TCPSite(runner, self.host, self.port, ssl_context=self.identity.ssl_context())
         await site.start()
         self._runner = runner
         self.port = int(runner.addresses[0][1])
