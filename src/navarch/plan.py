@@ -165,10 +165,15 @@ def read_policy(policy: str | Path | Mapping[str, object] | Policy, registry: Re
 def settings_for(
     policy: Policy, scheduler_names: Iterable[str] | None = None, namespace_as_queue: bool = False
 ) -> Settings:
-    """How objects are read under this policy."""
+    """How objects are read under this policy. Names given here go before those of the policy's own parameters."""
     semantics = policy.semantics
+    if scheduler_names is None and policy.params.get("schedulerName"):
+        scheduler_names = [str(policy.params["schedulerName"])]
+    pooled = policy.compat == "kai" or "partitionLabelValue" in policy.params
     return Settings(
         scheduler_names=None if scheduler_names is None else frozenset(scheduler_names),
+        node_pool_key=str(policy.param("nodePoolLabelKey")) if pooled else "",
+        node_pool=str(policy.param("partitionLabelValue")),
         namespace_as_queue=namespace_as_queue,
         default_queue=str(policy.param("defaultQueue")),
         shadow_groups=semantics.shadow_groups,

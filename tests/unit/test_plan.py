@@ -163,3 +163,17 @@ def test_what_was_evicted_comes_back_and_a_promise_is_kept() -> None:
     assert second["binds"] == [{"node": "n", "pod": "default/urgent"}] and not second["evictions"]
     assert jobs(result, 2)["default/old"]["pods"] == {"Pending": 1, "Running": 1}
     assert not third["binds"] and not third["evictions"]
+
+
+def test_parameters_of_the_policy_choose_pods_and_nodes() -> None:
+    objects = [
+        node("a").cpu("4").label("kai.scheduler/node-pool", "blue"),
+        node("b").cpu("4"),
+        pod("x").scheduler("one"),
+        pod("y").scheduler("two"),
+    ]
+    named = {**SIMPLE, "schedulerParams": {"schedulerName": "one"}}
+    assert list(binds(plan(objects, named))) == ["default/x"]
+    assert list(binds(plan(objects, named, scheduler_names=["two"]))) == ["default/y"]
+    pooled = {**SIMPLE, "schedulerParams": {"partitionLabelValue": "blue"}}
+    assert set(binds(plan(objects, pooled)).values()) == {"a"}
