@@ -40,6 +40,8 @@ class Change:
     """(R,): what they ask for together."""
     pipelined: bool = False
     undone: bool = False
+    view: bool = True
+    """Whether the node as its pods will be (`Figures.requested`, ports, pod counts) follows this change."""
 
 
 @runtime_checkable

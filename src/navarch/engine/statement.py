@@ -160,13 +160,14 @@ class Statement:
     def _release(self, operation: Operation) -> None:
         session, task, job = self.session, operation.task, operation.job
         row, victim = operation.nodes[0], operation.tasks[0]
+        view = victim not in session.out_of_view
         if operation.before == PIPELINED:
             session.nodes.place(np.array([row]), _ONE, task.request, task.footprint, -1, pipelined=True)
         else:
-            session.nodes.release(row, task.request, task.footprint, 1)
+            session.nodes.release(row, task.request, task.footprint, 1, view=view)
         session.status[victim] = RELEASING if operation.before != PIPELINED else PENDING
         job.shift(operation.before, TaskStatus(int(session.status[victim])), 1, task.request, task.best_effort)
-        session.notify_deallocate(Change(job, operation.tasks, operation.nodes, task, task.request))
+        session.notify_deallocate(Change(job, operation.tasks, operation.nodes, task, task.request, view=view))
 
     def _undo(self, operation: Operation) -> None:
         if operation.kind != RELEASING:
@@ -177,14 +178,16 @@ class Statement:
         session, task, job = self.session, operation.task, operation.job
         row, victim = operation.nodes[0], operation.tasks[0]
         after = TaskStatus(int(session.status[victim]))
+        view = session.semantics.unevict_restores_scoring_view
         if operation.before == PIPELINED:
             session.nodes.place(np.array([row]), _ONE, task.request, task.footprint, 1, pipelined=True)
         else:
-            view = session.semantics.unevict_restores_scoring_view
             session.nodes.release(row, task.request, task.footprint, -1, view=view)
+        if not view:
+            session.out_of_view.add(victim)
         session.status[victim] = operation.before
         job.shift(after, operation.before, 1, task.request, task.best_effort)
-        session.notify_allocate(Change(job, operation.tasks, operation.nodes, task, task.request, undone=True))
+        session.notify_allocate(Change(job, operation.tasks, operation.nodes, task, task.request, undone=True, view=view))
 
 
 _ONE: IntArray = np.ones(1, dtype=np.int64)
