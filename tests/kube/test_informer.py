@@ -283,3 +283,14 @@ async def test_it_outlives_the_server(api: SmallApi) -> None:
         api.put("b")
         await seen.heard("added", "b")
     assert seen.story == [("added", "a"), ("added", "b")]
+
+
+async def test_a_server_that_is_not_up_yet_is_still_asked_for_a_watch_list(api: SmallApi) -> None:
+    await api.stop()
+    async with Client(Endpoint(api.url)) as client, informing(client, Recorder(), sync=False) as informer:
+        async with asyncio.timeout(10):
+            while informer.counters.failures < 4:
+                await asyncio.sleep(0.01)
+        await api.start()
+        await informer.wait_for_sync()
+    assert all(request.query.get("sendInitialEvents") == "true" for request in api.requests)

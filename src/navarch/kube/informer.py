@@ -49,6 +49,7 @@ from navarch.kube.errors import (
     Gone,
     KubeError,
     NotFound,
+    OutcomeUnknown,
     TransportError,
     error_from_status,
 )
@@ -193,7 +194,7 @@ class Informer(Generic[T]):
             self._watch_list = False
             return 0.0
         except (ApiError, TransportError, BrokenStream) as error:
-            if initial and self._watch_list and not isinstance(error, ApiError):
+            if initial and self._watch_list and isinstance(error, (OutcomeUnknown, BrokenStream)):
                 self._count_broken_start()
             if clock() - started >= LONG_ENOUGH:
                 self._backoff.reset()
