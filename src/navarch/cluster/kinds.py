@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from navarch.cluster.event_versions import from_core, to_core
 from navarch.cluster.record import Manifest
 from navarch.cluster.selectable import SELECTABLE, reader
 from navarch.cluster.types import Shape, data, schemas, shape_of
@@ -239,6 +240,8 @@ def _builtin(group: str, version: str, entry: Manifest) -> Kind:
         subresources,
     )
     kind.selectable = SELECTABLE.get(kind.resource, ())
+    if kind.resource == "events.events.k8s.io":
+        kind.stored_as, kind.to_storage, kind.from_storage = "events", to_core, from_core
     return kind
 
 

@@ -1,14 +1,128 @@
-"""metadata.managedFields: who set which field.
+"""metadata.managedFields: who set which field, kept up on every write.
 
-(Filled in with server-side apply.)
+A plain write (create, update, patch) takes the fields it changed away from everyone else. Server-side apply asks first
+(`apply`). Fields that the server sets itself (identity, generation, the status on the main endpoint) belong to no one.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
+from navarch.cluster.field_sets import LEAF, Tree, compare, difference, union
 from navarch.cluster.kinds import Kind
+from navarch.cluster.normalise import Normaliser
 from navarch.cluster.record import Manifest
+from navarch.cluster.store import timestamp
 from navarch.cluster.writing import WriteOptions
+
+UNOWNED: Tree = {
+    "f:apiVersion": LEAF,
+    "f:kind": LEAF,
+    "f:metadata": {
+        ".": LEAF,
+        **{
+            f"f:{name}": LEAF
+            for name in (
+                "name", "namespace", "creationTimestamp", "selfLink", "uid", "generation", "managedFields", "resourceVersion",
+                "deletionTimestamp", "deletionGracePeriodSeconds",
+            )
+        },
+    },
+}  # fmt: skip
+_zeros: dict[str, Manifest] = {}
+
+
+def zero_of(kind: Kind) -> Manifest:
+    """What a new object of a kind is before anyone set anything."""
+    if kind.is_custom:
+        return {"metadata": {}}
+    found = _zeros.get(kind.shape.name)
+    if found is None:
+        found = _zeros[kind.shape.name] = Normaliser().struct({}, kind.shape, "")
+    return found
+
+
+def owned(kind: Kind, fields: Tree | None, subresource: str) -> Tree | None:
+    """The part of a set that a writer of an endpoint may own."""
+    if fields is None:
+        return None
+    kept = {key: child for key, child in fields.items() if key not in ("f:apiVersion", "f:kind", ".")}
+    if subresource == "status":
+        kept = {key: child for key, child in kept.items() if key in ("f:status", "f:metadata")}
+        if kind.is_custom:
+            kept.pop("f:metadata", None)
+    elif kind.has_status:
+        kept.pop("f:status", None)
+    return difference(kept or None, {"f:metadata": UNOWNED["f:metadata"]})
 
 
 def track(kind: Kind, obj: Manifest, old: Manifest | None, options: WriteOptions, subresource: str, now: float) -> None:
-    """Note in `obj` what this write set."""
+    """Note in `obj` what this write set. Changes obj["metadata"]["managedFields"]."""
+    entries = _entries(obj, old)
+    changed, removed = compare(old if old is not None else zero_of(kind), obj, kind.shape)
+    changed, removed = owned(kind, changed, subresource), owned(kind, removed, subresource)
+    if changed is None and removed is None:
+        _write(obj, entries)
+        return
+    manager = options.manager or "navarch"
+    gone = union(changed, removed)
+    kept: list[Manifest] = []
+    mine: Manifest | None = None
+    for entry in entries:
+        if _is(entry, manager, "Update", kind.api_version, subresource):
+            mine = entry
+            continue
+        left = difference(entry.get("fieldsV1"), gone)
+        if left is not None:
+            kept.append(entry if left == entry.get("fieldsV1") else {**entry, "fieldsV1": left})
+    fields = union(difference(mine.get("fieldsV1") if mine else None, removed), changed)
+    if fields is not None:
+        kept.append(entry_of(manager, "Update", kind.api_version, subresource, fields, now))
+    _write(obj, kept)
+
+
+def entry_of(manager: str, operation: str, api_version: str, subresource: str, fields: Tree, now: float) -> Manifest:
+    """One entry of managedFields."""
+    entry: Manifest = {
+        "manager": manager,
+        "operation": operation,
+        "apiVersion": api_version,
+        "time": timestamp(now),
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fields,
+    }
+    if subresource:
+        entry["subresource"] = subresource
+    return entry
+
+
+def _is(entry: Manifest, manager: str, operation: str, api_version: str, subresource: str) -> bool:
+    return (
+        entry.get("manager") == manager
+        and entry.get("operation") == operation
+        and entry.get("apiVersion") == api_version
+        and entry.get("subresource", "") == subresource
+    )
+
+
+def is_apply_entry(entry: Manifest, manager: str, subresource: str) -> bool:
+    """Whether an entry holds what a manager applied."""
+    return _is(entry, manager, "Apply", str(entry.get("apiVersion")), subresource)
+
+
+def _entries(obj: Manifest, old: Manifest | None) -> list[Manifest]:
+    """The entries to start from: what the client sent if it sent any that make sense, else what is stored."""
+    sent = obj["metadata"].get("managedFields")
+    stored = (old or {"metadata": {}})["metadata"].get("managedFields") or []
+    if old is None or not sent:
+        return list(stored)
+    if sent == [{}] or any(not isinstance(each.get("fieldsV1"), dict) for each in sent):
+        return []
+    return list(sent)
+
+
+def _write(obj: Manifest, entries: list[Any]) -> None:
+    if entries:
+        obj["metadata"]["managedFields"] = entries
+    else:
+        obj["metadata"].pop("managedFields", None)

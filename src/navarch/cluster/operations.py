@@ -75,18 +75,28 @@ class Operations:
                 break
         return self._create(kind, obj, options)
 
-    def _create(self, kind: Kind, obj: Manifest, options: WriteOptions) -> Record:
+    def create_applied(self, kind: Kind, namespace: str, body: Manifest, entry: Manifest, options: WriteOptions) -> Record:
+        """Create what server-side apply asks for; `entry` says what its manager owns."""
+        obj = read_object(kind, body, options)
+        place(kind, obj, namespace)
+        return self._create(kind, obj, options, entry)
+
+    def _create(self, kind: Kind, obj: Manifest, options: WriteOptions, applied: Manifest | None = None) -> Record:
         metadata = obj["metadata"]
         metadata["uid"] = str(uuid.uuid4())
         metadata["creationTimestamp"] = timestamp(self.store.clock())
         prepare_create(kind, obj)
         self._default(kind, obj)
+        if applied is None:
+            metadata.pop("managedFields", None)
+            track(kind, obj, None, options, "", self.store.clock())
+        else:
+            metadata["managedFields"] = [applied]
         self.admission.on_create(kind, obj, options)
         validate_create(kind, obj)
         hook = self.hooks.get(kind.resource)
         if hook is not None:
             hook(kind, obj, None, options)
-        track(kind, obj, None, options, "", self.store.clock())
         stored = kind.to_storage(obj) if kind.to_storage else obj
         if options.dry_run:
             if self.store.find(kind.stored, metadata.get("namespace") or "", metadata["name"]):
@@ -166,8 +176,15 @@ class Operations:
             obj["apiVersion"] = kind.api_version
         return obj
 
-    def _replace(self, kind: Kind, current: Record, obj: Manifest, options: WriteOptions, subresource: str) -> Record:
+    def replace_applied(self, kind: Kind, current: Record, obj: Manifest, options: WriteOptions, subresource: str) -> Record:
+        """Store what server-side apply made of an object; its managedFields are settled already."""
+        return self._replace(kind, current, read_object(kind, obj, options), options, subresource, applied=True)
+
+    def _replace(
+        self, kind: Kind, current: Record, obj: Manifest, options: WriteOptions, subresource: str, applied: bool = False
+    ) -> Record:
         old = self.served(kind, current)
+        endpoint = "" if subresource == "scale" else subresource
         version = obj["metadata"].get("resourceVersion")
         if version and version != str(current.revision):
             said = "the object has been modified; please apply your changes to the latest version and try again"
@@ -175,16 +192,17 @@ class Operations:
         for name in ("name", "namespace"):
             if name in old["metadata"]:
                 obj["metadata"][name] = old["metadata"][name]
-        prepare_update(kind, obj, old, subresource)
+        prepare_update(kind, obj, old, endpoint)
         self._default(kind, obj)
         obj["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
-        if not subresource:
+        if not endpoint:
             self.admission.on_update(kind, obj, old)
-        validate_update(kind, obj, old, subresource)
+        validate_update(kind, obj, old, endpoint)
         hook = self.hooks.get(kind.resource)
         if hook is not None:
             hook(kind, obj, old, options)
-        track(kind, obj, old, options, subresource, self.store.clock())
+        if not applied:
+            track(kind, obj, old, options, subresource, self.store.clock())
         stored = kind.to_storage(obj) if kind.to_storage else obj
         if options.dry_run:
             return Record(kind.stored, stored, current.revision)

@@ -284,7 +284,7 @@ class Rest:
     def _scale(self, target: Target, scale: Any, options: WriteOptions) -> web.Response:
         kind = target.kind
         record = self.operations.modify(
-            kind, target.namespace, target.name, lambda obj: from_scale(kind, obj, scale), options
+            kind, target.namespace, target.name, lambda obj: from_scale(kind, obj, scale), options, "scale"
         )
         return json_response(_encode(to_scale(kind, self.operations.served(kind, record))))
 

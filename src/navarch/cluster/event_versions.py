@@ -1,0 +1,37 @@
+"""Events have two APIs, core/v1 and events.k8s.io/v1, over one store: the same facts under other names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Manifest = dict[str, Any]
+
+NAMES = {
+    "involvedObject": "regarding",
+    "message": "note",
+    "reportingComponent": "reportingController",
+    "source": "deprecatedSource",
+    "firstTimestamp": "deprecatedFirstTimestamp",
+    "lastTimestamp": "deprecatedLastTimestamp",
+    "count": "deprecatedCount",
+}
+"""core/v1 -> events.k8s.io/v1; what is not named here is called the same."""
+_BACK = {new: old for old, new in NAMES.items()}
+
+
+def from_core(obj: Manifest) -> Manifest:
+    """A core event as events.k8s.io/v1 shows it.
+
+    >>> from_core({"kind": "Event", "message": "hi"})
+    {'kind': 'Event', 'note': 'hi', 'apiVersion': 'events.k8s.io/v1'}
+    """
+    return {**{NAMES.get(key, key): value for key, value in obj.items()}, "apiVersion": "events.k8s.io/v1"}
+
+
+def to_core(obj: Manifest) -> Manifest:
+    """An events.k8s.io/v1 event as it is stored."""
+    out = {_BACK.get(key, key): value for key, value in obj.items()}
+    out["apiVersion"] = "v1"
+    out.setdefault("involvedObject", {})
+    out.setdefault("source", {})
+    return out
