@@ -57,6 +57,12 @@ class Semantics:
     ancestor_shares_are_live: bool = switch(
         True, "in a tree of queues, ancestors keep the share that they had when the cycle opened"
     )
+    budgets_are_strict: bool = switch(
+        True,
+        "disruption budgets are counted afresh for each node, pods without labels are never victims under them, shuffle evicts "
+        "whatever they allow, and a job below its own minimum may still lose a pod to a closing time window",
+    )
+    windows_cross_midnight: bool = switch(True, "a time window that ends on the next day is closed again at midnight")
     unnamed_root_capability_is_unlimited: bool = switch(
         True, "a root queue with a capability refuses every resource that it does not name"
     )

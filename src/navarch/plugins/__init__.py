@@ -9,6 +9,7 @@ def builtin_plugins() -> tuple[type[Plugin], ...]:
     """Every plugin that comes with Navarch."""
     from navarch.plugins.binpack import Binpack
     from navarch.plugins.capacity import Capacity
+    from navarch.plugins.cdp import Cdp
     from navarch.plugins.conformance import Conformance
     from navarch.plugins.drf import Drf
     from navarch.plugins.gang import Gang
@@ -16,21 +17,28 @@ def builtin_plugins() -> tuple[type[Plugin], ...]:
     from navarch.plugins.nodegroup import NodeGroup
     from navarch.plugins.nodeorder.plugin import NodeOrder
     from navarch.plugins.overcommit import Overcommit
+    from navarch.plugins.pdb import Pdb
     from navarch.plugins.predicates.plugin import Predicates
     from navarch.plugins.priority import Priority
     from navarch.plugins.proportion import Proportion
+    from navarch.plugins.resourcequota import ResourceQuota
+    from navarch.plugins.sla import Sla
 
     return (
         Binpack,
         Capacity,
+        Cdp,
         Conformance,
         Drf,
         Gang,
+        KUBE_PLUGINS,
         NodeGroup,
         NodeOrder,
         Overcommit,
+        Pdb,
         Predicates,
         Priority,
         Proportion,
-        *KUBE_PLUGINS,
+        ResourceQuota,
+        Sla,
     )

@@ -1,0 +1,76 @@
+"""PDB: victims within disruption budgets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.unit.plugins.plugin_world import World, job_of
+
+from navarch.engine.session import Session
+from navarch.model.spec import DisruptionBudgetSpec, LabelSelector, Requirement
+from navarch.plugins.pdb import Pdb
+
+WEB = LabelSelector((Requirement("app", "In", ("web",)),))
+
+
+def world(allowed: int, **budget: Any) -> World:
+    made = World().node("n", cpu=9).queue("q").job("j").pods("j", 3, cpu=1, node="n", labels={"app": "web"})
+    made.cluster.put_budget(DisruptionBudgetSpec("ns", "b", budget.pop("selector", WEB), allowed, **budget))
+    return made
+
+
+def plugin(session: Session) -> Pdb:
+    (found,) = session.plugins
+    assert isinstance(found, Pdb)
+    return found
+
+
+def offered(session: Session) -> int:
+    return len(plugin(session).preemptable(0, list(job_of(session, "j").tasks)) or [])
+
+
+def test_as_many_as_the_budget_allows() -> None:
+    for allowed in range(4):
+        session = world(allowed).session(Pdb)
+        assert offered(session) == allowed
+        assert offered(session) == allowed, "asking spends nothing"
+
+
+def test_evictions_of_the_cycle_count_and_those_taken_back_do_not() -> None:
+    session = world(2).session(Pdb)
+    statement = session.statement()
+    statement.evict(job_of(session, "j").tasks[0])
+    assert offered(session) == 1
+    statement.discard()
+    assert offered(session) == 2
+
+
+def test_each_question_is_fresh_where_budgets_are_not_strict() -> None:
+    session = world(2).session(Pdb, compat="volcano")
+    session.statement().evict(job_of(session, "j").tasks[0])
+    assert offered(session) == 2
+
+
+def test_pods_that_no_budget_means_are_free() -> None:
+    made = world(0).job("k").pods("k", cpu=1, node="n").pods("k", cpu=1, node="n", labels={"app": "db"})
+    for compat, expected in (("strict", 2), ("volcano", 1)):
+        session = made.session(Pdb, compat=compat)
+        free = plugin(session).reclaimable(0, list(job_of(session, "k").tasks))
+        assert free is not None and len(free) == expected, "without labels a pod is dropped where budgets are not strict"
+
+
+def test_a_budget_without_requirements_or_of_another_namespace_means_nobody() -> None:
+    assert offered(world(0, selector=LabelSelector()).session(Pdb)) == 3
+    made = world(3)
+    made.cluster.put_budget(DisruptionBudgetSpec("elsewhere", "b", WEB, 0))
+    assert offered(made.session(Pdb)) == 3
+
+
+def test_a_pod_that_is_being_disrupted_already_costs_nothing() -> None:
+    assert offered(world(0, disrupted_pods=frozenset({"j-0"})).session(Pdb)) == 1
+
+
+def test_it_names_victims_only_where_budgets_are_not_strict() -> None:
+    candidates = [0, 1, 2]
+    assert world(2).session(Pdb).victim_tasks(candidates) == []
+    assert len(world(2).session(Pdb, compat="volcano").victim_tasks(candidates)) == 2
