@@ -31,7 +31,7 @@ def builtin_plugins() -> tuple[type[Plugin], ...]:
         Conformance,
         Drf,
         Gang,
-        KUBE_PLUGINS,
+        *KUBE_PLUGINS,
         NodeGroup,
         NodeOrder,
         Overcommit,
