@@ -1,0 +1,6 @@
+"""For authors of plugins and policies: builders of objects, and a check that tells what is wrong with a plugin."""
+
+from navarch.testing.builders import node, pod
+from navarch.testing.plugin_check import check_plugin
+
+__all__ = ["check_plugin", "node", "pod"]

@@ -15,7 +15,7 @@ from navarch.engine.node_functions import NodeFilter, NodeScorer, Scope, TaskCla
 from navarch.engine.plugin import Plugin
 from navarch.installed import installed
 from navarch.model.resources import CPU, BoolArray, FloatArray
-from navarch.testing.check_plugin import check_plugin
+from navarch.testing import check_plugin
 
 
 class Oldest(Plugin):
