@@ -16,6 +16,7 @@ from navarch.dialects.manifests import Document
 from navarch.dialects.objects import from_manifest
 from navarch.dialects.pod import PodReader
 from navarch.dialects.pod_objects import Pod
+from navarch.dialects.registry import KEPT
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.policy.compat import COMPAT
 from navarch.engine.policy.values import PluginOption, Policy
@@ -33,10 +34,11 @@ Status = dict[str, Any]
 def cluster_of(case: Case, extra: Sequence[TaskSpec] = ()) -> Cluster:
     """Nodes, placed pods and objects. Every pod has a job, as it would with groups made in memory."""
     cluster = Cluster()
-    documents = [Document(dict(each), "") for each in (*case.get("nodes", ()), *case.get("objects", ()))]
-    for document in documents:
-        document.manifest.setdefault("apiVersion", "v1")
-        document.manifest.setdefault("kind", "Node")
+    nodes = [{"apiVersion": "v1", "kind": "Node", **each} for each in case.get("nodes", ())]
+    documents = [Document(each, "") for each in (*nodes, *case.get("objects", ())) if each["kind"] not in KEPT]
+    for each in case.get("objects", ()):
+        if each["kind"] in KEPT:  # as they are: admission would fill in what some cases leave out on purpose
+            cluster.put_object(each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"], each)
     inventory = Inventory(documents, Settings())
     assert not inventory.mistakes, inventory.mistakes
     inventory.fill(cluster)
@@ -94,7 +96,9 @@ def statuses(session: Session, rule: NodeFilter, task: TaskClass) -> dict[str, S
     return found
 
 
-def scores(session: Session, scorer: NodeScorer, task: TaskClass, candidates: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
+def scores(
+    session: Session, scorer: NodeScorer, task: TaskClass, candidates: Sequence[str]
+) -> tuple[dict[str, int], dict[str, int]]:
     """(raw, final) of the candidates."""
     names = session.nodes.names
     group = np.array([name in set(candidates) for name in names], dtype=bool)

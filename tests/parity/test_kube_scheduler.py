@@ -8,11 +8,11 @@ import pytest
 from tests.parity.kube_cases import scores, session_of, statuses
 from tests.parity.shared_cases import Case, recorded_cases
 
-from navarch.engine.node_functions import NodeFilter
-from navarch.plugins.predicates.rule import Rejection, Rule, Wish
+from navarch.engine.node_functions import TaskClass
+from navarch.engine.session import Session
+from navarch.plugins.predicates.rule import Rule, Wish
 
 CASES = recorded_cases("kube-scheduler")
-REJECTED = {"Unschedulable": False, "UnschedulableAndUnresolvable": True}
 
 
 def check_plugin(case: Case) -> None:
@@ -20,43 +20,51 @@ def check_plugin(case: Case) -> None:
     task = session.class_of(row)
     expect = case["expect"]
     if "preFilter" in expect or "filter" in expect:
-        [rule] = session.filters
-        check_filter(expect, rule, rule.applies(task) and isinstance(rule, Rule) and rule.reject(task) or None, {})
-        if "filter" in expect:
-            wanted = {node: {**status, "reasons": sorted(status["reasons"])} for node, status in expect["filter"].items()}
-            assert statuses(session, rule, task) == wanted
-        elif expect["preFilter"]["code"] == "Skip":
-            assert all(status["code"] == "Success" for status in statuses(session, rule, task).values())
-        if "nodes" in expect.get("preFilter", {}):
-            assert isinstance(rule, Rule)
-            assert sorted(rule.named_nodes(task) or ()) == sorted(expect["preFilter"]["nodes"])
+        check_filter(session, task, expect)
     if "preScore" in expect or "score" in expect:
-        [scorer] = session.scorers
-        names = case.get("candidates") or list(session.nodes.names)
-        problem = scorer.problem(task) if isinstance(scorer, Wish) and scorer.applies(task) else ""
-        if "preScore" in expect:
-            wanted = expect["preScore"]
-            assert problem == (", ".join(wanted["reasons"]) if wanted["code"] == "Error" else "")
-            if wanted["code"] == "Skip":
-                assert set(scores(session, scorer, task, names)[1].values()) <= {0}
-            return
-        assert not problem
-        raw, final = scores(session, scorer, task, names)
+        check_score(session, task, expect, case.get("candidates") or list(session.nodes.names))
+
+
+def check_filter(session: Session, task: TaskClass, expect: Case) -> None:
+    [rule] = session.filters
+    assert isinstance(rule, Rule)
+    rejection = rule.reject(task) if rule.applies(task) else None
+    before = expect.get("preFilter") or {"code": "Success"}
+    if before["code"] not in ("Success", "Skip"):
+        assert rejection is not None
+        assert rejection.message == ", ".join(before["reasons"])
+        assert rejection.error == (before["code"] == "Error")
+        assert rejection.unresolvable == (before["code"] != "Unschedulable")
+        return
+    wanted = {node: {**status, "reasons": sorted(status["reasons"])} for node, status in expect.get("filter", {}).items()}
+    failures = {text for status in wanted.values() if status["code"] == "Error" for text in status["reasons"]}
+    if failures:  # kube-scheduler finds out at the first node, we before
+        assert rejection is not None and rejection.error
+        assert {rejection.message} == failures
+        return
+    assert rejection is None
+    if before["code"] == "Skip":
+        assert all(status["code"] == "Success" for status in statuses(session, rule, task).values())
+    else:
+        assert statuses(session, rule, task) == wanted
+    if "nodes" in before:
+        assert sorted(rule.named_nodes(task) or ()) == sorted(before["nodes"])
+
+
+def check_score(session: Session, task: TaskClass, expect: Case, candidates: list[str]) -> None:
+    [scorer] = session.scorers
+    assert isinstance(scorer, Wish)
+    problem = scorer.problem(task) if scorer.applies(task) else ""
+    before = expect.get("preScore") or {"code": "Success"}
+    assert problem == (", ".join(before["reasons"]) if before["code"] == "Error" else "")
+    if problem:
+        return
+    raw, final = scores(session, scorer, task, candidates)
+    if before["code"] == "Skip":
+        assert set(final.values()) <= {0}
+    else:
         assert final == expect["score"]
         assert raw == expect["rawScore"]
-
-
-def check_filter(expect: Case, rule: NodeFilter, rejection: Rejection | None, _: Case) -> None:
-    wanted = expect.get("preFilter")
-    if wanted is None or wanted["code"] in ("Success", "Skip"):
-        assert rejection is None
-        return
-    assert rejection is not None
-    assert rejection.message == ", ".join(wanted["reasons"])
-    if wanted["code"] == "Error":
-        assert rejection.error
-    else:
-        assert rejection.unresolvable == REJECTED[wanted["code"]]
 
 
 PLUGINS = (
@@ -68,6 +76,10 @@ PLUGINS = (
     "NodeResourcesFit",
     "PodTopologySpread",
     "InterPodAffinity",
+    "VolumeRestrictions",
+    "NodeVolumeLimits",
+    "VolumeBinding",
+    "VolumeZone",
     "NodeResourcesBalancedAllocation",
     "ImageLocality",
 )

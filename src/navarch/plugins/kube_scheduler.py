@@ -23,7 +23,20 @@ from navarch.plugins.nodeorder.pod_preferences import PodPreferences
 from navarch.plugins.nodeorder.preferred_nodes import PreferredNodes
 from navarch.plugins.nodeorder.preferred_taints import PreferredTaints
 from navarch.plugins.nodeorder.soft_spread import SoftSpread
-from navarch.plugins.predicates import fit, inter_pod, node_affinity, node_name, ports, spread, taints, unschedulable
+from navarch.plugins.predicates import (
+    fit,
+    inter_pod,
+    node_affinity,
+    node_name,
+    ports,
+    spread,
+    taints,
+    unschedulable,
+    volume_binding,
+    volume_limits,
+    volume_restrictions,
+    volume_zone,
+)
 from navarch.plugins.predicates.default_spread import SpreadDefaults
 from navarch.plugins.predicates.rule import first_rejection
 
@@ -218,6 +231,47 @@ class InterPodAffinity(_Filtering):
         return [PodPreferences(self.session, self.weight, hard_weight=int(hard), ignore_others=bool(ignore))]
 
 
+class VolumeRestrictions(_Filtering):
+    """Disks and claims that only one pod may hold"""
+
+    name = "VolumeRestrictions"
+
+    def node_filters(self) -> list[NodeFilter]:
+        return self.keep(volume_restrictions.VolumeRestrictions(self.session))
+
+
+class NodeVolumeLimits(_Filtering):
+    """How many volumes of a CSI driver a node attaches"""
+
+    name = "NodeVolumeLimits"
+
+    def node_filters(self) -> list[NodeFilter]:
+        return self.keep(volume_limits.NodeVolumeLimits(self.session))
+
+
+class VolumeBinding(_Filtering):
+    """Volumes that can be reached, found or made on the node"""
+
+    name = "VolumeBinding"
+    arguments = (
+        _WEIGHT,
+        Argument("bindTimeoutSeconds", "int", 600, "how long binding waits for volumes"),
+        Argument("shape", "list", None, "accepted; volumes are scored only behind a feature gate of Kubernetes"),
+    )
+
+    def node_filters(self) -> list[NodeFilter]:
+        return self.keep(volume_binding.VolumeBinding(self.session))
+
+
+class VolumeZone(_Filtering):
+    """Zones of bound volumes"""
+
+    name = "VolumeZone"
+
+    def node_filters(self) -> list[NodeFilter]:
+        return self.keep(volume_zone.VolumeZone(self.session.snapshot))
+
+
 KUBE_PLUGINS: tuple[type[Plugin], ...] = (
     NodeUnschedulable,
     NodeName,
@@ -225,6 +279,10 @@ KUBE_PLUGINS: tuple[type[Plugin], ...] = (
     NodeAffinity,
     NodePorts,
     NodeResourcesFit,
+    VolumeRestrictions,
+    NodeVolumeLimits,
+    VolumeBinding,
+    VolumeZone,
     PodTopologySpread,
     InterPodAffinity,
     NodeResourcesBalancedAllocation,

@@ -20,6 +20,9 @@ from navarch.plugins.predicates.spread import PodTopologySpread
 from navarch.plugins.predicates.taints import TaintToleration
 from navarch.plugins.predicates.unschedulable import NodeUnschedulable
 from navarch.plugins.predicates.unsupported import Unsupported
+from navarch.plugins.predicates.volume_binding import VolumeBinding
+from navarch.plugins.predicates.volume_limits import NodeVolumeLimits
+from navarch.plugins.predicates.volume_zone import VolumeZone
 
 _SWITCHES = (
     ("NodeAffinity", "node selectors and required node affinity"),
@@ -63,8 +66,14 @@ class Predicates(Plugin):
             rules.append(NodePorts(session))
         if self._on("PodAffinity"):
             rules.append(InterPodAffinity(session))
+        if self._on("NodeVolumeLimits"):
+            rules.append(NodeVolumeLimits(session))
+        if self._on("VolumeZone"):
+            rules.append(VolumeZone(snapshot))
         if self._on("PodTopologySpread"):
             rules.append(PodTopologySpread(session, SpreadDefaults()))
+        if self._on("VolumeBinding"):
+            rules.append(VolumeBinding(session))
         for rule in rules:
             rule.has_last_word = False
         return list(rules)
