@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Protocol, runtime_checkable
 
+from navarch.engine.gang_points import GANG_POINTS
 from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.queue import Queue
@@ -243,6 +244,7 @@ POINTS: dict[str, type] = {
     "node_scorers": NodeScorers,
     "pre_predicate": PrePredicate,
     "events": AllocateEvents,
+    **GANG_POINTS,
 }
 """Point -> protocol. The switch in a policy file that governs each is in `policy.points`."""
 
@@ -250,9 +252,16 @@ SWITCH: dict[str, str] = {"node_filters": "predicate", "node_scorers": "node_ord
 """Points whose switch has another name."""
 
 
-def answers(plugin: object) -> tuple[str, ...]:
-    """The points at which a plugin (or a plugin class) answers."""
-    return tuple(name for name, protocol in POINTS.items() if all(callable(getattr(plugin, m, None)) for m in _methods(protocol)))
+_answers: dict[type, tuple[str, ...]] = {}
+
+
+def answers(plugin: type) -> tuple[str, ...]:
+    """The points at which a plugin class answers."""
+    found = _answers.get(plugin)
+    if found is None:
+        points = (n for n, protocol in POINTS.items() if all(callable(getattr(plugin, m, None)) for m in _methods(protocol)))
+        found = _answers[plugin] = tuple(points)
+    return found
 
 
 def _methods(protocol: type) -> list[str]:

@@ -227,13 +227,14 @@ class ClassView:
                 heapq.heappush(heap, (-following, row))
             elif self._was_extreme(row):
                 break  # the feasible set lost an extreme: normalised scores must be combined again
+        self.session.runs_spread = len(taken) * _FIRST_STEPS > len(chosen) and len(taken) > 1
         return chosen
 
     def _untouched(
         self, total: FloatArray, extra: FloatArray | None, count: int, pipelined: bool, ladders: dict[int, list[float | None]]
     ) -> Iterator[tuple[float, int]]:
         """Nodes best first. The first few one by one; if a run needs more, it spreads, and all are looked at together."""
-        for _ in range(_LOOK):
+        for _ in range(0 if self.session.runs_spread else _LOOK):
             row = int(total.argmax())
             best = float(total[row])
             if best == _WORST:

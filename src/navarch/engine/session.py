@@ -59,6 +59,8 @@ class Session(Asking):
         self.nodes = NodeState(snapshot.nodes)
         self.bound: IntArray = np.zeros(len(snapshot.nodes), dtype=np.int64)
         """Pods handed to binding on each node in this cycle."""
+        self.runs_spread = False
+        """Whether the last run of equal tasks went over many nodes: the next one of this policy will too."""
         self.out_of_view: set[int] = set()
         """Tasks that stand on their node though the view of its pods has lost them (see `unevict_restores_scoring_view`)."""
         self.opening_free_pods: IntArray = self.nodes.idle[PODS].copy()
