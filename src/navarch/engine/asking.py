@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from navarch.engine import combine
 from navarch.engine.extension_points import POINTS, SWITCH, Key, answers
+from navarch.engine.gang_tree import GangTree, Part
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.plugin import Plugin
@@ -100,6 +101,18 @@ class Asking:
         else:
             order = sorted(range(len(rows)), key=keys.__getitem__)
         return [rows[i] for i in (reversed(order) if reverse else order)]
+
+    def tasks_by_age(self, tasks: Sequence[int]) -> list[int]:
+        """Tasks by the plugins' order, then by age and UID: for rules that do not read numbers out of names."""
+        if len(tasks) < 2:
+            return list(tasks)
+        plugins, created = self._flat["task_order"], self.snapshot.tasks.created
+        return sorted(tasks, key=lambda t: (*(p.task_order(t) for p in plugins), float(created[t]), self.task(t).uid))
+
+    def parts_in_order(self, tree: GangTree, parts: Sequence[Part]) -> list[Part]:
+        """Parts of a job by the plugins' order, then by name."""
+        plugins = self._flat["part_order"]
+        return sorted(parts, key=lambda part: (*(p.part_order(tree, part) for p in plugins), part.name))
 
     def compare_tasks(self, left: int, right: int) -> int:
         plugins, columns = self._flat["task_order"], self.snapshot.tasks

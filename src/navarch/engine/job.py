@@ -16,6 +16,7 @@ from navarch.model.status import IS_ALLOCATED, TaskStatus
 
 if TYPE_CHECKING:
     from navarch.engine.fit import FitErrors
+    from navarch.engine.gang_tree import GangTree
     from navarch.engine.queue import Queue
     from navarch.engine.session import Session
     from navarch.engine.subjobs import SubJob
@@ -27,6 +28,7 @@ _READY = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus
 class Job:
     __slots__ = (
         "_sub_jobs",
+        "_tree",
         "allocated",
         "best_effort_pending",
         "conditions",
@@ -43,6 +45,7 @@ class Job:
         "spec",
         "tasks",
         "unschedulable",
+        "version",
     )
 
     def __init__(self, session: Session, row: int, spec: JobSpec, queue: Queue) -> None:
@@ -67,7 +70,10 @@ class Job:
         self.conditions: dict[str, Condition] = {c.type: c for c in spec.conditions}
         self.unschedulable = False
         """An Unschedulable condition was set in this cycle."""
+        self.version = 0
+        """Grows whenever a task of the job moves."""
         self._sub_jobs: list[SubJob] | None = None
+        self._tree: GangTree | None = None
 
     # what readiness is made of
 
@@ -147,6 +153,15 @@ class Job:
             self._sub_jobs = split(self)
         return self._sub_jobs
 
+    @property
+    def tree(self) -> GangTree:
+        """Its parts, for rules that see a job as a tree of them."""
+        if self._tree is None:
+            from navarch.engine.gang_tree import gang_tree
+
+            self._tree = gang_tree(self)
+        return self._tree
+
     def refuse(self, reason: Reason) -> None:
         """Note why it waits, once a code."""
         if all(reason.code != known.code or reason.message != known.message for known in self.reasons):
@@ -165,6 +180,7 @@ class Job:
     def shift(self, before: TaskStatus, after: TaskStatus, count: int, request: IntArray, best_effort: bool) -> None:
         self.counts[before] -= count
         self.counts[after] += count
+        self.version += 1
         change = int(IS_ALLOCATED[after]) - int(IS_ALLOCATED[before])
         if change:
             self.allocated += change * count * request

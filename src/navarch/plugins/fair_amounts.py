@@ -146,6 +146,15 @@ class FairAmounts:
             found = self._pending[number] = shape_amounts(shape, self.least_memory, self._claimed(shape))
         return found
 
+    def asked(self, task: int) -> Floats:
+        """What the task's own words name: a share of memory names no part of a GPU."""
+        devices = self.session.snapshot.shapes[int(self.session.shape[task])].devices
+        if devices is None or not devices.memory:
+            return self.pending(task)
+        found = self.pending(task).copy()
+        found[GPU] = 0.0
+        return found
+
     def at_least(self, task: int) -> Floats:
         """The least that the task can come to, for limits: a share of memory is smallest on the largest GPU."""
         number = int(self.session.shape[task])

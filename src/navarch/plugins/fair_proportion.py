@@ -23,6 +23,7 @@ from navarch.model.status import IS_ALLOCATED, TaskStatus
 from navarch.plugins.fair_amounts import GPU, RESOURCES, FairAmounts
 from navarch.plugins.fair_share import NO_PARENT, UNLIMITED, Floats, Ints, QueueClaims, fair_shares, seniority
 from navarch.plugins.members import is_member
+from navarch.plugins.queue_ranking import QueueStanding, standing
 from navarch.plugins.queue_tree import QueueTree, over_capacity
 
 USAGE_KIND = "QueueUsage"
@@ -54,6 +55,7 @@ class FairProportion(Plugin):
         shares = fair_shares(parent, self.claims, self.total, self.given.number("kValue"))
         self.tree = QueueTree(parent, self.claims.quota, self.claims.limit, shares, allocated, fixed)
         self.request = request
+        self.moved = [0] * len(self.queues)
 
     @property
     def saturation(self) -> float:
@@ -103,12 +105,10 @@ class FairProportion(Plugin):
     # figures that follow placements
 
     def on_allocate(self, change: Change) -> None:
-        if not change.pipelined:
-            self._move(change, 1.0)
+        self._move(change, 1.0)
 
     def on_deallocate(self, change: Change) -> None:
-        if not change.pipelined:
-            self._move(change, -1.0)
+        self._move(change, -1.0)
 
     def _move(self, change: Change, sign: float) -> None:
         row = self.row.get(change.job.queue.name)
@@ -118,9 +118,40 @@ class FairProportion(Plugin):
         for task, node in zip(change.tasks, change.nodes, strict=True):
             total += self.amounts.placed(task, node)
         path = list(self.tree.path(row))
+        for above in path:
+            self.moved[above] += 1
         self.tree.allocated[:, path] += sign * total[:, None]
         if not change.job.spec.preemptable:
             self.tree.fixed[:, path] += sign * total[:, None]
+
+    # the order of queues
+
+    def weigh_waiting(self, tasks: Sequence[int]) -> Floats:
+        return np.sum([self.amounts.pending(task) for task in tasks], axis=0) if tasks else np.zeros(len(RESOURCES))
+
+    def weigh_held(self, tasks: Sequence[int]) -> Floats:
+        """What the tasks that are allocated ask for; a share of memory counts for no GPU here, a promise for nothing."""
+        status = self.session.status
+        held = [self.amounts.asked(task) for task in tasks if IS_ALLOCATED[status[task]]]
+        return np.sum(held, axis=0) if held else np.zeros(len(RESOURCES))
+
+    def rank_version(self, queue: Queue) -> int:
+        row = self.row.get(queue.name)
+        return -1 if row is None else self.moved[row]
+
+    def queue_rank(self, queue: Queue, waiting: Floats | None, leaving: Floats | None) -> QueueStanding:
+        row, tree = self.row[queue.name], self.tree
+        zero = [0.0] * len(RESOURCES)
+        return standing(
+            tree.allocated[:, row].tolist(),
+            tree.share[:, row].tolist(),
+            tree.quota[:, row].tolist(),
+            tree.allocatable(row).tolist(),
+            self.total.tolist(),
+            queue.spec.priority,
+            zero if waiting is None else waiting.tolist(),
+            zero if leaving is None else leaving.tolist(),
+        )
 
     # bounds
 

@@ -1,0 +1,161 @@
+"""Jobs in a tree of queues: the next to be served, or the next to give way.
+
+Jobs of a leaf queue stand in job order; queues are compared by what their next job would make of them (`QueueRank`), at every
+level of the tree. For victims both orders are turned round, and a queue is compared as if the jobs taken from it so far, and
+its next, had gone. Ranks are kept until the queue's figures or its next job change, so a pop costs a comparison a queue.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable, Iterable, Sequence
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+from navarch.engine.extension_points import Key
+from navarch.engine.job import Job
+from navarch.engine.queue import Queue
+from navarch.model.resources import FloatArray
+
+if TYPE_CHECKING:
+    from navarch.engine.session import Session
+
+TasksOf = Callable[[Job], Sequence[int]]
+
+
+class _Stand:
+    """A queue of the tree with the jobs that stand in it."""
+
+    __slots__ = ("children", "jobs", "kept", "kept_for", "leaving", "parent", "queue", "weights")
+
+    def __init__(self, queue: Queue | None, parent: _Stand | None) -> None:
+        self.queue = queue
+        self.parent = parent
+        self.children: dict[str, _Stand] = {}
+        self.jobs: list[tuple[Key, int, Job]] = []
+        self.leaving: FloatArray | None = None
+        self.kept: Key = None
+        self.kept_for: Any = None
+        self.weights: tuple[Any, FloatArray] | None = None
+
+
+class JobForest:
+    """`tasks_of` gives the tasks of a job that its queue is weighed with: the next chunk, or for victims what it holds."""
+
+    def __init__(
+        self, session: Session, jobs: Iterable[Job], tasks_of: TasksOf, *, victims: bool = False, depth: int | None = None
+    ) -> None:
+        self.session = session
+        self.victims = victims
+        self.tasks_of = tasks_of
+        ranking = session.answering("queue_rank")
+        self._ranking = ranking[0] if ranking else None
+        self._root = _Stand(None, None)
+        self._stands: dict[str, _Stand | None] = {}
+        self._serial = 0
+        found: dict[str, list[tuple[Key, int, Job]]] = {}
+        for job in jobs:
+            if self._stand_of(job.queue) is not None:
+                self._serial += 1
+                found.setdefault(job.queue.name, []).append((session.job_order(job), self._serial, job))
+        for name, entries in found.items():
+            stand = self._stands[name]
+            assert stand is not None
+            if victims:
+                entries.sort()
+            elif depth is not None and depth < len(entries):
+                entries = sorted(entries)[:depth]
+            else:
+                heapify(entries)
+            stand.jobs = entries
+
+    def push(self, job: Job) -> None:
+        stand = self._stand_of(job.queue)
+        if stand is not None:
+            self._serial += 1
+            entry = (self.session.job_order(job), self._serial, job)
+            insort(stand.jobs, entry) if self.victims else heappush(stand.jobs, entry)
+
+    def pop(self) -> Job | None:
+        """The best job of the best queue. Its place is taken from it as of now."""
+        leaf = self._best(self._root)
+        if leaf is None:
+            return None
+        if not self.victims:
+            job: Job = heappop(leaf.jobs)[2]
+            return job
+        job = leaf.jobs.pop()[2]
+        if self._ranking is not None:
+            weight = self._ranking.weigh_held(self.tasks_of(job))
+            leaf.leaving = weight if leaf.leaving is None else leaf.leaving + weight
+        return job
+
+    # the tree
+
+    def _stand_of(self, queue: Queue) -> _Stand | None:
+        """None where no job may stand: the queue has children, or its way up does not end at a top."""
+        if queue.name not in self._stands:
+            self._stands[queue.name] = None if queue.children else self._grow(queue)
+        return self._stands[queue.name]
+
+    def _grow(self, queue: Queue) -> _Stand | None:
+        if queue.spec.parent and queue.parent is None:
+            return None
+        above = self._root if queue.parent is None else self._grow(queue.parent)
+        if above is None:
+            return None
+        stand = above.children.get(queue.name)
+        if stand is None:
+            stand = above.children[queue.name] = _Stand(queue, above)
+        return stand
+
+    # comparing
+
+    def _head(self, stand: _Stand) -> Job:
+        entry = stand.jobs[-1 if self.victims else 0]
+        return entry[2]
+
+    def _best(self, stand: _Stand) -> _Stand | None:
+        """The leaf whose turn it is below a queue."""
+        if not stand.children:
+            return stand if stand.jobs else None
+        best: _Stand | None = None
+        best_key: Key = None
+        for child in stand.children.values():
+            leaf = self._best(child)
+            if leaf is None:
+                continue
+            if best is None:
+                best, best_key, first = leaf, None, child
+                continue
+            if best_key is None:
+                best_key = self._rank(first, best)
+            key = self._rank(child, leaf)
+            if best_key < key if self.victims else key < best_key:
+                best, best_key = leaf, key
+        return best
+
+    def _rank(self, stand: _Stand, leaf: _Stand) -> Key:
+        """A queue's place among its siblings, given the leaf that would be served in it."""
+        queue, head = stand.queue, self._head(leaf)
+        assert queue is not None
+        if self._ranking is None:
+            return queue.spec.created, queue.spec.uid or queue.name
+        version = (self._ranking.rank_version(queue), id(head), head.version, id(leaf.leaving))
+        if stand.kept_for != version:
+            weight = self._weight(leaf, head)
+            if self.victims:
+                leaving = weight if leaf.leaving is None else leaf.leaving + weight
+                rank = self._ranking.queue_rank(queue, None, leaving)
+            else:
+                rank = self._ranking.queue_rank(queue, weight, None)
+            stand.kept, stand.kept_for = (rank, queue.spec.created, queue.spec.uid or queue.name), version
+        return stand.kept
+
+    def _weight(self, leaf: _Stand, head: Job) -> FloatArray:
+        key = (id(head), head.version)
+        if leaf.weights is None or leaf.weights[0] != key:
+            assert self._ranking is not None
+            weigh = self._ranking.weigh_held if self.victims else self._ranking.weigh_waiting
+            leaf.weights = (key, weigh(self.tasks_of(head)))
+        return leaf.weights[1]

@@ -1,0 +1,71 @@
+"""Which queue is served first, given what its next job would make of it.
+
+In this order: who holds no more than its share, who stays within its quota with the job, priority, who has a right to every
+resource that it would use, the smaller part of its due with the job, the same without it, the smaller due. All but the last
+compare figure by figure; of two dues one is smaller only if it is so in some resource and larger in none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NO_RIGHT = 1000.0
+"""What holding one unit of a resource weighs for a queue that is due none of it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QueueStanding:
+    """A sort key; see the module. Equal keys are those of which neither is smaller."""
+
+    figures: tuple[bool, bool, int, bool, float, float]
+    due: tuple[float, ...]
+
+    def __lt__(self, other: QueueStanding) -> bool:
+        if self.figures != other.figures:
+            return self.figures < other.figures
+        return _less(self.due, other.due)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, QueueStanding):
+            return NotImplemented
+        return self.figures == other.figures and not _less(self.due, other.due) and not _less(other.due, self.due)
+
+
+def _less(left: tuple[float, ...], right: tuple[float, ...]) -> bool:
+    return left != right and all(a <= b for a, b in zip(left, right, strict=True))
+
+
+def dominant(held: list[float], due: list[float], total: list[float]) -> float:
+    """The largest part of its due that a queue holds in any resource; without bound it is due everything there is."""
+    most = 0.0
+    for amount, right, all_ in zip(held, due, total, strict=True):
+        if right == float("inf"):
+            right = all_
+        part = amount / right if right else amount * NO_RIGHT
+        most = max(most, part)
+    return most
+
+
+def standing(
+    allocated: list[float],
+    share: list[float],
+    quota: list[float],
+    due: list[float],
+    total: list[float],
+    priority: int,
+    waiting: list[float],
+    leaving: list[float],
+) -> QueueStanding:
+    with_job = [a + w for a, w in zip(allocated, waiting, strict=True)]
+    after = [a - v for a, v in zip(with_job, leaving, strict=True)]
+    return QueueStanding(
+        (
+            all(s < a for s, a in zip(share, allocated, strict=True)),
+            not all(a <= q for a, q in zip(with_job, quota, strict=True)),
+            -priority,
+            any(a > 0 and not d for a, d in zip(with_job, due, strict=True)),
+            dominant(after, due, total),
+            dominant(allocated, due, total),
+        ),
+        tuple(due),
+    )
