@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+from tests.envtest.fixtures import kube_apiserver  # noqa: F401
 
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
 
+from .live import embedded, live  # noqa: F401
 from .small_api import SmallApi
 
 

@@ -145,8 +145,13 @@ class Transport:
                 if reply.status >= 400:
                     raise self._refusal("GET", path, reply, await reply.read())
                 content = reply.content
-                while chunk := await content.readany():
-                    yield chunk
+                try:
+                    while chunk := await content.readany():
+                        yield chunk
+                finally:
+                    # Left in the middle: there is nothing to say good-bye for, and TLS would wait for an answer to it.
+                    if reply.connection is not None and reply.connection.transport is not None:
+                        reply.connection.transport.abort()
         except Unauthorized:
             self.endpoint.credentials.rejected()
             raise

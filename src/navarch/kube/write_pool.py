@@ -4,7 +4,7 @@ A scheduler's throughput ends at how fast it can post bindings. Through a genera
 the API server; so this pool speaks HTTP/1.1 itself (`http1`), one request in flight on each connection, and sends the
 next one from the very callback that completed the last: no task, no lock, no await a request.
 
-    pool = WritePool(endpoint, connections=16)
+    pool = WritePool(endpoint)
     await pool.bind("default", "p", uid=uid, node="n1")                  # raises ApiError, Unreachable, OutcomeUnknown
     pool.submit(Write("POST", path, body, priority=Priority.EVENT), done)  # done(outcome), called in the loop
     await pool.drain(); await pool.close()
@@ -97,7 +97,7 @@ class WritePool:
         self,
         endpoint: Endpoint,
         *,
-        connections: int = 16,
+        connections: int = 32,
         connect_timeout: float = 10.0,
         patience: float = 5.0,
         rng: random.Random | None = None,
