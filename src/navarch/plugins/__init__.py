@@ -21,6 +21,7 @@ def builtin_plugins() -> tuple[type[Plugin], ...]:
     from navarch.plugins.predicates.plugin import Predicates
     from navarch.plugins.priority import Priority
     from navarch.plugins.proportion import Proportion
+    from navarch.plugins.resource_strategy_fit import ResourceStrategyFit
     from navarch.plugins.resourcequota import ResourceQuota
     from navarch.plugins.sla import Sla
 
@@ -40,5 +41,6 @@ def builtin_plugins() -> tuple[type[Plugin], ...]:
         Priority,
         Proportion,
         ResourceQuota,
+        ResourceStrategyFit,
         Sla,
     )
