@@ -24,6 +24,7 @@ def builtin_plugins() -> tuple[type[Plugin], ...]:
     from navarch.plugins.resource_strategy_fit import ResourceStrategyFit
     from navarch.plugins.resourcequota import ResourceQuota
     from navarch.plugins.sla import Sla
+    from navarch.plugins.tdm import Tdm
 
     return (
         Binpack,
@@ -43,4 +44,5 @@ def builtin_plugins() -> tuple[type[Plugin], ...]:
         ResourceQuota,
         ResourceStrategyFit,
         Sla,
+        Tdm,
     )
