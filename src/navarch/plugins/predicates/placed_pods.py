@@ -31,7 +31,6 @@ class PlacedPods:
         self.opening: RowArray = self.where.copy()
         self._leaving: BoolArray = tasks.alive & (tasks.status == TaskStatus.RELEASING)
         self._listeners: list[Listener] = []
-        self._restores = session.semantics.unevict_restores_scoring_view
 
     def listen(self, listener: Listener) -> None:
         self._listeners.append(listener)
@@ -63,14 +62,14 @@ class PlacedPods:
     # events
 
     def on_allocate(self, change: Change) -> None:
-        if change.undone and not self._restores and self.session.status[change.tasks[0]] != TaskStatus.PIPELINED:
+        if not change.view:
             return
         self.where[change.tasks] = change.nodes
         for listener in self._listeners:
             listener(change.task, change.tasks, change.nodes, 1)
 
     def on_deallocate(self, change: Change) -> None:
-        if len(change.tasks) == 1 and self.where[change.tasks[0]] < 0:
+        if not change.view:
             return
         self.where[change.tasks] = -1
         for listener in self._listeners:

@@ -53,7 +53,8 @@ class Predicates(Plugin):
     def open(self) -> None:
         session = self.session
         dry_runs = session.policy.configurations.get("preempt", {}).get("enableTopologyAwarePreemption")
-        self.fixes = session.semantics.pods_counted_once_an_attempt and not dry_runs
+        follows = bool(dry_runs) and (self.option.is_enabled("preemptable") or self.option.is_enabled("allocatable"))
+        self.fixes = session.semantics.pods_counted_once_an_attempt and not follows
 
     def node_filters(self) -> list[NodeFilter]:
         session, snapshot = self.session, self.session.snapshot
