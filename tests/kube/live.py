@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,7 @@ class Live:
             return
 
 
+@asynccontextmanager
 async def open_live(kubeconfig: Path, embedded: ApiServer | None = None) -> AsyncIterator[Live]:
     endpoint = connect(kubeconfig)
     async with Client(endpoint) as client:
@@ -60,7 +62,7 @@ async def open_live(kubeconfig: Path, embedded: ApiServer | None = None) -> Asyn
 async def embedded(tmp_path: Path) -> AsyncIterator[Live]:
     """The embedded API server, whose faults can be made to happen."""
     async with ApiServer() as server:
-        async for live in open_live(server.kubeconfig(tmp_path / "kubeconfig"), server):
+        async with open_live(server.kubeconfig(tmp_path / "kubeconfig"), server) as live:
             yield live
 
 
@@ -69,9 +71,9 @@ async def live(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
     """Each test once on the embedded API server and once on a real one."""
     if request.param == "embedded":
         async with ApiServer() as server:
-            async for each in open_live(server.kubeconfig(tmp_path / "kubeconfig"), server):
+            async with open_live(server.kubeconfig(tmp_path / "kubeconfig"), server) as each:
                 yield each
     else:
         real: KubeApiServer = request.getfixturevalue("kube_apiserver")
-        async for each in open_live(Path(real.kubeconfig)):
+        async with open_live(Path(real.kubeconfig)) as each:
             yield each
