@@ -50,7 +50,8 @@ class Capacity(Plugin):
         self.refuses_all = self._plant() if self.hierarchy else self._lay_out()
         self.path = [[number, *self.tree.ancestors[number][::-1]] for number in range(len(self.queues))]
         """Each queue and its ancestors, itself first."""
-        self._add_up()
+        if self.hierarchy:
+            self._add_up()
         self.empty = [amounts.is_empty for amounts in self.due.deserved]
         self.counted: list[BoolArray] = [amounts.counted for amounts in self.due.deserved]
         self.exceedable = [_exceedable(amounts.given, counted) for amounts, counted in zip(self.due.deserved, self.counted)]

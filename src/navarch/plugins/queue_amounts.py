@@ -35,16 +35,13 @@ class Amounts:
         >>> Amounts.of(("cpu", "memory", "pods", "gpu"), (("gpu", 0),)).given.tolist()
         [True, True, False, True]
         """
-        values = np.zeros(len(names), dtype=np.int64)
-        given = np.zeros(len(names), dtype=bool)
-        given[[CPU, MEMORY]] = True
-        if requests:
-            index = {name: i for i, name in enumerate(names)}
-            for name, amount in requests:
-                if name in index:
-                    values[index[name]] = amount
-                    given[index[name]] = True
-        return cls(values, given)
+        values, given = [0] * len(names), [False] * len(names)
+        given[CPU] = given[MEMORY] = True
+        for name, amount in requests or ():
+            if name in names:
+                place = names.index(name)
+                values[place], given[place] = amount, True
+        return cls(np.array(values, dtype=np.int64), np.array(given))
 
     @classmethod
     def limit(cls, names: Sequence[str], requests: Requests | None) -> Amounts:

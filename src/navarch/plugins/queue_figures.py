@@ -34,24 +34,27 @@ class QueueLedger:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.names = session.snapshot.resource_names
-        jobs, queues = session.snapshot.jobs, len(session.queues)
+        jobs, queues = session.snapshot.jobs, sorted(session.queues.values(), key=lambda q: q.number)
+        size = (len(queues), len(self.names))
         self.queue_of_job = queue_of_job(session)
-        self.allocated: IntArray = self._sums(jobs.allocated)
-        self.request: IntArray = self.allocated + self._sums(jobs.pending)
-        self.has_jobs: BoolArray = np.bincount(self.queue_of_job[self.queue_of_job >= 0], minlength=queues) > 0
+        self.allocated: IntArray = np.array([q.allocated for q in queues], dtype=np.int64).reshape(size)
+        self.request: IntArray = np.array([q.request for q in queues], dtype=np.int64).reshape(size)
+        self.has_jobs: BoolArray = np.bincount(self.queue_of_job[self.queue_of_job >= 0], minlength=len(queues)) > 0
         minimum = np.where(jobs.has_min_resources, jobs.min_resources, 0)
-        self.elastic: IntArray = self._sums(np.maximum(jobs.allocated - minimum, 0))
+        needed = np.minimum(jobs.allocated, minimum)
+        self.elastic: IntArray = self.allocated - self._sums(needed, self.queue_of_job)
         self._gated = gated_requests(session)
         admitted = in_phase(session, "Inqueue") & jobs.has_min_resources
-        claims = np.maximum(minimum - jobs.allocated, 0)
-        claims[:, ~(admitted | running_in_full(session))] = 0
-        for row, gated in self._gated.items():
-            claims[:, row] = np.maximum(claims[:, row] - gated, 0)
-        self.inqueue: IntArray = self._sums(claims)
+        rows = np.flatnonzero(admitted | running_in_full(session))
+        claims = minimum[:, rows] - needed[:, rows]
+        for column, row in enumerate(rows.tolist() if self._gated else ()):
+            if row in self._gated:
+                claims[:, column] = np.maximum(claims[:, column] - self._gated[row], 0)
+        self.inqueue: IntArray = self._sums(claims, self.queue_of_job[rows])
         self._asked: dict[int, tuple[Rows, IntArray]] = {}
 
-    def _sums(self, columns: IntArray) -> IntArray:
-        return np.ascontiguousarray(sums_by_group(columns, self.queue_of_job, len(self.session.queues)).T)
+    def _sums(self, columns: IntArray, queue: Rows) -> IntArray:
+        return np.ascontiguousarray(sums_by_group(columns, queue, len(self.session.queues)).T)
 
     def add_queue(self) -> None:
         """One more queue that the snapshot does not have, without figures of its own."""
