@@ -25,7 +25,7 @@ from navarch.cluster.field_sets import (
     without,
 )
 from navarch.cluster.kinds import Kind
-from navarch.cluster.managed_fields import entry_of, is_apply_entry, owned
+from navarch.cluster.managed_fields import entry_of, is_apply_entry, owned, sorted_entries
 from navarch.cluster.operations import Operations
 from navarch.cluster.record import Manifest, Record
 from navarch.cluster.types import Shape
@@ -65,7 +65,7 @@ def apply_patch(
     others = _settle_conflicts(kind, live, merged, others, wanted, options)
     if before is not None and before.get("fieldsV1") == entry["fieldsV1"]:
         entry["time"] = before.get("time", entry["time"])
-    merged["metadata"]["managedFields"] = [*others, entry] if wanted else others
+    merged["metadata"]["managedFields"] = sorted_entries([*others, entry] if wanted else others)
     return operations.replace_applied(kind, current, merged, options, subresource), False
 
 

@@ -72,7 +72,7 @@ def decode(body: bytes, content_type: str) -> Any:
         return decode_yaml(body)
     if kind == PROTOBUF:
         return decode_object(body)
-    raise unsupported_media_type(kind, OFFERED)
+    raise unsupported_media_type(OFFERED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """How an object goes: at once, after a grace period (pods), or when its last finalizer is taken away.
 
-`begin` decides. A pod on a node is marked and stays until its kubelet deletes it with grace 0; a pod without a node goes at once.
-The propagation policy becomes a finalizer that the garbage collector works off (`garbage`).
+`begin` decides. A pod is always marked first; one on a node stays until its kubelet deletes it with grace 0, one without a
+node goes at once, so that its watchers see it marked and then gone. The propagation policy becomes a finalizer that
+the garbage collector works off (`garbage`).
 """
 
 from __future__ import annotations
@@ -62,8 +63,9 @@ class DeleteOptions:
             bool(dry_run),
         )
 
-    def check(self, resource: str, current: Record) -> None:
+    def check(self, kind: Kind, current: Record) -> None:
         """409 if the preconditions do not hold."""
+        resource = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
         if self.uid and self.uid != current.uid:
             said = f"the UID in the precondition ({self.uid}) does not match the UID in record ({current.uid}). "
             raise conflict(resource, current.name, f"{said}The object might have been deleted and then recreated")
@@ -112,7 +114,9 @@ def begin(kind: Kind, obj: Manifest, options: DeleteOptions, now: float) -> Mani
     grace = grace_of(obj, options) if kind.resource == "pods" else 0
     if kind.resource == "namespaces" and (obj.get("spec") or {}).get("finalizers"):
         obj.setdefault("status", {})["phase"] = "Terminating"
-    elif not finalizers and grace == 0:
+        metadata.setdefault("deletionTimestamp", timestamp(now))
+        return obj
+    if not finalizers and kind.resource != "pods":
         return None
     before = metadata.get("deletionGracePeriodSeconds")
     if "deletionTimestamp" not in metadata:

@@ -41,6 +41,8 @@ class ApiError(Exception):
         self.causes = list(causes)
         self.retry_after = retry_after
         self.continue_token = ""
+        self.empty_details = False
+        """Whether the body carries `details: {}`: kube-apiserver's generic refusals do."""
 
     def status(self) -> Manifest:
         """The metav1.Status body of this refusal."""
@@ -67,7 +69,7 @@ class ApiError(Exception):
         }
         if self.reason:
             status["reason"] = self.reason
-        if details:
+        if details or self.empty_details:
             status["details"] = details
         status["code"] = self.code
         return status
@@ -95,12 +97,19 @@ def not_found(resource: str, name: str) -> ApiError:
     return ApiError(404, "NotFound", f'{resource} "{name}" not found', resource=resource, name=name)
 
 
+def generic(code: int, reason: str, message: str) -> ApiError:
+    """A refusal that is about the request and no object."""
+    error = ApiError(code, reason, message)
+    error.empty_details = True
+    return error
+
+
 def no_such_path() -> ApiError:
-    return ApiError(404, "NotFound", "the server could not find the requested resource")
+    return generic(404, "NotFound", "the server could not find the requested resource")
 
 
 def method_not_allowed() -> ApiError:
-    return ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+    return generic(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
 
 
 def not_acceptable(offered: Sequence[str]) -> ApiError:
@@ -136,10 +145,8 @@ def too_large(size: int, limit: int) -> ApiError:
     return ApiError(413, "RequestEntityTooLarge", f"the request body has {size} bytes, the limit is {limit}")
 
 
-def unsupported_media_type(found: str, offered: Sequence[str]) -> ApiError:
+def unsupported_media_type(offered: Sequence[str]) -> ApiError:
     message = f"the body of the request was in an unknown format - accepted media types include: {', '.join(offered)}"
-    if found:
-        message = f"{message} (found {found!r})"
     return ApiError(415, "UnsupportedMediaType", message)
 
 

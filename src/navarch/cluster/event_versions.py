@@ -16,6 +16,8 @@ NAMES = {
     "count": "deprecatedCount",
 }
 """core/v1 -> events.k8s.io/v1; what is not named here is called the same."""
+DROPPED = frozenset({"reportingComponent", "reportingInstance"})
+"""Left out of the newer form when empty."""
 _BACK = {new: old for old, new in NAMES.items()}
 
 
@@ -25,7 +27,8 @@ def from_core(obj: Manifest) -> Manifest:
     >>> from_core({"kind": "Event", "message": "hi"})
     {'kind': 'Event', 'note': 'hi', 'apiVersion': 'events.k8s.io/v1'}
     """
-    return {**{NAMES.get(key, key): value for key, value in obj.items()}, "apiVersion": "events.k8s.io/v1"}
+    out = {NAMES.get(key, key): value for key, value in obj.items() if value != "" or key not in DROPPED}
+    return {**out, "apiVersion": "events.k8s.io/v1"}
 
 
 def to_core(obj: Manifest) -> Manifest:

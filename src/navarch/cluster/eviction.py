@@ -24,7 +24,7 @@ def evict(operations: Operations, namespace: str, name: str, body: Any, dry_run:
     options.dry_run = options.dry_run or dry_run
     store = operations.store
     current = store.get("pods", namespace, name)
-    options.check("pods", current)
+    options.check(operations.kind("pods"), current)
     if not _needs_no_budget(current.obj):
         budgets = [
             record

@@ -16,6 +16,7 @@ from navarch.cluster.garbage import Garbage
 from navarch.cluster.namespaces import Namespaces
 from navarch.cluster.node_taints import NodeTaints
 from navarch.cluster.operations import Operations
+from navarch.cluster.protection import Protection
 from navarch.cluster.record import Event
 from navarch.cluster.store import timestamp
 
@@ -46,7 +47,12 @@ class Housekeeping:
     def __init__(self, operations: Operations, node_taints: bool = True) -> None:
         self._operations = operations
         self._store = operations.store
-        self._keepers: list[Keeper] = [Garbage(operations), Namespaces(operations), Budgets(operations)]
+        self._keepers: list[Keeper] = [
+            Garbage(operations),
+            Namespaces(operations),
+            Budgets(operations),
+            Protection(operations),
+        ]
         if node_taints:
             self._keepers.append(NodeTaints(operations))
         self._work: deque[tuple[Keeper, Event]] = deque()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from navarch.cluster.errors import ApiError, bad_request
+from navarch.cluster.errors import ApiError, bad_request, generic
 
 Manifest = dict[str, Any]
 MOST_OPERATIONS = 10_000
@@ -51,7 +51,7 @@ def apply_json_patch(target: Manifest, operations: Any) -> Manifest:
             document = _apply(document, operation)
     except Unfit as error:
         message = f"the server rejected our request due to an error in our request: {error}"
-        raise ApiError(422, "Invalid", message) from None
+        raise generic(422, "Invalid", message) from None
     if not isinstance(document, dict):
         raise ApiError(422, "Invalid", "the patch left something that is not an object")
     return document
@@ -59,7 +59,7 @@ def apply_json_patch(target: Manifest, operations: Any) -> Manifest:
 
 def _pointer(text: Any) -> list[str]:
     if not isinstance(text, str) or (text and not text.startswith("/")):
-        raise bad_request(f"error decoding patch: path {text!r} is not a JSON pointer")
+        raise Unfit(f"path {text!r} is not a JSON pointer")
     return [step.replace("~1", "/").replace("~0", "~") for step in text.split("/")[1:]]
 
 
@@ -80,11 +80,11 @@ def _apply(document: Any, operation: Manifest) -> Any:
         return _put(document, steps, value, insert=True)
     if name in ("add", "replace"):
         if "value" not in operation:
-            raise bad_request(f"error decoding patch: operation {name} of {path} has no value")
+            raise Unfit(f"operation {name} of {path} has no value")
         if name == "replace":
             _find(document, steps)
         return _put(document, steps, operation["value"], insert=name == "add")
-    raise bad_request(f"error decoding patch: found op {name!r}, expected add, remove, replace, move, copy or test")
+    raise Unfit(f"found op {name!r}, expected add, remove, replace, move, copy or test")
 
 
 def _index(step: str, length: int) -> int:

@@ -72,7 +72,8 @@ class ListOptions:
         if not self.version:
             return 0
         if not self.version.isdigit():
-            raise bad_request(f"Invalid value: {self.version!r}: strconv.ParseUint: invalid resourceVersion")
+            said = f'strconv.ParseUint: parsing "{self.version}": invalid syntax'
+            raise bad_request(f'invalid resource version: resourceVersion: Invalid value: "{self.version}": {said}')
         return int(self.version)
 
     def check_list(self) -> None:
@@ -87,7 +88,7 @@ class ListOptions:
         if self.token:
             _refuse("resourceVersionMatch", "Forbidden: resourceVersionMatch is forbidden when continue is provided")
         if match not in ("Exact", "NotOlderThan"):
-            message = f'Unsupported value: "{match}": supported values: "Exact", "NotOlderThan"'
+            message = f'Unsupported value: "{match}": supported values: "Exact", "NotOlderThan", ""'
             _refuse("resourceVersionMatch", message)
         if match == "Exact" and self.version == "0":
             _refuse("resourceVersionMatch", 'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
@@ -122,7 +123,7 @@ def _integer(query: dict[str, str], name: str) -> int | None:
     try:
         number = int(value)
     except ValueError:
-        raise bad_request(f"{name}: found {value!r}, expected an integer") from None
+        raise bad_request(f'strconv.ParseInt: parsing "{value}": invalid syntax ({name})') from None
     if number < 0 or number >= 2**63:
         raise bad_request(f"{name}: found {value!r}, expected an integer that is not negative")
     return number
@@ -212,7 +213,7 @@ def _read_token(token: str) -> tuple[int, str]:
         content = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
         revision, start = content["rv"], content["start"]
     except (binascii.Error, ValueError, KeyError, TypeError):
-        raise bad_request("continue key is not valid: it was not made by this server") from None
+        raise bad_request("invalid continue token: continue key is not valid: it was not made by this server") from None
     if not isinstance(revision, int) or not isinstance(start, str) or content.get("v") != "meta.k8s.io/v1":
-        raise bad_request("continue key is not valid: it was not made by this server")
+        raise bad_request("invalid continue token: continue key is not valid: it was not made by this server")
     return revision, start.rstrip("\0")

@@ -59,6 +59,8 @@ def owned(kind: Kind, fields: Tree | None, subresource: str) -> Tree | None:
 def track(kind: Kind, obj: Manifest, old: Manifest | None, options: WriteOptions, subresource: str, now: float) -> None:
     """Note in `obj` what this write set. Changes obj["metadata"]["managedFields"]."""
     entries = _entries(obj, old)
+    if old is not None and not entries:  # an object that nobody owned a field of is not followed until it is applied
+        return _write(obj, [])
     changed, removed = compare(old if old is not None else zero_of(kind), obj, kind.shape)
     changed, removed = owned(kind, changed, subresource), owned(kind, removed, subresource)
     if changed is None and removed is None:
@@ -78,7 +80,7 @@ def track(kind: Kind, obj: Manifest, old: Manifest | None, options: WriteOptions
     fields = union(difference(mine.get("fieldsV1") if mine else None, removed), changed)
     if fields is not None:
         kept.append(entry_of(manager, "Update", kind.api_version, subresource, fields, now))
-    _write(obj, kept)
+    _write(obj, sorted_entries(kept))
 
 
 def entry_of(manager: str, operation: str, api_version: str, subresource: str, fields: Tree, now: float) -> Manifest:
@@ -87,13 +89,19 @@ def entry_of(manager: str, operation: str, api_version: str, subresource: str, f
         "manager": manager,
         "operation": operation,
         "apiVersion": api_version,
-        "time": timestamp(now),
         "fieldsType": "FieldsV1",
         "fieldsV1": fields,
     }
     if subresource:
         entry["subresource"] = subresource
+    if subresource != "scale":
+        entry["time"] = timestamp(now)
     return entry
+
+
+def sorted_entries(entries: list[Manifest]) -> list[Manifest]:
+    """Appliers first, then by time, then by name."""
+    return sorted(entries, key=lambda each: tuple(each.get(name, "") for name in ("operation", "time", "manager", "subresource")))
 
 
 def _is(entry: Manifest, manager: str, operation: str, api_version: str, subresource: str) -> bool:

@@ -49,9 +49,9 @@ class Normaliser:
             base = member.shape.base
             if base == "string":
                 if each.__class__ is not str:
-                    raise _mistyped(each, member.shape, f"{path}.{name}")
+                    raise _mistyped(each, member.shape, f"{path}.{name}", shape.name)
             else:
-                each = self.value(each, member.shape, f"{path}.{name}" if path else name)
+                each = self.value(each, member.shape, f"{path}.{name}" if path else name, shape.name)
             if member.pointer or member.always or (each is not None and each not in _EMPTY and each != [] and each != {}):
                 out[name] = each
         for member in shape.always:
@@ -62,11 +62,16 @@ class Normaliser:
     def zero(self, member: Member) -> Any:
         """What Go writes for a field that was never set."""
         base = member.shape.base
+        if member.pointer:
+            return None
         return self.struct({}, member.shape, "") if base == "struct" else _ZERO.get(base)
 
-    def value(self, value: Any, shape: Shape, path: str) -> Any:
+    def value(self, value: Any, shape: Shape, path: str, holder: str = "") -> Any:
+        """One value; `holder` is the type whose field it is, for the error's sake."""
         base = shape.base
         if base == "struct":
+            if value is not None and not isinstance(value, dict):
+                raise _mistyped(value, shape, path, holder)
             return self.struct({} if value is None else value, shape, path)
         if base == "any":
             return value
@@ -74,20 +79,20 @@ class Normaliser:
             return _ZERO.get(base)
         if base == "list":
             if value.__class__ is not list:
-                raise _mistyped(value, shape, path)
+                raise _mistyped(value, shape, path, holder)
             item = shape.item
             assert item is not None
-            return [self.value(each, item, f"{path}[{index}]") for index, each in enumerate(value)]
+            return [self.value(each, item, f"{path}[{index}]", holder) for index, each in enumerate(value)]
         if base == "map":
             if not isinstance(value, dict):
-                raise _mistyped(value, shape, path)
+                raise _mistyped(value, shape, path, holder)
             item = shape.item
             assert item is not None
-            return {key: self.value(each, item, f"{path}.{key}") for key, each in value.items()}
-        return scalar(value, shape, path)
+            return {key: self.value(each, item, f"{path}.{key}", holder) for key, each in value.items()}
+        return scalar(value, shape, path, holder)
 
 
-def scalar(value: Any, shape: Shape, path: str) -> Any:
+def scalar(value: Any, shape: Shape, path: str, holder: str = "") -> Any:
     """A leaf of the object, checked and in canonical form."""
     base = shape.base
     kind = value.__class__
@@ -117,7 +122,7 @@ def scalar(value: Any, shape: Shape, path: str) -> Any:
             return _base64(value, path)
     elif kind in (int, float):
         return value
-    raise _mistyped(value, shape, path)
+    raise _mistyped(value, shape, path, holder)
 
 
 def _fits(value: int, form: str) -> bool:
@@ -151,7 +156,7 @@ def _time(value: str, micro: bool, path: str) -> str | None:
     return f"{text}.{(fraction or '')[:6].ljust(6, '0')}Z" if micro else f"{text}Z"
 
 
-def _mistyped(value: Any, shape: Shape, path: str) -> Mistyped:
+def _mistyped(value: Any, shape: Shape, path: str, holder: str = "") -> Mistyped:
     found = {dict: "object", list: "array", str: "string", bool: "bool", type(None): "null"}.get(type(value), "number")
     expected = _GO_TYPE.get(shape.base)
     if shape.base == "integer":
@@ -159,4 +164,5 @@ def _mistyped(value: Any, shape: Shape, path: str) -> Mistyped:
         found = f"{found} {value}" if found == "number" else found
     elif expected is None:
         expected = {"struct": shape.name.removeprefix("core."), "list": "[]", "map": "map[string]"}.get(shape.base, shape.base)
-    return Mistyped(f"json: cannot unmarshal {found} into Go struct field {path} of type {expected}")
+    where = ".".join(filter(None, (holder.rpartition(".")[2], re.sub(r"\[\d+\]", "", path))))
+    return Mistyped(f"json: cannot unmarshal {found} into Go struct field {where} of type {expected}")

@@ -23,7 +23,7 @@ from navarch.cluster.kinds import Kind, Registry, fields_reader
 from navarch.cluster.managed_fields import track
 from navarch.cluster.record import Manifest, Record
 from navarch.cluster.store import Change, Store, timestamp
-from navarch.cluster.strategies import prepare_create, prepare_update
+from navarch.cluster.strategies import generate, prepare_create, prepare_update
 from navarch.cluster.validation import validate_create, validate_update
 from navarch.cluster.writing import GENERATED_NAME_TRIES, WriteOptions, generated_name, name_missing, place, read_object
 from navarch.dialects.workload_defaults import default_object
@@ -92,6 +92,7 @@ class Operations:
             track(kind, obj, None, options, "", self.store.clock())
         else:
             metadata["managedFields"] = [applied]
+        generate(kind, obj)
         self.admission.on_create(kind, obj, options)
         validate_create(kind, obj)
         hook = self.hooks.get(kind.resource)
@@ -139,7 +140,7 @@ class Operations:
         if not version and kind.needs_version and not subresource:
             message = "Invalid value: 0: must be specified for an update"
             why = [cause("FieldValueInvalid", message, "metadata.resourceVersion")]
-            raise invalid(kind.kind, kind.group, name, why)
+            raise invalid(kind.plural, kind.group, name, why)
         if metadata.get("uid") and metadata["uid"] != current.uid:
             said = f"Precondition failed: UID in precondition: {metadata['uid']}, UID in object meta: {current.uid}"
             raise conflict(kind.resource, name, said)
@@ -221,11 +222,14 @@ class Operations:
         """Delete an object, or begin to: grace and finalizers may keep it for a while."""
         options = options or DeleteOptions()
         current = self.store.get(kind.stored, namespace, name)
-        options.check(kind.resource, current)
+        options.check(kind, current)
         self.admission.on_delete(kind, name)
         changed = begin(kind, current.decode(), options, self.store.clock())
         if options.dry_run:
             return Deletion(current if changed is None else Record(kind.stored, changed, current.revision), changed is None)
         if changed is None:
             return Deletion(self.store.delete(kind.stored, namespace, name), True)
-        return Deletion(self.store.update(kind.stored, changed), False)
+        marked = self.store.update(kind.stored, changed)
+        if kind.resource == "pods" and is_finished(changed):
+            return Deletion(self.store.delete(kind.stored, namespace, name), True)
+        return Deletion(marked, False)

@@ -56,6 +56,7 @@ PATCH_TYPES = (
     "application/strategic-merge-patch+json",
     "application/apply-patch+yaml",
 )
+OPTIONS_KIND = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
 OPEN_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/version"})
 STREAMED_FROM = 1000
 """Lists longer than this are sent in pieces, so that one large list does not hold up everyone."""
@@ -293,7 +294,7 @@ class Rest:
         content_type = media_type(request.headers.get("Content-Type", ""))
         offered = [each for each in PATCH_TYPES if not kind.is_custom or each != PATCH_TYPES[2]]
         if content_type not in offered:
-            raise unsupported_media_type(content_type, offered)
+            raise unsupported_media_type(offered)
         if not target.name or "patch" not in kind.verbs:
             raise method_not_allowed()
         raw = await read_bytes(request)
@@ -403,17 +404,17 @@ def write_options(request: web.BaseRequest) -> WriteOptions:
     causes: list[Manifest] = []
     dry_run = query.getall("dryRun", [])
     if any(each != "All" for each in dry_run if each):
-        message = f'Unsupported value: "{dry_run[0]}": supported values: "All"'
+        message = f'Unsupported value: ["{dry_run[0]}"]: supported values: "All"'
         causes.append(cause("FieldValueNotSupported", message, "dryRun"))
     validation = query.get("fieldValidation", "") or "Warn"
     if validation not in ("Ignore", "Warn", "Strict"):
-        message = f'Unsupported value: "{validation}": supported values: "Ignore", "Strict", "Warn"'
+        message = f'Unsupported value: "{validation}": supported values: "", "Ignore", "Strict", "Warn"'
         causes.append(cause("FieldValueNotSupported", message, "fieldValidation"))
     manager = query.get("fieldManager", "")
     if len(manager) > 128:
         causes.append(cause("FieldValueTooLong", "Too long: may not be more than 128 bytes", "fieldManager"))
     if causes:
-        raise invalid("WriteOptions", "meta.k8s.io", "", causes)
+        raise invalid(OPTIONS_KIND.get(request.method, "CreateOptions"), "meta.k8s.io", "", causes)
     if not manager:
         manager = request.headers.get("User-Agent", "").partition("/")[0][:128] or "unknown"
     return WriteOptions(

@@ -10,8 +10,10 @@ import base64
 from collections.abc import Callable
 
 from navarch.cluster.kinds import Kind
+from navarch.cluster.normalise import Normaliser
 from navarch.cluster.record import Manifest
 from navarch.dialects.admission import default_tolerations
+from navarch.dialects.workload_defaults import TEMPLATE_GENERATION
 
 KEEPS_STATUS_ON_CREATE = frozenset({"nodes", "events"})
 SERVER_OWNED = (
@@ -35,7 +37,7 @@ RETURNS_DELETED = frozenset(
 
 
 def prepare_create(kind: Kind, obj: Manifest) -> None:
-    """Take away what clients may not set and add what the server does. Changes the object; its uid is set."""
+    """Take away what clients may not set. Changes the object."""
     metadata = obj["metadata"]
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink"):
         metadata.pop(name, None)
@@ -45,7 +47,13 @@ def prepare_create(kind: Kind, obj: Manifest) -> None:
         if kind.is_custom:
             obj.pop("status", None)
         elif "status" in obj:
-            obj["status"] = {}
+            obj["status"] = Normaliser().zero(kind.shape.fields["status"])
+    if kind.resource == "secrets":
+        _secret(obj)
+
+
+def generate(kind: Kind, obj: Manifest) -> None:
+    """Add what the server itself decides of a new object and no client owns. Changes the object; its uid is set."""
     change = ON_CREATE.get(kind.resource)
     if change is not None:
         change(obj)
@@ -126,6 +134,8 @@ def _job(obj: Manifest) -> None:
     for prefix in ("", "batch.kubernetes.io/"):
         labels[f"{prefix}controller-uid"] = uid
         labels[f"{prefix}job-name"] = name
+    if not obj["metadata"].get("labels"):
+        obj["metadata"]["labels"] = dict(labels)
 
 
 def _job_update(obj: Manifest, old: Manifest) -> None:
@@ -140,6 +150,43 @@ def _job_update(obj: Manifest, old: Manifest) -> None:
         if key in old_labels:
             metadata = spec.setdefault("template", {}).setdefault("metadata", {})
             metadata.setdefault("labels", {}).setdefault(key, old_labels[key])
+
+
+def _service(obj: Manifest) -> None:
+    """An address of the cluster's range, from the uid: no two are likely to meet, and none is ever reached."""
+    spec = obj["spec"]
+    if spec.get("type") == "ExternalName":
+        return
+    if not spec.get("clusterIP"):
+        number = int(obj["metadata"]["uid"][:8], 16) % 65000 + 100
+        spec["clusterIP"] = f"10.96.{number // 256}.{number % 256}"
+    spec.setdefault("clusterIPs", [spec["clusterIP"]])
+    spec.setdefault("ipFamilies", ["IPv4"])
+    spec.setdefault("ipFamilyPolicy", "SingleStack")
+
+
+def _protect(finalizer: str) -> Callable[[Manifest], None]:
+    """Kinds that may not go while something uses them (`protection` takes the finalizer off)."""
+
+    def change(obj: Manifest) -> None:
+        finalizers = obj["metadata"].setdefault("finalizers", [])
+        if finalizer not in finalizers:
+            finalizers.append(finalizer)
+
+    return change
+
+
+def _volume(obj: Manifest) -> None:
+    _protect("kubernetes.io/pv-protection")(obj)
+    obj["status"].setdefault("lastPhaseTransitionTime", obj["metadata"]["creationTimestamp"])
+
+
+def _service_update(obj: Manifest, old: Manifest) -> None:
+    """A service keeps the address it was given."""
+    spec, before = obj.get("spec") or {}, old.get("spec") or {}
+    for key in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+        if key in before:
+            spec.setdefault(key, before[key])
 
 
 def _secret(obj: Manifest) -> None:
@@ -160,14 +207,26 @@ def _pod_update(obj: Manifest, old: Manifest) -> None:
     default_tolerations(spec)
 
 
+def _daemon_set_update(obj: Manifest, old: Manifest) -> None:
+    """The old count of template changes, kept as an annotation."""
+    count = int((old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION) or 1)
+    changed = (obj.get("spec") or {}).get("template") != (old.get("spec") or {}).get("template")
+    obj["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = str(count + changed)
+
+
 ON_CREATE: dict[str, Callable[[Manifest], None]] = {
     "namespaces": _namespace,
     "jobs.batch": _job,
-    "secrets": _secret,
+    "services": _service,
+    "persistentvolumeclaims": _protect("kubernetes.io/pvc-protection"),
+    "persistentvolumes": _volume,
+    "podgroups.scheduling.k8s.io": _protect("scheduling.k8s.io/podgroup-protection"),
 }
 ON_UPDATE: dict[str, Callable[[Manifest, Manifest], None]] = {
     "namespaces": _namespace_update,
     "jobs.batch": _job_update,
     "secrets": _secret_update,
     "pods": _pod_update,
+    "services": _service_update,
+    "daemonsets.apps": _daemon_set_update,
 }

@@ -6,6 +6,7 @@ a file of their own (`pod_validation`).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -63,7 +64,7 @@ def forbidden(path: str, why: str) -> Manifest:
 
 
 def wrong(path: str, value: Any, why: str) -> Manifest:
-    shown = f'"{value}"' if isinstance(value, str) else value
+    shown = json.dumps(value, separators=(",", ":"))
     return cause("FieldValueInvalid", f"Invalid value: {shown}: {why}", path)
 
 
@@ -121,11 +122,7 @@ def _job(obj: Manifest) -> Faults:
             yield wrong(f"spec.{field}", value, "must be greater than or equal to 0")
     template = (spec.get("template") or {}).get("spec") or {}
     if template.get("restartPolicy") not in ("OnFailure", "Never"):
-        found = template.get("restartPolicy") or ""
-        message = f'Required value: valid values: "OnFailure", "Never" (found "{found}")'
-        if found == "Always":
-            message = 'Unsupported value: "Always": supported values: "OnFailure", "Never"'
-        yield cause("FieldValueNotSupported" if found else "FieldValueRequired", message, "spec.template.spec.restartPolicy")
+        yield required("spec.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')
     if spec.get("completionMode") == "Indexed" and spec.get("completions") is None:
         yield required("spec.completions", "when completion mode is Indexed")
     yield from template_faults(spec.get("template") or {}, "spec.template", always=False)
@@ -134,7 +131,8 @@ def _job(obj: Manifest) -> Faults:
 def _priority_class(obj: Manifest) -> Faults:
     value, name = obj.get("value", 0), obj["metadata"].get("name", "")
     if name.startswith("system-") and name not in ("system-cluster-critical", "system-node-critical"):
-        said = "priority class names with 'system-' prefix are reserved for system use only"
+        said = f"priority class names with 'system-' prefix are reserved for system use only. error: {name}"
+        said += " is not a known system priority class"
         yield forbidden("metadata.name", said)
     elif value > 1_000_000_000 and not name.startswith("system-"):
         yield forbidden("value", "maximum allowed value of a user defined priority is 1000000000")

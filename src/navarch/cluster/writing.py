@@ -53,7 +53,7 @@ def read_object(kind: Kind, body: Any, options: WriteOptions) -> Manifest:
         raise bad_request(
             f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {error}'
         ) from None
-    _report_unknown(unknown, options)
+    _report_unknown(kind, unknown, options)
     obj["apiVersion"] = kind.api_version
     obj["kind"] = kind.kind
     obj.setdefault("metadata", {})
@@ -76,24 +76,23 @@ def _check_identity(kind: Kind, body: Manifest) -> None:
     found_version, found_kind = body.get("apiVersion"), body.get("kind")
     if kind.is_custom and not found_kind:
         raise bad_request("Object 'Kind' is missing in the body of the request")
-    for found, expected, what in (
-        (found_version, kind.api_version, "API version"),
-        (found_kind, kind.kind, "kind"),
-    ):
-        if found and found != expected:
-            word = "version" if what == "API version" else "kind"
-            raise bad_request(
-                f"the {what} in the data ({found_version or ''}{'' if word == 'version' else f', Kind={found_kind}'}) "
-                f"does not match the expected {what} ({kind.api_version}{'' if word == 'version' else f', Kind={kind.kind}'})"
-            )
+    if (found_version or kind.api_version, found_kind or kind.kind) == (kind.api_version, kind.kind):
+        return
+    if kind.is_custom:
+        found, expected = f"{found_version}, Kind={found_kind}", f"{kind.api_version}, Kind={kind.kind}"
+        raise bad_request(f"the object in the data ({found}) does not match the expected object ({expected})")
+    version = str(found_version or kind.api_version).rpartition("/")[2]
+    said = f'no kind "{found_kind}" is registered for version "{found_version}"'
+    raise bad_request(f'{found_kind} in version "{version}" cannot be handled as a {kind.kind}: {said}')
 
 
-def _report_unknown(unknown: list[str], options: WriteOptions) -> None:
+def _report_unknown(kind: Kind, unknown: list[str], options: WriteOptions) -> None:
     if not unknown or options.field_validation == "Ignore":
         return
     said = [f'unknown field "{path}"' for path in sorted(unknown)]
     if options.field_validation == "Strict":
-        raise bad_request(f"strict decoding error: {', '.join(said)}")
+        lead = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
+        raise bad_request(f"{'' if kind.is_custom else lead}strict decoding error: {', '.join(said)}")
     options.warnings.extend(said)
 
 

@@ -51,7 +51,7 @@ def prepare_pod(pod: Manifest) -> None:
                     "reason": "SchedulingGated",
                     "message": "Scheduling is blocked due to non-empty scheduling gates",
                     "lastProbeTime": None,
-                    "lastTransitionTime": None,
+                    "lastTransitionTime": (pod.get("metadata") or {}).get("creationTimestamp"),
                 }
             )
 

@@ -11,6 +11,7 @@ from typing import Any
 from navarch.dialects.pod_defaults import default_pod, default_pod_spec, round_resource_list
 
 Manifest = dict[str, Any]
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 
 def default_object(obj: Manifest) -> None:
@@ -83,6 +84,8 @@ def _replication_controller(obj: Manifest) -> None:
 
 
 def _daemon_set(obj: Manifest) -> None:
+    metadata = _child(obj, "metadata")
+    _child(metadata, "annotations").setdefault(TEMPLATE_GENERATION, "1")
     spec = _child(obj, "spec")
     strategy = _child(spec, "updateStrategy")
     _fill(strategy, "type", "RollingUpdate")
@@ -185,6 +188,8 @@ def _volume(obj: Manifest) -> None:
     spec = _child(obj, "spec")
     round_resource_list(spec.get("capacity"))
     _fill(_child(obj, "status"), "phase", "Pending")
+    if spec.get("hostPath") is not None and spec["hostPath"].get("type") is None:
+        spec["hostPath"]["type"] = ""
     _fill(spec, "persistentVolumeReclaimPolicy", "Retain")
     _fill(spec, "volumeMode", "Filesystem")
 
@@ -219,6 +224,11 @@ def _csi_driver(obj: Manifest) -> None:
 
 def _priority_class(obj: Manifest) -> None:
     _fill(obj, "preemptionPolicy", "PreemptLowerPriority")
+
+
+def _pod_group(obj: Manifest) -> None:
+    if obj.get("apiVersion") == "scheduling.k8s.io/v1alpha2":
+        _fill(_child(obj, "spec"), "disruptionMode", "Pod")
 
 
 def _limit_range(obj: Manifest) -> None:
@@ -265,6 +275,7 @@ DEFAULTS: dict[tuple[str, str], Callable[[Manifest], None]] = {
     ("storage.k8s.io", "StorageClass"): _storage_class,
     ("storage.k8s.io", "CSIDriver"): _csi_driver,
     ("scheduling.k8s.io", "PriorityClass"): _priority_class,
+    ("scheduling.k8s.io", "PodGroup"): _pod_group,
     ("rbac.authorization.k8s.io", "RoleBinding"): _role_binding,
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): _role_binding,
 }

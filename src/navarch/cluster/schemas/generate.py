@@ -166,7 +166,7 @@ def mark_presence(module: Path, version: str, found: dict[str, Any]) -> None:
                 continue
             if pointer:
                 prop["x-pointer"] = True
-            elif "omitempty" not in tag or (is_struct(prop, found) and "omitzero" not in tag):
+            if "omitempty" not in tag or (not pointer and is_struct(prop, found) and "omitzero" not in tag):
                 prop["x-always"] = True
 
 

@@ -1,0 +1,83 @@
+"""Time for everything hollow: what happens later, and how fast the cluster's hours pass.
+
+`speed` shortens waits and nothing else: a job of an hour is over in a minute at 60, while time stamps stay those of the wall
+clock, so that `kubectl get` shows true ages. Waits are the event loop's own, so a test that fakes the loop's time fakes these.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable, Hashable
+
+log = logging.getLogger(__name__)
+
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s|d)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of a duration as Kubernetes writes it; a bare number is seconds.
+
+    >>> parse_duration("1h30m"), parse_duration("250ms"), parse_duration("45")
+    (5400.0, 0.25, 45.0)
+    """
+    text = text.strip()
+    try:
+        plain = float(text)
+    except ValueError:
+        pass
+    else:
+        if 0 <= plain < 1e9:
+            return plain
+    parts = _PART.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise ValueError(f"found {text!r}, expected a duration such as 30s or 1h30m")
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+
+
+class Timers:
+    """Calls in the future, by key: a key has one timer at most, and setting it again replaces it."""
+
+    def __init__(self, speed: float = 1.0) -> None:
+        if not speed > 0:
+            raise ValueError(f"speed: found {speed}, expected a number above 0")
+        self.speed = speed
+        self._pending: dict[Hashable, asyncio.TimerHandle] = {}
+
+    def after(self, key: Hashable, seconds: float, call: Callable[[], None]) -> None:
+        """Call once, this many of the cluster's seconds from now."""
+        self._set(key, max(0.0, seconds) / self.speed, call)
+
+    def after_real(self, key: Hashable, seconds: float, call: Callable[[], None]) -> None:
+        """The same in seconds of the wall clock, whatever the speed."""
+        self._set(key, max(0.0, seconds), call)
+
+    def cancel(self, key: Hashable) -> None:
+        handle = self._pending.pop(key, None)
+        if handle is not None:
+            handle.cancel()
+
+    def has(self, key: Hashable) -> bool:
+        return key in self._pending
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def stop(self) -> None:
+        for handle in self._pending.values():
+            handle.cancel()
+        self._pending.clear()
+
+    def _set(self, key: Hashable, seconds: float, call: Callable[[], None]) -> None:
+        self.cancel(key)
+        self._pending[key] = asyncio.get_running_loop().call_later(seconds, self._fire, key, call)
+
+    def _fire(self, key: Hashable, call: Callable[[], None]) -> None:
+        del self._pending[key]
+        try:
+            call()
+        except Exception:
+            # One object that cannot be acted upon must not stop the others' timers.
+            log.exception("what was due for %s failed", key)
