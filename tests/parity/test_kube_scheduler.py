@@ -8,9 +8,8 @@ import pytest
 from tests.parity.kube_cases import scores, session_of, statuses
 from tests.parity.shared_cases import Case, recorded_cases
 
-from navarch.engine.node_functions import TaskClass
+from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.session import Session
-from navarch.plugins.predicates.rule import Rule, Wish
 
 CASES = recorded_cases("kube-scheduler")
 
@@ -27,7 +26,7 @@ def check_plugin(case: Case) -> None:
 
 def check_filter(session: Session, task: TaskClass, expect: Case) -> None:
     [rule] = session.filters
-    assert isinstance(rule, Rule)
+    assert isinstance(rule, NodeFilter)
     rejection = rule.reject(task) if rule.applies(task) else None
     before = expect.get("preFilter") or {"code": "Success"}
     if before["code"] not in ("Success", "Skip"):
@@ -53,7 +52,7 @@ def check_filter(session: Session, task: TaskClass, expect: Case) -> None:
 
 def check_score(session: Session, task: TaskClass, expect: Case, candidates: list[str]) -> None:
     [scorer] = session.scorers
-    assert isinstance(scorer, Wish)
+    assert isinstance(scorer, NodeScorer)
     problem = scorer.problem(task) if scorer.applies(task) else ""
     before = expect.get("preScore") or {"code": "Success"}
     assert problem == (", ".join(before["reasons"]) if before["code"] == "Error" else "")

@@ -20,6 +20,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
 from navarch.engine.figures import Figures
+from navarch.engine.reasons import Event, Reason
 from navarch.model.resources import BoolArray, FloatArray, IntArray
 from navarch.model.spec import Shape
 
@@ -66,6 +67,18 @@ class Refusal:
     code: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A task that no node may take, whatever stands there. `error`: the attempt failed rather than the task did not fit."""
+
+    message: str
+    unresolvable: bool = True
+    error: bool = False
+
+    def as_reason(self, undone_by: tuple[Event, ...]) -> Reason:
+        return Reason("SchedulerError" if self.error else "Unschedulable", self.message, undone_by=undone_by)
+
+
 class NodeFilter(ABC):
     """Says which nodes a class of tasks may go to. Override `mask` and `explain`; `mask` is the hot one."""
 
@@ -73,12 +86,22 @@ class NodeFilter(ABC):
     scope: ClassVar[Scope]
     resolvable: ClassVar[bool] = False
     """True: every refusal of this filter might be undone by an eviction, so no explanation is needed to know."""
+    undone_by: ClassVar[tuple[Event, ...]] = (Event.NODE_ADDED, Event.NODE_CHANGED)
+    """What can turn this filter's refusal into a pass."""
     has_last_word: bool = True
     """False: nodes whose refusal an eviction could undo are asked by later filters too, and their words are added."""
 
     def applies(self, task: TaskClass) -> bool:
         """False: every node passes, and the filter is not asked in this cycle for the class."""
         return True
+
+    def reject(self, task: TaskClass) -> Rejection | None:
+        """A word on the task before any node is looked at; asked for each attempt, and only if the filter applies."""
+        return None
+
+    def named_nodes(self, task: TaskClass) -> frozenset[str] | None:
+        """The nodes that the task itself names: no others are looked at. None: it names none."""
+        return None
 
     @abstractmethod
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
@@ -109,6 +132,10 @@ class NodeScorer(ABC):
     def applies(self, task: TaskClass) -> bool:
         return True
 
+    def problem(self, task: TaskClass) -> str:
+        """What is wrong with the task's own wishes, empty if nothing: else the attempt at the task fails."""
+        return ""
+
     @abstractmethod
     def raw(self, task: TaskClass, at: Figures) -> FloatArray:
         """One number a column of `at`."""
@@ -125,6 +152,18 @@ class NodeScorer(ABC):
 
 
 NodeFunction = NodeFilter | NodeScorer
+
+
+def first_rejection(filters: Iterable[NodeFilter], task: TaskClass) -> tuple[NodeFilter, Rejection] | None:
+    """The last rejection that an eviction might undo, or the first other one: it ends the asking."""
+    found: tuple[NodeFilter, Rejection] | None = None
+    for rule in filters:
+        rejection = rule.reject(task) if rule.applies(task) else None
+        if rejection is not None:
+            found = rule, rejection
+            if rejection.unresolvable or rejection.error:
+                break
+    return found
 
 
 class NodePlugin:

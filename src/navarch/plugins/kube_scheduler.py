@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from navarch.engine.arguments import Argument
-from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
+from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass, first_rejection
 from navarch.engine.plugin import Plugin
 from navarch.engine.reasons import Reason
 from navarch.model.selectors import read_node_selector, read_node_term
@@ -38,7 +38,6 @@ from navarch.plugins.predicates import (
     volume_zone,
 )
 from navarch.plugins.predicates.default_spread import SpreadDefaults
-from navarch.plugins.predicates.rule import first_rejection
 
 _WEIGHT = Argument("weight", "int", 1, "factor of the score")
 

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from navarch.engine.figures import Figures
-from navarch.engine.node_functions import Scope, TaskClass
+from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
 from navarch.engine.session import Session
 from navarch.model.resources import BoolArray, FloatArray, IntArray
 from navarch.plugins.predicates.device_counts import DeviceCounts, class_behind
-from navarch.plugins.predicates.rule import Wish
 
 ALWAYS_SCORED = ("cpu", "memory", "ephemeral-storage")
 CPU_AND_MEMORY = (("cpu", 1), ("memory", 1))
@@ -70,7 +69,7 @@ def curve(points: Shape, x: IntArray) -> IntArray:
     return out
 
 
-class Allocation(Wish):
+class Allocation(NodeScorer):
     """`strategy` is LeastAllocated, MostAllocated or RequestedToCapacityRatio; `shape` the last one's curve, 0 to 100."""
 
     name = "NodeResourcesFit"

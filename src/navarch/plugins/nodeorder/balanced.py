@@ -11,14 +11,13 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from navarch.engine.figures import Figures
-from navarch.engine.node_functions import Scope, TaskClass
+from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
 from navarch.engine.session import Session
 from navarch.model.resources import FloatArray, IntArray
 from navarch.plugins.nodeorder.allocation import CPU_AND_MEMORY, Amounts, amounts
-from navarch.plugins.predicates.rule import Wish
 
 
-class BalancedAllocation(Wish):
+class BalancedAllocation(NodeScorer):
     name = "NodeResourcesBalancedAllocation"
     scope = Scope.ROW
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from navarch.engine.figures import Figures
-from navarch.engine.node_functions import Scope, TaskClass
+from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
 from navarch.model.resources import FloatArray, IntArray
 from navarch.model.snapshot import Snapshot
 from navarch.plugins.predicates.node_columns import kept
-from navarch.plugins.predicates.rule import Wish
 
 MEBIBYTE = 1 << 20
 LEAST, MOST_EACH = 23 * MEBIBYTE, 1000 * MEBIBYTE
@@ -44,7 +43,7 @@ class ImageTable:
             sums[nodes] += self._worth[name]
 
 
-class ImageLocality(Wish):
+class ImageLocality(NodeScorer):
     name = "ImageLocality"
     scope = Scope.STATIC
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from navarch.engine.figures import Figures
-from navarch.engine.node_functions import Scope, TaskClass
+from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
 from navarch.engine.session import Session
 from navarch.model.label_syntax import aggregate
 from navarch.model.resources import BoolArray, FloatArray
@@ -19,7 +19,6 @@ from navarch.model.spec import PodAffinity, PodTerm, Shape
 from navarch.plugins.predicates.inter_pod import OpeningLists, term_errors_of
 from navarch.plugins.predicates.pod_counts import DomainCount, pod_counts
 from navarch.plugins.predicates.pod_terms import pod_terms
-from navarch.plugins.predicates.rule import Wish
 from navarch.plugins.predicates.selection import of_own_term
 
 
@@ -42,7 +41,7 @@ class Pull:
     pods: DomainCount
 
 
-class PodPreferences(Wish):
+class PodPreferences(NodeScorer):
     name = "InterPodAffinity"
     scope = Scope.GLOBAL
     normalises = True

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 import numpy as np
 
 from navarch.engine.figures import Figures
-from navarch.engine.node_functions import Scope, TaskClass
+from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
 from navarch.model.label_syntax import aggregate
 from navarch.model.resources import FloatArray
 from navarch.model.selectors import term_errors
@@ -15,10 +15,9 @@ from navarch.model.snapshot import Snapshot
 from navarch.model.spec import NodeAffinity, NodeTerm
 from navarch.plugins.nodeorder.normalise import default_normalise
 from navarch.plugins.predicates.node_columns import node_columns
-from navarch.plugins.predicates.rule import Wish
 
 
-class PreferredNodes(Wish):
+class PreferredNodes(NodeScorer):
     name = "NodeAffinity"
     scope = Scope.STATIC
     normalises = True

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from navarch.engine.figures import Figures
-from navarch.engine.node_functions import Scope, TaskClass
+from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
 from navarch.model.resources import FloatArray
 from navarch.model.selectors import tolerated
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import Taint
 from navarch.plugins.nodeorder.normalise import default_normalise
 from navarch.plugins.predicates.node_columns import node_columns
-from navarch.plugins.predicates.rule import Wish
 
 SOFT = "PreferNoSchedule"
 
 
-class PreferredTaints(Wish):
+class PreferredTaints(NodeScorer):
     name = "TaintToleration"
     scope = Scope.STATIC
     normalises = True

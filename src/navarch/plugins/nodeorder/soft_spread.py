@@ -12,7 +12,7 @@ from math import log
 import numpy as np
 
 from navarch.engine.figures import Figures, Rows
-from navarch.engine.node_functions import Scope, TaskClass
+from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
 from navarch.engine.session import Session
 from navarch.model.resources import BoolArray, FloatArray
 from navarch.model.spec import SpreadConstraint
@@ -20,7 +20,6 @@ from navarch.plugins.predicates.default_spread import HOSTNAME, DefaultSpread, S
 from navarch.plugins.predicates.node_columns import node_columns
 from navarch.plugins.predicates.pod_counts import DomainCount, PodCount
 from navarch.plugins.predicates.pod_terms import pod_terms
-from navarch.plugins.predicates.rule import Wish
 from navarch.plugins.predicates.spread import carrying_all, counted_pods, included
 
 
@@ -47,7 +46,7 @@ class Leaning:
         return counts.astype(float)
 
 
-class SoftSpread(Wish):
+class SoftSpread(NodeScorer):
     name = "PodTopologySpread"
     scope = Scope.GLOBAL
     normalises = True

@@ -11,13 +11,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from navarch.engine.figures import Figures, Rows
-from navarch.engine.node_functions import Refusal, Scope, TaskClass
+from navarch.engine.node_functions import NodeFilter, Refusal, Scope, TaskClass
 from navarch.engine.reasons import Event
 from navarch.engine.session import Session
 from navarch.model.label_syntax import key_complaints
 from navarch.model.resources import PODS, BoolArray
 from navarch.plugins.predicates.device_counts import class_behind
-from navarch.plugins.predicates.rule import Rule
 
 TOO_MANY_PODS = "Too many pods"
 _FIRST = ("pods", "cpu", "memory", "ephemeral-storage")
@@ -30,7 +29,7 @@ def is_extended(name: str) -> bool:
     return not key_complaints(f"requests.{name}")
 
 
-class NodeResourcesFit(Rule):
+class NodeResourcesFit(NodeFilter):
     name = "NodeResourcesFit"
     scope = Scope.ROW
     undone_by = (Event.POD_REMOVED, Event.NODE_ADDED, Event.NODE_CHANGED)

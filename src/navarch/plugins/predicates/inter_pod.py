@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from navarch.engine.figures import Figures, Rows
-from navarch.engine.node_functions import Refusal, Scope, TaskClass
+from navarch.engine.node_functions import NodeFilter, Refusal, Rejection, Scope, TaskClass
 from navarch.engine.reasons import Event
 from navarch.engine.session import Session
 from navarch.model.label_syntax import aggregate
@@ -23,7 +23,6 @@ from navarch.model.spec import PodAffinity, PodTerm, Shape
 from navarch.plugins.predicates.placed_pods import placed_pods
 from navarch.plugins.predicates.pod_counts import DomainCount, PodCount, PodCounts, pod_counts
 from navarch.plugins.predicates.pod_terms import PodTerms, pod_terms
-from navarch.plugins.predicates.rule import Rejection, Rule
 from navarch.plugins.predicates.selection import of_own_term, selected
 
 NO_FRIEND = "node(s) didn't match pod affinity rules"
@@ -46,7 +45,7 @@ class Neighbours:
     """The mask over all nodes, good while the counts' version stays."""
 
 
-class InterPodAffinity(Rule):
+class InterPodAffinity(NodeFilter):
     name = "InterPodAffinity"
     scope = Scope.GLOBAL
     undone_by = (Event.POD_REMOVED, Event.POD_CHANGED, Event.NODE_ADDED, Event.NODE_CHANGED)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from navarch.engine.figures import Figures
-from navarch.engine.node_functions import Refusal, Scope, TaskClass
+from navarch.engine.node_functions import NodeFilter, Refusal, Rejection, Scope, TaskClass
 from navarch.model.resources import BoolArray
 from navarch.model.selectors import EVERYTHING, pinned_nodes
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import NodeAffinity as Demand
 from navarch.model.spec import Shape
 from navarch.plugins.predicates.node_columns import NodeColumns, node_columns
-from navarch.plugins.predicates.rule import Rejection, Rule
 
 MISMATCH = "node(s) didn't match Pod's node affinity/selector"
 NOT_ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
@@ -32,7 +31,7 @@ def has_demand(shape: Shape) -> bool:
     return bool(shape.node_selector) or (shape.node_affinity is not None and shape.node_affinity.required is not None)
 
 
-class NodeAffinity(Rule):
+class NodeAffinity(NodeFilter):
     name = "NodeAffinity"
     scope = Scope.STATIC
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from navarch.engine.figures import Figures
-from navarch.engine.node_functions import Refusal, Scope, TaskClass
+from navarch.engine.node_functions import NodeFilter, Refusal, Scope, TaskClass
 from navarch.model.resources import BoolArray
 from navarch.model.snapshot import Snapshot
 from navarch.plugins.predicates.node_columns import node_columns
-from navarch.plugins.predicates.rule import Rule
 
 MISMATCH = "node(s) didn't match the requested node name"
 
 
-class NodeName(Rule):
+class NodeName(NodeFilter):
     name = "NodeName"
     scope = Scope.STATIC
 

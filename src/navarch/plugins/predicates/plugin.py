@@ -7,7 +7,7 @@ word: a node that has too many pods and no free port says both.
 from __future__ import annotations
 
 from navarch.engine.arguments import Argument
-from navarch.engine.node_functions import NodeFilter, TaskClass
+from navarch.engine.node_functions import NodeFilter, TaskClass, first_rejection
 from navarch.engine.plugin import Plugin
 from navarch.engine.reasons import Reason
 from navarch.plugins.predicates.default_spread import SpreadDefaults
@@ -15,7 +15,6 @@ from navarch.plugins.predicates.inter_pod import InterPodAffinity
 from navarch.plugins.predicates.node_affinity import NodeAffinity
 from navarch.plugins.predicates.pod_number import PodNumber
 from navarch.plugins.predicates.ports import NodePorts
-from navarch.plugins.predicates.rule import Rule, first_rejection
 from navarch.plugins.predicates.spread import PodTopologySpread
 from navarch.plugins.predicates.taints import TaintToleration
 from navarch.plugins.predicates.unschedulable import NodeUnschedulable
@@ -58,7 +57,7 @@ class Predicates(Plugin):
 
     def node_filters(self) -> list[NodeFilter]:
         session, snapshot = self.session, self.session.snapshot
-        rules: list[Rule] = [Unsupported(), PodNumber(), NodeUnschedulable(snapshot)]
+        rules: list[NodeFilter] = [Unsupported(), PodNumber(), NodeUnschedulable(snapshot)]
         if self._on("NodeAffinity"):
             rules.append(NodeAffinity(snapshot))
         if self._on("TaintToleration"):

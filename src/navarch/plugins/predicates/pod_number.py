@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from navarch.engine.figures import Figures
-from navarch.engine.node_functions import Refusal, Scope, TaskClass
+from navarch.engine.node_functions import NodeFilter, Refusal, Scope, TaskClass
 from navarch.engine.reasons import Event
 from navarch.model.resources import PODS, BoolArray
-from navarch.plugins.predicates.rule import Rule
 
 MESSAGE = "node(s) pod number exceeded"
 
 
-class PodNumber(Rule):
+class PodNumber(NodeFilter):
     name = "PodNumber"
     scope = Scope.ROW
     resolvable = True

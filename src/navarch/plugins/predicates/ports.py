@@ -10,13 +10,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from navarch.engine.figures import Figures, Rows
-from navarch.engine.node_functions import Refusal, Scope, TaskClass
+from navarch.engine.node_functions import NodeFilter, Refusal, Scope, TaskClass
 from navarch.engine.reasons import Event
 from navarch.engine.session import Session
 from navarch.model.resources import BoolArray
 from navarch.model.spec import HostPort
 from navarch.plugins.predicates.placed_pods import placed_pods
-from navarch.plugins.predicates.rule import Rule
 
 MESSAGE = "node(s) didn't have free ports for the requested pod ports"
 ANY = "0.0.0.0"
@@ -56,7 +55,7 @@ class UsedPorts:
         return out
 
 
-class NodePorts(Rule):
+class NodePorts(NodeFilter):
     name = "NodePorts"
     scope = Scope.ROW
     resolvable = True

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from navarch.engine.figures import Figures, Rows
-from navarch.engine.node_functions import Refusal, Scope, TaskClass
+from navarch.engine.node_functions import NodeFilter, Refusal, Scope, TaskClass
 from navarch.engine.reasons import Event
 from navarch.engine.session import Session
 from navarch.model.resources import BoolArray, IntArray
@@ -23,7 +23,6 @@ from navarch.plugins.predicates.node_affinity import demanded_nodes
 from navarch.plugins.predicates.node_columns import node_columns
 from navarch.plugins.predicates.pod_counts import DomainCount, PodCount, pod_counts
 from navarch.plugins.predicates.pod_terms import pod_terms
-from navarch.plugins.predicates.rule import Rule
 from navarch.plugins.predicates.selection import Selection
 from navarch.plugins.predicates.taints import tolerated_nodes
 
@@ -78,7 +77,7 @@ def carrying_all(session: Session, constraints: Sequence[SpreadConstraint]) -> B
     return out
 
 
-class PodTopologySpread(Rule):
+class PodTopologySpread(NodeFilter):
     name = "PodTopologySpread"
     scope = Scope.GLOBAL
     undone_by = (Event.POD_REMOVED, Event.POD_CHANGED, Event.NODE_ADDED, Event.NODE_CHANGED)

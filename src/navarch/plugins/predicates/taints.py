@@ -7,13 +7,12 @@ from collections.abc import Iterable
 import numpy as np
 
 from navarch.engine.figures import Figures
-from navarch.engine.node_functions import Refusal, Scope, TaskClass
+from navarch.engine.node_functions import NodeFilter, Refusal, Scope, TaskClass
 from navarch.model.resources import BoolArray
 from navarch.model.selectors import HARD_EFFECTS, first_untolerated
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import Shape
 from navarch.plugins.predicates.node_columns import NodeColumns, node_columns
-from navarch.plugins.predicates.rule import Rule
 
 MESSAGE = "node(s) had untolerated taint(s)"
 
@@ -24,7 +23,7 @@ def tolerated_nodes(columns: NodeColumns, shape: Shape) -> BoolArray:
     return np.equal(untolerated, 0)
 
 
-class TaintToleration(Rule):
+class TaintToleration(NodeFilter):
     name = "TaintToleration"
     scope = Scope.STATIC
 

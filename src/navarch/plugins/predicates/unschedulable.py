@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from navarch.engine.figures import Figures
-from navarch.engine.node_functions import Refusal, Scope, TaskClass
+from navarch.engine.node_functions import NodeFilter, Refusal, Scope, TaskClass
 from navarch.model.resources import BoolArray
 from navarch.model.selectors import tolerated
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import Taint
 from navarch.plugins.predicates.node_columns import node_columns
-from navarch.plugins.predicates.rule import Rule
 
 CORDONED = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 MESSAGE = "node(s) were unschedulable"
 
 
-class NodeUnschedulable(Rule):
+class NodeUnschedulable(NodeFilter):
     name = "NodeUnschedulable"
     scope = Scope.STATIC
 

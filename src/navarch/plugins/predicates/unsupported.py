@@ -7,13 +7,12 @@ from collections.abc import Iterable
 import numpy as np
 
 from navarch.engine.figures import Figures
-from navarch.engine.node_functions import Refusal, Scope, TaskClass
+from navarch.engine.node_functions import NodeFilter, Refusal, Rejection, Scope, TaskClass
 from navarch.engine.reasons import Event
 from navarch.model.resources import BoolArray
-from navarch.plugins.predicates.rule import Rejection, Rule
 
 
-class Unsupported(Rule):
+class Unsupported(NodeFilter):
     name = "Unsupported"
     scope = Scope.STATIC
     undone_by = (Event.POD_CHANGED,)

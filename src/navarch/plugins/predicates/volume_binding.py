@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from navarch.engine.figures import Figures
-from navarch.engine.node_functions import Refusal, Scope, TaskClass
+from navarch.engine.node_functions import NodeFilter, Refusal, Rejection, Scope, TaskClass
 from navarch.engine.reasons import Event
 from navarch.engine.session import Session
 from navarch.model import storage
@@ -20,7 +20,6 @@ from navarch.model.resources import BoolArray
 from navarch.model.storage import ClaimSpec
 from navarch.plugins.predicates.claims import find_claim, missing, ownership_problem, storage_classes
 from navarch.plugins.predicates.placed_pods import placed_pods
-from navarch.plugins.predicates.rule import Rejection, Rule
 from navarch.plugins.predicates.volume_search import Assumed, Found, VolumeSearch, chosen_at
 
 CONFLICT = "node(s) didn't match PersistentVolume's node affinity"
@@ -39,7 +38,7 @@ class Needs:
     found: Found | None = None
 
 
-class VolumeBinding(Rule):
+class VolumeBinding(NodeFilter):
     name = "VolumeBinding"
     scope = Scope.GLOBAL
     undone_by = (Event.VOLUME_CHANGED, Event.NODE_ADDED, Event.NODE_CHANGED)

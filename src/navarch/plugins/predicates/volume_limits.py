@@ -7,18 +7,17 @@ from collections.abc import Iterable
 import numpy as np
 
 from navarch.engine.figures import Figures
-from navarch.engine.node_functions import Refusal, Scope, TaskClass
+from navarch.engine.node_functions import NodeFilter, Refusal, Rejection, Scope, TaskClass
 from navarch.engine.reasons import Event
 from navarch.engine.session import Session
 from navarch.model.resources import BoolArray
 from navarch.plugins.predicates.attachable import Attachable
 from navarch.plugins.predicates.claims import find_claim, missing, ownership_problem
-from navarch.plugins.predicates.rule import Rejection, Rule
 
 MESSAGE = "node(s) exceed max volume count"
 
 
-class NodeVolumeLimits(Rule):
+class NodeVolumeLimits(NodeFilter):
     name = "NodeVolumeLimits"
     scope = Scope.GLOBAL
     undone_by = (Event.POD_REMOVED, Event.VOLUME_CHANGED, Event.NODE_ADDED)

@@ -8,14 +8,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from navarch.engine.figures import Figures
-from navarch.engine.node_functions import Refusal, Scope, TaskClass
+from navarch.engine.node_functions import NodeFilter, Refusal, Rejection, Scope, TaskClass
 from navarch.engine.reasons import Event
 from navarch.engine.session import Session
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.status import ON_NODE
 from navarch.plugins.predicates.claims import find_claim, missing
 from navarch.plugins.predicates.placed_pods import placed_pods
-from navarch.plugins.predicates.rule import Rejection, Rule
 
 DISK_TAKEN = "node(s) had no available disk"
 CLAIM_TAKEN = (
@@ -92,7 +91,7 @@ class UsedClaims:
                 self.uses[namespace, name] += step
 
 
-class VolumeRestrictions(Rule):
+class VolumeRestrictions(NodeFilter):
     name = "VolumeRestrictions"
     scope = Scope.GLOBAL
     resolvable = True

@@ -7,14 +7,13 @@ from collections.abc import Hashable, Iterable
 import numpy as np
 
 from navarch.engine.figures import Figures
-from navarch.engine.node_functions import Refusal, Scope, TaskClass
+from navarch.engine.node_functions import NodeFilter, Refusal, Rejection, Scope, TaskClass
 from navarch.engine.reasons import Event
 from navarch.model import storage
 from navarch.model.resources import BoolArray
 from navarch.model.snapshot import Snapshot
 from navarch.plugins.predicates.claims import find_claim, missing, storage_classes, versions, volumes
 from navarch.plugins.predicates.node_columns import NodeColumns, node_columns
-from navarch.plugins.predicates.rule import Rejection, Rule
 
 MESSAGE = "node(s) had no available volume zone"
 GA_LABEL = {
@@ -30,7 +29,7 @@ def zones(value: str) -> frozenset[str]:
     return frozenset() if "" in parts else parts
 
 
-class VolumeZone(Rule):
+class VolumeZone(NodeFilter):
     name = "VolumeZone"
     scope = Scope.STATIC
     undone_by = (Event.VOLUME_CHANGED, Event.NODE_ADDED, Event.NODE_CHANGED)
