@@ -61,18 +61,16 @@ async def open_live(kubeconfig: Path, embedded: ApiServer | None = None) -> Asyn
 @pytest.fixture
 async def embedded(tmp_path: Path) -> AsyncIterator[Live]:
     """The embedded API server, whose faults can be made to happen."""
-    async with ApiServer() as server:
-        async with open_live(server.kubeconfig(tmp_path / "kubeconfig"), server) as live:
-            yield live
+    async with ApiServer() as server, open_live(server.kubeconfig(tmp_path / "kubeconfig"), server) as live:
+        yield live
 
 
 @pytest.fixture(params=["embedded", "kube-apiserver"])
 async def live(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Live]:
     """Each test once on the embedded API server and once on a real one."""
     if request.param == "embedded":
-        async with ApiServer() as server:
-            async with open_live(server.kubeconfig(tmp_path / "kubeconfig"), server) as each:
-                yield each
+        async with ApiServer() as server, open_live(server.kubeconfig(tmp_path / "kubeconfig"), server) as each:
+            yield each
     else:
         real: KubeApiServer = request.getfixturevalue("kube_apiserver")
         async with open_live(Path(real.kubeconfig)) as each:

@@ -281,3 +281,14 @@ async def test_a_server_that_accepts_and_hangs_up_is_not_stormed() -> None:
         kinds = [type(outcome) for outcome in told]
         assert kinds.count(Unreachable) > 150 and kinds.count(OutcomeUnknown) == len(server.requests)
         assert len(server.connections) < 40
+
+
+async def test_a_caller_that_fails_on_its_outcome_harms_nobody_else(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(outcome: Outcome) -> None:
+        raise RuntimeError("cannot cope")
+
+    async with pooled(lambda _: reply(200), connections=1) as (pool, server):
+        pool.submit(post("first"), broken)
+        assert (await pool.request(post("second"))).status == 200
+        assert len(server.connections) == 1
+    assert "cannot cope" in caplog.text

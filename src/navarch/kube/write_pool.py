@@ -138,7 +138,7 @@ class WritePool:
         return len(self._idle)
 
     def submit(self, write: Write, done: Done) -> None:
-        """Send as soon as a connection is free; `done` is called once, in the loop, and must not raise."""
+        """Send as soon as a connection is free; `done` is called once, in the loop; what it raises is logged."""
         loop = asyncio.get_running_loop()
         write.done, write.submitted = done, loop.time()
         if self._closed:
@@ -355,7 +355,10 @@ class WritePool:
     def _finish(self, write: Write, outcome: Outcome) -> None:
         assert write.done is not None
         done, write.done = write.done, None
-        done(outcome)
+        try:
+            done(outcome)
+        except Exception:
+            log.exception("the caller of %s %s failed on its outcome %s", write.method, write.path, outcome)
         if self._drained and not self._busy and not self.waiting:
             for future in self._drained:
                 if not future.done():
@@ -377,8 +380,12 @@ class WritePool:
                 connection.abort(f"no reply within {write.timeout:g} s")
         cause = self._last_connect_error or "all connections are busy"
         for queue in self._waiting:
-            for write in [write for write in queue if now - write.submitted > write.timeout]:
-                queue.remove(write)
+            late = [write for write in queue if now - write.submitted > write.timeout]
+            if late:
+                kept = [write for write in queue if now - write.submitted <= write.timeout]
+                queue.clear()
+                queue.extend(kept)
+            for write in late:
                 self._give_up(write, f"not sent within {write.timeout:g} s: {cause}")
         for connection in [each for each in self._idle if now - each.idle_since > IDLE_LIMIT]:
             self._idle.remove(connection)
