@@ -44,12 +44,20 @@ class GangEviction(Action):
                 if reason is not None:
                     best.refuse(reason)
                     continue
-                statement = session.statement()
-                self._for_job(best, statement)
-                if session.job_pipelined(best):
-                    statement.commit()
-                else:
-                    statement.discard()
+                while self._attempt(best):
+                    continue
+
+    def _attempt(self, job: Job) -> bool:
+        """One statement for the job. True: it got something, and there may be room for more of it."""
+        session = self.session
+        statement = session.statement()
+        self._for_job(job, statement)
+        if not session.job_pipelined(job):
+            statement.discard()
+            return False
+        progress = len(statement) > 0
+        statement.commit()
+        return progress and not session.semantics.evicts_for_all_pending and session.job_starving(job)
 
     def _for_job(self, job: Job, statement: Statement) -> None:
         session = self.session
@@ -74,12 +82,18 @@ class GangEviction(Action):
                     return
 
     def _parts(self, job: Job) -> list[tuple[SubJob, list[int]]]:
-        """What has to be placed: every sub-job that waits, those needed first; of a ready job only the first."""
+        """What has to be placed: every sub-job that waits, those needed first; of a ready job only the first.
+
+        A job without sub-groups asks for what it lacks to be ready, then for one task more at a time."""
         session = self.session
         waiting = set(waiting_tasks(session, job, best_effort=False))
         parts = [(sub, session.sorted_tasks([t for t in sub.tasks if t in waiting])) for sub in session.sub_jobs_in_order(job)]
         parts = [(sub, tasks) for sub, tasks in parts if tasks]
-        return parts[:1] if session.job_ready(job) else parts
+        ready = session.job_ready(job)
+        if not session.semantics.evicts_for_all_pending and not job.spec.sub_groups:
+            wanted = 1 if ready else session.job_missing(job) - job.counts[TaskStatus.PIPELINED]
+            parts = [(sub, tasks[: max(wanted, 1)]) for sub, tasks in parts]
+        return parts[:1] if ready else parts
 
     def _may_reclaim(self, job: Job, pending: list[int]) -> bool:
         session = self.session

@@ -31,6 +31,7 @@ def close(session: Session) -> None:
     for plugin in session.plugins:
         plugin.close()
     _promises(session)
+    _forget_undone(session)
     session.record.jobs = [_decision(session, job) for job in session.jobs_to_conclude()]
     session.record.queues = [_figures(session, queue) for _, queue in sorted(session.queues.items())]
 
@@ -113,9 +114,19 @@ def _promises(session: Session) -> None:
                 uid=spec.uid,
                 job=job.key if job else "",
                 evicting=task in session.promised_by_eviction,
+                gpu_groups=() if session.devices is None else session.devices.groups.get(task, ()),
             )
         )
     session.record.nominations.sort(key=lambda n: n.pod)
+
+
+def _forget_undone(session: Session) -> None:
+    """A task that was given a node and evicted in the same cycle is an eviction only, however often it went."""
+    record = session.record
+    if record.evictions:
+        gone = {eviction.uid: eviction for eviction in reversed(record.evictions)}
+        record.binds = [bind for bind in record.binds if bind.uid not in gone]
+        record.evictions = [eviction for eviction in record.evictions if gone[eviction.uid] is eviction]
 
 
 def _figures(session: Session, queue: Queue) -> QueueFigures:

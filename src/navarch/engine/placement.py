@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from navarch.engine.devices import shares_devices
 from navarch.engine.figures import Figures, Rows
 from navarch.engine.fit import FitErrors
 from navarch.engine.node_functions import NodeScorer, Refusal, Scope, TaskClass
@@ -46,10 +47,11 @@ class ClassView:
         self.global_scorers = [s for s in scorers if s.scope is Scope.GLOBAL]
         moving = any(s.scope is Scope.ROW for s in self.normalised)
         repeated = any(f.moved_by_own_class(task) for f in self.global_filters)
-        self.one_by_one = repeated or bool(self.global_scorers) or moving
+        self.devices = session.devices if session.devices is not None and shares_devices(task) else None
+        self.one_by_one = self.devices is not None or repeated or bool(self.global_scorers) or moving
         """Some answer depends on more than the node's own figures, so equal tasks cannot be placed in one step."""
         self.dims: Rows = _dims(task.request, all_basic=session.semantics.zero_requests_must_fit)
-        self.need: IntArray = task.request[self.dims, None]
+        self.need: IntArray = (task.request - session.slack)[self.dims, None]
         size = len(nodes)
         hard_shard = session.shard if session.shard_is_hard else None
         self.static: BoolArray = np.ones(size, dtype=bool) if hard_shard is None else hard_shard.copy()
@@ -81,6 +83,9 @@ class ClassView:
         free += at.releasing[dims]
         free -= at.pipelined[dims]
         future: BoolArray = np.all(need <= free, axis=0)
+        if self.devices is not None:
+            idle &= self.devices.fits(task, at.idle, rows)
+            future &= self.devices.fits(task, at.future_idle, rows)
         possible = self.static[rows]
         for f in self.row_filters:
             possible = possible & f.mask(task, at)
@@ -119,6 +124,23 @@ class ClassView:
             return False
         at = self.session.nodes.at(np.array([row])) if self.global_filters else None
         return at is None or all(f.mask(self.task, at)[0] for f in self.global_filters)
+
+    def admits(self, row: int) -> bool:
+        """As `passes`, without bringing the class's figures up to date: for trials, which leave nothing behind."""
+        if not self.static[row]:
+            return False
+        at = self.session.nodes.at(np.array([row]))
+        return all(f.mask(self.task, at)[0] for f in (*self.row_filters, *self.global_filters))
+
+    def refusal_at(self, row: int) -> tuple[list[str], bool]:
+        """What the first filter that refuses one node says of it now, and whether no eviction could change it."""
+        at = self.session.nodes.at(np.array([row]))
+        for f in self.session.filters:
+            if f.applies(self.task):
+                said = [r for r in f.explain(self.task, at) if r.refused[0]]
+                if said:
+                    return [r.message for r in said], any(np.ravel(r.unresolvable)[0] for r in said)
+        return [], False
 
     def unresolvable(self) -> BoolArray:
         """Nodes where no eviction can make room for the class."""
@@ -188,12 +210,16 @@ class ClassView:
         for group, pipelined in self.groups():
             if not group.any():
                 continue
-            extra = self._extra(group)
-            total = np.where(group, self.score if extra is None else self.score + extra, _WORST)
-            if count == 1 or self.one_by_one:
-                return [int(total.argmax())], pipelined
-            return self._run(total, extra, count, pipelined), pipelined
+            return self.choose_in(group, count, pipelined=pipelined), pipelined
         return [], False
+
+    def choose_in(self, group: BoolArray, count: int, *, pipelined: bool = False) -> list[int]:
+        """As `choose`, among the nodes of a group that is not empty."""
+        extra = self._extra(group)
+        total = np.where(group, self.score if extra is None else self.score + extra, _WORST)
+        if count == 1 or self.one_by_one:
+            return [int(total.argmax())]
+        return self._run(total, extra, count, pipelined)
 
     def best(self, group: BoolArray) -> int:
         """The best node of a group, the first in node order among equals."""

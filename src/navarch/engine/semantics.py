@@ -100,6 +100,12 @@ class Semantics:
     partial_gang_holds_nodes: bool = switch(
         False, "a gang that could be placed only in part holds those nodes until the cycle ends"
     )
+    evicted_promise_stays: bool = switch(
+        False, "a task that was promised a node and is then evicted stands on that node as leaving, though it never ran there"
+    )
+    evicts_for_all_pending: bool = switch(
+        False, "gang eviction makes room for every pending task of a job at once, or for none"
+    )
     victims_are_minimal: bool = switch(True, "victims that turn out not to be needed are evicted all the same")
     nominations_last: bool = switch(True, "a nomination is forgotten when its cycle ends")
 

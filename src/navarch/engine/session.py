@@ -6,12 +6,14 @@ How plugins' answers are combined is in `combine`; how nodes are chosen is in `p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from navarch.engine.asking import Asking
+from navarch.engine.devices import Devices
 from navarch.engine.extension_points import AllocateEvents, Change
 from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
@@ -23,9 +25,10 @@ from navarch.engine.residents import Residents
 from navarch.engine.semantics import Semantics
 from navarch.engine.state import NodeState
 from navarch.engine.statement import Operation, Statement
+from navarch.engine.trial import FollowsTrials
 from navarch.engine.subjobs import SubJob
 from navarch.model.columns import sums_by_group
-from navarch.model.resources import PODS, BoolArray, IntArray
+from navarch.model.resources import PODS, BoolArray, IntArray, in_bytes
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import TaskSpec
 from navarch.model.status import COUNTS_READY, TaskStatus
@@ -65,6 +68,12 @@ class Session(Asking):
         """Tasks that stand on their node though the view of its pods has lost them (see `unevict_restores_scoring_view`)."""
         self.opening_free_pods: IntArray = self.nodes.idle[PODS].copy()
         self.total: IntArray = snapshot.nodes.allocatable.sum(axis=1)
+        self.devices: Devices | None = None
+        """Shared devices, once an action that knows of them has asked for them (`share_devices`)."""
+        self.stuck: frozenset[int] = frozenset()
+        """Tasks that have been leaving for so long that nothing is promised on what they hold."""
+        self.slack: IntArray = _slack(snapshot.resource_names, policy.semantics.tolerance)
+        """(R,): by how much a request may exceed what a node has and still count as fitting; zeros in strict mode."""
         self.residents = Residents(self)
         self.shard, self.shard_is_hard = self._shard()
         self.queues: dict[str, Queue] = self._queues()
@@ -76,6 +85,10 @@ class Session(Asking):
         self._queues_matter = False
         self._shared: dict[Any, Any] = {}
         self._listeners: list[AllocateEvents] = []
+        self.followers: list[FollowsTrials] = []
+        """Shared objects that count pods, for trials to tell."""
+        self.resources_by_filters = False
+        """A filter of the policy judges resources, by the pods' view; the engine's own accounts do not."""
         self.open_plugins(registry)
         self.filters: list[NodeFilter] = [f for p in self.answering("node_filters") for f in p.node_filters()]
         self.scorers: list[NodeScorer] = [s for p in self.answering("node_scorers") for s in p.node_scorers()]
@@ -212,6 +225,25 @@ class Session(Asking):
             view = self._views[task.number] = ClassView(self, task)
         return view
 
+    def share_devices(self) -> None:
+        """Keep account of devices that tasks share. Before any class of tasks is looked at; costs nothing without such tasks."""
+        shared = [i for i, s in enumerate(self.snapshot.shapes) if s.devices is not None and (s.devices.fraction or s.devices.memory)]
+        if self.devices is None and shared:
+            assert not self._views, "classes were looked at before their devices were"
+            self.devices = Devices(self)
+
+    def stop_waiting(self, seconds: float) -> None:
+        """Tasks that have been leaving for longer than this give nothing back in this cycle."""
+        rows = np.flatnonzero(self.snapshot.tasks.alive & (self.status == TaskStatus.RELEASING) & (self.node >= 0)).tolist()
+        late = [t for t in rows if self._since_deletion(t) > seconds]
+        for task in late:
+            self.nodes.releasing[:, self.node[task]] -= self.class_of(task).request
+        self.stuck = frozenset(late)
+
+    def _since_deletion(self, task: int) -> float:
+        spec = self.task(task)
+        return self.now - spec.deleted if spec.deleted is not None and spec.started is not None else 0.0
+
     # where a gang may be put together
 
     def evict_domains(self, job: Job, limit: int) -> list[BoolArray]:
@@ -236,6 +268,8 @@ class Session(Asking):
             found = self._shared[kind] = kind(self)
             if isinstance(found, AllocateEvents):
                 self._listeners.append(found)
+            if isinstance(found, FollowsTrials):
+                self.followers.append(found)
         return found
 
     def notify_allocate(self, change: Change) -> None:
@@ -280,7 +314,8 @@ class Session(Asking):
         names, rows = self.nodes.names, self.node[list(tasks)].tolist()
         for task, row in zip(tasks, rows):
             spec = self.task(task)
-            self.record.binds.append(Bind(spec.key, names[row], spec.uid, job.key))
+            groups = () if self.devices is None else self.devices.groups.get(task, ())
+            self.record.binds.append(Bind(spec.key, names[row], spec.uid, job.key, groups))
         if job.last_undone:
             for task in tasks:
                 job.last_undone.pop(task, None)
@@ -316,6 +351,12 @@ class Session(Asking):
         listed = self.policy.params.get("nodesInShard")
         own = set(listed) if isinstance(listed, Iterable) and not isinstance(listed, str) else set()
         return np.array([name in own for name in self.nodes.names], dtype=bool), mode == "hard"
+
+
+def _slack(names: tuple[str, ...], tolerance: float) -> IntArray:
+    """Less than the tolerance counts as equal: in MiB for amounts in bytes, in the resource's own unit for others."""
+    units = [max(math.ceil(tolerance * (1 << 20 if in_bytes(name) else 1)) - 1, 0) if tolerance >= 1 else 0 for name in names]
+    return np.array(units, dtype=np.int64)
 
 
 def _key(job: Job) -> str:

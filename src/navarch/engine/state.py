@@ -42,6 +42,12 @@ class NodeState(Figures):
         self.scoring[:, rows] += footprint[:, None] * (sign * counts)
         self.changed.append(rows)
 
+    def imagine(self, row: int, request: IntArray, footprint: IntArray, sign: int) -> None:
+        """A pod joins or leaves the pods' view alone (see `trial`)."""
+        self.requested[:, row] += sign * request
+        self.scoring[:, row] += sign * footprint
+        self.changed.append(np.array([row], dtype=np.intp))
+
     def release(self, row: int, request: IntArray, footprint: IntArray, sign: int, *, view: bool = True) -> None:
         """A task starts to leave its node (sign 1), or stays after all (-1). `view`: the pods' view follows too."""
         self.releasing[:, row] += sign * request

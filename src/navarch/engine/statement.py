@@ -48,6 +48,13 @@ class Operation:
     message: str = ""
     for_: str = ""
     evicting: bool = False
+    groups: tuple[str, ...] = ()
+    """Shared devices that the task got, and those that it sat on before."""
+    left: tuple[str, ...] = ()
+    restores: Operation | None = None
+    """The eviction that this operation takes back without forgetting it."""
+    void: bool = False
+    """An eviction that was taken back."""
 
 
 class Statement:
@@ -55,19 +62,31 @@ class Statement:
         self.session = session
         self.action = action or session.action
         self.operations: list[Operation] = []
+        self._evictions: dict[int, Operation] = {}
 
     def __len__(self) -> int:
         return len(self.operations)
 
     # what an attempt may do
 
-    def allocate(self, job: Job, tasks: Sequence[int], nodes: Sequence[int], task: TaskClass) -> None:
-        """Give idle resources of `nodes[i]` to `tasks[i]`."""
-        self._place(ALLOCATED, job, list(tasks), list(nodes), task, evicting=False)
+    def allocate(
+        self, job: Job, tasks: Sequence[int], nodes: Sequence[int], task: TaskClass, groups: tuple[str, ...] = ()
+    ) -> None:
+        """Give idle resources of `nodes[i]` to `tasks[i]`. `groups`: the shared devices of a single task."""
+        self._place(ALLOCATED, job, list(tasks), list(nodes), task, evicting=False, groups=groups)
 
-    def pipeline(self, job: Job, tasks: Sequence[int], nodes: Sequence[int], task: TaskClass, *, evicting: bool = False) -> None:
+    def pipeline(
+        self,
+        job: Job,
+        tasks: Sequence[int],
+        nodes: Sequence[int],
+        task: TaskClass,
+        groups: tuple[str, ...] = (),
+        *,
+        evicting: bool = False,
+    ) -> None:
         """Promise what is being released on `nodes[i]` to `tasks[i]`. `evicting`: something was evicted for it."""
-        self._place(PIPELINED, job, list(tasks), list(nodes), task, evicting=evicting)
+        self._place(PIPELINED, job, list(tasks), list(nodes), task, evicting=evicting, groups=groups)
 
     def evict(self, task: int, *, for_: str = "", reason: str = "", message: str = "") -> None:
         """Mark a running task as leaving. The real eviction happens after `commit`."""
@@ -82,6 +101,26 @@ class Statement:
         )
         self._release(operation)
         self.operations.append(operation)
+        self._evictions[task] = operation
+
+    def restore(self, task: int) -> None:
+        """A task that this statement evicted stays where it is after all. Rolling back evicts it again."""
+        eviction = self._evictions[task]
+        self._unrelease(eviction)
+        eviction.void = True
+        self.operations.append(
+            Operation(
+                eviction.before,
+                RELEASING,
+                eviction.job,
+                eviction.tasks,
+                eviction.nodes,
+                eviction.task,
+                _ONE_ROW,
+                _ONE,
+                restores=eviction,
+            )
+        )
 
     def withdraw(self, task: int) -> None:
         """Take back a promise made earlier in the cycle; the task is pending again. Not undone by `discard`."""
@@ -119,12 +158,23 @@ class Statement:
     def commit(self) -> None:
         """Hand everything to the session's record, in order. The session keeps the state; the statement is spent."""
         for operation in self.operations:
-            self.session.take(operation, self.action)
+            if not operation.void and operation.restores is None:
+                self.session.take(operation, self.action)
         self.operations = []
 
     # how figures move
 
-    def _place(self, kind: TaskStatus, job: Job, tasks: list[int], nodes: list[int], task: TaskClass, *, evicting: bool) -> None:
+    def _place(
+        self,
+        kind: TaskStatus,
+        job: Job,
+        tasks: list[int],
+        nodes: list[int],
+        task: TaskClass,
+        *,
+        evicting: bool,
+        groups: tuple[str, ...],
+    ) -> None:
         session = self.session
         if len(tasks) == 1:
             rows, counts = np.array(nodes, dtype=np.intp), _ONE
@@ -133,7 +183,9 @@ class Statement:
         first = tasks[0]
         before = TaskStatus(int(session.status[first]))
         came_from = int(session.node[first]) if before == RELEASING else -1
-        operation = Operation(kind, before, job, tasks, nodes, task, rows, counts, came_from, evicting=evicting)
+        operation = Operation(kind, before, job, tasks, nodes, task, rows, counts, came_from, evicting=evicting, groups=groups)
+        if groups and session.devices is not None:
+            operation.left = session.devices.groups.get(first, ())
         self._apply(operation, 1)
         self.operations.append(operation)
 
@@ -141,6 +193,12 @@ class Statement:
         session, task, job = self.session, operation.task, operation.job
         pipelined = operation.kind == PIPELINED
         session.nodes.place(operation.rows, operation.counts, task.request, task.footprint, sign, pipelined=pipelined)
+        if operation.groups and session.devices is not None:
+            first, row = operation.tasks[0], operation.nodes[0]
+            if sign > 0:
+                session.devices.placed(task, first, row, operation.groups, promised=pipelined)
+            else:
+                session.devices.unplaced(task, first, row, operation.left, promised=pipelined)
         count = len(operation.tasks)
         if sign > 0:
             session.status[operation.tasks] = operation.kind
@@ -161,28 +219,58 @@ class Statement:
         session, task, job = self.session, operation.task, operation.job
         row, victim = operation.nodes[0], operation.tasks[0]
         view = victim not in session.out_of_view
-        if operation.before == PIPELINED:
+        promised = operation.before == PIPELINED
+        stays = promised and session.semantics.evicted_promise_stays
+        if promised:
             session.nodes.place(np.array([row]), _ONE, task.request, task.footprint, -1, pipelined=True)
-        else:
+        if stays:
+            session.nodes.place(np.array([row]), _ONE, task.request, task.footprint, 1, pipelined=False)
+        if not promised or stays:
             session.nodes.release(row, task.request, task.footprint, 1, view=view)
-        session.status[victim] = RELEASING if operation.before != PIPELINED else PENDING
+        if session.devices is not None and victim in session.devices.groups:
+            if stays:
+                session.devices.sits_where_promised(task, victim, row, 1)
+            if not promised or stays:
+                session.devices.leaves(task, victim, row)
+            else:
+                operation.groups = session.devices.groups[victim]
+                session.devices.unplaced(task, victim, row, (), promised=True)
+        session.status[victim] = PENDING if promised and not stays else RELEASING
         job.shift(operation.before, TaskStatus(int(session.status[victim])), 1, task.request, task.best_effort)
         session.notify_deallocate(Change(job, operation.tasks, operation.nodes, task, task.request, view=view))
 
     def _undo(self, operation: Operation) -> None:
-        if operation.kind != RELEASING:
+        if operation.restores is not None:
+            operation.restores.void = False
+            self._release(operation.restores)
+        elif operation.kind == RELEASING:
+            self._evictions.pop(operation.tasks[0], None)
+            self._unrelease(operation)
+        else:
             if operation.before == PENDING:
                 operation.job.last_undone.update(dict.fromkeys(operation.tasks, operation.kind))
             self._apply(operation, -1)
-            return
+
+    def _unrelease(self, operation: Operation) -> None:
         session, task, job = self.session, operation.task, operation.job
         row, victim = operation.nodes[0], operation.tasks[0]
         after = TaskStatus(int(session.status[victim]))
         view = session.semantics.unevict_restores_scoring_view
-        if operation.before == PIPELINED:
-            session.nodes.place(np.array([row]), _ONE, task.request, task.footprint, 1, pipelined=True)
-        else:
+        promised = operation.before == PIPELINED
+        stayed = promised and session.semantics.evicted_promise_stays
+        if session.devices is not None and (victim in session.devices.groups or operation.groups):
+            if not promised or stayed:
+                session.devices.stays(task, victim, row)
+            if stayed:
+                session.devices.sits_where_promised(task, victim, row, -1)
+            elif promised:
+                session.devices.placed(task, victim, row, operation.groups, promised=True)
+        if not promised or stayed:
             session.nodes.release(row, task.request, task.footprint, -1, view=view)
+        if stayed:
+            session.nodes.place(np.array([row]), _ONE, task.request, task.footprint, -1, pipelined=False)
+        if promised:
+            session.nodes.place(np.array([row]), _ONE, task.request, task.footprint, 1, pipelined=True)
         if not view:
             session.out_of_view.add(victim)
         session.status[victim] = operation.before

@@ -81,8 +81,8 @@ def fits(session: Session, task: TaskClass, row: int, freed: IntArray | None = N
     room = nodes.allocatable[:, row] - nodes.used[:, row] + nodes.releasing[:, row] - nodes.pipelined[:, row]
     if freed is not None:
         room = room + freed
-    asked = session.view(task).dims
-    return bool(np.all(task.request[asked] <= room[asked]))
+    view = session.view(task)
+    return bool(np.all(view.need[:, 0] <= room[view.dims]))
 
 
 def total_request(session: Session, tasks: Sequence[int]) -> IntArray:

@@ -35,6 +35,8 @@ COMPAT: Mapping[str, Semantics] = {
         node_order="listed",
         tolerance=0.1,
         role_failure_is_remembered=True,
+        zero_requests_must_fit=True,
+        evicts_for_all_pending=True,
         victims_are_minimal=False,
     ),
     "kube-batch": Semantics(
@@ -43,11 +45,12 @@ COMPAT: Mapping[str, Semantics] = {
         starving_is_pending=True,
         absent_priority_is_one=True,
         partial_gang_holds_nodes=True,
+        zero_requests_must_fit=True,
         node_order="listed",
         tolerance=10.0,
         victims_are_minimal=False,
     ),
-    "kai": Semantics(victims_are_minimal=False, nominations_last=False),
+    "kai": Semantics(victims_are_minimal=False, nominations_last=False, evicted_promise_stays=True),
     "kube-scheduler": Semantics(),
 }
 

@@ -50,7 +50,7 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
     "navarch": {
         "actions": "allocate, backfill, gangreclaim, gangpreempt",
         "tiers": [
-            _tier("priority", "gang", "conformance", "pdb", "cdp"),
+            _tier("priority", {"name": "gang", "enableJobStarving": False}, "conformance", "pdb", "cdp"),
             _tier(
                 {"name": "drf", "enablePreemptable": False},
                 "predicates",

@@ -1,0 +1,255 @@
+"""Devices that tasks share: who sits on which, how full each is, and what that does to a node's whole devices.
+
+A *group* is one device of one node that several tasks share, known by a name; its figures are in units of device memory. A task
+asks for the same amount on `count` devices. Per node there are as many slots as groups, each a column entry:
+
+    used        of all tasks, promised ones included
+    allocated   of all but promised ones
+    releasing   of those that leave, less what is promised to others (so it may be negative)
+
+What a group does to its node's whole devices is a function of these three: the first who really sits on it takes one device,
+one device is released once all that is used of it is, and one is promised away while only promises stand on it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from navarch.engine.figures import Rows
+from navarch.engine.node_functions import TaskClass
+from navarch.model.gpus import GPU_RESOURCES, gpu_memory, mig_gpus
+from navarch.model.resources import BoolArray, FloatArray, IntArray
+from navarch.model.status import ON_NODE, TaskStatus
+
+if TYPE_CHECKING:
+    from navarch.engine.session import Session
+
+ONE: Final = 1000
+"""A whole device in the model's units."""
+_PIPELINED, _RELEASING = int(TaskStatus.PIPELINED), int(TaskStatus.RELEASING)
+Select = Rows | slice
+Slots = npt.NDArray[np.int64]
+
+
+def shares_devices(task: TaskClass) -> bool:
+    devices = task.shape.devices
+    return devices is not None and bool(devices.fraction or devices.memory)
+
+
+class Devices:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        nodes = session.nodes
+        size = len(nodes)
+        self.memory: IntArray = np.array([gpu_memory(spec) for spec in nodes.specs], dtype=np.int64)
+        """Of each device of the node."""
+        names = session.snapshot.resource_names
+        whole = [names.index(name) for name in GPU_RESOURCES if name in names]
+        self.dims: list[int] = whole
+        """Resources that are whole devices."""
+        self.slices: list[tuple[int, int]] = [(i, n) for i, name in enumerate(names) if (n := mig_gpus(name))]
+        """Resources that are slices of devices, and how many devices one counts for."""
+        self.dim: IntArray = np.full(size, whole[0] if whole else -1, dtype=np.int64)
+        for dim in whole[1:]:
+            self.dim = np.where((nodes.allocatable[whole[0]] == 0) & (nodes.allocatable[dim] > 0), dim, self.dim)
+        width = max([1, *(int(nodes.allocatable[dim].max(initial=0)) // ONE for dim in whole)])
+        self.used: Slots = np.zeros((size, width), dtype=np.int64)
+        self.allocated: Slots = np.zeros((size, width), dtype=np.int64)
+        self.releasing: Slots = np.zeros((size, width), dtype=np.int64)
+        self.names: list[list[str]] = [[""] * width for _ in range(size)]
+        self.groups: dict[int, tuple[str, ...]] = {}
+        """Task row -> the groups it sits on or is promised."""
+        self._made = 0
+        self._needs: dict[int, IntArray] = {}
+        tasks = session.snapshot.tasks
+        for task in np.flatnonzero(tasks.alive & ON_NODE[session.status] & (session.node >= 0)).tolist():
+            groups = session.task(task).gpu_groups
+            kind = session.class_of(task)
+            if groups and shares_devices(kind):
+                node = int(session.node[task])
+                self.groups[task] = groups
+                self._sit(kind, node, groups, 1)
+                if session.status[task] == _RELEASING and task not in session.stuck:
+                    self._leave(kind, node, groups, 1)
+
+    # moves
+
+    def placed(self, kind: TaskClass, task: int, node: int, groups: tuple[str, ...], *, promised: bool) -> None:
+        self.groups[task] = groups
+        (self._promise if promised else self._sit)(kind, node, groups, 1)
+
+    def unplaced(self, kind: TaskClass, task: int, node: int, before: tuple[str, ...], *, promised: bool) -> None:
+        """A placement is taken back; the task sits where it sat before."""
+        (self._promise if promised else self._sit)(kind, node, self.groups.get(task, ()), -1)
+        self.groups[task] = before
+
+    def leaves(self, kind: TaskClass, task: int, node: int) -> None:
+        self._leave(kind, node, self.groups.get(task, ()), 1)
+
+    def stays(self, kind: TaskClass, task: int, node: int) -> None:
+        self._leave(kind, node, self.groups.get(task, ()), -1)
+
+    def sits_where_promised(self, kind: TaskClass, task: int, node: int, sign: int) -> None:
+        """A promise becomes a seat (sign 1), or a promise again."""
+        groups = self.groups.get(task, ())
+        self._promise(kind, node, groups, -sign)
+        self._sit(kind, node, groups, sign)
+
+    def _sit(self, kind: TaskClass, node: int, groups: tuple[str, ...], sign: int) -> None:
+        amount = sign * int(self.amount(kind)[node])
+        for group in groups:
+            self._change(node, group, amount, amount, 0)
+
+    def _leave(self, kind: TaskClass, node: int, groups: tuple[str, ...], sign: int) -> None:
+        amount = sign * int(self.amount(kind)[node])
+        for group in groups:
+            self._change(node, group, 0, 0, amount)
+
+    def _promise(self, kind: TaskClass, node: int, groups: tuple[str, ...], sign: int) -> None:
+        amount = sign * int(self.amount(kind)[node])
+        for group in groups:
+            self._change(node, group, amount, 0, -amount)
+
+    def _change(self, node: int, group: str, used: int, allocated: int, releasing: int) -> None:
+        slot = self._slot(node, group)
+        before = self._whole(node, slot)
+        self.used[node, slot] += used
+        self.allocated[node, slot] += allocated
+        self.releasing[node, slot] += releasing
+        after = self._whole(node, slot)
+        dim = int(self.dim[node])
+        if dim >= 0 and before != after:
+            nodes = self.session.nodes
+            for column, was, now in zip((nodes.used, nodes.releasing, nodes.pipelined), before, after, strict=True):
+                column[dim, node] += ONE * (now - was)
+        if not (self.used[node, slot] or self.allocated[node, slot] or self.releasing[node, slot]):
+            self.names[node][slot] = ""
+
+    def _whole(self, node: int, slot: int) -> tuple[int, int, int]:
+        used, allocated, releasing = self.used[node, slot], self.allocated[node, slot], self.releasing[node, slot]
+        return int(allocated > 0), int(allocated > 0 and releasing >= used), int(used > 0 and allocated == 0)
+
+    def _slot(self, node: int, group: str) -> int:
+        names = self.names[node]
+        if group in names:
+            return names.index(group)
+        if "" not in names:
+            self._widen()
+        slot = names.index("")
+        names[slot] = group
+        return slot
+
+    def _widen(self) -> None:
+        more = np.zeros((len(self.names), 4), dtype=np.int64)
+        self.used, self.allocated, self.releasing = (np.hstack([a, more]) for a in (self.used, self.allocated, self.releasing))
+        for names in self.names:
+            names += [""] * 4
+
+    # figures
+
+    def amount(self, kind: TaskClass) -> IntArray:
+        """(N,): what a task of the class takes of each of its devices, on each node."""
+        found = self._needs.get(kind.shape_number)
+        if found is None:
+            devices = kind.shape.devices
+            assert devices is not None
+            found = np.full(len(self.memory), devices.memory) if devices.memory else devices.fraction * self.memory // ONE
+            self._needs[kind.shape_number] = found
+        return found
+
+    def portion(self, kind: TaskClass) -> FloatArray:
+        """(N,): the same as a part of a device, in hundredths rounded up."""
+        out: FloatArray = np.ceil(100 * self.amount(kind) / self.memory) / 100
+        return out
+
+    def group_fits(self, kind: TaskClass, rows: Select = slice(None)) -> BoolArray:
+        """(M, slots): groups with room for the task, perhaps only once others have left."""
+        used, allocated, releasing = self.used[rows], self.allocated[rows], self.releasing[rows]
+        room = (self.memory[rows] - self.amount(kind)[rows])[:, None] - allocated + releasing
+        fits: BoolArray = (used != 0) & (room >= 0) & (allocated != releasing)
+        return fits
+
+    def whole(self, at: IntArray, rows: Select = slice(None)) -> IntArray:
+        """Whole devices in a resource table of nodes, rounded down."""
+        total: IntArray = np.sum([at[dim] for dim in self.dims], axis=0) if self.dims else np.zeros(at.shape[1], dtype=np.int64)
+        return total // ONE
+
+    def fits(self, kind: TaskClass, free: IntArray, rows: Select) -> BoolArray:
+        """Nodes with enough devices for the task, given a table of free resources of these rows."""
+        devices = kind.shape.devices
+        assert devices is not None
+        groups = np.minimum(self.group_fits(kind, rows).sum(axis=1), devices.count)
+        portion = self.portion(kind)[rows]
+        sound = (portion <= 1) | (portion == np.floor(portion))
+        fits: BoolArray = sound & (np.maximum(self.whole(free), 0) + groups >= devices.count)
+        return fits
+
+    def idle_parts(self) -> FloatArray:
+        """(N,): devices that are free, parts of shared ones and slices counted."""
+        nodes = self.session.nodes
+        free = self._counted(nodes.allocatable - nodes.used)
+        memory = self.memory[:, None]
+        parts = np.where(self.allocated > 0, 1 - np.ceil(100 * self.allocated / memory) / 100, 0.0)
+        out: FloatArray = free + parts.sum(axis=1)
+        return out
+
+    def releasing_parts(self) -> FloatArray:
+        """(N,): devices that are being released, parts of shared ones and slices counted."""
+        nodes = self.session.nodes
+        free = self._counted(nodes.releasing - nodes.pipelined)
+        partly = (self.allocated > 0) & (self.releasing < self.used) & (self.releasing != 0)
+        parts = np.where(partly, np.ceil(100 * self.releasing / self.memory[:, None]) / 100, 0.0)
+        out: FloatArray = free + parts.sum(axis=1)
+        return out
+
+    def _counted(self, table: IntArray) -> FloatArray:
+        out = np.zeros(table.shape[1])
+        for dim in self.dims:
+            out += table[dim] / ONE
+        for dim, count in self.slices:
+            out += count * table[dim] / ONE
+        return out
+
+    # choosing
+
+    def choose(self, kind: TaskClass, node: int, now: bool) -> tuple[tuple[str, ...], bool] | None:
+        """Groups for a task on the node, and whether it can only be promised them. `now`: the node has room at once."""
+        session, nodes = self.session, self.session.nodes
+        devices = kind.shape.devices
+        assert devices is not None
+        rows = np.array([node])
+        fits = np.flatnonzero(self.group_fits(kind, rows)[0]).tolist()
+        idle = nodes.allocatable[:, rows] - nodes.used[:, rows]
+        leaving = nodes.releasing[:, rows] - nodes.pipelined[:, rows]
+        whole = _trunc(self.whole_sum(idle)) + _trunc(self.whole_sum(leaving))
+        scoring = session.answering("device_order")
+        memory = int(self.memory[node])
+        entries = [
+            (-sum(p.device_score(int(self.used[node, slot]) / memory) for p in scoring), 0, self.names[node][slot], slot)
+            for slot in fits
+        ]
+        entries += [(-sum(p.whole_score() for p in scoring), 1, "", -1)] * max(whole, 0)
+        chosen = sorted(entries)[: devices.count]
+        if len(chosen) < devices.count:
+            return None
+        amount = int(self.amount(kind)[node])
+        promised = not now
+        groups: list[str] = []
+        for _, _, name, slot in chosen:
+            if slot < 0:
+                self._made += 1
+                name = f"new-{self._made}"
+            elif memory - self.allocated[node, slot] < amount or not self.allocated[node, slot]:
+                promised = True
+            groups.append(name)
+        return tuple(groups), promised
+
+    def whole_sum(self, table: IntArray) -> int:
+        return sum(int(table[dim, 0]) for dim in self.dims)
+
+
+def _trunc(amount: int) -> int:
+    return int(amount / ONE)

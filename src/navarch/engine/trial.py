@@ -1,0 +1,57 @@
+"""What if these pods were gone, or those were there? A trial moves pods in the view that rules read, and moves them back.
+
+Statements move jobs, queues and both accounts of a node and are meant to be kept; a trial touches only the pods' view of nodes
+and what rules count by it, so it is cheap, needs no job, and leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from navarch.engine.node_functions import TaskClass
+
+if TYPE_CHECKING:
+    from navarch.engine.session import Session
+
+
+@runtime_checkable
+class FollowsTrials(Protocol):
+    """A shared object of the session that counts pods: it is told of imagined moves too."""
+
+    def imagined(self, task: TaskClass, tasks: Sequence[int], nodes: Sequence[int], step: int) -> None: ...
+
+
+class Trial:
+    """Use as a context: what was moved inside is moved back at its end."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._moves: list[tuple[int, int, int]] = []
+
+    def __enter__(self) -> Trial:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while self._moves:
+            task, node, step = self._moves.pop()
+            self._move(task, node, -step)
+
+    def add(self, task: int, node: int) -> None:
+        self._move(task, node, 1)
+        self._moves.append((task, node, 1))
+
+    def remove(self, task: int, node: int) -> None:
+        self._move(task, node, -1)
+        self._moves.append((task, node, -1))
+
+    def keep(self) -> None:
+        """Let what was moved stay."""
+        self._moves = []
+
+    def _move(self, task: int, node: int, step: int) -> None:
+        session = self.session
+        kind = session.class_of(task)
+        session.nodes.imagine(node, kind.request, kind.footprint, step)
+        for follower in session.followers:
+            follower.imagined(kind, (task,), (node,), step)
