@@ -27,6 +27,7 @@ from navarch.model.resources import CPU, MEMORY, PODS, BoolArray
 from navarch.model.spec import QueueSpec
 from navarch.plugins import capacity_tree
 from navarch.plugins.capacity_reclaim import Taking
+from navarch.plugins.device_quota import DeviceQuota
 from navarch.plugins.queue_amounts import CLOSE, largest_part
 from navarch.plugins.queue_figures import FREED, QueueLedger, closed, real_capabilities
 
@@ -38,7 +39,7 @@ class Capacity(Plugin):
     arguments = (
         Argument("ancestorReclaimLevel", "int", 0, "how many levels of ancestors count in reclaim", minimum=0),
         Argument("capacity.DynamicResourceAllocationEnable", "bool", True, "hold queues to their quotas of device classes"),
-        Argument("capacity.DRAConsumableCapacityEnable", "bool", False, "count shares of devices in those quotas"),
+        Argument("capacity.DRAConsumableCapacityEnable", "bool", False, "known and answered with a warning: whole devices count"),
     )
 
     def open(self) -> None:
@@ -50,6 +51,7 @@ class Capacity(Plugin):
         self.refuses_all = self._plant() if self.hierarchy else self._lay_out()
         self.path = [[number, *self.tree.ancestors[number][::-1]] for number in range(len(self.queues))]
         """Each queue and its ancestors, itself first."""
+        self.devices = self._device_quota()
         if self.hierarchy:
             self._add_up()
         self.empty = [amounts.is_empty for amounts in self.due.deserved]
@@ -65,6 +67,14 @@ class Capacity(Plugin):
             session.silence(self, "victim_queue_order")
         if self.refuses_all is not None:
             session.silence(self, "queue_order", "victim_queue_order")
+
+    def _device_quota(self) -> DeviceQuota | None:
+        if not self.given.flag("capacity.DynamicResourceAllocationEnable"):
+            return None
+        quota = DeviceQuota(self.session, self.queues, self.path)
+        if quota.limits and self.given.flag("capacity.DRAConsumableCapacityEnable"):
+            self.session.record.warnings.append("capacity: quotas of device classes count whole devices, not shares of them")
+        return quota if quota.limits else None
 
     def _lay_out(self) -> Reason | None:
         names = self.ledger.names
@@ -164,6 +174,8 @@ class Capacity(Plugin):
             count = self.ledger.room(number, task, self.due.limit[number], count)
             if count <= 0:
                 return self.ledger.over_limit(self.queues[number], task, self.due.limit[number], limit_is="capability")
+        if self.devices is not None:
+            return self.devices.refuses(self.path[queue.number], task.shape) or count
         return count
 
     def preemptive(self, queue: Queue, task: TaskClass) -> Reason | None:
@@ -223,24 +235,34 @@ class Capacity(Plugin):
             reason = self.ledger.enqueueable(self.queues[number], job, self.due.limit[number])
             if reason is not None:
                 return reason
+        if self.devices is not None:
+            return self.devices.refuses_job(self.path[job.queue.number], job) or Vote.PERMIT
         return Vote.PERMIT
 
     def job_enqueued(self, job: Job) -> None:
         self.ledger.admit(self.path[job.queue.number], job)
+        if self.devices is not None:
+            self.devices.admit(self.path[job.queue.number], job)
 
     # events
 
     def on_allocate(self, change: Change) -> None:
-        self.ledger.allocate(self.path[change.job.queue.number], change)
-        self._forget_shares(change.job.queue.number)
+        path = self.path[change.job.queue.number]
+        self.ledger.allocate(path, change)
+        if self.devices is not None:
+            self.devices.move(path, change, 1)
+        self._forget_shares(path)
 
     def on_deallocate(self, change: Change) -> None:
-        self.ledger.deallocate(self.path[change.job.queue.number], change)
-        self._forget_shares(change.job.queue.number)
+        path = self.path[change.job.queue.number]
+        self.ledger.deallocate(path, change)
+        if self.devices is not None:
+            self.devices.move(path, change, -1)
+        self._forget_shares(path)
 
-    def _forget_shares(self, number: int) -> None:
-        for each in self.path[number] if self._live_ancestors else (number,):
-            self._share[each] = None
+    def _forget_shares(self, path: list[int]) -> None:
+        for number in path if self._live_ancestors else path[:1]:
+            self._share[number] = None
 
 
 def _not_leaf(queue: Queue) -> Reason:

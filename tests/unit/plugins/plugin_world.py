@@ -57,6 +57,8 @@ class World:
         """Pods of a job: running where a node is named, else pending. Fields of TaskSpec and of Shape are taken as such."""
         spec = {k: given.pop(k) for k in list(given) if k in TaskSpec.__dataclass_fields__ and k != "shape"}
         shape = {k: given.pop(k) for k in list(given) if k in Shape.__dataclass_fields__}
+        if "claims" in shape:
+            shape["namespace"] = "ns"
         spec.setdefault("status", TaskStatus.RUNNING if node else TaskStatus.PENDING)
         requests = amounts(given)
         assert requests is not None
