@@ -1,0 +1,114 @@
+"""Bindings: many in flight, each with a known end.
+
+A bind is assumed when it is decided and written as soon as there is room. Its outcome is one of three: the API server said yes;
+it said no (then the pod is what the server says it is); or nobody knows, because the connection broke with the request on
+the wire. What is not known is asked for (`resync`) before anything is repeated, so that no pod is ever bound twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from navarch.cache.assumed import Assumed, AssumedBind
+from navarch.cache.events import Events, Regarding, pod_reference
+from navarch.cache.mirror import Mirror
+from navarch.cache.outbox import Outbox
+from navarch.kube.errors import Conflict, KubeError, NotFound, OutcomeUnknown, ServerFault, Unreachable
+from navarch.kube.write_pool import Done, Outcome, Write, WritePool, bind_write
+
+log = logging.getLogger(__name__)
+
+
+class AskTruth(Protocol):
+    """Find out what the API server says of this pod; see `resync`."""
+
+    def ask(self, bind: AssumedBind, delay: float) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class BindHooks:
+    """What others do with the end of a bind."""
+
+    bound: Callable[[AssumedBind], None]
+    failed: Callable[[AssumedBind, str], None]
+
+
+class Binder:
+    """`before(bind, go)` may do what has to be done first (volumes) and calls `go()` when the binding may be written."""
+
+    def __init__(self, pool: WritePool, mirror: Mirror, assumed: Assumed, events: Events, hooks: BindHooks) -> None:
+        self.outbox = Outbox(pool, room=64)
+        self.resync: AskTruth | None = None
+        self.before: Callable[[AssumedBind, Callable[[], None]], None] = lambda bind, go: go()
+        self._mirror = mirror
+        self._assumed = assumed
+        self._events = events
+        self._hooks = hooks
+
+    def bind(self, bind: AssumedBind) -> None:
+        """The bind has been assumed: write it."""
+        self.before(bind, lambda: self._enqueue(bind))
+
+    def _enqueue(self, bind: AssumedBind) -> None:
+        self.outbox.put(lambda: self._make(bind))
+
+    def _make(self, bind: AssumedBind) -> tuple[Write, Done] | None:
+        if self._assumed.binds.get(bind.uid) is not bind:
+            return None  # deleted, bound by somebody else, or given up meanwhile
+        return bind_write(bind.namespace, bind.name, bind.uid, bind.node), lambda outcome: self._ended(bind, outcome)
+
+    def _ended(self, bind: AssumedBind, outcome: Outcome) -> None:
+        if not isinstance(outcome, KubeError):
+            self.succeeded(bind)
+            return
+        if isinstance(outcome, NotFound):
+            # The pod, most likely; its namespace, perhaps. The watch will tell; until then it is what it was.
+            self.forget(bind, str(outcome))
+        elif isinstance(outcome, Conflict):
+            log.info("bind of %s/%s to %s: %s", bind.namespace, bind.name, bind.node, outcome)
+            self._ask(bind, 0.0)
+        elif isinstance(outcome, OutcomeUnknown | ServerFault):
+            log.warning("bind of %s/%s to %s: outcome unknown: %s", bind.namespace, bind.name, bind.node, outcome)
+            self._ask(bind, 1.0)
+        elif isinstance(outcome, Unreachable):
+            self.forget(bind, str(outcome))
+        else:
+            log.error("bind of %s/%s to %s was refused: %s", bind.namespace, bind.name, bind.node, outcome)
+            self.forget(bind, str(outcome))
+
+    def _ask(self, bind: AssumedBind, delay: float) -> None:
+        assert self.resync is not None
+        if self._assumed.binds.get(bind.uid) is bind:
+            self.resync.ask(bind, delay)
+
+    def succeeded(self, bind: AssumedBind) -> None:
+        """The API server has the binding. The assumption stays until the watch shows it."""
+        bind.written = True
+        self._hooks.bound(bind)
+        self._events.emit(
+            pod_reference(bind.namespace, bind.name, bind.uid),
+            "Normal",
+            "Scheduled",
+            "Binding",
+            f"Successfully assigned {bind.namespace}/{bind.name} to {bind.node}",
+            Regarding("Node", "", bind.node),
+            repeats=False,
+        )
+
+    def forget(self, bind: AssumedBind, why: str) -> None:
+        """The pod is not bound: give its place back and let it be decided again."""
+        if self._assumed.binds.get(bind.uid) is not bind:
+            return
+        del self._assumed.binds[bind.uid]
+        self._mirror.refresh(bind.namespace, bind.name)
+        self._hooks.failed(bind, why)
+
+    async def idle(self) -> None:
+        """Wait until no binding is on its way."""
+        while len(self.outbox):
+            await asyncio.sleep(0.02)
+

@@ -1,0 +1,129 @@
+"""From a cycle's record to the world: assume what was decided, hand it to the writers, remember who has to wait.
+
+Everything here is memory and queues; not one await stands between a decision and its assumption, so no event can come
+between them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol
+
+from navarch.cache.assumed import Assumed, AssumedBind, AssumedStatus, same_status
+from navarch.cache.holding import Holding
+from navarch.cache.mirror import Mirror
+from navarch.dialects.groups import is_shadow
+from navarch.engine.reasons import Event
+from navarch.engine.record import CycleRecord, Eviction, JobDecision, Nomination, QueueFigures
+from navarch.model.spec import JobSpec, TaskSpec
+from navarch.model.status import TaskStatus
+
+_OWN = frozenset({Event.POD_CHANGED, Event.JOB_CHANGED})
+"""Events that concern a job only if they are about its own pods or group: it is woken for those by name."""
+
+
+class Writers(Protocol):
+    """Who carries decisions out. Each call returns at once."""
+
+    def bind(self, bind: AssumedBind) -> None: ...
+    def evict(self, eviction: Eviction, task: TaskSpec) -> None: ...
+    def nominate(self, nomination: Nomination, task: TaskSpec) -> None: ...
+    def group(self, decision: JobDecision, job: JobSpec) -> None: ...
+    def refuse(self, decision: JobDecision, job: JobSpec, promised: frozenset[str]) -> None: ...
+    def queues(self, figures: list[QueueFigures]) -> None: ...
+
+
+class Commit:
+    def __init__(self, mirror: Mirror, assumed: Assumed, holding: Holding, writers: Writers) -> None:
+        self._mirror = mirror
+        self._assumed = assumed
+        self._holding = holding
+        self._writers = writers
+
+    def take(self, record: CycleRecord, now: float) -> None:
+        """`now` is the event loop's time."""
+        placed = self._binds(record, now)
+        self._evictions(record, now)
+        promised = self._promises(record)
+        for decision in record.jobs:
+            self._job(decision, now, placed, promised)
+        self._writers.queues(record.queues)
+
+    def _binds(self, record: CycleRecord, now: float) -> set[str]:
+        cluster, assumed = self._mirror.cluster, self._assumed
+        leaving = {eviction.uid for eviction in record.evictions}
+        placed: set[str] = set()
+        for bind in record.binds:
+            task = cluster.task(bind.uid)
+            if task is None or bind.uid in leaving:
+                continue
+            entry = AssumedBind(bind.uid, task.namespace, task.name, bind.node, bind.job, now, bind.gpu_groups)
+            assumed.binds[bind.uid] = entry
+            assumed.nominations.pop(bind.uid, None)
+            cluster.put_task(
+                replace(
+                    task,
+                    node=bind.node,
+                    status=TaskStatus.BINDING,
+                    nominated_node="",
+                    gpu_groups=bind.gpu_groups or task.gpu_groups,
+                )
+            )
+            placed.add(bind.job)
+            self._writers.bind(entry)
+        return placed
+
+    def _evictions(self, record: CycleRecord, now: float) -> None:
+        cluster = self._mirror.cluster
+        for eviction in record.evictions:
+            task = cluster.task(eviction.uid)
+            if task is None or eviction.uid in self._assumed.evictions:
+                continue
+            self._assumed.evictions[eviction.uid] = now
+            if task.node:
+                cluster.put_task(replace(task, status=TaskStatus.RELEASING))
+            self._writers.evict(eviction, task)
+
+    def _promises(self, record: CycleRecord) -> frozenset[str]:
+        """Only what something was evicted for is kept: every other promise is found again by the next cycle."""
+        cluster = self._mirror.cluster
+        for nomination in record.nominations:
+            task = cluster.task(nomination.uid)
+            if task is None or not nomination.evicting or task.node or task.nominated_node == nomination.node:
+                continue
+            self._assumed.nominations[nomination.uid] = nomination.node
+            cluster.put_task(replace(task, nominated_node=nomination.node))
+            self._writers.nominate(nomination, task)
+        return frozenset(nomination.uid for nomination in record.nominations)
+
+    def _job(self, decision: JobDecision, now: float, placed: set[str], promised: frozenset[str]) -> None:
+        cluster = self._mirror.cluster
+        row = cluster.jobs.rows.of.get(decision.job)
+        job = cluster.jobs.specs[row] if row is not None else None
+        if job is None or row is None:
+            return
+        if decision.changed and not same_status(job, decision.phase, decision.conditions):
+            job = self._settle(decision, job)
+        self._writers.group(decision, job)
+        if decision.refusals:
+            self._writers.refuse(decision, job, promised)
+        if decision.job in placed or not decision.pods.get("Pending"):
+            self._holding.forget(decision.job)
+        elif decision.reasons or decision.refusals:
+            wakes = {event for reason in decision.reasons for event in reason.undone_by} - _OWN
+            tasks = [cluster.tasks.specs[t] for t in cluster.jobs.tasks[row]]
+            if any(t.shape.pod_affinity or t.shape.spread for t in tasks if t is not None):
+                wakes.add(Event.POD_CHANGED)
+            self._holding.failed(decision.job, wakes, len(tasks), now)
+
+    def _settle(self, decision: JobDecision, job: JobSpec) -> JobSpec:
+        if is_shadow(job.key):
+            changed = self._mirror.shadows.settle(job.key, decision.phase, decision.conditions)
+            if changed is None:
+                return job
+            job = changed
+        else:
+            self._assumed.statuses[job.key] = AssumedStatus(job.uid, decision.phase, decision.conditions)
+            job = replace(job, phase=decision.phase, conditions=decision.conditions)
+        self._mirror.put_status(job)
+        return job

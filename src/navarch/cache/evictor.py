@@ -1,0 +1,188 @@
+"""Evictions: through the Eviction API, so that disruption budgets hold, and at a bounded rate.
+
+First the pod's status gets the condition DisruptionTarget, which tells everyone why it goes; then the eviction is asked
+for. A budget that says "not now" (429) is waited for; when it goes on saying so the eviction is given up, the pod counts as
+running again, and the next cycle thinks anew. A pod that is gone already was evicted as far as we care.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from navarch.cache.assumed import Assumed
+from navarch.cache.events import Events, Regarding, pod_reference
+from navarch.cache.mirror import Mirror
+from navarch.cache.pod_status import STRATEGIC
+from navarch.cache.rfc3339 import rfc3339
+from navarch.engine.record import Eviction
+from navarch.kube.client import eviction as eviction_body
+from navarch.kube.errors import Conflict, KubeError, NotFound, OutcomeUnknown, ServerFault, TooManyRequests, Unreachable
+from navarch.kube.resources import PODS
+from navarch.kube.write_pool import Outcome, Priority, Write, WritePool
+from navarch.model.spec import TaskSpec
+
+log = logging.getLogger(__name__)
+
+REASON = "PreemptionByScheduler"
+
+
+@dataclass(slots=True)
+class _Going:
+    eviction: Eviction
+    namespace: str
+    name: str
+    deadline: float
+    attempts: int = 0
+
+
+class Evictor:
+    def __init__(
+        self,
+        pool: WritePool,
+        mirror: Mirror,
+        assumed: Assumed,
+        events: Events,
+        clock: Callable[[], float],
+        *,
+        rate: float = 50.0,
+        timeout: float = 60.0,
+    ) -> None:
+        self.counted: Callable[[str, str], None] = lambda action, result: None
+        self._pool = pool
+        self._mirror = mirror
+        self._assumed = assumed
+        self._events = events
+        self._clock = clock
+        self._pause = 1.0 / rate
+        self._timeout = timeout
+        self._queue: deque[_Going] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._in_flight = 0
+
+    def __len__(self) -> int:
+        return len(self._queue) + self._in_flight
+
+    def evict(self, eviction: Eviction, task: TaskSpec) -> None:
+        """The eviction has been assumed: carry it out."""
+        now = asyncio.get_running_loop().time()
+        self._queue.append(_Going(eviction, task.namespace, task.name, now + self._timeout))
+        self._tell(eviction, task)
+        self._pace()
+
+    def stop(self) -> None:
+        """Ask for no more; what waits is forgotten (whoever leads next decides anew)."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        while self._queue:
+            self._give_up(self._queue.popleft(), "", told=False)
+
+    def _tell(self, eviction: Eviction, task: TaskSpec) -> None:
+        gains = f" for {eviction.for_}" if eviction.for_ else ""
+        note = eviction.message or f"Evicted by {eviction.action}{gains}"
+        self._events.emit(
+            pod_reference(task.namespace, task.name, eviction.uid), "Warning", "Evicted", "Evicting", note, repeats=False
+        )
+        group = self._mirror.group(eviction.job)
+        if group is not None:
+            gainer, _, name = eviction.for_.partition("/")
+            annotations = {
+                "evictor-action-type": eviction.action,
+                "evictor-pod-group-namespace": gainer,
+                "evictor-pod-group-name": name,
+            }
+            self._events.emit(
+                Regarding("PodGroup", group.namespace, group.name, group.uid, group.api_version),
+                "Normal",
+                "Evicted",
+                "Evicting",
+                f"Pod {task.namespace}/{task.name}: {note}",
+                annotations=annotations,
+            )
+
+    def _pace(self) -> None:
+        if self._timer is None and self._queue:
+            self._next()
+
+    def _next(self) -> None:
+        self._timer = None
+        if not self._queue:
+            return
+        going = self._queue.popleft()
+        if going.eviction.uid in self._assumed.evictions:
+            self._in_flight += 1
+            self._mark(going)
+        self._timer = asyncio.get_running_loop().call_later(self._pause, self._next)
+
+    def _mark(self, going: _Going) -> None:
+        message = going.eviction.message or f"{going.eviction.reason}: {going.eviction.for_}"
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": REASON,
+            "message": message,
+            "lastTransitionTime": rfc3339(self._clock()),
+        }
+        body = msgspec.json.encode({"metadata": {"uid": going.eviction.uid}, "status": {"conditions": [condition]}})
+        path = PODS.path(going.namespace, going.name, "status")
+        write = Write("PATCH", path, body, content_type=STRATEGIC, priority=Priority.BINDING, repeatable=True)
+        self._pool.submit(write, lambda outcome: self._marked(going, outcome))
+
+    def _marked(self, going: _Going, outcome: Outcome) -> None:
+        if isinstance(outcome, NotFound | Conflict):
+            self._done(going, "gone")
+            return
+        if isinstance(outcome, KubeError):
+            log.warning("%s/%s: not marked as disrupted: %s", going.namespace, going.name, outcome)
+        self._ask(going)
+
+    def _ask(self, going: _Going) -> None:
+        going.attempts += 1
+        body = msgspec.json.encode(eviction_body(going.namespace, going.name, going.eviction.uid, None))
+        path = PODS.path(going.namespace, going.name, "eviction")
+        # Evicting a pod a second time does no harm: it is going already.
+        write = Write("POST", path, body, priority=Priority.BINDING, repeatable=True, attempts=1)
+        self._pool.submit(write, lambda outcome: self._asked(going, outcome))
+
+    def _asked(self, going: _Going, outcome: Outcome) -> None:
+        if not isinstance(outcome, KubeError):
+            self._done(going, "ok")
+        elif isinstance(outcome, NotFound | Conflict):
+            self._done(going, "gone")
+        elif isinstance(outcome, TooManyRequests | ServerFault | OutcomeUnknown | Unreachable):
+            loop = asyncio.get_running_loop()
+            asked = getattr(outcome, "retry_after", None)
+            wait = max(asked or 0.0, min(0.5 * 2 ** min(going.attempts, 5), 10.0))
+            if loop.time() + wait > going.deadline:
+                self._in_flight -= 1
+                self._give_up(going, str(outcome))
+            else:
+                loop.call_later(wait, self._again, going)
+        else:
+            self._in_flight -= 1
+            self._give_up(going, str(outcome))
+
+    def _again(self, going: _Going) -> None:
+        if going.eviction.uid in self._assumed.evictions:
+            self._ask(going)
+        else:
+            self._done(going, "gone")
+
+    def _done(self, going: _Going, result: str) -> None:
+        self._in_flight -= 1
+        self.counted(going.eviction.action, result)
+
+    def _give_up(self, going: _Going, why: str, *, told: bool = True) -> None:
+        self._assumed.evictions.pop(going.eviction.uid, None)
+        self._mirror.refresh(going.namespace, going.name)
+        self.counted(going.eviction.action, "given up")
+        if told:
+            log.warning("eviction of %s/%s was given up: %s", going.namespace, going.name, why)
+            reference = pod_reference(going.namespace, going.name, going.eviction.uid)
+            self._events.emit(reference, "Warning", "EvictionGivenUp", "Evicting", why)

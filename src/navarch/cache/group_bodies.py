@@ -1,0 +1,127 @@
+"""What a PodGroup's status says, in the words of each API.
+
+A body is compared with what the object says already, without the ids and times of transitions, and written only if it differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from navarch.cache.rfc3339 import rfc3339
+from navarch.engine.record import JobDecision
+from navarch.model.spec import Condition, JobSpec
+from navarch.model.status import TaskStatus
+
+KAI_CONDITION = "UnschedulableOnNodePool"
+LAST_START = "kai.scheduler/last-start-timestamp"
+_KUBE_BATCH_PHASES = {"Inqueue": "Pending", "Completed": "Running"}
+"""kube-batch knows no admission and no end."""
+_ALLOCATED = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupNews:
+    """What is known of a group when its status is made."""
+
+    job: JobSpec
+    """As the engine sees it: with the phase and conditions decided last."""
+    seen: JobSpec
+    """As its object says."""
+    counts: Sequence[int]
+    """Pods by TaskStatus."""
+    decision: JobDecision | None
+    node_pool: str
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class GroupBody:
+    """`status` goes to the status subresource where there is one; `annotations` to the object itself."""
+
+    status: Mapping[str, Any] | None = None
+    annotations: Mapping[str, str] | None = None
+    said: object = None
+    """What of it counts when two bodies are compared."""
+
+
+def counted_body(news: GroupNews) -> GroupBody:
+    """kube-batch and Volcano: phase, conditions, and how many pods run, have succeeded, have failed."""
+    job, counts = news.job, news.counts
+    phase = _KUBE_BATCH_PHASES.get(job.phase, job.phase) if job.dialect == "kube-batch" else job.phase
+    numbers = {
+        "running": counts[TaskStatus.RUNNING],
+        "succeeded": counts[TaskStatus.SUCCEEDED],
+        "failed": counts[TaskStatus.FAILED],
+    }
+    status: dict[str, Any] = {"phase": phase, "conditions": [_condition(c) for c in job.conditions], **numbers}
+    return GroupBody(status, said=_said(phase, job.conditions, numbers))
+
+
+def counted_seen(seen: JobSpec) -> object:
+    numbers = {name: seen.counts.get(name, 0) for name in ("running", "succeeded", "failed")}
+    return _said(seen.phase, seen.conditions, numbers)
+
+
+def kai_body(news: GroupNews) -> GroupBody:
+    """KAI: one condition for each node pool that the group could not be placed on, newest last; when it last started."""
+    job, decision = news.job, news.decision
+    ours = [c for c in news.seen.conditions if c.type == KAI_CONDITION and c.node_pool == news.node_pool]
+    others = [c for c in news.seen.conditions if not (c.type == KAI_CONDITION and c.node_pool == news.node_pool)]
+    annotations = {}
+    if job.last_started is None and news.counts[TaskStatus.RUNNING] >= max(job.min_member, 1):
+        annotations[LAST_START] = rfc3339(news.now)
+    allocated = sum(news.counts[status] for status in _ALLOCATED)
+    if decision is None or not decision.reasons or allocated:
+        return GroupBody(None, annotations or None, said=(kai_seen(news.seen), tuple(sorted(annotations))))
+    reason = decision.reasons[0]
+    message = "; ".join(dict.fromkeys(r.message for r in decision.reasons))
+    if ours and (ours[-1].reason, ours[-1].message, ours[-1].status) == (reason.code, message, "True"):
+        return GroupBody(None, annotations or None, said=(kai_seen(news.seen), tuple(sorted(annotations))))
+    numbers = [int(c.transition_id) for c in news.seen.conditions if c.transition_id.isdecimal()]
+    fresh = Condition(
+        KAI_CONDITION, "True", reason.code, message, str(max(numbers, default=0) + 1), news.now, news.node_pool
+    )
+    conditions: list[dict[str, Any]] = [dict(_kai_condition(c)) for c in others]
+    conditions.append({**_kai_condition(fresh), "reasons": [{"reason": r.code, "message": r.message} for r in decision.reasons]})
+    said = (_kai_said([*others, fresh]), tuple(sorted(annotations)))
+    return GroupBody({"schedulingConditions": conditions}, annotations or None, said=said)
+
+
+def kai_seen(seen: JobSpec) -> object:
+    return _kai_said(seen.conditions)
+
+
+def _kai_said(conditions: Sequence[Condition]) -> object:
+    return tuple((c.type, c.node_pool, c.status, c.reason, c.message) for c in conditions)
+
+
+def _said(phase: str, conditions: Sequence[Condition], numbers: Mapping[str, int]) -> object:
+    told = tuple(sorted((c.type, c.status, c.reason, c.message) for c in conditions))
+    return phase, told, tuple(sorted(numbers.items()))
+
+
+def _condition(condition: Condition) -> dict[str, str]:
+    return {
+        "type": condition.type,
+        "status": condition.status,
+        "transitionID": condition.transition_id,
+        "lastTransitionTime": rfc3339(condition.last_transition),
+        "reason": condition.reason,
+        "message": condition.message,
+    }
+
+
+def _kai_condition(condition: Condition) -> dict[str, str]:
+    return {**_condition(condition), "nodePool": condition.node_pool}
+
+
+Body = Callable[[GroupNews], GroupBody]
+Seen = Callable[[JobSpec], object]
+BODIES: Mapping[str, tuple[Body, Seen]] = {
+    "kube-batch": (counted_body, counted_seen),
+    "volcano": (counted_body, counted_seen),
+    "kai": (kai_body, lambda seen: (kai_seen(seen), ())),
+}
+"""Dialect -> how its status is made, and how what it says already is read."""

@@ -1,0 +1,228 @@
+"""PodGroup status: what the group is to say against what its object says, group by group.
+
+Whatever may change a status (a decision, a pod that starts or ends) marks the group; a little later it is compared and, if it
+differs, written, one write at a time for each group. So a hundred pods that start together make one write, and the last
+word is always the present state, in whatever order the marks came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from navarch.cache.assumed import Assumed
+from navarch.cache.events import Events, Regarding
+from navarch.cache.group_bodies import BODIES, GroupBody, GroupNews
+from navarch.cache.mirror import Mirror
+from navarch.cache.outbox import Outbox
+from navarch.engine.record import JobDecision
+from navarch.kube.client import Client
+from navarch.kube.errors import KubeError, NotFound
+from navarch.kube.resources import Resource
+from navarch.kube.write_pool import Done, Outcome, Priority, Write, WritePool
+
+log = logging.getLogger(__name__)
+
+SETTLE = 0.5
+PAUSE = 1.0
+MERGE = "application/merge-patch+json"
+_WAITING = ("Pending", "Inqueue", "Unknown")
+
+
+class _Versioned(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+
+
+class _Reply(msgspec.Struct, frozen=True):
+    metadata: _Versioned = _Versioned()
+
+
+_REPLY = msgspec.json.Decoder(_Reply)
+
+
+@dataclass(slots=True)
+class _Group:
+    due: float = 0.0
+    sent: object = None
+    """What was written last and not yet seen."""
+    sent_at: float = 0.0
+    in_flight: bool = False
+    failures: int = 0
+    decision: JobDecision | None = None
+    told: str = ""
+    """The event it was told last."""
+
+
+class GroupStatuses:
+    def __init__(
+        self,
+        pool: WritePool,
+        client: Client,
+        mirror: Mirror,
+        assumed: Assumed,
+        events: Events,
+        clock: Callable[[], float],
+        *,
+        node_pool: str = "",
+        enabled: bool = True,
+    ) -> None:
+        self.outbox = Outbox(pool, room=16)
+        self.counted: Callable[[str, str], None] = lambda kind, result: None
+        self._client = client
+        self._mirror = mirror
+        self._assumed = assumed
+        self._events = events
+        self._clock = clock
+        self._node_pool = node_pool
+        self._enabled = enabled
+        self._groups: dict[str, _Group] = {}
+        self._due: list[tuple[float, str]] = []
+        self._subresource: dict[str, bool] = {}
+        self._asking: dict[str, asyncio.Task[None]] = {}
+
+    def mark(self, key: str, now: float, decision: JobDecision | None = None) -> None:
+        """Something that its status depends on may have changed."""
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = _Group()
+        if decision is not None:
+            group.decision = decision
+        if not group.due:
+            self._schedule(key, group, max(now + SETTLE, group.sent_at + PAUSE))
+
+    def forget(self, key: str) -> None:
+        self._groups.pop(key, None)
+
+    def flush(self, now: float) -> None:
+        while self._due and self._due[0][0] <= now:
+            due, key = heapq.heappop(self._due)
+            group = self._groups.get(key)
+            if group is None or group.due != due:
+                continue
+            group.due = 0.0
+            if group.in_flight:
+                self._schedule(key, group, now + 0.1)
+                continue
+            body = self._wanted(key, group)
+            if body is None:
+                continue
+            if self._enabled:
+                self._send(key, group, now)
+
+    def _schedule(self, key: str, group: _Group, due: float) -> None:
+        group.due = due
+        heapq.heappush(self._due, (due, key))
+
+    def _wanted(self, key: str, group: _Group) -> GroupBody | None:
+        """The status to write; None if the object says it, or what we last wrote does."""
+        mirror = self._mirror
+        seen = mirror.group(key)
+        jobs = mirror.cluster.jobs
+        row = jobs.rows.of.get(key)
+        job = jobs.specs[row] if row is not None else None
+        if seen is None or job is None or row is None or job.dialect not in BODIES:
+            self._groups.pop(key, None)
+            return None
+        self._tell(key, group, seen.uid, seen.api_version)
+        make, read = BODIES[job.dialect]
+        news = GroupNews(job, seen, jobs.counts[row].tolist(), group.decision, self._node_pool, self._clock())
+        body = make(news)
+        if body.said == read(seen):
+            group.sent = None
+            return None
+        if body.status is None and body.annotations is None:
+            return None
+        return None if body.said == group.sent else body
+
+    def _tell(self, key: str, group: _Group, uid: str, api_version: str) -> None:
+        decision = group.decision
+        if decision is None:
+            return
+        namespace, _, name = key.partition("/")
+        reference = Regarding("PodGroup", namespace, name, uid, api_version)
+        waits = bool(decision.reasons) and decision.phase in _WAITING
+        if waits:
+            said = next((c.message for c in decision.conditions if c.type == "Unschedulable"), "") or decision.reasons[0].message
+            self._events.emit(reference, "Warning", "Unschedulable", "Scheduling", said)
+            group.told = "Unschedulable"
+        elif group.told != "Scheduled" and any(c.type == "Scheduled" for c in decision.conditions):
+            if not decision.pods.get("Pending") and decision.phase != "Completed":
+                self._events.emit(reference, "Normal", "Scheduled", "Scheduling", "pod group is ready", repeats=False)
+            group.told = "Scheduled"
+
+    def _send(self, key: str, group: _Group, now: float) -> None:
+        seen = self._mirror.group(key)
+        assert seen is not None
+        served = self._subresource.get(seen.api_version)
+        if served is None:
+            # Asked once for each API: kinds with the subresource ignore a status that is written with the object.
+            if seen.api_version not in self._asking:
+                task = asyncio.get_running_loop().create_task(self._ask(seen.api_version))
+                self._asking[seen.api_version] = task
+            self._schedule(key, group, now + 0.1)
+            return
+        group.in_flight, group.sent_at = True, now
+        self.outbox.put(lambda: self._make(key, group, served))
+
+    async def _ask(self, api_version: str) -> None:
+        try:
+            self._subresource[api_version] = await self._client.discovery.serves(_resource(api_version), "status")
+        except KubeError as error:
+            log.warning("%s: not known whether status is a subresource: %s", api_version, error)
+            await asyncio.sleep(1.0)
+        finally:
+            self._asking.pop(api_version, None)
+
+    def _make(self, key: str, group: _Group, subresource: bool) -> tuple[Write, Done] | None:
+        body = self._wanted(key, group)
+        seen = self._mirror.group(key)
+        if body is None or seen is None:
+            group.in_flight = False
+            return None
+        group.sent = body.said
+        path = _resource(seen.api_version).path(seen.namespace, seen.name)
+        patch: dict[str, object] = {"metadata": {"uid": seen.uid}}
+        whole = not subresource or body.status is None
+        if body.annotations and whole:
+            patch["metadata"] = {"uid": seen.uid, "annotations": dict(body.annotations)}
+        elif body.annotations:
+            group.sent = None  # the annotations follow in a write of their own
+        if body.status is not None:
+            patch["status"] = body.status
+            path += "/status" if subresource else ""
+        write = Write(
+            "PATCH", path, msgspec.json.encode(patch), content_type=MERGE, priority=Priority.STATUS, repeatable=True
+        )
+        return write, lambda outcome: self._ended(key, group, outcome)
+
+    def _ended(self, key: str, group: _Group, outcome: Outcome) -> None:
+        group.in_flight = False
+        now = asyncio.get_running_loop().time()
+        if not isinstance(outcome, KubeError):
+            self.counted("PodGroup", "ok")
+            group.failures = 0
+            version = _REPLY.decode(outcome.body).metadata.resource_version
+            ours = self._assumed.statuses.get(key)
+            if ours is not None and version.isdecimal():
+                ours.version = int(version)
+            if group.sent is None:
+                self._schedule(key, group, now)
+            return
+        self.counted("PodGroup", "error")
+        group.sent = None
+        if isinstance(outcome, NotFound):
+            return
+        group.failures += 1
+        wait = min(30.0, 0.5 * 2 ** min(group.failures, 10))
+        log.warning("status of PodGroup %s was not written: %s; again in %.1f s", key, outcome, wait)
+        self._schedule(key, group, now + wait)
+
+
+def _resource(api_version: str) -> Resource:
+    group, _, version = api_version.rpartition("/")
+    return Resource(group, version, "podgroups")

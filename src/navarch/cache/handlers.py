@@ -1,0 +1,90 @@
+"""Between informers and the mirror: read each object with its dialect, set aside what cannot be read.
+
+A bad object never stops the others: it is counted, told once for each of its versions, and what was known of it before stands
+(forgetting a running pod would give its node away a second time).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from navarch.cache.mirror import Mirror
+from navarch.cache.watched import Watched
+from navarch.dialects.errors import ObjectError
+from navarch.dialects.objects import KubeObject
+from navarch.dialects.pod_objects import Pod
+from navarch.kube.decoding import Metadata
+from navarch.kube.resources import Resource
+from navarch.model.spec import ObjectSpec
+
+SetAside = Callable[[str, Resource, Metadata, Exception], None]
+"""kind, resource, metadata of the object, what is wrong with it."""
+
+
+class PodHandler:
+    def __init__(self, mirror: Mirror, resource: Resource, set_aside: SetAside) -> None:
+        self._mirror = mirror
+        self._resource = resource
+        self._set_aside = set_aside
+
+    def added(self, new: Pod, /) -> None:
+        try:
+            self._mirror.put_pod(new)
+        except ObjectError as error:
+            self._set_aside("Pod", self._resource, new.metadata, error)
+
+    def updated(self, old: Pod, new: Pod, /) -> None:
+        self.added(new)
+
+    def deleted(self, old: Pod, /) -> None:
+        self._mirror.remove_pod(old.metadata.uid or old.key)
+
+    def bad(self, metadata: Metadata, error: Exception) -> None:
+        self._set_aside("Pod", self._resource, metadata, error)
+
+
+class KindHandler:
+    """Every kind but pods."""
+
+    def __init__(self, mirror: Mirror, watched: Watched, resource: Resource, set_aside: SetAside) -> None:
+        self._mirror = mirror
+        self._watched = watched
+        self._resource = resource
+        self._set_aside = set_aside
+
+    def added(self, new: KubeObject, /) -> None:
+        try:
+            self._mirror.put(self._read(new), _version(new))
+        except ObjectError as error:
+            self._set_aside(self._watched.kind, self._resource, new.metadata, error)
+
+    def updated(self, old: KubeObject, new: KubeObject, /) -> None:
+        self.added(new)
+
+    def deleted(self, old: KubeObject, /) -> None:
+        try:
+            self._mirror.remove(self._read(old))
+        except ObjectError:
+            # It never was good, so the mirror knows nothing of it.
+            return
+
+    def bad(self, metadata: Metadata, error: Exception) -> None:
+        self._set_aside(self._watched.kind, self._resource, metadata, error)
+
+    def _read(self, found: KubeObject) -> Any:
+        if not found.api_version:
+            found = msgspec.structs.replace(found, api_version=self._resource.api_version)
+        if self._watched.reader is not None:
+            return self._watched.reader.read(found, self._mirror.settings)
+        meta = found.metadata
+        manifest = msgspec.to_builtins(found)
+        manifest["kind"] = self._watched.kind
+        return ObjectSpec(self._watched.kind, meta.namespace or "", meta.name, manifest)
+
+
+def _version(found: KubeObject) -> int:
+    text = found.metadata.resource_version or ""
+    return int(text) if text.isdecimal() else 0

@@ -1,0 +1,72 @@
+"""When a cycle runs: soon after a change that matters, else once in a period.
+
+A change that may let something be placed starts a cycle after a short settling time, so that a gang whose pods arrive together is
+decided once. Changes that only have to be noted (a pod that was bound is now seen as bound) wait for the period. A cycle
+that takes long is followed by a pause in proportion, so that informers and writers get their share of the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from navarch.cache.holding import Holding
+from navarch.engine.reasons import Event
+
+SETTLE = 0.004
+PERIOD = 1.0
+
+
+class Loop:
+    """`cycle()` is called whenever one is due. Times are the event loop's own, so a wall clock may jump."""
+
+    def __init__(
+        self, holding: Holding, cycle: Callable[[], None], *, period: float = PERIOD, settle: float = SETTLE
+    ) -> None:
+        self.holding = holding
+        self.period = period
+        self.settle = settle
+        self._cycle = cycle
+        self._urgent = asyncio.Event()
+
+    def notice(self, event: Event, job: str = "", *, urgent: bool = True) -> None:
+        """Something changed (see `mirror.Notice`)."""
+        holding = self.holding
+        if job:
+            if urgent:
+                holding.awake(job)
+            if event is Event.POD_REMOVED:
+                holding.wake(event)
+        elif holding.wake(event):
+            urgent = True
+        if urgent:
+            self._urgent.set()
+
+    def hurry(self) -> None:
+        """Let a cycle run soon, whatever has changed."""
+        self._urgent.set()
+
+    async def run(self) -> None:
+        """Cycle after cycle, until cancelled."""
+        clock = asyncio.get_running_loop().time
+        took = 0.0
+        while True:
+            await self._due(clock)
+            # Half of the time at most is spent on cycles, however dense the changes are.
+            await asyncio.sleep(max(self.settle, min(took, self.period)))
+            self._urgent.clear()
+            started = clock()
+            self.holding.expire(started)
+            self._cycle()
+            took = clock() - started
+
+    async def _due(self, clock: Callable[[], float]) -> None:
+        wait = self.period
+        expiry = self.holding.next_expiry
+        if expiry is not None:
+            wait = min(wait, max(0.0, expiry - clock()))
+        try:
+            async with asyncio.timeout(wait):
+                await self._urgent.wait()
+        except TimeoutError:
+            return

@@ -1,0 +1,104 @@
+"""What is measured, under names that docs/running.md lists.
+
+Labels are bounded: actions, kinds, results and queues, never pods or jobs. Queues beyond `MOST_QUEUES` are added up under
+one name, so that a cluster with a queue per user does not drown its Prometheus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from navarch.engine.record import CycleRecord, QueueFigures
+from navarch.model.resources import UNLIMITED
+
+MOST_QUEUES = 500
+OTHERS = "(others)"
+_CYCLE = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+_LATENCY = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+
+
+class Metrics:
+    def __init__(self) -> None:
+        registry = self.registry = CollectorRegistry()
+        self.cycles = Counter("navarch_cycles", "Cycles run.", registry=registry)
+        self.cycle_seconds = Histogram(
+            "navarch_cycle_duration_seconds", "From snapshot to decisions.", buckets=_CYCLE, registry=registry
+        )
+        self.part_seconds = Histogram(
+            "navarch_cycle_part_duration_seconds",
+            "Parts of a cycle: snapshot, open, each action, close, commit.",
+            ["part"],
+            buckets=_CYCLE,
+            registry=registry,
+        )
+        self.binds = Counter("navarch_binds", "Bindings by how they ended.", ["result"], registry=registry)
+        self.bind_seconds = Histogram(
+            "navarch_bind_duration_seconds", "From decision to the API server's yes.", buckets=_LATENCY, registry=registry
+        )
+        self.evictions = Counter("navarch_evictions", "Evictions by how they ended.", ["action", "result"], registry=registry)
+        self.gangs_released = Counter(
+            "navarch_gangs_released", "Gangs given up after being bound in part for too long.", registry=registry
+        )
+        self.bad_objects = Counter(
+            "navarch_bad_objects", "Objects set aside because they cannot be read.", ["kind"], registry=registry
+        )
+        self.status_writes = Counter(
+            "navarch_status_writes", "Status patches by kind and result.", ["kind", "result"], registry=registry
+        )
+        self.events = Counter("navarch_events", "Events written, by type and reason.", ["type", "reason"], registry=registry)
+        self.policy_loads = Counter("navarch_policy_loads", "Readings of the policy file.", ["result"], registry=registry)
+        self.leading = Gauge("navarch_leading", "1 while this process decides.", registry=registry)
+        self.pending_pods = Gauge("navarch_pending_pods", "Pods that wait for a node.", registry=registry)
+        self.pending_jobs = Gauge("navarch_pending_jobs", "Jobs with pods that wait.", ["state"], registry=registry)
+        self.assumed = Gauge("navarch_assumed", "Decisions not yet seen in the API.", ["kind"], registry=registry)
+        self.nodes = Gauge("navarch_nodes", "Nodes known.", registry=registry)
+        self.pods = Gauge("navarch_pods", "Pods known.", registry=registry)
+        self.queue_share = Gauge("navarch_queue_share", "What a queue holds over what it is owed.", ["queue"], registry=registry)
+        self.queue_amount = Gauge(
+            "navarch_queue_resource",
+            "Figures of a queue by resource, in the model's units (millicores, bytes, thousandths of devices).",
+            ["queue", "figure", "resource"],
+            registry=registry,
+        )
+        self._parts: dict[str, Histogram] = {}
+        self._queues: dict[str, str] = {}
+
+    def cycle(self, record: CycleRecord, snapshot: float, total: float, commit: float) -> None:
+        self.cycles.inc()
+        self.cycle_seconds.observe(total)
+        for name, seconds in (("snapshot", snapshot), *record.timings.items(), ("commit", commit)):
+            part = self._parts.get(name)
+            if part is None:
+                part = self._parts[name] = self.part_seconds.labels(name)
+            part.observe(seconds)
+
+    def queues(self, figures: list[QueueFigures]) -> None:
+        """Cost: about a microsecond a figure, so the caller does it at most once a period."""
+        self.queue_share.clear()
+        self.queue_amount.clear()
+        for number, each in enumerate(figures):
+            queue = each.queue if number < MOST_QUEUES else OTHERS
+            self.queue_share.labels(queue).inc(each.share)
+            for figure, amounts in (("allocated", each.allocated), ("requested", each.request), ("deserved", each.deserved)):
+                for resource, amount in amounts.items():
+                    if amount < UNLIMITED:
+                        self.queue_amount.labels(queue, figure, resource).inc(amount)
+
+    def watch(self, name: str, text: str, label: str, read: Callable[[], dict[str, float]]) -> None:
+        """A gauge whose values are read when somebody asks for them."""
+        self.registry.register(_Read(name, text, label, read))
+
+
+class _Read(Collector):
+    def __init__(self, name: str, text: str, label: str, read: Callable[[], dict[str, float]]) -> None:
+        self._name, self._text, self._label, self._read = name, text, label, read
+
+    def collect(self) -> list[GaugeMetricFamily]:
+        family = GaugeMetricFamily(self._name, self._text, labels=[self._label])
+        for label, value in sorted(self._read().items()):
+            family.add_metric([label], value)
+        return [family]

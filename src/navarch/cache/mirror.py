@@ -1,0 +1,307 @@
+"""Objects of the API server into the columns of the model, one change at a time.
+
+Each put replaces what was known of the object and touches only the rows it concerns. What was decided but is not yet visible
+(`assumed`) lies over what the informers show. Whoever waits for something to change hears of it through `notice`: an event
+of the kind that refusals name, the job concerned if there is one, and whether it is worth a cycle of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from navarch.cache.assumed import Assumed
+from navarch.cache.contested import Contested
+from navarch.dialects.dialect import Settings, Spec
+from navarch.dialects.groups import ShadowGroups, completed, is_shadow
+from navarch.dialects.kai_objects import bound_by
+from navarch.dialects.pod import PodReader, queue_of
+from navarch.dialects.pod_objects import Pod
+from navarch.engine.reasons import Event
+from navarch.model.cluster import Cluster
+from navarch.model.spec import (
+    BindRequestSpec,
+    DisruptionBudgetSpec,
+    JobSpec,
+    NamespaceSpec,
+    NodeSpec,
+    ObjectSpec,
+    PriorityClassSpec,
+    QueueSpec,
+    QuotaSpec,
+    TaskSpec,
+)
+from navarch.model.status import IS_TERMINAL, TaskStatus
+
+_STORAGE = ("StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment")
+_VOLUME_KINDS = frozenset({"PersistentVolume", "PersistentVolumeClaim", *_STORAGE})
+_CLAIM_KINDS = frozenset({"ResourceClaim", "ResourceSlice", "DeviceClass"})
+
+
+class Notice(Protocol):
+    def __call__(self, event: Event, job: str = "", *, urgent: bool = True) -> None: ...
+
+
+class Mirror:
+    """`pods` is the pod informer's store: the truth behind what was assumed."""
+
+    def __init__(self, settings: Settings, assumed: Assumed, notice: Notice) -> None:
+        self.assumed = assumed
+        self.pods: Mapping[tuple[str, str], Pod] = {}
+        self.on_bound: Callable[[TaskSpec], None] = lambda task: None
+        """Told of each bind of ours that the watch confirms."""
+        self._notice = notice
+        self.configure(settings)
+
+    def configure(self, settings: Settings) -> None:
+        """Start from nothing under these settings; every object has to be put again."""
+        self.settings = settings
+        self.cluster = Cluster()
+        self.reader = PodReader(settings)
+        self.shadows = ShadowGroups(settings, self.cluster.namespaces, self.cluster.priority_classes)
+        self._groups: Contested[tuple[JobSpec, int]] = Contested()
+        self._queues: Contested[QueueSpec] = Contested()
+        self._implied: set[str] = set()
+        self._imply_queues()
+
+    # pods
+
+    def put_pod(self, pod: Pod) -> None:
+        """Raises ObjectError for a pod that cannot be read; what was known of it then stands."""
+        uid = pod.metadata.uid or pod.key
+        task = self.reader.read(pod)
+        if task is None:
+            self.remove_pod(uid)
+            return
+        requests = self.cluster.objects.get("BindRequest")
+        if requests:
+            request = requests.get((task.namespace, task.name))
+            task = bound_by(task, request) if isinstance(request, BindRequestSpec) else task
+        if self.assumed.observe(task):
+            self.on_bound(task)
+        if IS_TERMINAL[task.status] and not task.job:
+            self.remove_pod(uid)
+            return
+        self._put_task(self.assumed.over(task), queue_of(pod))
+
+    def remove_pod(self, uid: str) -> None:
+        self.assumed.gone(uid)
+        before = self.cluster.task(uid)
+        if before is None:
+            return
+        self.cluster.remove_task(uid)
+        self._leave_shadow(before)
+        if before.node:
+            self._notice(Event.POD_REMOVED)
+        if before.job:
+            self._notice(Event.POD_CHANGED, before.job, urgent=False)
+
+    def refresh(self, namespace: str, name: str) -> None:
+        """Take the pod as the informer shows it, with what is assumed now."""
+        pod = self.pods.get((namespace, name))
+        if pod is not None:
+            self.put_pod(pod)
+
+    def _put_task(self, task: TaskSpec, queue: str) -> None:
+        before = self.cluster.task(task.uid)
+        if before == task:
+            return
+        if before is not None and before.job != task.job:
+            self._leave_shadow(before)
+        self.cluster.put_task(task)
+        if is_shadow(task.job):
+            job = self.shadows.put(task, queue)
+            if job is not None:
+                self.cluster.put_job(job)
+        self._tell(before, task)
+
+    def _tell(self, before: TaskSpec | None, task: TaskSpec) -> None:
+        if task.status == TaskStatus.PENDING:
+            changed = before is None or before.status != task.status or not _same_wish(before, task)
+            self._notice(Event.POD_CHANGED, task.job, urgent=changed)
+        elif IS_TERMINAL[task.status] and (before is None or not IS_TERMINAL[before.status]):
+            self._notice(Event.POD_REMOVED, task.job)
+        elif before is None or before.node != task.node or before.labels != task.labels:
+            self._notice(Event.POD_CHANGED, urgent=False)
+        else:
+            self._notice(Event.POD_CHANGED, task.job, urgent=False)
+
+    def _leave_shadow(self, task: TaskSpec) -> None:
+        if not is_shadow(task.job):
+            return
+        job, gone = self.shadows.remove(task.job, task.uid)
+        if gone:
+            self.cluster.remove_job(task.job)
+        elif job is not None:
+            self.cluster.put_job(job)
+
+    # everything else
+
+    def put(self, spec: Spec, version: int = 0) -> None:
+        """Take in what a dialect read; `version` is the object's resourceVersion."""
+        if isinstance(spec, NodeSpec | QueueSpec | JobSpec) and not self.settings.is_in_pool(spec.labels):
+            self.remove(spec)
+            return
+        match spec:
+            case NodeSpec():
+                self._put_node(spec)
+            case JobSpec():
+                holder = self._groups.put(spec.key, spec.dialect, spec.api_version, (spec, version))
+                self._put_job(*holder)
+            case QueueSpec():
+                self._put_queue(self._queues.put(spec.name, spec.dialect, spec.api_version, spec))
+            case PriorityClassSpec():
+                self.cluster.put_priority_class(spec)
+                self._complete_jobs()
+            case NamespaceSpec():
+                before = self.cluster.namespaces.get(spec.name)
+                self.cluster.put_namespace(spec)
+                if before is None or before.annotations != spec.annotations:
+                    self._complete_jobs(spec.name)
+                    self._imply_queues()
+            case DisruptionBudgetSpec():
+                self.cluster.put_budget(spec)
+                self._put_jobs([self.shadows.put_budget(spec)])
+            case QuotaSpec():
+                self.cluster.put_quota(spec)
+                self._notice(Event.QUOTA_CHANGED)
+            case ObjectSpec():
+                self._put_object(spec)
+
+    def remove(self, spec: Spec) -> None:
+        match spec:
+            case NodeSpec():
+                self.cluster.remove_node(spec.name)
+                self._notice(Event.NODE_CHANGED, urgent=False)
+            case JobSpec():
+                self.assumed.statuses.pop(spec.key, None)
+                holder = self._groups.remove(spec.key, spec.dialect, spec.api_version)
+                if holder is not None:
+                    self._put_job(*holder)
+                else:
+                    self.cluster.remove_job(spec.key)
+            case QueueSpec():
+                queue = self._queues.remove(spec.name, spec.dialect, spec.api_version)
+                if queue is not None:
+                    self._put_queue(queue)
+                else:
+                    self.cluster.remove_queue(spec.name)
+                    self._imply_queues()
+                    self._notice(Event.QUEUE_CHANGED)
+            case PriorityClassSpec():
+                self.cluster.remove_priority_class(spec.name)
+                self._complete_jobs()
+            case NamespaceSpec():
+                self.cluster.remove_namespace(spec.name)
+                self._imply_queues()
+            case DisruptionBudgetSpec():
+                self.cluster.remove_budget(spec.namespace, spec.name)
+                self._put_jobs(self.shadows.remove_budget(spec.namespace, spec.name))
+            case QuotaSpec():
+                self.cluster.remove_quota(spec.namespace, spec.name)
+                self._notice(Event.QUOTA_CHANGED)
+            case ObjectSpec():
+                self.cluster.remove_object(spec.kind, spec.namespace, spec.name)
+                self._tell_object(spec)
+
+    def group(self, key: str) -> JobSpec | None:
+        """The group's own object as read, without what other objects or we add to it."""
+        holder = self._groups.get(key)
+        return holder[0] if holder else None
+
+    def put_status(self, job: JobSpec) -> None:
+        """A job whose phase or conditions were decided anew."""
+        self.cluster.put_job(job)
+
+    def refresh_group(self, key: str) -> None:
+        """Take the group as the informer shows it, with what is assumed now."""
+        holder = self._groups.get(key)
+        if holder is not None:
+            self._put_job(*holder)
+
+    def _put_node(self, spec: NodeSpec) -> None:
+        table = self.cluster.nodes
+        row = table.rows.of.get(spec.name)
+        before = table.specs[row] if row is not None else None
+        if before == spec:
+            return
+        self.cluster.put_node(spec)
+        self._notice(Event.NODE_ADDED if before is None else Event.NODE_CHANGED)
+
+    def _put_job(self, spec: JobSpec, version: int) -> None:
+        spec = completed(spec, self.settings, self.cluster.namespaces, self.cluster.priority_classes)
+        spec = self.assumed.observe_group(spec, version)
+        jobs = self.cluster.jobs
+        row = jobs.rows.of.get(spec.key)
+        before = jobs.specs[row] if row is not None else None
+        if before == spec:
+            return
+        self.cluster.put_job(spec)
+        status_only = before is not None and spec == replace(
+            before, phase=spec.phase, conditions=spec.conditions, counts=spec.counts
+        )
+        self._notice(Event.JOB_CHANGED, spec.key, urgent=not status_only)
+
+    def _put_queue(self, spec: QueueSpec) -> None:
+        self._implied.discard(spec.name)
+        if self.cluster.queues.get(spec.name) == spec:
+            return
+        self.cluster.put_queue(spec)
+        self._imply_queues()
+        self._notice(Event.QUEUE_CHANGED)
+
+    def _put_object(self, spec: ObjectSpec) -> None:
+        self.cluster.put_object(spec.kind, spec.namespace, spec.name, spec.value)
+        self._tell_object(spec)
+
+    def _tell_object(self, spec: ObjectSpec) -> None:
+        if spec.kind == "BindRequest":
+            self.refresh(spec.namespace, spec.name)
+        elif spec.kind in _VOLUME_KINDS:
+            self._notice(Event.VOLUME_CHANGED)
+        elif spec.kind in _CLAIM_KINDS:
+            self._notice(Event.CLAIM_CHANGED)
+        else:
+            self._notice(Event.NODE_CHANGED, urgent=False)
+
+    def _put_jobs(self, specs: Iterable[JobSpec | None]) -> None:
+        for spec in specs:
+            if spec is not None:
+                self.cluster.put_job(spec)
+                self._notice(Event.JOB_CHANGED, spec.key)
+
+    def _complete_jobs(self, namespace: str = "") -> None:
+        """What other objects say about groups has changed."""
+        for key in self._groups.names():
+            if not namespace or key.startswith(f"{namespace}/"):
+                self.refresh_group(key)
+
+    def _imply_queues(self) -> None:
+        """Queues that exist without an object (see `Settings`); they go as soon as an object of the name comes."""
+        settings, wanted = self.settings, []
+        if settings.imply_queues or not len(self._queues):
+            wanted += ["root", settings.default_queue]
+        if settings.namespace_as_queue:
+            wanted += self.cluster.namespaces
+        missing = {name for name in wanted if self._queues.get(name) is None}
+        for name in sorted(self._implied - missing):
+            if self._queues.get(name) is None:
+                self.cluster.remove_queue(name)
+        for name in sorted(missing - self._implied):
+            self.cluster.put_queue(QueueSpec(name=name, uid=name, reclaimable=name != "root", state="Open"))
+        self._implied = missing
+
+
+def _same_wish(a: TaskSpec, b: TaskSpec) -> bool:
+    """Whether two versions of a pending pod ask for the same: status conditions and the like do not count."""
+    return (
+        a.shape == b.shape
+        and a.job == b.job
+        and a.gates == b.gates
+        and a.priority == b.priority
+        and a.labels == b.labels
+        and a.nominated_node == b.nominated_node
+    )
+
+

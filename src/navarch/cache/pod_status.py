@@ -1,0 +1,156 @@
+"""Pods that wait are told why: condition PodScheduled=False, the node promised to them, and an event.
+
+A refusal is written when it has lasted for a moment, since most pods are placed before anyone could read it (a gang that is just
+being created is incomplete for a few milliseconds). When only the words change, as figures do with every cycle, they are
+written again after ten seconds at the earliest. The newest word wins; an older one that was not sent yet is never sent.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from navarch.cache.events import Events, pod_reference
+from navarch.cache.mirror import Mirror
+from navarch.cache.outbox import Outbox
+from navarch.cache.rfc3339 import rfc3339
+from navarch.kube.errors import KubeError, NotFound
+from navarch.kube.resources import PODS
+from navarch.kube.write_pool import Done, Outcome, Priority, Write, WritePool
+from navarch.model.spec import TaskSpec
+from navarch.model.status import TaskStatus
+
+LASTING = 1.0
+WORDS_PAUSE = 10.0
+STRATEGIC = "application/strategic-merge-patch+json"
+
+
+@dataclass(slots=True)
+class _Word:
+    """What a pod is to be told, and what it was told last."""
+
+    namespace: str
+    name: str
+    uid: str
+    reason: str = ""
+    message: str = ""
+    nominated: str | None = None
+    due: float = 0.0
+    told: tuple[str, str, str | None] | None = None
+    told_at: float = 0.0
+    in_flight: bool = False
+
+
+class PodStatuses:
+    """Times of `refuse`, `nominate` and `flush` are the event loop's; `clock` is seconds since the epoch, for the API."""
+
+    def __init__(
+        self, pool: WritePool, mirror: Mirror, events: Events, clock: Callable[[], float], *, enabled: bool = True
+    ) -> None:
+        self.outbox = Outbox(pool, room=16)
+        self.counted: Callable[[str, str], None] = lambda kind, result: None
+        self._mirror = mirror
+        self._events = events
+        self._clock = clock
+        self._enabled = enabled
+        self._words: dict[str, _Word] = {}
+        self._due: list[tuple[float, str]] = []
+
+    def refuse(self, task: TaskSpec, reason: str, message: str, now: float, *, promised: bool) -> None:
+        """The cycle could not place this pod. Without a promise in this cycle an old one is taken back."""
+        word = self._words.get(task.uid) or self._new(task)
+        word.reason, word.message = reason, message
+        if promised:
+            word.nominated = None
+        elif task.nominated_node or word.nominated:
+            word.nominated = ""
+        wanted = (reason, message, word.nominated)
+        if wanted == word.told:
+            word.due = 0.0
+            self._say(word)
+            return
+        if word.told is not None and (word.told[0], word.told[2]) == (reason, word.nominated):
+            self._schedule(word, max(now + LASTING, word.told_at + WORDS_PAUSE))
+        elif not word.due:
+            self._schedule(word, now + LASTING)
+
+    def nominate(self, task: TaskSpec, node: str, now: float) -> None:
+        """Promise a node: told at once, since other schedulers read it."""
+        word = self._words.get(task.uid) or self._new(task)
+        word.nominated = node
+        self._schedule(word, now)
+
+    def forget(self, uid: str) -> None:
+        """Bound or gone: nothing more to say."""
+        self._words.pop(uid, None)
+
+    def flush(self, now: float) -> None:
+        while self._due and self._due[0][0] <= now:
+            due, uid = heapq.heappop(self._due)
+            word = self._words.get(uid)
+            if word is None or word.due != due:
+                continue
+            task = self._mirror.cluster.task(uid)
+            if task is None or task.status != TaskStatus.PENDING:
+                del self._words[uid]
+            elif word.in_flight:
+                self._schedule(word, now + 0.1)
+            else:
+                word.due = 0.0
+                if word.reason:
+                    self._say(word)
+                if self._enabled:
+                    word.in_flight = True
+                    self.outbox.put(lambda word=word: self._make(word))  # type: ignore[misc]
+
+    def _new(self, task: TaskSpec) -> _Word:
+        word = self._words[task.uid] = _Word(task.namespace, task.name, task.uid)
+        pod = self._mirror.pods.get((task.namespace, task.name))
+        for condition in (pod.status.conditions or ()) if pod is not None else ():
+            if condition.type == "PodScheduled" and condition.status == "False":
+                word.told = (condition.reason or "", condition.message or "", None)
+        return word
+
+    def _schedule(self, word: _Word, due: float) -> None:
+        word.due = due
+        heapq.heappush(self._due, (due, word.uid))
+
+    def _say(self, word: _Word) -> None:
+        reference = pod_reference(word.namespace, word.name, word.uid)
+        self._events.emit(reference, "Warning", "FailedScheduling", "Scheduling", word.message)
+
+    def _make(self, word: _Word) -> tuple[Write, Done] | None:
+        task = self._mirror.cluster.task(word.uid)
+        if task is None or task.status != TaskStatus.PENDING or self._words.get(word.uid) is not word:
+            word.in_flight = False
+            return None
+        status: dict[str, Any] = {}
+        if word.reason:
+            since = next((t for kind, value, _, t in task.conditions if (kind, value) == ("PodScheduled", "False")), 0.0)
+            status["conditions"] = [
+                {
+                    "type": "PodScheduled",
+                    "status": "False",
+                    "reason": word.reason,
+                    "message": word.message,
+                    "lastTransitionTime": rfc3339(since or self._clock()),
+                }
+            ]
+        if word.nominated is not None:
+            status["nominatedNodeName"] = word.nominated or None
+        word.told = (word.reason, word.message, word.nominated)
+        body = msgspec.json.encode({"metadata": {"uid": word.uid}, "status": status})
+        path = PODS.path(word.namespace, word.name, "status")
+        write = Write("PATCH", path, body, content_type=STRATEGIC, priority=Priority.STATUS, repeatable=True)
+        return write, lambda outcome: self._ended(word, outcome)
+
+    def _ended(self, word: _Word, outcome: Outcome) -> None:
+        word.in_flight = False
+        failed = isinstance(outcome, KubeError)
+        self.counted("Pod", "error" if failed else "ok")
+        if failed and not isinstance(outcome, NotFound):
+            word.told = None  # the next refusal says it again

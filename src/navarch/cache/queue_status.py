@@ -1,0 +1,98 @@
+"""Volcano's Queue status: what the queue's jobs hold, with all queues below it, and the state Open where nobody set one.
+
+Volcano's own controller sets the state when it runs; where it does not, a queue without a state would admit nothing under
+Volcano's rules. Other dialects' queues carry no figures that a scheduler writes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from navarch.cache.group_status import MERGE
+from navarch.cache.mirror import Mirror
+from navarch.cache.outbox import Outbox
+from navarch.engine.record import QueueFigures
+from navarch.kube.errors import KubeError
+from navarch.kube.resources import Resource
+from navarch.kube.write_pool import Done, Outcome, Priority, Write, WritePool
+from navarch.model.resources import format_amount
+
+log = logging.getLogger(__name__)
+
+QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
+PAUSE = 1.0
+
+
+@dataclass(slots=True)
+class _Queue:
+    wanted: dict[str, object]
+    sent: dict[str, object] | None = None
+    sent_at: float = -PAUSE
+    in_flight: bool = False
+
+
+class QueueStatuses:
+    def __init__(self, pool: WritePool, mirror: Mirror, *, enabled: bool = True) -> None:
+        self.outbox = Outbox(pool, room=4)
+        self.counted: Callable[[str, str], None] = lambda kind, result: None
+        self._mirror = mirror
+        self._enabled = enabled
+        self._queues: dict[str, _Queue] = {}
+
+    def take(self, figures: list[QueueFigures]) -> None:
+        """What a cycle found the queues to hold."""
+        specs = self._mirror.cluster.queues
+        total: dict[str, dict[str, int]] = {each.queue: {} for each in figures}
+        for each in figures:
+            name, above = each.queue, set[str]()
+            while name in total and name not in above:
+                above.add(name)
+                for resource, amount in each.allocated.items():
+                    total[name][resource] = total[name].get(resource, 0) + amount
+                name = specs[name].parent if name in specs else ""
+        for name in self._queues.keys() - total.keys():
+            del self._queues[name]
+        for name, allocated in total.items():
+            spec = specs.get(name)
+            if spec is None or spec.dialect != "volcano":
+                continue
+            wanted: dict[str, object] = {
+                "allocated": {r: format_amount(r, amount) for r, amount in sorted(allocated.items()) if amount},
+                "state": spec.state or "Open",
+            }
+            queue = self._queues.get(name)
+            if queue is None:
+                self._queues[name] = _Queue(wanted)
+            else:
+                queue.wanted = wanted
+
+    def flush(self, now: float) -> None:
+        if not self._enabled:
+            return
+        for name, queue in self._queues.items():
+            if queue.wanted != queue.sent and not queue.in_flight and now - queue.sent_at >= PAUSE:
+                queue.in_flight, queue.sent_at = True, now
+                self.outbox.put(lambda name=name, queue=queue: self._make(name, queue))  # type: ignore[misc]
+
+    def _make(self, name: str, queue: _Queue) -> tuple[Write, Done]:
+        before = queue.sent
+        queue.sent = queue.wanted
+        status = dict(queue.wanted)
+        if before is not None:
+            gone = before["allocated"].keys() - status["allocated"].keys()  # type: ignore[attr-defined]
+            status["allocated"] = {**status["allocated"], **dict.fromkeys(sorted(gone))}  # type: ignore[dict-item]
+        body = msgspec.json.encode({"status": status})
+        path = QUEUES.path(name=name, subresource="status")
+        write = Write("PATCH", path, body, content_type=MERGE, priority=Priority.STATUS, repeatable=True)
+        return write, lambda outcome: self._ended(name, queue, outcome)
+
+    def _ended(self, name: str, queue: _Queue, outcome: Outcome) -> None:
+        queue.in_flight = False
+        if isinstance(outcome, KubeError):
+            log.warning("status of Queue %s was not written: %s", name, outcome)
+            queue.sent = None
+        self.counted("Queue", "error" if isinstance(outcome, KubeError) else "ok")

@@ -1,0 +1,424 @@
+"""`navarch run`: every part of the live scheduler, wired together, from the first list to the last write.
+
+    scheduler = Scheduler(endpoint, RunOptions(scheduler_names=("navarch",)))
+    await scheduler.run()        # until cancelled; writes under way are finished first
+
+The informers run whether we lead or not, so that a replica that takes over decides at once. Only the leader decides and
+writes; it asks its elector before each cycle, since a process can be stopped for longer than its lease lasts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import random
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from navarch.cache.assumed import Assumed, AssumedBind
+from navarch.cache.binder import Binder, BindHooks
+from navarch.cache.commit import Commit
+from navarch.cache.cycle import Cycle, run_cycle
+from navarch.cache.default_queue import make_default_queue
+from navarch.cache.events import Events, Regarding
+from navarch.cache.evictor import Evictor
+from navarch.cache.gangs import HalfBoundGangs
+from navarch.cache.group_status import GroupStatuses
+from navarch.cache.handlers import KindHandler, PodHandler
+from navarch.cache.health import Health
+from navarch.cache.holding import Holding
+from navarch.cache.loop import Loop
+from navarch.cache.metrics import Metrics
+from navarch.cache.mirror import Mirror
+from navarch.cache.pod_status import PodStatuses
+from navarch.cache.policy_file import PolicyFile
+from navarch.cache.queue_status import QUEUES, QueueStatuses
+from navarch.cache.recording import Recorder, encoded
+from navarch.cache.resync import Resync
+from navarch.cache.settings import RunOptions
+from navarch.cache.watched import Watched, choose, watched
+from navarch.cache.writers import DryWriters, LiveWriters
+from navarch.dialects.dialect import Settings
+from navarch.dialects.pod_objects import Pod
+from navarch.engine.reasons import Event
+from navarch.engine.record import Eviction, QueueFigures
+from navarch.installed import installed
+from navarch.kube.client import Client
+from navarch.kube.connect import Endpoint
+from navarch.kube.decoding import Metadata
+from navarch.kube.election import Elector, make_identity
+from navarch.kube.informer import Informer, Patience
+from navarch.kube.informer_group import InformerGroup
+from navarch.kube.lease import ApiLeaseLock
+from navarch.kube.resources import PODS, Resource
+from navarch.kube.write_pool import WritePool
+from navarch.model.spec import TaskSpec
+from navarch.model.status import TaskStatus
+from navarch.plan import settings_for
+
+log = logging.getLogger(__name__)
+
+FLUSH = 0.1
+LOOK = 1.0
+
+
+class Scheduler:
+    """`clock` is seconds since the epoch: what policies and the API see. Waiting is always on the event loop's clock."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        options: RunOptions,
+        *,
+        clock: Callable[[], float] = time.time,
+        patience: Patience | None = None,
+    ) -> None:
+        self.options = options
+        self.clock = clock
+        self.identity = make_identity()
+        self.metrics = Metrics()
+        self.registry = installed(options.plugin_dirs)
+        self.policy_file = PolicyFile(options.policy, self.registry)
+        rng = random.Random(options.seed)
+        live = not options.dry_run
+        self.client = Client(endpoint, rng=rng)
+        self.pool = WritePool(endpoint, connections=options.write_connections, patience=20.0, rng=rng)
+        self.assumed = Assumed()
+        self.holding = Holding()
+        self.loop = Loop(self.holding, self.cycle, period=options.period, settle=options.settle)
+        self.mirror = Mirror(self._settings(), self.assumed, self._notice)
+        self.events = Events(self.pool, instance=self.identity, clock=clock, enabled=live)
+        hooks = BindHooks(bound=self._bound, failed=self._bind_failed)
+        self.binder = Binder(self.pool, self.mirror, self.assumed, self.events, hooks)
+        self.resync = self.binder.resync = Resync(self.client, self.binder, self.assumed, rng)
+        self.evictor = Evictor(
+            self.pool,
+            self.mirror,
+            self.assumed,
+            self.events,
+            clock,
+            rate=options.eviction_rate,
+            timeout=options.eviction_timeout,
+        )
+        self.pod_statuses = PodStatuses(self.pool, self.mirror, self.events, clock, enabled=live)
+        self.group_statuses = GroupStatuses(
+            self.pool,
+            self.client,
+            self.mirror,
+            self.assumed,
+            self.events,
+            clock,
+            node_pool=options.partition_label_value,
+            enabled=live,
+        )
+        self.queue_statuses = QueueStatuses(self.pool, self.mirror, enabled=live)
+        self.writers = LiveWriters(
+            self.mirror,
+            self.binder,
+            self.evictor,
+            self.pod_statuses,
+            self.group_statuses,
+            self.queue_statuses,
+            self._queue_figures,
+        )
+        self.dry = DryWriters(log.info) if options.dry_run else None
+        self.commit = Commit(self.mirror, self.assumed, self.holding, self.writers)
+        self.gangs = HalfBoundGangs(self.mirror, self._release, options.gang_timeout)
+        self.informers = InformerGroup(self.client, patience=patience, rng=rng)
+        self.health = Health(self.missing, self.metrics.registry, self.debug_snapshot, self._refresh_gauges)
+        self.elector: Elector | None = None
+        self.last: Cycle | None = None
+        self.recorder = Recorder(options.record) if options.record is not None else None
+        self._kinds: list[tuple[Watched, Informer[Any], KindHandler]] = []
+        self._pods: Informer[Pod] | None = None
+        self._pod_handler: PodHandler | None = None
+        self._number = 0
+        self._leads = False
+        self._figures: list[QueueFigures] = []
+        self._queue_task: asyncio.Task[bool] | None = None
+        self._count()
+
+    # life
+
+    async def run(self) -> None:
+        """Mirror, lead when it is our turn, until cancelled."""
+        await self._add_informers()
+        if self.options.listen:
+            await self.health.start(self.options.listen)
+        mirroring = asyncio.create_task(self.informers.run(), name="informers")
+        tasks = [mirroring, asyncio.create_task(self._lead_when_elected(), name="leading")]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in reversed(tasks):
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+            if self.recorder is not None:
+                await self.recorder.finish()
+            await self.pool.close()
+            await self.client.close()
+            await self.health.stop()
+
+    async def _add_informers(self) -> None:
+        kinds = watched()
+        for kind in kinds:
+            resource = await choose(self.client, kind)
+            handler = KindHandler(self.mirror, kind, resource, self._set_aside)
+            informer = self.informers.add(resource, kind.struct, handler, on_bad=handler.bad, optional=kind.optional)
+            self._kinds.append((kind, informer, handler))
+        pods = self._pod_handler = PodHandler(self.mirror, PODS, self._set_aside)
+        self._pods = self.informers.add(PODS, Pod, pods, on_bad=pods.bad)
+        self.mirror.pods = self._pods.store
+
+    async def _lead_when_elected(self) -> None:
+        options = self.options
+        if not options.leader_elect:
+            await self._lead()
+            return
+        namespace = options.lock_namespace or self.client.endpoint.namespace
+        lock = ApiLeaseLock(self.client, namespace, options.lock_name)
+        self.elector = Elector(lock, self.identity, on_new_leader=lambda who: log.info("leader: %s", who))
+        while True:
+            await self.elector.run(self._lead)
+
+    async def _lead(self) -> None:
+        """Decide and write until cancelled; then finish what is under way."""
+        await self.informers.wait_for_sync()
+        # What was read at the start lives as long as we do: the collector need not look at it again.
+        gc.collect()
+        gc.freeze()
+        log.info("leading: %d nodes, %d pods", len(self.mirror.cluster.nodes.rows), len(self.mirror.cluster.tasks.rows))
+        self._leads = True
+        self.metrics.leading.set(1)
+        self.holding.wake_all()
+        self.writers.resume()
+        tasks = [
+            asyncio.create_task(self.loop.run(), name="cycles"),
+            asyncio.create_task(self.resync.run(), name="resync"),
+            asyncio.create_task(self._flush(), name="status"),
+            asyncio.create_task(self._look_around(), name="look"),
+        ]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            tasks[0].cancel()
+            await self._finish()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            self._leads = False
+            self.metrics.leading.set(0)
+
+    async def _finish(self) -> None:
+        """Finish writes while we still lead; after a lost lease send nothing more."""
+        if self.leading:
+            log.info("finishing %d writes", self.writers.busy() + len(self.events.outbox))
+            try:
+                async with asyncio.timeout(self.options.shutdown_timeout):
+                    while self.writers.busy() and self.leading:
+                        await asyncio.sleep(0.02)
+                    await self.pool.drain(1.0)
+            except TimeoutError:
+                log.warning("%d writes were not finished in time", self.writers.busy())
+        self.writers.pause()
+
+    # deciding
+
+    @property
+    def leading(self) -> bool:
+        return self._leads and (self.elector is None or self.elector.leading)
+
+    def cycle(self) -> None:
+        """One cycle, if we may. Everything between the snapshot and the last assumption happens without a pause."""
+        if not self.leading:
+            return
+        self._number += 1
+        now = self.clock()
+        cycle = self.last = run_cycle(
+            self.mirror.cluster,
+            self.policy_file.policy,
+            self.registry,
+            self.holding.asleep(),
+            now,
+            self._number,
+            f"{self.identity[-12:]}-{self._number}",
+        )
+        started = time.perf_counter()
+        if self.dry is not None:
+            self._tell_dry(cycle)
+        else:
+            self.commit.take(cycle.record, asyncio.get_running_loop().time())
+        committed = time.perf_counter() - started
+        self.metrics.cycle(cycle.record, cycle.snapshot_seconds, cycle.seconds, committed)
+        record = cycle.record
+        if record.binds or record.evictions:
+            log.info(
+                "cycle %d: %d bound, %d evicted, %d promised in %.1f ms",
+                cycle.number,
+                len(record.binds),
+                len(record.evictions),
+                len(record.nominations),
+                (cycle.seconds + committed) * 1e3,
+            )
+        if self.recorder is not None:
+            self.recorder.take(cycle)
+
+    def _tell_dry(self, cycle: Cycle) -> None:
+        assert self.dry is not None
+        for bind in cycle.record.binds:
+            self.dry.tell("bind", bind.pod, f"to {bind.node}")
+        for eviction in cycle.record.evictions:
+            self.dry.tell("evict", eviction.pod, f"from {eviction.node} for {eviction.for_}")
+
+    # what happens beside the cycles
+
+    async def _flush(self) -> None:
+        clock = asyncio.get_running_loop().time
+        while True:
+            await asyncio.sleep(FLUSH)
+            self.writers.flush(clock())
+
+    async def _look_around(self) -> None:
+        clock = asyncio.get_running_loop().time
+        while True:
+            await asyncio.sleep(LOOK)
+            self._look_at_policy()
+            if self.leading and self.dry is None:
+                self.gangs.look(clock())
+                self._look_for_default_queue()
+
+    def _look_at_policy(self) -> None:
+        before = self.policy_file.refused
+        if self.policy_file.look():
+            self.metrics.policy_loads.labels("ok").inc()
+            settings = self._settings()
+            if settings != self.mirror.settings:
+                self._read_all_again(settings)
+            self.holding.wake_all()
+            self.loop.hurry()
+        elif self.policy_file.refused != before:
+            self.metrics.policy_loads.labels("refused").inc()
+
+    def _read_all_again(self, settings: Settings) -> None:
+        """The new policy reads objects differently: the mirror is filled afresh from what the informers hold."""
+        self.mirror.configure(settings)
+        for _, informer, handler in self._kinds:
+            for found in informer.store.values():
+                handler.added(found)
+        assert self._pods is not None and self._pod_handler is not None
+        for pod in self._pods.store.values():
+            self._pod_handler.added(pod)
+
+    def _look_for_default_queue(self) -> None:
+        name = self.mirror.settings.default_queue
+        served = any(
+            informer.resource == QUEUES and informer.synced and not informer.absent for _, informer, _ in self._kinds
+        )
+        queue = self.mirror.cluster.queues.get(name)
+        if served and (queue is None or queue.dialect == "implied"):
+            if self._queue_task is None or self._queue_task.done():
+                self._queue_task = asyncio.create_task(make_default_queue(self.client, name))
+
+    # what the parts tell each other
+
+    def _settings(self) -> Settings:
+        options = self.options
+        settings = settings_for(self.policy_file.policy, options.scheduler_names, options.namespace_as_queue)
+        return replace(settings, node_pool_key=options.node_pool_label_key, node_pool=options.partition_label_value)
+
+    def _notice(self, event: Event, job: str = "", *, urgent: bool = True) -> None:
+        self.loop.notice(event, job, urgent=urgent)
+        if job and self._leads and job.count("/") == 1:
+            self.group_statuses.mark(job, asyncio.get_running_loop().time())
+
+    def _bound(self, bind: AssumedBind) -> None:
+        self.metrics.binds.labels("ok").inc()
+        self.metrics.bind_seconds.observe(asyncio.get_running_loop().time() - bind.since)
+
+    def _bind_failed(self, bind: AssumedBind, why: str) -> None:
+        self.metrics.binds.labels("failed").inc()
+        now = asyncio.get_running_loop().time()
+        task = self.mirror.cluster.task(bind.uid)
+        if task is not None and task.status == TaskStatus.PENDING:
+            self.pod_statuses.refuse(task, "SchedulerError", f"binding to {bind.node} failed: {why}", now, promised=False)
+            self.holding.failed(bind.job, (), 1, now)
+        self.loop.notice(Event.POD_REMOVED)
+
+    def _release(self, job: str, tasks: list[TaskSpec]) -> None:
+        """A gang stays half bound: give up what it holds."""
+        self.metrics.gangs_released.inc()
+        message = f"the gang {job} could not be completed within {self.options.gang_timeout:g} s and is released"
+        log.warning("%s: %d pods are evicted", message, len(tasks))
+        now = asyncio.get_running_loop().time()
+        for task in tasks:
+            if task.status == TaskStatus.BINDING or task.uid in self.assumed.evictions:
+                continue
+            self.assumed.evictions[task.uid] = now
+            self.mirror.refresh(task.namespace, task.name)
+            eviction = Eviction(task.key, task.node, task.uid, job, "release", job, "release", message)
+            self.evictor.evict(eviction, task)
+
+    def _set_aside(self, kind: str, resource: Resource, metadata: Metadata, error: Exception) -> None:
+        self.metrics.bad_objects.labels(kind).inc()
+        log.warning("%s %s/%s is set aside: %s", kind, metadata.namespace or "", metadata.name, error)
+        if self._leads:
+            reference = Regarding(kind, metadata.namespace or "", metadata.name, metadata.uid or "", resource.api_version)
+            self.events.emit(reference, "Warning", "InvalidObject", "Reading", str(error))
+
+    def _queue_figures(self, figures: list[QueueFigures]) -> None:
+        self._figures = figures
+
+    # what operators see
+
+    def missing(self) -> list[str]:
+        if self._pods is None:
+            return ["the API server did not answer yet"]
+        return [f"{resource} is not mirrored yet" for resource in self.informers.unsynced]
+
+    async def debug_snapshot(self) -> bytes:
+        if self.last is None:
+            return b""
+        return await asyncio.to_thread(encoded, self.last)
+
+    def _refresh_gauges(self) -> None:
+        cluster, metrics = self.mirror.cluster, self.metrics
+        jobs = cluster.jobs
+        waiting = int((jobs.counts[: jobs.rows.top, TaskStatus.PENDING] > 0).sum())
+        metrics.pending_pods.set(int(jobs.counts[: jobs.rows.top, TaskStatus.PENDING].sum()))
+        metrics.pending_jobs.labels("held").set(len(self.holding))
+        metrics.pending_jobs.labels("active").set(max(0, waiting - len(self.holding)))
+        metrics.assumed.labels("bind").set(len(self.assumed.binds))
+        metrics.assumed.labels("eviction").set(len(self.assumed.evictions))
+        metrics.nodes.set(int(cluster.nodes.alive.sum()))
+        metrics.pods.set(len(cluster.tasks.rows))
+        metrics.queues(self._figures)
+
+    def _count(self) -> None:
+        metrics = self.metrics
+        self.events.counted = lambda type_, reason: metrics.events.labels(type_, reason).inc()
+        self.evictor.counted = lambda action, result: metrics.evictions.labels(action, result).inc()
+
+        def status(kind: str, result: str) -> None:
+            metrics.status_writes.labels(kind, result).inc()
+
+        self.pod_statuses.counted = self.group_statuses.counted = self.queue_statuses.counted = status
+        metrics.watch("navarch_writes_waiting", "Writes without an outcome.", "kind", self._waiting_writes)
+        metrics.watch("navarch_informer_events", "Events seen since the start.", "kind", self._informer_events)
+
+    def _waiting_writes(self) -> dict[str, float]:
+        return {
+            "binding": len(self.binder.outbox),
+            "eviction": len(self.evictor),
+            "status": sum(len(each.outbox) for each in (self.pod_statuses, self.group_statuses, self.queue_statuses)),
+            "event": len(self.events.outbox),
+        }
+
+    def _informer_events(self) -> dict[str, float]:
+        return {str(each.resource): each.counters.events for each in self.informers.informers}

@@ -1,0 +1,95 @@
+"""All writers behind the one face that `commit` knows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from navarch.cache.assumed import AssumedBind
+from navarch.cache.binder import Binder
+from navarch.cache.evictor import Evictor
+from navarch.cache.group_status import GroupStatuses
+from navarch.cache.mirror import Mirror
+from navarch.cache.pod_status import PodStatuses
+from navarch.cache.queue_status import QueueStatuses
+from navarch.engine.record import Eviction, JobDecision, Nomination, QueueFigures
+from navarch.model.spec import JobSpec, TaskSpec
+
+_GATED = "SchedulingGated"
+
+
+@dataclass(slots=True)
+class LiveWriters:
+    mirror: Mirror
+    binder: Binder
+    evictor: Evictor
+    pods: PodStatuses
+    groups: GroupStatuses
+    queue_statuses: QueueStatuses
+    figures: Callable[[list[QueueFigures]], None]
+
+    def bind(self, bind: AssumedBind) -> None:
+        self.pods.forget(bind.uid)
+        self.binder.bind(bind)
+
+    def evict(self, eviction: Eviction, task: TaskSpec) -> None:
+        self.evictor.evict(eviction, task)
+
+    def nominate(self, nomination: Nomination, task: TaskSpec) -> None:
+        self.pods.nominate(task, nomination.node, _now())
+
+    def group(self, decision: JobDecision, job: JobSpec) -> None:
+        if not job.shadow:
+            self.groups.mark(job.key, _now(), decision)
+
+    def refuse(self, decision: JobDecision, job: JobSpec, promised: frozenset[str]) -> None:
+        now, cluster = _now(), self.mirror.cluster
+        for refusal in decision.refusals:
+            task = cluster.task(refusal.uid)
+            if task is not None and not task.node and refusal.reason != _GATED and job.mark_unschedulable:
+                self.pods.refuse(task, refusal.reason, refusal.message, now, promised=refusal.uid in promised)
+
+    def queues(self, figures: list[QueueFigures]) -> None:
+        self.queue_statuses.take(figures)
+        self.figures(figures)
+
+    def flush(self, now: float) -> None:
+        """Write what is due."""
+        self.pods.flush(now)
+        self.groups.flush(now)
+        self.queue_statuses.flush(now)
+
+    def busy(self) -> int:
+        """Writes that decisions depend on and that have no outcome yet."""
+        return len(self.binder.outbox) + len(self.evictor)
+
+    def pause(self) -> None:
+        """Not the leader any more: send nothing that is not sent."""
+        for outbox in (self.binder.outbox, self.pods.outbox, self.groups.outbox, self.queue_statuses.outbox):
+            outbox.pause()
+        self.evictor.stop()
+
+    def resume(self) -> None:
+        for outbox in (self.binder.outbox, self.pods.outbox, self.groups.outbox, self.queue_statuses.outbox):
+            outbox.resume()
+
+
+class DryWriters:
+    """Writes nothing: decisions are logged and forgotten, so each cycle decides them again."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._said: set[tuple[str, str, str]] = set()
+
+    def tell(self, verb: str, pod: str, where: str) -> None:
+        """Once for each decision, however often it is taken."""
+        if (verb, pod, where) not in self._said:
+            if len(self._said) > 100_000:
+                self._said.clear()
+            self._said.add((verb, pod, where))
+            self._say(f"dry run: would {verb} {pod} {where}")
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,153 @@
+"""`navarch run`: schedule the pods of a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from navarch.cache.settings import RunOptions
+from navarch.engine.policy import PolicyError
+from navarch.engine.registry import RegistrationError
+from navarch.kube.connect import connect
+from navarch.kube.errors import ConfigError
+
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+@click.command()
+@click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path),
+    help="Cluster to schedule; else $KUBECONFIG, the pod's account, ~/.kube/config.",
+)
+@click.option("--context", help="Context of the kubeconfig.")
+@click.option(
+    "--policy",
+    default="navarch",
+    show_default=True,
+    metavar="FILE|PRESET",
+    help="Policy to run; a file is read again when it changes.",
+)
+@click.option(
+    "--scheduler-name",
+    "scheduler_names",
+    multiple=True,
+    help="spec.schedulerName to serve; may repeat.  [default: navarch]",
+)
+@click.option(
+    "--listen", default="0.0.0.0:8080", show_default=True, metavar="ADDR", help="Health and metrics; empty for none."
+)
+@click.option("--leader-elect/--no-leader-elect", default=True, show_default=True, help="One leader among replicas.")
+@click.option("--lock-namespace", default="", help="Namespace of the Lease that decides who leads.  [default: our own]")
+@click.option(
+    "--period",
+    type=click.FloatRange(min=0.01),
+    default=1.0,
+    show_default=True,
+    help="Seconds between cycles when nothing happens.",
+)
+@click.option(
+    "--record",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Save the cycles that decided something, for `navarch replay`.",
+)
+@click.option("--dry-run", is_flag=True, help="Decide and log, write nothing.")
+@click.option("--log-format", type=click.Choice(("text", "json")), default="text", show_default=True)
+@click.option("--log-level", type=click.Choice(("debug", "info", "warning", "error")), default="info", show_default=True)
+@click.option("--namespace-as-queue", is_flag=True, help="A job that names no queue belongs to that of its namespace.")
+@click.option("--node-pool-label-key", default="", help="Label that divides nodes, groups and queues among schedulers.")
+@click.option("--partition-label-value", default="", help="Its value for what is ours; empty: what has no such label.")
+@click.option(
+    "--plugin-dir", "plugin_dirs", multiple=True, type=_FOLDER, help="Directory with plugins of your own; may repeat."
+)
+@click.option(
+    "--gang-timeout",
+    type=click.FloatRange(min=1),
+    default=120.0,
+    show_default=True,
+    help="Seconds after which a gang that is bound in part is released.",
+)
+@click.option(
+    "--gpu-sharing",
+    type=click.Choice(("", "annotations")),
+    default="",
+    help="How shared GPUs are bound where no binder is installed.",
+)
+def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level: str, **given: Any) -> None:
+    """Schedule the pods of a cluster until stopped.
+
+    Serves pods whose spec.schedulerName is `navarch`, unless other names are given. SIGTERM finishes the writes in flight.
+    """
+    _set_up_logs(log_format, log_level)
+    given["scheduler_names"] = given["scheduler_names"] or ("navarch",)
+    options = RunOptions(**given)
+    try:
+        endpoint = connect(kubeconfig, context)
+    except ConfigError as error:
+        raise click.UsageError(str(error)) from None
+    from navarch.cache.scheduler import Scheduler
+
+    async def main() -> None:
+        try:
+            scheduler = Scheduler(endpoint, options)
+        except (PolicyError, RegistrationError) as error:
+            raise click.UsageError(str(error)) from None
+        task = asyncio.ensure_future(scheduler.run())
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, task.cancel)
+        try:
+            await task
+        except asyncio.CancelledError:
+            logging.getLogger("navarch").info("stopped")
+
+    _run(main())
+
+
+def _run(main: Any) -> None:
+    """On uvloop where it is installed: about a third less CPU for the same writes."""
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(main)
+        return
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main)
+
+
+class _JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def _set_up_logs(log_format: str, level: str) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    if log_format == "json":
+        handler.setFormatter(_JsonLines())
+    else:
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    logging.getLogger("asyncio").setLevel(logging.WARNING)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,308 @@
+"""A cycle on file: everything that went into it and what came out, and the same cycle decided again.
+
+A recording holds the model's specs, not API objects: exactly what `decide` read and nothing that a pod's containers keep to
+themselves (no environment, no commands, no volumes' contents). Rows are restored to the very numbers they had, so the same
+policy gives the same decisions byte for byte.
+
+    recording = read("cycle-000042.json.gz")
+    again(recording) == recording.decisions
+    difference(recording.decisions, again(recording, load(my_policy)))
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+from collections.abc import Mapping
+from dataclasses import is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from navarch.engine.cycle import decide
+from navarch.engine.policy import Policy, load
+from navarch.engine.record import CycleRecord
+from navarch.engine.registry import Registry
+from navarch.model.cluster import Cluster
+from navarch.model.snapshot import Snapshot
+from navarch.model.spec import (
+    DisruptionBudgetSpec,
+    JobSpec,
+    NamespaceSpec,
+    NodeSpec,
+    PriorityClassSpec,
+    QueueSpec,
+    QuotaSpec,
+    Shape,
+    TaskSpec,
+)
+
+FORMAT = 1
+_TELLTALE = "kubectl.kubernetes.io/last-applied-configuration"
+"""kubectl keeps the whole manifest in here, environment and all."""
+_NO_SHAPE = Shape()
+
+
+class RecordingError(ValueError):
+    """A file that is not a recording we can read."""
+
+
+class TaskLine(msgspec.Struct, array_like=True):
+    row: int
+    shape: int
+    spec: TaskSpec
+
+
+class JobLine(msgspec.Struct, array_like=True):
+    """`spec` None: pods name a group that does not exist. `tasks` are rows in their order of arrival."""
+
+    row: int
+    key: str
+    tasks: list[int]
+    spec: JobSpec | None
+
+
+class ObjectLine(msgspec.Struct, array_like=True):
+    """`type` is where the value's class is; empty: a plain mapping."""
+
+    kind: str
+    namespace: str
+    name: str
+    type: str
+    value: msgspec.Raw
+
+
+class Recording(msgspec.Struct):
+    now: float
+    uid: str
+    policy_name: str
+    policy: dict[str, Any]
+    resource_names: list[str]
+    held: list[str]
+    shapes: list[Shape]
+    nodes: list[NodeSpec]
+    tasks: list[TaskLine]
+    jobs: list[JobLine]
+    queues: list[QueueSpec]
+    priority_classes: list[PriorityClassSpec]
+    budgets: list[DisruptionBudgetSpec]
+    quotas: list[QuotaSpec]
+    namespaces: list[NamespaceSpec]
+    objects: list[ObjectLine]
+    decisions: msgspec.Raw
+    format: int = FORMAT
+
+
+def record(
+    snapshot: Snapshot, policy: Policy, now: float, uid: str, held: Mapping[str, JobSpec], decided: CycleRecord
+) -> bytes:
+    """The compressed recording. `held`: jobs that were left out of the cycle, which the snapshot therefore lacks."""
+    numbers: dict[int, int] = {}
+    shapes: list[Shape] = []
+    tasks = []
+    for row, spec in enumerate(snapshot.tasks.specs):
+        if spec is not None:
+            number = numbers.get(id(spec.shape))
+            if number is None:
+                number = numbers[id(spec.shape)] = len(shapes)
+                shapes.append(spec.shape)
+            bare = replace(spec, shape=_NO_SHAPE, annotations=_discreet(spec.annotations))
+            tasks.append(TaskLine(row, number, bare))
+    jobs = []
+    for row, (key, members) in enumerate(zip(snapshot.jobs.keys, snapshot.jobs.tasks)):
+        job = snapshot.jobs.specs[row] or held.get(key)
+        if job is not None:
+            job = replace(job, annotations=_discreet(job.annotations))
+        if job is not None or members:
+            jobs.append(JobLine(row, key, list(members), job))
+    recording = Recording(
+        now=now,
+        uid=uid,
+        policy_name=policy.source,
+        policy=dict(policy.document),
+        resource_names=list(snapshot.resource_names),
+        held=sorted(held),
+        shapes=shapes,
+        nodes=snapshot.nodes.specs,
+        tasks=tasks,
+        jobs=jobs,
+        queues=[spec for _, spec in sorted(snapshot.queues.items())],
+        priority_classes=[spec for _, spec in sorted(snapshot.priority_classes.items())],
+        budgets=[spec for _, spec in sorted(snapshot.budgets.items())],
+        quotas=[spec for _, spec in sorted(snapshot.quotas.items())],
+        namespaces=[spec for _, spec in sorted(snapshot.namespaces.items())],
+        objects=_objects(snapshot),
+        decisions=msgspec.Raw(decisions(decided)),
+    )
+    return gzip.compress(_encode(recording), compresslevel=3, mtime=0)
+
+
+def decisions(decided: CycleRecord) -> bytes:
+    """A record without its timings, as JSON in a fixed order."""
+    plain = {name: getattr(decided, name) for name in ("binds", "evictions", "jobs", "nominations", "queues", "warnings")}
+    return msgspec.json.encode(plain, enc_hook=_plain, order="deterministic")
+
+
+def read(file: str | Path | bytes) -> Recording:
+    """A recording from a file or from its bytes."""
+    try:
+        raw = file if isinstance(file, bytes) else Path(file).read_bytes()
+        recording = msgspec.json.decode(gzip.decompress(raw), type=Recording)
+    except (OSError, EOFError, msgspec.DecodeError) as error:
+        where = "the recording" if isinstance(file, bytes) else str(file)
+        raise RecordingError(f"{where}: expected a recording of `navarch run --record`: {error}") from None
+    if recording.format != FORMAT:
+        raise RecordingError(f"{file!r}: expected format {FORMAT}, found {recording.format}")
+    return recording
+
+
+def again(recording: Recording, registry: Registry, policy: Policy | None = None) -> CycleRecord:
+    """Decide the recorded cycle once more, under its own policy or another."""
+    if policy is None:
+        policy = load(recording.policy, registry.catalogue(), recording.policy_name)
+    cluster = restored(recording)
+    snapshot = cluster.snapshot(policy.semantics.node_order)
+    for key in recording.held:
+        snapshot.jobs.specs[cluster.jobs.rows.of[key]] = None
+    return decide(snapshot, policy, registry, recording.now, uid=recording.uid, report_all=False)
+
+
+def restored(recording: Recording) -> Cluster:
+    """The cluster as it was, row for row."""
+    cluster = Cluster()
+    cluster.space.learn(tuple((name, 0) for name in recording.resource_names))
+    for priority in recording.priority_classes:
+        cluster.put_priority_class(priority)
+    for namespace in recording.namespaces:
+        cluster.put_namespace(namespace)
+    for queue in recording.queues:
+        cluster.put_queue(queue)
+    for budget in recording.budgets:
+        cluster.put_budget(budget)
+    for quota in recording.quotas:
+        cluster.put_quota(quota)
+    for line in recording.objects:
+        cluster.put_object(line.kind, line.namespace, line.name, _value(line))
+    for node in recording.nodes:
+        cluster.put_node(node)
+    _restore_jobs(cluster, recording.jobs)
+    _restore_tasks(cluster, recording)
+    for job in recording.jobs:
+        cluster.jobs.tasks[job.row] = dict.fromkeys(job.tasks)
+    return cluster
+
+
+def _restore_jobs(cluster: Cluster, lines: list[JobLine]) -> None:
+    """Rows that nobody had are held by stand-ins meanwhile, so that each job gets the row it had."""
+    stand_ins = []
+    for line in lines:
+        while cluster.jobs.rows.top < line.row:
+            stand_ins.append(f"\0{cluster.jobs.rows.top}")
+            cluster.jobs.row_for(stand_ins[-1])
+        cluster.jobs.row_for(line.key)
+        if line.spec is not None:
+            cluster.put_job(line.spec)
+    for key in stand_ins:
+        cluster.remove_job(key)
+
+
+def _restore_tasks(cluster: Cluster, recording: Recording) -> None:
+    stand_ins = []
+    for line in recording.tasks:
+        while cluster.tasks.rows.top < line.row:
+            stand_ins.append(f"\0{cluster.tasks.rows.top}")
+            cluster.put_task(TaskSpec(stand_ins[-1], "", stand_ins[-1], _NO_SHAPE))
+        cluster.put_task(replace(line.spec, shape=recording.shapes[line.shape]))
+    for uid in stand_ins:
+        cluster.remove_task(uid)
+
+
+def _objects(snapshot: Snapshot) -> list[ObjectLine]:
+    lines = []
+    for kind, values in sorted(snapshot.objects.items()):
+        for (namespace, name), value in sorted(values.items(), key=lambda item: item[0]):
+            place = ""
+            if is_dataclass(value):
+                place = f"{type(value).__module__}:{type(value).__qualname__}"
+            elif isinstance(value, Mapping) and isinstance(value.get("metadata"), Mapping):
+                metadata = dict(value["metadata"])
+                metadata["annotations"] = dict(_discreet(metadata.get("annotations") or {}))
+                value = {**value, "metadata": metadata}
+            lines.append(ObjectLine(kind, namespace, name, place, msgspec.Raw(_encode(value))))
+    return lines
+
+
+def _value(line: ObjectLine) -> Any:
+    if not line.type:
+        return msgspec.json.decode(line.value)
+    module, _, name = line.type.partition(":")
+    if not module.startswith("navarch."):
+        raise RecordingError(f"{line.kind} {line.namespace}/{line.name}: expected a class of Navarch's, found {line.type!r}")
+    return msgspec.json.decode(line.value, type=getattr(importlib.import_module(module), name))
+
+
+def _discreet(annotations: Mapping[str, str]) -> Mapping[str, str]:
+    if _TELLTALE not in annotations:
+        return annotations
+    return {name: text for name, text in annotations.items() if name != _TELLTALE}
+
+
+def _encode(value: Any) -> bytes:
+    return msgspec.json.encode(value, enc_hook=_plain, order="deterministic")
+
+
+def _plain(value: Any) -> Any:
+    """What msgspec does not know by itself."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, np.integer):
+        return int(value)
+    if isinstance(value, np.floating):
+        return float(value)
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    raise TypeError(f"expected plain data, found {type(value).__name__}")
+
+
+def difference(before: bytes | msgspec.Raw, after: bytes | msgspec.Raw) -> list[str]:
+    """What two cycles decided differently, one line each; empty: nothing."""
+    old, new = (msgspec.json.decode(bytes(each)) for each in (before, after))
+    lines: list[str] = []
+    for part, name, told in _PARTS:
+        was = {each[name]: each for each in old[part]}
+        now = {each[name]: each for each in new[part]}
+        word = _WORDS[part]
+        changed = [key for key in sorted(was.keys() | now.keys()) if was.get(key) != now.get(key)]
+        lines += [f"{word} {key}: {told(was.get(key))} -> {told(now.get(key))}" for key in changed]
+    if old["warnings"] != new["warnings"]:
+        lines.append(f"warnings: {old['warnings']} -> {new['warnings']}")
+    return lines
+
+
+def _told(entry: Mapping[str, Any] | None) -> str:
+    if entry is None:
+        return "nothing"
+    return f"{entry['node']} ({entry['reason']} for {entry['for_']})" if "for_" in entry else str(entry["node"])
+
+
+def _job_told(entry: Mapping[str, Any] | None) -> str:
+    if entry is None:
+        return "not looked at"
+    reasons = "; ".join(reason["message"] for reason in entry["reasons"])
+    return f"{entry['phase']}{f' ({reasons})' if reasons else ''}"
+
+
+def _queue_told(entry: Mapping[str, Any] | None) -> str:
+    return "no figures" if entry is None else f"share {entry['share']:.4f}"
+
+
+_WORDS = {"binds": "bind", "evictions": "evict", "nominations": "promise", "jobs": "job", "queues": "queue"}
+_PARTS = (
+    ("binds", "pod", _told),
+    ("evictions", "pod", _told),
+    ("nominations", "pod", _told),
+    ("jobs", "job", _job_told),
+    ("queues", "queue", _queue_told),
+)
