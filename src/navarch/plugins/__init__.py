@@ -11,8 +11,9 @@ def builtin_plugins() -> tuple[type[Plugin], ...]:
     from navarch.plugins.capacity import Capacity
     from navarch.plugins.cdp import Cdp
     from navarch.plugins.conformance import Conformance
-    from navarch.plugins.drf import Drf
+    from navarch.plugins.drf import Drf, KubeBatchDrf
     from navarch.plugins.gang import Gang
+    from navarch.plugins.kube_batch_proportion import KubeBatchProportion
     from navarch.plugins.kube_scheduler import KUBE_PLUGINS
     from navarch.plugins.nodegroup import NodeGroup
     from navarch.plugins.nodeorder.plugin import NodeOrder
@@ -34,6 +35,8 @@ def builtin_plugins() -> tuple[type[Plugin], ...]:
         Drf,
         Gang,
         *KUBE_PLUGINS,
+        KubeBatchDrf,
+        KubeBatchProportion,
         NodeGroup,
         NodeOrder,
         Overcommit,

@@ -7,6 +7,7 @@ ordered by the shares of a tree of queues, and a queue may reclaim from one that
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from navarch.engine.extension_points import Change, Key
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
 from navarch.engine.queue import Queue
-from navarch.model.resources import FloatArray, IntArray
+from navarch.model.resources import PODS, FloatArray, IntArray
 from navarch.plugins.queue_amounts import CLOSE, largest_part
 from navarch.plugins.queue_figures import queue_of_job
 from navarch.plugins.share_tree import ShareTree
@@ -27,11 +28,14 @@ class Drf(Plugin):
     """Orders jobs by their dominant share of the cluster"""
 
     name = "drf"
+    pods_count: ClassVar[bool] = True
+    """Whether pods are a resource like any other, which many small pods can dominate."""
 
     def open(self) -> None:
         session = self.session
         jobs = session.snapshot.jobs
-        self.dims = np.flatnonzero(session.total >= CLOSE)
+        dims = np.flatnonzero(session.total >= CLOSE)
+        self.dims = dims if self.pods_count else dims[dims != PODS]
         parts = jobs.allocated[self.dims] / session.total[self.dims, None]
         self.shares: FloatArray = parts.max(axis=0, initial=0.0)
         self._held: dict[int, IntArray] = {}
@@ -113,3 +117,10 @@ class Drf(Plugin):
         self.shares[job.row] = self.share(held)
         if self.tree is not None:
             self.tree.shift(job.queue, job.row, change)
+
+
+class KubeBatchDrf(Drf):
+    """Orders jobs by their dominant share of the cluster, pods aside"""
+
+    dialect = "kube-batch"
+    pods_count = False

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.plugins.plugin_world import World, job_of, place
 
 from navarch.engine.session import Session
-from navarch.plugins.drf import Drf
+from navarch.plugins.drf import Drf, KubeBatchDrf
 from navarch.plugins.share_tree import PATH, WEIGHTS
 
 
@@ -30,6 +30,8 @@ def test_the_dominant_resource_makes_the_share() -> None:
 def test_many_small_pods_make_pods_the_dominant_resource() -> None:
     session = cluster().job("j").pods("j", 30, cpu="10m", node="n").session(Drf)
     assert plugin(session).job_order(job_of(session, "j")) == pytest.approx(0.3)
+    session = cluster().job("j").pods("j", 30, cpu="10m", node="n").session(KubeBatchDrf, compat="kube-batch")
+    assert plugin(session).job_order(job_of(session, "j")) == pytest.approx(0.03)
 
 
 def test_shares_follow_placements_promises_and_their_undoing() -> None:
