@@ -1,0 +1,49 @@
+"""Everything of a cluster that is not its API server: kubelets, node lifecycle and workload controllers, on one store.
+
+    async with ApiServer() as server:
+        hollow = HollowCluster(server.operations, speed=10)
+        hollow.start()
+        hollow.add_nodes(NodeSet(count=8, gpus=8).manifests())
+        ...
+        hollow.stop()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from navarch.cluster.kubelet_conduct import KubeletOptions
+from navarch.cluster.kubelets import HollowKubelets
+from navarch.cluster.node_lifecycle import NodeLifecycle
+from navarch.cluster.operations import Operations
+from navarch.cluster.record import Manifest
+from navarch.cluster.timers import Timers
+
+
+class HollowCluster:
+    """Start it on the loop after the store; stop it before the store is closed."""
+
+    def __init__(self, operations: Operations, *, speed: float = 1.0, options: KubeletOptions | None = None) -> None:
+        self.operations = operations
+        self.timers = Timers(speed)
+        self.kubelets = HollowKubelets(operations, self.timers, options)
+        self.lifecycle = NodeLifecycle(operations, self.timers)
+
+    def start(self) -> None:
+        self.kubelets.start()
+        self.lifecycle.start()
+
+    def stop(self) -> None:
+        self.lifecycle.stop()
+        self.kubelets.stop()
+        self.timers.stop()
+
+    def add_nodes(self, manifests: Iterable[Manifest]) -> int:
+        """Create the nodes that do not exist yet; how many there were to make."""
+        kind = self.operations.kind("nodes")
+        made = 0
+        for manifest in manifests:
+            if self.operations.store.find("nodes", "", manifest["metadata"]["name"]) is None:
+                self.operations.create(kind, "", manifest)
+                made += 1
+        return made
