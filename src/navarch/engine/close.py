@@ -11,6 +11,7 @@ A job's phase is a function of where its tasks stand and whether this cycle call
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -73,9 +74,9 @@ def _reasons(session: Session, job: Job) -> list[Reason]:
         return []
     reasons = list(job.reasons)
     seen: set[str] = set()
-    for task in job.tasks:
-        errors = job.fit_errors.get(task)
-        if errors is None or session.status[task] != S.PENDING or errors.text() in seen:
+    for task in _by_name(session, job.fit_errors):
+        errors = job.fit_errors[task]
+        if session.status[task] != S.PENDING or errors.text() in seen:
             continue
         seen.add(errors.text())
         code = "Unschedulable" if errors.nodes else "Skipped"
@@ -88,9 +89,7 @@ def _refusals(session: Session, job: Job) -> list[TaskRefusal]:
     out: list[TaskRefusal] = []
     if not job.counts[S.PENDING] + job.counts[S.PIPELINED] + job.counts[S.ALLOCATED]:
         return out
-    for task in job.tasks:
-        if session.status[task] not in (S.PENDING, S.ALLOCATED, S.PIPELINED):
-            continue
+    for task in _by_name(session, job.tasks_in(S.PENDING, S.ALLOCATED, S.PIPELINED)):
         spec, errors = session.task(task), job.fit_errors.get(task)
         if session.status[task] == S.PENDING and job.last_undone.get(task) != S.ALLOCATED:
             reason = "Unschedulable"
@@ -101,6 +100,11 @@ def _refusals(session: Session, job: Job) -> list[TaskRefusal]:
             reason, message = "SchedulingGated", f"waiting for scheduling gates: [{' '.join(spec.gates)}]"
         out.append(TaskRefusal(spec.key, spec.uid, reason, message))
     return out
+
+
+def _by_name(session: Session, tasks: Iterable[int]) -> list[int]:
+    """In an order that does not depend on when pods were learned of."""
+    return sorted(tasks, key=lambda task: session.task(task).name)
 
 
 def _promises(session: Session) -> None:
