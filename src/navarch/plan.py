@@ -32,7 +32,7 @@ from navarch.dialects.pod_objects import PodStatus
 from navarch.engine.cycle import decide
 from navarch.engine.policy import PRESETS, Mistake, Policy, PolicyError, load
 from navarch.engine.reasons import Event, Reason
-from navarch.engine.record import CycleRecord, JobDecision, QueueFigures
+from navarch.engine.record import Bind, CycleRecord, JobDecision, Nomination, QueueFigures
 from navarch.engine.registry import Registry
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
@@ -278,7 +278,7 @@ def _settle(cluster: Cluster, inventory: Inventory, record: CycleRecord, now: fl
 
 def _cycle(number: int, record: CycleRecord) -> dict[str, Any]:
     return {
-        "binds": sorted(({"node": b.node, "pod": b.pod} for b in record.binds), key=_by("pod", "node")),
+        "binds": sorted((_placement(bind) for bind in record.binds), key=_by("pod", "node")),
         "cycle": number,
         "evictions": sorted(
             (
@@ -288,9 +288,19 @@ def _cycle(number: int, record: CycleRecord) -> dict[str, Any]:
             key=_by("pod", "node"),
         ),
         "jobs": [_job(job) for job in record.jobs],
-        "nominations": sorted(({"node": n.node, "pod": n.pod} for n in record.nominations), key=_by("pod", "node")),
+        "nominations": sorted((_placement(nomination) for nomination in record.nominations), key=_by("pod", "node")),
         "queues": sorted((_queue(queue) for queue in record.queues), key=_by("queue")),
     }
+
+
+def _placement(placed: Bind | Nomination) -> dict[str, Any]:
+    """Shared GPUs and NUMA zones are there only for pods that have them."""
+    out: dict[str, Any] = {"node": placed.node, "pod": placed.pod}
+    if placed.gpu_groups:
+        out["gpuGroups"] = list(placed.gpu_groups)
+    if placed.numa_zones:
+        out["numaZones"] = list(placed.numa_zones)
+    return out
 
 
 def _job(job: JobDecision) -> dict[str, Any]:
@@ -309,13 +319,16 @@ def _job(job: JobDecision) -> dict[str, Any]:
 
 
 def _queue(queue: QueueFigures) -> dict[str, Any]:
-    return {
+    out: dict[str, Any] = {
         "allocated": _amounts(queue.allocated),
         "deserved": _amounts(queue.deserved),
         "queue": queue.queue,
         "request": _amounts(queue.request),
         "share": queue.share,
     }
+    if queue.fair_share is not None:
+        out["fairShare"] = _amounts(queue.fair_share)
+    return out
 
 
 def _amounts(amounts: Mapping[str, float]) -> dict[str, str]:

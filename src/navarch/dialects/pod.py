@@ -142,6 +142,7 @@ class PodReader:
             conditions=_conditions(status),
             deleting=meta.deletion_timestamp is not None,
             deleted=seconds(meta.deletion_timestamp) if meta.deletion_timestamp else None,
+            phase=status.phase or "",
             disruption_target=_is_disruption_target(status),
             gpu_groups=next((found for read in _GPU_GROUPS if (found := read(pod))), ()) if _GPU_GROUPS else (),
             numa_placement=next((zones for read in _NUMA if (zones := read(pod))), ()) if annotations else (),

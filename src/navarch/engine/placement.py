@@ -50,7 +50,9 @@ class ClassView:
         self.devices = session.devices if session.devices is not None and shares_devices(task) else None
         self.one_by_one = self.devices is not None or repeated or bool(self.global_scorers) or moving
         """Some answer depends on more than the node's own figures, so equal tasks cannot be placed in one step."""
-        self.dims: Rows = _dims(task.request, all_basic=session.semantics.zero_requests_must_fit)
+        asked = task.request * 0 if session.resources_by_filters else task.request
+        basic = session.semantics.zero_requests_must_fit and not session.resources_by_filters
+        self.dims: Rows = _dims(asked, all_basic=basic)
         self.need: IntArray = (task.request - session.slack)[self.dims, None]
         size = len(nodes)
         hard_shard = session.shard if session.shard_is_hard else None
@@ -193,9 +195,9 @@ class ClassView:
 
     # choosing
 
-    def groups(self) -> list[tuple[BoolArray, bool]]:
-        """Candidate groups, best first, with whether they only fit what is being released."""
-        feasible = self.feasible()
+    def groups(self, within: BoolArray | None = None) -> list[tuple[BoolArray, bool]]:
+        """Candidate groups, best first, with whether they only fit what is being released. `within`: of these nodes only."""
+        feasible = self.feasible() if within is None else self.feasible() & within
         future = feasible & self.future
         idle = future & self.idle
         mine = self.session.shard
@@ -203,11 +205,11 @@ class ClassView:
             return [(idle, False), (future, True)]
         return [(idle & mine, False), (idle & ~mine, False), (future & mine, True), (future & ~mine, True)]
 
-    def choose(self, count: int) -> tuple[list[int], bool]:
+    def choose(self, count: int, within: BoolArray | None = None) -> tuple[list[int], bool]:
         """Nodes for up to `count` tasks of the class, one after the other, and whether they are promises only.
 
         May return fewer than asked (the group is exhausted, or must be looked at again): call again for the rest."""
-        for group, pipelined in self.groups():
+        for group, pipelined in self.groups(within):
             if not group.any():
                 continue
             return self.choose_in(group, count, pipelined=pipelined), pipelined
@@ -296,11 +298,11 @@ class ClassView:
 
     # explaining
 
-    def explain(self, *, resources: bool = True) -> FitErrors:
-        """Why nodes refuse: each node by the first filter that turns it down."""
+    def explain(self, *, resources: bool = True, within: BoolArray | None = None) -> FitErrors:
+        """Why nodes refuse, all or those `within`: each node by the first filter that turns it down."""
         session, task = self.session, self.task
         self.refresh()
-        open_ = np.ones(len(session.nodes), dtype=bool)
+        open_ = np.ones(len(session.nodes), dtype=bool) if within is None else within.copy()
         unresolvable = np.zeros(len(session.nodes), dtype=bool)
         counts: dict[str, int] = {}
         codes: dict[str, None] = {}
@@ -321,6 +323,8 @@ class ClassView:
             for refusal in refusals:
                 refused |= refusal.refused
                 open_ &= ~(refusal.refused if f.has_last_word else refusal.refused & refusal.unresolvable)
+        if within is not None:
+            refused &= within
         return FitErrors(int(refused.sum()), dict(sorted(counts.items())), unresolvable, tuple(codes))
 
 

@@ -227,8 +227,8 @@ class Session(Asking):
 
     def share_devices(self) -> None:
         """Keep account of devices that tasks share. Before any class of tasks is looked at; costs nothing without such tasks."""
-        shared = [i for i, s in enumerate(self.snapshot.shapes) if s.devices is not None and (s.devices.fraction or s.devices.memory)]
-        if self.devices is None and shared:
+        asked = (shape.devices for shape in self.snapshot.shapes)
+        if self.devices is None and any(devices is not None and (devices.fraction or devices.memory) for devices in asked):
             assert not self._views, "classes were looked at before their devices were"
             self.devices = Devices(self)
 
@@ -242,7 +242,7 @@ class Session(Asking):
 
     def _since_deletion(self, task: int) -> float:
         spec = self.task(task)
-        return self.now - spec.deleted if spec.deleted is not None and spec.started is not None else 0.0
+        return self.now - spec.deleted if spec.deleted is not None and spec.phase == "Running" else 0.0
 
     # where a gang may be put together
 

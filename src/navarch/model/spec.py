@@ -200,6 +200,8 @@ class TaskSpec:
     deleting: bool = False
     deleted: float | None = None
     """When its deletion was asked for."""
+    phase: str = ""
+    """As the API has it: tells a pod that runs while it is being deleted from one that never started."""
     disruption_target: bool = False
     gpu_groups: tuple[str, ...] = ()
     """The shared GPUs it sits on, by the names that its binder gave them."""
@@ -405,6 +407,27 @@ class TopologySpec:
 
     name: str
     levels: tuple[LevelSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemberSpec:
+    """Who belongs to a HyperNode: one by `name`, all whose name holds a match of `pattern`, or all that `selector` selects.
+    Only `nodes` can be found by pattern or labels; a HyperNode is a member by name."""
+
+    nodes: bool = True
+    name: str = ""
+    pattern: str | None = None
+    selector: LabelSelector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HyperNodeSpec:
+    """Nodes that lie together, and smaller such sets inside it. The lower the tier, the closer."""
+
+    name: str
+    tier: int = 0
+    tier_name: str = ""
+    members: tuple[MemberSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

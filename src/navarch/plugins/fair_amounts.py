@@ -8,14 +8,12 @@ the cluster, and for limits of the largest, because nobody knows yet where it wi
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from navarch.model.gpus import GPU_RESOURCES, UNKNOWN_GPU_MEMORY, gpu_memory, gpu_portion, mig_gpus
 from navarch.model.spec import NodeSpec, Shape
 from navarch.plugins.fair_share import Floats
 
@@ -24,47 +22,9 @@ if TYPE_CHECKING:
 
 CPU, MEMORY, GPU = range(3)
 RESOURCES: Final = ("cpu", "memory", "gpu")
-GPU_RESOURCES: Final = ("nvidia.com/gpu", "amd.com/gpu")
 GPU_CLASSES: Final = frozenset({"nvidia.com/gpu", "amd.com/gpu", "gpu.nvidia.com", "gpu.amd.com"})
 """Device classes, and drivers of resource slices, whose devices are GPUs."""
-GPU_MEMORY_LABEL: Final = "nvidia.com/gpu.memory"
-UNKNOWN_GPU_MEMORY: Final = 100
-"""MiB that stand for a GPU whose memory no label tells; fractions work on it all the same."""
-_BYTES_ABOVE: Final = 1 << 20
-"""A label above a tebibyte, counted in MiB, must have been written in bytes."""
-_MIG: Final = re.compile(r"nvidia\.com/mig-(\d+)g\.(\d+)gb")
 _PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
-
-
-@lru_cache(maxsize=256)
-def mig_gpus(resource: str) -> int:
-    """How many GPUs one slice counts for; 0 for what is no slice.
-
-    >>> mig_gpus("nvidia.com/mig-3g.20gb"), mig_gpus("cpu")
-    (3, 0)
-    """
-    match = _MIG.fullmatch(resource)
-    return int(match[1]) if match else 0
-
-
-def gpu_memory(node: NodeSpec) -> int:
-    """MiB of each of the node's GPUs, in whole hundreds."""
-    text = node.labels.get(GPU_MEMORY_LABEL, "")
-    if not text.isdecimal():
-        return UNKNOWN_GPU_MEMORY
-    memory = int(text)
-    if memory >= _BYTES_ABOVE:
-        memory >>= 20
-    return memory - memory % 100 or UNKNOWN_GPU_MEMORY
-
-
-def gpu_portion(memory: int, of: int) -> float:
-    """The part of a GPU with `of` MiB that `memory` MiB are, in hundredths rounded up.
-
-    >>> gpu_portion(1, 300), gpu_portion(150, 100)
-    (0.01, 1.5)
-    """
-    return math.ceil(100 * memory / of) / 100
 
 
 def is_ready(node: NodeSpec) -> bool:
@@ -130,7 +90,7 @@ class FairAmounts:
     def total(self) -> Floats:
         """What all ready nodes have."""
         out = np.zeros(len(RESOURCES))
-        slices = self._sliced_gpus()
+        slices = self.sliced_gpus()
         for node in self.session.nodes.specs:
             if is_ready(node):
                 out += node_amounts(node)
@@ -187,7 +147,7 @@ class FairAmounts:
                 total += _devices_asked(manifest)
         return total
 
-    def _sliced_gpus(self) -> dict[str, int]:
+    def sliced_gpus(self) -> dict[str, int]:
         """GPUs that drivers announce for each node."""
         found: dict[str, int] = {}
         for _, manifest in sorted(self.session.snapshot.objects.get("ResourceSlice", {}).items()):

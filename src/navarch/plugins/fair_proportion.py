@@ -164,6 +164,19 @@ class FairProportion(Plugin):
         amount = np.sum([self.amounts.at_least(task) for task in tasks], axis=0)
         return self.refusal(job, row, amount)
 
+    def within_bounds(self, job: Job, task: int) -> BoolArray | None:
+        """Nodes on which the task keeps to the bounds; only a share of memory counts for more on one than on another."""
+        devices = self.session.class_of(task).shape.devices
+        row = self.row.get(job.queue.name)
+        if devices is None or not devices.memory or row is None:
+            return None
+        memories = self.amounts.memory
+        fits = {
+            int(memory): self.refusal(job, row, self.amounts.placed(task, int(node))) is None
+            for memory, node in zip(*np.unique(memories, return_index=True), strict=True)
+        }
+        return np.array([fits[int(memory)] for memory in memories], dtype=bool)
+
     def refusal(self, job: Job, row: int, amount: Floats) -> Reason | None:
         broken = over_capacity(self.tree, row, amount, job.spec.preemptable)
         if broken is None:

@@ -1,0 +1,44 @@
+"""allocate over a tree of queues: the next chunk of the next job, again and again, as fairness has it.
+
+A job that got its minimum goes back into its queue for the rest, so that elastic jobs grow one pod at a time beside others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from navarch.actions.fair_jobs import FairAction, note_failure
+from navarch.actions.placing import Placing
+from navarch.engine.chunks import next_to_place
+from navarch.engine.forest import JobForest
+from navarch.engine.job import Job
+from navarch.engine.lifetimes import Lifetimes
+from navarch.model.status import TaskStatus
+
+
+class FairAllocate(FairAction):
+    """Places waiting jobs on what is idle or being released, queue by queue as fair shares have it"""
+
+    name = "allocate"
+    dialect = "kai"
+
+    def execute(self) -> None:
+        session = self.session
+        everywhere = np.ones(len(session.nodes), dtype=bool)
+        forest = JobForest(session, self.waiting_jobs(), self._next, depth=self.depth)
+        while (job := forest.pop()) is not None:
+            started = any(session.status[task] != TaskStatus.PIPELINED for task in job.tree.active)
+            statement = session.statement()
+            placing = Placing(session, statement, everywhere)
+            if not placing.place(job):
+                note_failure(job, placing)
+                continue
+            waits = any(op.kind == TaskStatus.PIPELINED for op in statement.operations)
+            statement.commit()
+            if not started and not waits:
+                session.shared(Lifetimes).starts(job)
+            if job.tree.has_pending:
+                forest.push(job)
+
+    def _next(self, job: Job) -> list[int]:
+        return next_to_place(self.session, job.tree)

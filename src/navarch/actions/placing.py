@@ -1,0 +1,177 @@
+"""Placing the next tasks of a job, part by part: all of them, or none.
+
+Every part with a wish for nodes close together narrows the nodes; its node sets are tried in order, and what was placed on one
+that proved too small is taken back. A task goes to the best node with room for it now or once others have left: there it is
+given what is idle, or promised what is being released. In a search nothing is given, everything is promised, and a task that
+was evicted for the sake of the search and finds its own place again simply stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from navarch.engine.chunks import next_to_place
+from navarch.engine.devices import shares_devices
+from navarch.engine.fit import FitErrors
+from navarch.engine.gang_points import NodeSet
+from navarch.engine.gang_tree import GangTree, Part
+from navarch.engine.job import Job
+from navarch.engine.reasons import Event, Reason
+from navarch.engine.session import Session
+from navarch.engine.statement import Statement
+from navarch.model.resources import PODS, BoolArray, FloatArray
+from navarch.model.status import TaskStatus
+
+_ROOM = (Event.POD_REMOVED, Event.NODE_ADDED, Event.NODE_CHANGED)
+
+
+@dataclass(slots=True)
+class Placing:
+    """One attempt. `evicted`: in a search, the tasks that its statement took from their nodes; None outside of one."""
+
+    session: Session
+    statement: Statement
+    nodes: BoolArray
+    evicted: set[int] | None = None
+    failed: tuple[int, FitErrors | Reason] | None = field(default=None)
+
+    def place(self, job: Job, tree: GangTree | None = None) -> bool:
+        """Place the next chunk of the job (or of the copy that `tree` is), or nothing. `failed` says what stood against it."""
+        tree = job.tree if tree is None else tree
+        chunk = next_to_place(self.session, tree, self.evicted or ())
+        if not chunk:
+            return False
+        for plugin in self.session.answering("chunk_refusal"):
+            reason: Reason | None = plugin.chunk_refusal(job, chunk)
+            if reason is not None:
+                self.failed = (-1, reason)
+                return False
+        start = self.statement.save_point()
+        wanted = set(chunk)
+        by_leaf = {id(leaf): [task for task in leaf.tasks if task in wanted] for leaf in tree.leaves}
+        if not self._part(job, tree, tree.root, by_leaf, NodeSet(self.nodes)):
+            self.statement.roll_back(start)
+            return False
+        if self.evicted is None:
+            self._wait_for_all(tree, start)
+        return True
+
+    # parts
+
+    def _part(self, job: Job, tree: GangTree, part: Part, by_leaf: dict[int, list[int]], within: NodeSet) -> bool:
+        if part.topology is None:
+            return self._members(job, tree, part, by_leaf, within)
+        tasks = [task for leaf in part.leaves() for task in by_leaf[id(leaf)]]
+        sets = [within]
+        for plugin in self.session.answering("node_sets"):
+            split: list[NodeSet] = []
+            for each in sets:
+                found = plugin.node_sets(job, part, tasks, each.nodes)
+                if isinstance(found, Reason):
+                    self.failed = (-1, found)
+                    return False
+                split += [NodeSet(s.nodes, each.scores if s.scores is None else s.scores) for s in found]
+            sets = split
+        for each in sets:
+            here = self.statement.save_point()
+            if self._members(job, tree, part, by_leaf, each):
+                return True
+            self.statement.roll_back(here)
+        if not sets:
+            text = f"no domain of the topology has room for {len(tasks)} pods"
+            self.failed = (-1, Reason("PodSchedulingErrors", text, undone_by=_ROOM))
+        return False
+
+    def _members(self, job: Job, tree: GangTree, part: Part, by_leaf: dict[int, list[int]], within: NodeSet) -> bool:
+        if not part.children:
+            return all(self._task(job, task, within) for task in by_leaf[id(part)])
+        concerned = [child for child in part.children if any(by_leaf[id(leaf)] for leaf in child.leaves())]
+        if len(concerned) > 1:
+            concerned = self.session.parts_in_order(tree, concerned)
+        return all(self._part(job, tree, child, by_leaf, within) for child in concerned)
+
+    # tasks
+
+    def _task(self, job: Job, task: int, within: NodeSet) -> bool:
+        session = self.session
+        kind = session.class_of(task)
+        reason = session.pre_predicate(kind)
+        if reason is not None:
+            self.failed = (task, reason)
+            return False
+        view = session.view(kind)
+        possible = view.feasible() & view.future & within.nodes
+        for plugin in session.answering("within_bounds"):
+            bounds = plugin.within_bounds(job, task)
+            if bounds is not None:
+                possible &= bounds
+        total = view.totals(within.nodes)
+        if within.scores is not None:
+            possible &= ~np.isnan(within.scores)
+            total = total + within.scores
+        total = self._favoured(task, total)
+        shared = session.devices is not None and shares_devices(kind)
+        while True:
+            masked = np.where(possible, total, -np.inf)
+            row = int(masked.argmax()) if len(masked) else -1
+            if row < 0 or not possible[row]:
+                self.failed = (task, view.explain())
+                return False
+            groups: tuple[str, ...] = ()
+            promised = self.evicted is not None or not view.idle[row]
+            if shared:
+                assert session.devices is not None
+                chosen = session.devices.choose(kind, row, bool(view.idle[row]))
+                if chosen is None or not self._slot_left(row, chosen[0]):
+                    possible[row] = False
+                    continue
+                groups, promised = chosen[0], promised or chosen[1]
+            self._put(task, row, groups, promised=promised)
+            return True
+
+    def _favoured(self, task: int, total: FloatArray) -> FloatArray:
+        for plugin in self.session.answering("favoured_node"):
+            found = plugin.favoured_node(task)
+            if found is not None:
+                total = total.copy()
+                total[found[0]] += found[1]
+        return total
+
+    def _slot_left(self, row: int, groups: Sequence[str]) -> bool:
+        """A device that a pod must hold for the sharers needs a pod slot of its own, besides the task's."""
+        nodes = self.session.nodes
+        free = int(nodes.allocatable[PODS, row] - nodes.used[PODS, row])
+        free += int(nodes.releasing[PODS, row] - nodes.pipelined[PODS, row])
+        return free >= 2 or all(group.isdecimal() for group in groups)
+
+    def _put(self, task: int, row: int, groups: tuple[str, ...], *, promised: bool) -> None:
+        session, statement = self.session, self.statement
+        job, kind = session.job_of(task), session.class_of(task)
+        assert job is not None
+        if self.evicted is not None and task in self.evicted and session.status[task] == TaskStatus.RELEASING:
+            held = () if session.devices is None else session.devices.groups.get(task, ())
+            if session.node[task] == row and held == groups:
+                statement.restore(task)
+                return
+        if promised:
+            statement.pipeline(job, (task,), (row,), kind, groups, evicting=self.evicted is not None)
+        else:
+            statement.allocate(job, (task,), (row,), kind, groups)
+
+    def _wait_for_all(self, tree: GangTree, start: int) -> None:
+        """A part that waits for what is being released and has not its minimum without makes the whole job wait."""
+        status = self.session.status
+        for leaf in tree.leaves:
+            active = tree.standing(leaf).active
+            waiting = sum(1 for task in active if status[task] == TaskStatus.PIPELINED)
+            if waiting and len(active) - waiting < tree.required(leaf):
+                break
+        else:
+            return
+        done = [(op.tasks[0], op.nodes[0], op.groups) for op in self.statement.operations[start:]]
+        self.statement.roll_back(start)
+        for task, row, groups in done:
+            self._put(task, row, groups, promised=True)

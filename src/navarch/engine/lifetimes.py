@@ -1,0 +1,36 @@
+"""When jobs last started and were last evicted, within a cycle too: what a decision of this cycle did counts at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from navarch.engine.job import Job
+
+if TYPE_CHECKING:
+    from navarch.engine.session import Session
+
+
+class Lifetimes:
+    """Made with `Session.shared`."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._started: dict[int, float] = {}
+        self._evicted: dict[int, float] = {}
+
+    def started(self, job: Job) -> float | None:
+        return self._started.get(job.row, job.spec.last_started)
+
+    def evicted(self, job: Job) -> float | None:
+        return self._evicted.get(job.row, job.spec.last_evicted)
+
+    def starts(self, job: Job) -> None:
+        self._started[job.row] = self.session.now
+
+    def is_evicted(self, job: Job) -> None:
+        self._evicted[job.row] = self.session.now
+
+    def waited(self, job: Job) -> bool:
+        """Whether the job has waited as long as it must before it may evict others."""
+        since = max(job.spec.created, self.evicted(job) or 0.0)
+        return job.spec.preemption_delay <= 0 or self.session.now >= since + job.spec.preemption_delay

@@ -1,0 +1,49 @@
+"""GPUs as nodes and pods name them: whole ones, slices of partitioned ones, and how much memory each has."""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import lru_cache
+from typing import Final
+
+from navarch.model.spec import NodeSpec
+
+GPU_RESOURCES: Final = ("nvidia.com/gpu", "amd.com/gpu")
+GPU_MEMORY_LABEL: Final = "nvidia.com/gpu.memory"
+UNKNOWN_GPU_MEMORY: Final = 100
+"""MiB that stand for a GPU whose memory no label tells; fractions work on it all the same."""
+_BYTES_ABOVE: Final = 1 << 20
+"""A label above a tebibyte, counted in MiB, must have been written in bytes."""
+_MIG: Final = re.compile(r"nvidia\.com/mig-(\d+)g\.(\d+)gb")
+
+
+@lru_cache(maxsize=256)
+def mig_gpus(resource: str) -> int:
+    """How many GPUs one slice counts for; 0 for what is no slice.
+
+    >>> mig_gpus("nvidia.com/mig-3g.20gb"), mig_gpus("cpu")
+    (3, 0)
+    """
+    match = _MIG.fullmatch(resource)
+    return int(match[1]) if match else 0
+
+
+def gpu_memory(node: NodeSpec) -> int:
+    """MiB of each of the node's GPUs, in whole hundreds."""
+    text = node.labels.get(GPU_MEMORY_LABEL, "")
+    if not text.isdecimal():
+        return UNKNOWN_GPU_MEMORY
+    memory = int(text)
+    if memory >= _BYTES_ABOVE:
+        memory >>= 20
+    return memory - memory % 100 or UNKNOWN_GPU_MEMORY
+
+
+def gpu_portion(memory: int, of: int) -> float:
+    """The part of a GPU with `of` MiB that `memory` MiB are, in hundredths rounded up.
+
+    >>> gpu_portion(1, 300), gpu_portion(150, 100)
+    (0.01, 1.5)
+    """
+    return math.ceil(100 * memory / of) / 100

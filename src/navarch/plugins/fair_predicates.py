@@ -1,0 +1,188 @@
+"""Where pods may go in a pool of GPU nodes: conditions of the node, kinds of GPU, and kube-scheduler's filters.
+
+A pod that asks for whole GPUs has no business on a node whose GPUs are all sliced, slices none where they are not; a share of
+GPU memory needs a node that tells how much its GPUs have. A pod that is larger than every node is refused before any is looked
+at, and no eviction can help it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from navarch.engine.devices import shares_devices
+from navarch.engine.figures import Figures
+from navarch.engine.node_functions import NodeFilter, Refusal, Scope, TaskClass, first_rejection
+from navarch.engine.plugin import Plugin
+from navarch.engine.reasons import Event, Reason
+from navarch.engine.session import Session
+from navarch.model.gpus import GPU_MEMORY_LABEL, GPU_RESOURCES, mig_gpus
+from navarch.model.resources import BoolArray, format_amount
+from navarch.model.snapshot import Snapshot
+from navarch.model.status import ON_NODE
+from navarch.plugins.fair_amounts import FairAmounts, is_ready
+from navarch.plugins.predicates.inter_pod import InterPodAffinity
+from navarch.plugins.predicates.node_affinity import NodeAffinity
+from navarch.plugins.predicates.ports import NodePorts
+from navarch.plugins.predicates.taints import TaintToleration
+from navarch.plugins.predicates.unsupported import Unsupported
+
+MIG_STRATEGY: Final = "nvidia.com/mig.strategy"
+_CHANGES: Final = (Event.NODE_ADDED, Event.NODE_CHANGED)
+
+
+class FairPredicates(Plugin):
+    """Where pods may go: node conditions, kinds of GPU, and kube-scheduler's filters"""
+
+    name = "predicates"
+    dialect = "kai"
+
+    def node_filters(self) -> list[NodeFilter]:
+        session, snapshot = self.session, self.session.snapshot
+        return [
+            Unsupported(),
+            GpuKind(session),
+            LegacySlices(session),
+            MemoryKnown(session),
+            NodeCondition(snapshot),
+            NodePorts(session),
+            TaintToleration(snapshot),
+            NodeAffinity(snapshot),
+            InterPodAffinity(session),
+        ]
+
+    def pre_predicate(self, task: TaskClass) -> Reason | None:
+        found = first_rejection(self.session.filters, task)
+        return self._too_large(task) if found is None else found[1].as_reason(found[0].undone_by)
+
+    def beyond_help(self, task: int) -> Reason | None:
+        kind = self.session.class_of(task)
+        found = first_rejection(self.session.filters, kind)
+        if found is not None and found[1].unresolvable:
+            return found[1].as_reason(found[0].undone_by)
+        return self._too_large(kind)
+
+    def _too_large(self, task: TaskClass) -> Reason | None:
+        """A request that no single node could hold, even if it were empty."""
+        nodes, names = self.session.nodes, self.session.snapshot.resource_names
+        if not len(nodes):
+            return None
+        largest = nodes.allocatable.max(axis=1)
+        for dim in np.flatnonzero(task.request > largest).tolist():
+            name = names[dim]
+            asked, most = format_amount(name, int(task.request[dim])), format_amount(name, int(largest[dim]))
+            text = f"The pod requires {name}: {asked}. Max {name} resources available in a single node in the node-pool: {most}"
+            return Reason("PodSchedulingErrors", text, undone_by=_CHANGES)
+        return None
+
+
+class NodeCondition(NodeFilter):
+    name = "NodeCondition"
+    scope = Scope.STATIC
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.ready = np.array([is_ready(spec) for spec in snapshot.nodes.specs], dtype=bool)
+
+    def mask(self, task: TaskClass, at: Figures) -> BoolArray:
+        found: BoolArray = self.ready[at.rows]
+        return found
+
+    def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:
+        return [Refusal("node(s) are not ready or under pressure", ~self.ready[at.rows], unresolvable=True, code="NodeCondition")]
+
+
+class GpuKind(NodeFilter):
+    """Whole GPUs, slices of them, and devices of dynamic claims do not stand in for each other."""
+
+    name = "GpuKind"
+    scope = Scope.STATIC
+
+    def __init__(self, session: Session) -> None:
+        nodes, names = session.nodes, session.snapshot.resource_names
+        key = str(session.policy.param("migWorkerNodeLabelKey"))
+        slices = [i for i, name in enumerate(names) if mig_gpus(name)]
+        has_slices = [bool(some) for some in nodes.allocatable[slices].sum(axis=0).tolist()]
+        labels = [spec.labels for spec in nodes.specs]
+        said = [found.get(key) for found in labels]
+        self.sliced: BoolArray = np.array(
+            [has if text is None else text == "true" for text, has in zip(said, has_slices, strict=True)], dtype=bool
+        )
+        strategy = [found.get(MIG_STRATEGY, "") for found in labels]
+        self.single: BoolArray = np.array([text == "single" for text in strategy], dtype=bool)
+        self.mixed: BoolArray = np.array([text == "mixed" for text in strategy], dtype=bool)
+        claimed = session.shared(FairAmounts).sliced_gpus()
+        self.dynamic: BoolArray = np.array([bool(claimed.get(name)) for name in nodes.names], dtype=bool)
+        self.whole = frozenset(GPU_RESOURCES)
+
+    def mask(self, task: TaskClass, at: Figures) -> BoolArray:
+        refused: BoolArray = self._refused(task)[at.rows]
+        return ~refused
+
+    def _refused(self, task: TaskClass) -> BoolArray:
+        shape = task.shape
+        slices = any(mig_gpus(name) for name, _ in shape.requests)
+        whole = any(name in self.whole for name, amount in shape.requests if amount)
+        shared = shares_devices(task)
+        refused = np.zeros(len(self.sliced), dtype=bool)
+        if any(mig_gpus(name) for name, _ in shape.hints):
+            return ~refused
+        if slices:
+            refused |= ~self.sliced | self.single
+        if shared:
+            refused |= self.dynamic
+        if whole or shared:
+            refused |= self.sliced & self.mixed
+        if shared:
+            refused |= self.sliced & self.single
+        return refused
+
+    def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:
+        text = "node(s) do not have the kind of GPU that the pod asks for"
+        return [Refusal(text, self._refused(task)[at.rows], unresolvable=True, code="GpuKind")]
+
+
+class LegacySlices(NodeFilter):
+    """Slices that a pod took by annotation are on nobody's account, so no other slice is given out beside them."""
+
+    name = "LegacySlices"
+    scope = Scope.ROW
+
+    def __init__(self, session: Session) -> None:
+        self.taken = np.zeros(len(session.nodes), dtype=bool)
+        tasks, shapes = session.snapshot.tasks, session.snapshot.shapes
+        old = [i for i, shape in enumerate(shapes) if any(mig_gpus(name) for name, _ in shape.hints)]
+        if old:
+            there = tasks.alive & ON_NODE[session.status] & (session.node >= 0) & np.isin(session.shape, old)
+            self.taken[session.node[there]] = True
+
+    def applies(self, task: TaskClass) -> bool:
+        return bool(self.taken.any()) and any(mig_gpus(name) for name, _ in task.shape.requests)
+
+    def mask(self, task: TaskClass, at: Figures) -> BoolArray:
+        found: BoolArray = ~self.taken[at.rows]
+        return found
+
+    def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:
+        text = "MIG job cannot be scheduled on node with legacy MIG jobs"
+        return [Refusal(text, self.taken[at.rows], unresolvable=True, code="LegacySlices")]
+
+
+class MemoryKnown(NodeFilter):
+    name = "GpuMemoryKnown"
+    scope = Scope.STATIC
+
+    def __init__(self, session: Session) -> None:
+        self.known = np.array([GPU_MEMORY_LABEL in spec.labels for spec in session.nodes.specs], dtype=bool)
+
+    def applies(self, task: TaskClass) -> bool:
+        return task.shape.devices is not None and bool(task.shape.devices.memory)
+
+    def mask(self, task: TaskClass, at: Figures) -> BoolArray:
+        found: BoolArray = self.known[at.rows]
+        return found
+
+    def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:
+        text = f"node(s) do not have the label {GPU_MEMORY_LABEL}"
+        return [Refusal(text, ~self.known[at.rows], unresolvable=True, code="GpuMemoryKnown")]

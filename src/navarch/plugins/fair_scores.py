@@ -1,0 +1,207 @@
+"""Which node is best where GPUs are dear: small plugins in bands, so that each outweighs all below it.
+
+density 0..9, kind of node 10, room at once 1,000, a shared device with room 10,000, pods that belong together 1,000,000 times
+the score of their affinity, and the node that was promised before 10,000,000. Domains of a topology stand at 100,000.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from navarch.engine.arguments import Argument
+from navarch.engine.devices import shares_devices
+from navarch.engine.figures import Figures
+from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
+from navarch.engine.plugin import Plugin
+from navarch.engine.session import Session
+from navarch.model.gpus import GPU_RESOURCES, mig_gpus
+from navarch.model.resources import CPU, BoolArray, FloatArray, IntArray
+from navarch.plugins.fair_amounts import FairAmounts
+
+DENSITY, KIND, AVAILABLE, SHARING, PROMISED = 9.0, 10.0, 1_000.0, 10_000.0, 10_000_000.0
+GPU_COUNT_LABEL = "nvidia.com/gpu.count"
+
+
+def wants_gpu(session: Session, task: int) -> bool:
+    """Whether the task asks for a GPU in any form."""
+    shape = session.snapshot.shapes[int(session.shape[task])]
+    devices = shape.devices
+    return bool(
+        session.shared(FairAmounts).pending(task)[2] > 0 or (devices is not None and (devices.fraction or devices.memory))
+    )
+
+
+class NodePlacement(Plugin):
+    """Fills the fullest node first (binpack) or the emptiest (spread), by GPUs for GPU pods and by cpu for others"""
+
+    name = "nodeplacement"
+    arguments = (
+        Argument("gpu", "str", "binpack", "how GPU pods are placed", ("binpack", "spread")),
+        Argument("cpu", "str", "binpack", "how pods without GPU are placed", ("binpack", "spread")),
+    )
+
+    def node_scorers(self) -> list[NodeScorer]:
+        return [_Density(self.session, gpu=self.given.text("gpu"), cpu=self.given.text("cpu"))]
+
+
+class _Density(NodeScorer):
+    """Asked for every placement, as the fullest and the emptiest of the nodes at hand stretch the scale."""
+
+    name = "nodeplacement"
+    scope = Scope.GLOBAL
+
+    def __init__(self, session: Session, *, gpu: str, cpu: str) -> None:
+        self.session = session
+        self.ways = {True: gpu, False: cpu}
+        names = session.snapshot.resource_names
+        self.gpus = [names.index(name) for name in GPU_RESOURCES if name in names]
+        allocatable = session.nodes.allocatable
+        labels = (spec.labels.get(GPU_COUNT_LABEL, "") for spec in session.nodes.specs)
+        labelled = np.array([1000 * int(text) if text.isdecimal() else 0 for text in labels], dtype=np.int64)
+        total = allocatable[self.gpus].sum(axis=0)
+        self.total = {True: np.where(labelled > 0, labelled, total), False: allocatable[CPU]}
+        self.has = {True: total > 0, False: allocatable[CPU] > 0}
+        self.group: BoolArray = np.ones(len(session.nodes), dtype=bool)
+        self._wants: dict[int, bool] = {}
+
+    def prepare(self, task: TaskClass, feasible: BoolArray) -> None:
+        self.group = feasible
+
+    def raw(self, task: TaskClass, at: Figures) -> FloatArray:
+        gpu = self._wants.get(task.number)
+        if gpu is None:
+            gpu = self._wants[task.number] = wants_gpu(self.session, task.task)
+        dims = self.gpus if gpu else [CPU]
+        free: IntArray = np.zeros(len(self.session.nodes), dtype=np.int64)
+        for dim in dims:
+            free += at.allocatable[dim] - at.used[dim] + at.releasing[dim] - at.pipelined[dim]
+        if self.ways[gpu] == "spread":
+            total = self.total[gpu]
+            out: FloatArray = np.divide(free, total, out=np.zeros(len(free)), where=total > 0)
+            return out
+        has = self.has[gpu]
+        inside = free[has & self.group]
+        if not inside.size:
+            return np.zeros(len(free))
+        low, high = int(inside.min()), int(inside.max())
+        if not high:
+            return np.zeros(len(free))
+        if low == high:
+            return np.where(has, DENSITY, 0.0)
+        return np.where(has, DENSITY * (1 - (free - low) / (high - low)), 0.0)
+
+
+class NodeAvailability(Plugin):
+    """Prefers nodes where the pod can start at once to those where it must wait for others to leave"""
+
+    name = "nodeavailability"
+
+    def node_scorers(self) -> list[NodeScorer]:
+        return [_Available(self.session)]
+
+
+class _Available(NodeScorer):
+    name = "nodeavailability"
+    scope = Scope.ROW
+    weight = AVAILABLE
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def raw(self, task: TaskClass, at: Figures) -> FloatArray:
+        dims = np.flatnonzero(task.request)
+        fits: BoolArray = np.all(task.request[dims, None] <= at.allocatable[dims] - at.used[dims], axis=0)
+        if self.session.devices is not None and shares_devices(task):
+            fits &= self.session.devices.fits(task, at.idle, at.rows)
+        return fits.astype(np.float64)
+
+
+class ResourceType(Plugin):
+    """Keeps pods without GPU on nodes without GPU"""
+
+    name = "resourcetype"
+
+    def node_scorers(self) -> list[NodeScorer]:
+        return [_Kind(self.session)]
+
+
+class _Kind(NodeScorer):
+    name = "resourcetype"
+    scope = Scope.ROW
+    weight = KIND
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        names, nodes = session.snapshot.resource_names, session.nodes
+        dims = [i for i, name in enumerate(names) if name in GPU_RESOURCES or mig_gpus(name)]
+        plain = (nodes.allocatable[dims] == 0).all(axis=0)
+        sliced = session.shared(FairAmounts).sliced_gpus()
+        self.plain = plain & np.array([not sliced.get(name) for name in nodes.names], dtype=bool)
+
+    def applies(self, task: TaskClass) -> bool:
+        return not wants_gpu(self.session, task.task)
+
+    def raw(self, task: TaskClass, at: Figures) -> FloatArray:
+        found: FloatArray = self.plain[at.rows].astype(np.float64)
+        return found
+
+
+class GpuSharingOrder(Plugin):
+    """Prefers nodes where a GPU that is shared already has room for the pod"""
+
+    name = "gpusharingorder"
+
+    def node_scorers(self) -> list[NodeScorer]:
+        return [_Sharing(self.session)]
+
+
+class _Sharing(NodeScorer):
+    name = "gpusharingorder"
+    scope = Scope.ROW
+    weight = SHARING
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def applies(self, task: TaskClass) -> bool:
+        return self.session.devices is not None and shares_devices(task)
+
+    def raw(self, task: TaskClass, at: Figures) -> FloatArray:
+        assert self.session.devices is not None
+        found: FloatArray = (self.session.devices.group_fits(task, at.rows).sum(axis=1) > 0).astype(np.float64)
+        return found
+
+
+class GpuPack(Plugin):
+    """Fills the fullest shared GPU of a node first"""
+
+    name = "gpupack"
+
+    def device_score(self, used: float) -> float:
+        return used
+
+    def whole_score(self) -> float:
+        return 0.0
+
+
+class GpuSpread(Plugin):
+    """Takes a GPU of its own where there is one, else the emptiest shared one"""
+
+    name = "gpuspread"
+
+    def device_score(self, used: float) -> float:
+        return 1.0 - used
+
+    def whole_score(self) -> float:
+        return 1.0
+
+
+class NominatedNode(Plugin):
+    """Keeps a pod to the node that it was promised before"""
+
+    name = "nominatednode"
+
+    def favoured_node(self, task: int) -> tuple[int, float] | None:
+        name = self.session.task(task).nominated_node
+        row = self.session.snapshot.nodes.row(name) if name else None
+        return None if row is None else (row, PROMISED)
