@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from navarch.cluster.errors import ApiError, bad_request, cause, invalid
+from navarch.cluster.errors import ApiError, bad_request, cause, invalid, not_found, stale
 from navarch.cluster.field_sets import (
     ABSENT,
     Tree,
@@ -45,15 +45,11 @@ def apply_patch(
     entry = entry_of(options.manager, "Apply", kind.api_version, subresource, wanted or {}, operations.store.clock())
     if current is None:
         if subresource or config["metadata"].get("resourceVersion"):
-            raise ApiError(404, "NotFound", f'{kind.resource} "{name}" not found', resource=kind.resource, name=name)
+            raise not_found(kind.resource, name)
         config["metadata"]["name"] = name
         return operations.create_applied(kind, namespace, config, entry, options), True
     live = operations.served(kind, current)
     version = config["metadata"].pop("resourceVersion", None)
-    if version and version != str(current.revision):
-        message = "the object has been modified; please apply your changes to the latest version and try again"
-        said = f'Operation cannot be fulfilled on {kind.resource} "{name}": {message}'
-        raise ApiError(409, "Conflict", said, resource=kind.resource, name=name)
     entries: list[Manifest] = live["metadata"].pop("managedFields", None) or []
     before = next((each for each in entries if is_apply_entry(each, options.manager, subresource)), None)
     others = [each for each in entries if each is not before]
@@ -63,6 +59,8 @@ def apply_patch(
         dropped = difference(dropped, each.get("fieldsV1"))
     merged = without(merged, kind.shape, dropped)
     others = _settle_conflicts(kind, live, merged, others, wanted, options)
+    if version and version != str(current.revision):
+        raise stale(kind.resource, name)
     if before is not None and before.get("fieldsV1") == entry["fieldsV1"]:
         entry["time"] = before.get("time", entry["time"])
     merged["metadata"]["managedFields"] = sorted_entries([*others, entry] if wanted else others)
@@ -73,12 +71,11 @@ def _configuration(kind: Kind, name: str, namespace: str, patch: Any, options: W
     """The applied object, typed but without the zero values that a whole object would have."""
     if not isinstance(patch, dict):
         raise bad_request("the body of an apply request has to be an object")
-    if patch.get("apiVersion") != kind.api_version or patch.get("kind") != kind.kind:
-        found = f"{patch.get('apiVersion')}, Kind={patch.get('kind')}"
-        raise bad_request(f"incorrect object in apply: found {found}, expected {kind.api_version}, Kind={kind.kind}")
-    if not options.manager:
+    if not options.stated_manager:
         why = [cause("FieldValueRequired", "Required value: is required for apply patch", "fieldManager")]
         raise invalid("PatchOptions", "meta.k8s.io", "", why)
+    if patch.get("apiVersion") != kind.api_version or patch.get("kind") != kind.kind:
+        raise bad_request(f"invalid object type: /{patch.get('apiVersion')}, Kind={patch.get('kind')}")
     metadata = patch.get("metadata") or {}
     if not isinstance(metadata, dict) or metadata.get("managedFields"):
         raise bad_request("metadata.managedFields must be nil")
@@ -86,12 +83,24 @@ def _configuration(kind: Kind, name: str, namespace: str, patch: Any, options: W
         raise bad_request(f"the name of the object ({metadata.get('name')}) does not match the name on the URL ({name})")
     if metadata.get("namespace") not in (None, "", namespace):
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
-    checked = read_object(kind, patch, options)
+    checked = _checked(kind, name, namespace, patch, options)
     said: Manifest = _only(checked, patch)
     said["metadata"] = {**said.get("metadata", {}), "name": name}
     if namespace:
         said["metadata"]["namespace"] = namespace
     return said
+
+
+def _checked(kind: Kind, name: str, namespace: str, patch: Manifest, options: WriteOptions) -> Manifest:
+    """What was said, typed; a field that the kind does not have is an error here, since someone would own it."""
+    reading = WriteOptions(field_validation="Warn")
+    checked = read_object(kind, patch, reading)
+    if reading.warnings and not kind.is_custom:
+        field = reading.warnings[0].removeprefix('unknown field "').removesuffix('"')
+        what = f"({namespace}/{name}; {kind.api_version}, Kind={kind.kind})"
+        raise bad_request(f"failed to create typed patch object {what}: .{field}: field not declared in schema")
+    options.warnings += reading.warnings
+    return checked
 
 
 def _only(checked: Any, said: Any) -> Any:
@@ -147,14 +156,12 @@ def _settle_conflicts(
 
 
 def _who(entry: Manifest) -> str:
-    """A manager as messages name it; one that updates also by version and time."""
+    """A manager as messages name it; one that updates also by version."""
     said = f'"{entry.get("manager")}"'
     if entry.get("subresource"):
         said += f' with subresource "{entry["subresource"]}"'
     if entry.get("operation") == "Update":
         said += f" using {entry.get('apiVersion')}"
-        if entry.get("time"):
-            said += f" at {entry['time']}"
     return said
 
 

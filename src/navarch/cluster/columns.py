@@ -303,8 +303,8 @@ COLUMNS: dict[str, list[Column]] = {
         NAME, _c("Type", _path("spec.type")), _c("Cluster-IP", _or_none("spec.clusterIP")), _c("External-IP", _external),
         _c("Port(s)", _ports), AGE, _c("+Selector", _selector("spec.selector")),
     ],
-    "configmaps": [NAME, _c("Data", _keys("data", "binaryData"), "integer"), AGE],
-    "secrets": [NAME, _c("Type", _path("type")), _c("Data", _count("data"), "integer"), AGE],
+    "configmaps": [NAME, _c("Data", _keys("data", "binaryData")), AGE],
+    "secrets": [NAME, _c("Type", _path("type")), _c("Data", _count("data")), AGE],
     "serviceaccounts": [NAME, AGE],
     "resourcequotas": [NAME, _c("Request", _quota(False)), _c("Limit", _quota(True)), AGE],
     "limitranges": CREATED,
@@ -321,8 +321,8 @@ COLUMNS: dict[str, list[Column]] = {
     ],
     "deployments.apps": [
         NAME, _c("Ready", _ratio("status.readyReplicas", "spec.replicas")),
-        _c("Up-to-date", _path("status.updatedReplicas", 0), "integer"),
-        _c("Available", _path("status.availableReplicas", 0), "integer"), AGE, *_template("spec.template"),
+        _c("Up-to-date", _path("status.updatedReplicas", 0)), _c("Available", _path("status.availableReplicas", 0)), AGE,
+        *_template("spec.template"),
         _c("+Selector", _selector("spec.selector")),
     ],
     "replicasets.apps": [

@@ -46,10 +46,7 @@ class CustomKinds:
     def _prepare(self, kind: Kind, obj: Manifest, old: Manifest | None, options: WriteOptions) -> None:
         """Before a definition is stored: refuse nonsense, accept its names, call it established."""
         spec = obj["spec"]
-        names = spec.setdefault("names", {})
-        names.setdefault("singular", str(names.get("kind", "")).lower())
-        names.setdefault("listKind", f"{names.get('kind', '')}List")
-        spec.setdefault("conversion", {"strategy": "None"})
+        names = spec["names"]
         causes = list(_faults(obj)) + list(self._name_faults(obj))
         if causes:
             raise invalid("CustomResourceDefinition", kind.group, obj["metadata"]["name"], causes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from navarch.cluster.errors import bad_request, conflict
+from navarch.cluster.errors import bad_request, cause, conflict, invalid
 from navarch.cluster.kinds import Kind
 from navarch.cluster.record import Manifest, Record
 from navarch.cluster.store import timestamp
@@ -50,7 +50,9 @@ class DeleteOptions:
         if orphan is not None and not propagation:
             propagation = "Orphan" if orphan else "Background"
         if propagation and propagation not in POLICIES:
-            raise bad_request(f"propagationPolicy: found {propagation!r}, expected one of {', '.join(POLICIES)}")
+            said = f'Unsupported value: "{propagation}": supported values: "Foreground", "Background", "Orphan", "nil"'
+            why = [cause("FieldValueNotSupported", said, "propagationPolicy")]
+            raise invalid("DeleteOptions", "meta.k8s.io", "", why)
         preconditions = found.get("preconditions") or {}
         if not isinstance(preconditions, dict):
             raise bad_request("DeleteOptions: preconditions: expected an object")

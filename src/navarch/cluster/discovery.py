@@ -18,6 +18,10 @@ AGGREGATED = "apidiscovery.k8s.io"
 VERSION = {
     "major": "1",
     "minor": "36",
+    "emulationMajor": "1",
+    "emulationMinor": "36",
+    "minCompatibilityMajor": "1",
+    "minCompatibilityMinor": "35",
     "gitVersion": "v1.36.1+navarch",
     "gitCommit": "",
     "gitTreeState": "clean",
@@ -79,7 +83,7 @@ class Discovery:
         entries: list[Manifest] = []
         for kind in self._registry.kinds(group, version):
             entries.append(_resource(kind))
-            entries += [_subresource(kind, name) for name in sorted(kind.subresources)]
+            entries += [_subresource(kind, name) for name in kind.subresources]
         gv = f"{group}/{version}" if group else version
         return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": gv, "resources": entries}
 
@@ -109,9 +113,9 @@ def _subresource(kind: Kind, name: str) -> Manifest:
         "kind": response.get("kind", kind.kind),
         "verbs": list(found["verbs"]),
     }
-    if (response.get("group", kind.group), response.get("version", kind.version)) != (kind.group, kind.version):
+    if response.get("version") and (response.get("group", ""), response["version"]) != (kind.group, kind.version):
         entry["group"] = response.get("group", "")
-        entry["version"] = response.get("version", "")
+        entry["version"] = response["version"]
     return entry
 
 
@@ -155,6 +159,6 @@ def _aggregated_resource(kind: Kind) -> Manifest:
         own = {"group": kind.group, "version": kind.version, "kind": kind.kind}
         entry["subresources"] = [
             {"subresource": name, "responseKind": each.get("responseKind") or own, "verbs": list(each["verbs"])}
-            for name, each in sorted(kind.subresources.items())
+            for name, each in kind.subresources.items()
         ]
     return entry

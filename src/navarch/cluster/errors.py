@@ -113,8 +113,7 @@ def method_not_allowed() -> ApiError:
 
 
 def not_acceptable(offered: Sequence[str]) -> ApiError:
-    message = f"only the following media types are accepted: {', '.join(offered)}"
-    return ApiError(406, "NotAcceptable", message)
+    return generic(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(offered)}")
 
 
 def already_exists(resource: str, name: str) -> ApiError:

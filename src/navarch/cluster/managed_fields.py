@@ -79,7 +79,10 @@ def track(kind: Kind, obj: Manifest, old: Manifest | None, options: WriteOptions
             kept.append(entry if left == entry.get("fieldsV1") else {**entry, "fieldsV1": left})
     fields = union(difference(mine.get("fieldsV1") if mine else None, removed), changed)
     if fields is not None:
-        kept.append(entry_of(manager, "Update", kind.api_version, subresource, fields, now))
+        entry = entry_of(manager, "Update", kind.api_version, subresource, fields, now)
+        if subresource == "scale" and not kind.is_custom:
+            del entry["time"]
+        kept.append(entry)
     _write(obj, sorted_entries(kept))
 
 
@@ -94,8 +97,7 @@ def entry_of(manager: str, operation: str, api_version: str, subresource: str, f
     }
     if subresource:
         entry["subresource"] = subresource
-    if subresource != "scale":
-        entry["time"] = timestamp(now)
+    entry["time"] = timestamp(now)
     return entry
 
 

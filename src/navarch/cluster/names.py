@@ -88,12 +88,12 @@ def metadata_faults(resource: str, metadata: Manifest) -> Iterator[Manifest]:
     annotations = metadata.get("annotations")
     if annotations:
         yield from annotation_faults(annotations)
-    for index, owner in enumerate(metadata.get("ownerReferences") or ()):
+    for owner in metadata.get("ownerReferences") or ():
         for field in ("apiVersion", "kind", "name", "uid"):
             if not owner.get(field):
-                path = f"metadata.ownerReferences[{index}].{field}" if field != "apiVersion" else "version"
-                path = f"metadata.ownerReferences[{index}].{field}" if path == "version" else path
-                yield cause("FieldValueInvalid", f'Invalid value: "": {field} must not be empty', path)
+                lead = "version " if field == "apiVersion" else ""
+                said = f'Invalid value: "": {lead}must not be empty'
+                yield cause("FieldValueInvalid", said, f"metadata.ownerReferences.{field}")
     owners = [owner for owner in metadata.get("ownerReferences") or () if owner.get("controller")]
     if len(owners) > 1:
         said = f'Only one reference can have Controller set to true. Found "true" in references for {owners[0].get("kind")}'

@@ -52,7 +52,12 @@ class Normaliser:
                     raise _mistyped(each, member.shape, f"{path}.{name}", shape.name)
             else:
                 each = self.value(each, member.shape, f"{path}.{name}" if path else name, shape.name)
-            if member.pointer or member.always or (each is not None and each not in _EMPTY and each != [] and each != {}):
+            if member.pointer:
+                out[name] = each
+            elif each == [] or each == {}:
+                if member.always:  # Go writes a list or map of its own accord only when there is something in it
+                    out[name] = None if base in ("list", "map") else each
+            elif member.always or (each is not None and each not in _EMPTY):
                 out[name] = each
         for member in shape.always:
             if member.name not in out:
@@ -116,7 +121,7 @@ def scalar(value: Any, shape: Shape, path: str, holder: str = "") -> Any:
             return value
     elif base in ("time", "microtime"):
         if kind is str:
-            return _time(value, base == "microtime", path)
+            return _time(value, base == "microtime")
     elif base == "bytes":
         if kind is str:
             return _base64(value, path)
@@ -138,7 +143,7 @@ def _base64(value: str, path: str) -> str:
     return value.replace("\n", "").replace("\r", "")
 
 
-def _time(value: str, micro: bool, path: str) -> str | None:
+def _time(value: str, micro: bool) -> str | None:
     if (_MICROS if micro else _SECONDS).fullmatch(value):
         return value
     if not value:
@@ -146,12 +151,12 @@ def _time(value: str, micro: bool, path: str) -> str | None:
     match = _RFC3339.fullmatch(value)
     if match is None:
         layout = "2006-01-02T15:04:05.000000Z07:00" if micro else "2006-01-02T15:04:05Z07:00"
-        raise Mistyped(f'{path}: parsing time "{value}" as "{layout}": cannot parse "{value}"')
+        raise Mistyped(f'parsing time "{value}" as "{layout}": cannot parse "{value}" as "2006"')
     date, fraction, zone = match.groups()
     try:
         moment = datetime.fromisoformat(date.upper() + zone.upper().replace("Z", "+00:00")).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise Mistyped(f'{path}: parsing time "{value}": out of range') from None
+        raise Mistyped(f'parsing time "{value}": out of range') from None
     text = f"{moment.year:04d}{moment.strftime('-%m-%dT%H:%M:%S')}"
     return f"{text}.{(fraction or '')[:6].ljust(6, '0')}Z" if micro else f"{text}Z"
 

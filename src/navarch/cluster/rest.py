@@ -116,7 +116,7 @@ class Rest:
                 return json_response(document)
         if path == "/metrics":
             return web.Response(text=self._metrics())
-        raise no_such_path()
+        return web.Response(text="404 page not found\n", status=404)
 
     def _metrics(self) -> str:
         store = self.store
@@ -415,8 +415,13 @@ def write_options(request: web.BaseRequest) -> WriteOptions:
         causes.append(cause("FieldValueTooLong", "Too long: may not be more than 128 bytes", "fieldManager"))
     if causes:
         raise invalid(OPTIONS_KIND.get(request.method, "CreateOptions"), "meta.k8s.io", "", causes)
+    stated = manager
     if not manager:
         manager = request.headers.get("User-Agent", "").partition("/")[0][:128] or "unknown"
     return WriteOptions(
-        dry_run=any(dry_run), manager=manager, field_validation=validation, force=query.get("force") == "true"
+        dry_run=any(dry_run),
+        manager=manager,
+        stated_manager=stated,
+        field_validation=validation,
+        force=query.get("force") == "true",
     )

@@ -56,13 +56,13 @@ def _tokens(text: str) -> Iterator[str]:
     while position < len(text.rstrip()):
         match = _TOKEN.match(text, position)
         if match is None:
-            raise _unparsable(text, f"found {text[position:]!r}")
+            raise _unparsable(f"found {text[position:]!r}")
         yield match.group(1)
         position = match.end()
 
 
-def _unparsable(text: str, why: str) -> Exception:
-    return bad_request(f"unable to parse requirement: {why} in label selector {text!r}")
+def _unparsable(why: str) -> Exception:
+    return bad_request(f"unable to parse requirement: {why}")
 
 
 class _Reader:
@@ -77,13 +77,13 @@ class _Reader:
 
     def take(self) -> str:
         if not self.rest:
-            raise _unparsable(self.text, "found the end, expected more")
+            raise _unparsable("found '', expected: ',' or ')'")
         return self.rest.pop(0)
 
     def word(self, what: str) -> str:
         token = self.take()
         if token in ("=", "==", "!=", "!", "(", ")", ",", "<", ">"):
-            raise _unparsable(self.text, f"found {token!r}, expected {what}")
+            raise _unparsable(f"found {token!r}, expected {what}")
         return token
 
 
@@ -94,7 +94,7 @@ def _requirements(text: str) -> Iterator[LabelTest]:
         if reader.rest:
             comma = reader.take()
             if comma != "," or not reader.rest:
-                raise _unparsable(text, f"found {comma!r}, expected ',' and another requirement")
+                raise _unparsable(f"found {comma!r}, expected ',' and another requirement")
 
 
 def _requirement(reader: _Reader) -> LabelTest:
@@ -121,9 +121,9 @@ def _requirement(reader: _Reader) -> LabelTest:
     if operator in ("<", ">"):
         bound = reader.word("a number")
         if not re.fullmatch(r"-?\d+", bound):
-            raise _unparsable(reader.text, f"found {bound!r}, expected an integer after {operator!r}")
+            raise _unparsable(f"found {bound!r}, expected an integer after {operator!r}")
         return lambda labels: _compare(labels.get(key), operator, int(bound))
-    raise _unparsable(reader.text, f"found {operator!r}, expected in, notin, =, ==, !=, < or >")
+    raise _unparsable(f"found {operator!r}, expected in, notin, =, ==, !=, < or >")
 
 
 def _compare(value: str | None, operator: str, bound: int) -> bool:
@@ -135,7 +135,7 @@ def _compare(value: str | None, operator: str, bound: int) -> bool:
 def _key(reader: _Reader) -> str:
     key = reader.word("a key")
     if not is_label_key(key):
-        raise _unparsable(reader.text, f"invalid label key {key!r}")
+        raise _unparsable(f"invalid label key {key!r}")
     return key
 
 
@@ -144,13 +144,13 @@ def _value(reader: _Reader) -> str:
         return ""
     value = reader.word("a value")
     if not is_label_value(value):
-        raise _unparsable(reader.text, f"invalid label value {value!r}")
+        raise _unparsable(f"invalid label value {value!r}")
     return value
 
 
 def _values(reader: _Reader) -> frozenset[str]:
     if reader.take() != "(":
-        raise _unparsable(reader.text, "expected '(' after in or notin")
+        raise _unparsable("expected '(' after in or notin")
     values: set[str] = set()
     while True:
         values.add(_value(reader) if reader.peek() not in (")",) else "")
@@ -158,7 +158,7 @@ def _values(reader: _Reader) -> frozenset[str]:
         if token == ")":
             return frozenset(values)
         if token != ",":
-            raise _unparsable(reader.text, f"found {token!r}, expected ',' or ')'")
+            raise _unparsable(f"found {token!r}, expected ',' or ')'")
 
 
 def parse_fields(text: str) -> list[tuple[str, bool, str]]:
@@ -206,8 +206,10 @@ def _field_test(
     if path in selectable:
         index = selectable.index(path)
         return lambda record: (record.fields[index] == value) is equal
+    if kind in LABELLED or selectable:
+        raise bad_request(f"field label not supported: {path}")
     said = f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"'
-    raise bad_request(f"field label not supported: {path}" if kind in LABELLED else said)
+    raise bad_request(said)
 
 
 LABELLED = frozenset({"Pod", "Node", "Event", "Namespace", "Secret", "Service", "ReplicaSet", "Job"})

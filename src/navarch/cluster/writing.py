@@ -28,6 +28,8 @@ class WriteOptions:
 
     dry_run: bool = False
     manager: str = ""
+    stated_manager: str = ""
+    """The fieldManager parameter itself; `manager` falls back to the user agent."""
     field_validation: str = "Warn"
     force: bool = False
     user: str = "navarch-admin"
@@ -78,9 +80,13 @@ def _check_identity(kind: Kind, body: Manifest) -> None:
         raise bad_request("Object 'Kind' is missing in the body of the request")
     if (found_version or kind.api_version, found_kind or kind.kind) == (kind.api_version, kind.kind):
         return
+    if kind.is_custom and found_version not in (None, "", kind.api_version):
+        said = f"({found_version}) does not match the expected API version ({kind.api_version})"
+        raise bad_request(f"the API version in the data {said}")
     if kind.is_custom:
-        found, expected = f"{found_version}, Kind={found_kind}", f"{kind.api_version}, Kind={kind.kind}"
-        raise bad_request(f"the object in the data ({found}) does not match the expected object ({expected})")
+        name = body["metadata"].get("name", "") if isinstance(body.get("metadata"), dict) else ""
+        why = [cause("FieldValueInvalid", f'Invalid value: "{found_kind}": must be {kind.kind}', "kind")]
+        raise invalid(str(found_kind), kind.group, str(name), why)
     version = str(found_version or kind.api_version).rpartition("/")[2]
     said = f'no kind "{found_kind}" is registered for version "{found_version}"'
     raise bad_request(f'{found_kind} in version "{version}" cannot be handled as a {kind.kind}: {said}')
@@ -92,7 +98,7 @@ def _report_unknown(kind: Kind, unknown: list[str], options: WriteOptions) -> No
     said = [f'unknown field "{path}"' for path in sorted(unknown)]
     if options.field_validation == "Strict":
         lead = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
-        raise bad_request(f"{'' if kind.is_custom else lead}strict decoding error: {', '.join(said)}")
+        raise bad_request(f"{lead}strict decoding error: {', '.join(said)}")
     options.warnings.extend(said)
 
 

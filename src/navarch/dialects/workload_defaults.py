@@ -231,6 +231,36 @@ def _pod_group(obj: Manifest) -> None:
         _fill(_child(obj, "spec"), "disruptionMode", "Pod")
 
 
+def _autoscaler(obj: Manifest) -> None:
+    if obj.get("apiVersion") == "autoscaling/v1":
+        _fill(_child(obj, "spec"), "minReplicas", 1)
+        _fill(obj["spec"], "targetCPUUtilizationPercentage", 80)
+
+
+def _network_policy(obj: Manifest) -> None:
+    spec = _child(obj, "spec")
+    if not spec.get("policyTypes"):
+        spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
+
+
+def _resource_claim(obj: Manifest) -> None:
+    spec = obj.get("spec") or {}
+    for request in ((spec.get("spec") or spec).get("devices") or {}).get("requests") or ():
+        for each in [request.get("exactly"), *(request.get("firstAvailable") or ())]:
+            if each is not None:
+                _fill(each, "allocationMode", "ExactCount")
+                if each["allocationMode"] == "ExactCount":
+                    _fill(each, "count", 1)
+
+
+def _custom_resource_definition(obj: Manifest) -> None:
+    spec = _child(obj, "spec")
+    names = _child(spec, "names")
+    _fill(names, "singular", str(names.get("kind") or "").lower())
+    _fill(names, "listKind", f"{names.get('kind') or ''}List")
+    _fill(_child(spec, "conversion"), "strategy", "None")
+
+
 def _limit_range(obj: Manifest) -> None:
     for item in (obj.get("spec") or {}).get("limits") or ():
         if item.get("type") != "Container":
@@ -271,6 +301,11 @@ DEFAULTS: dict[tuple[str, str], Callable[[Manifest], None]] = {
     ("apps", "StatefulSet"): _stateful_set,
     ("apps", "DaemonSet"): _daemon_set,
     ("batch", "Job"): _job,
+    ("autoscaling", "HorizontalPodAutoscaler"): _autoscaler,
+    ("networking.k8s.io", "NetworkPolicy"): _network_policy,
+    ("resource.k8s.io", "ResourceClaim"): _resource_claim,
+    ("resource.k8s.io", "ResourceClaimTemplate"): _resource_claim,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _custom_resource_definition,
     ("batch", "CronJob"): _cron_job,
     ("storage.k8s.io", "StorageClass"): _storage_class,
     ("storage.k8s.io", "CSIDriver"): _csi_driver,
