@@ -13,6 +13,7 @@ def builtin_actions() -> tuple[type[Action], ...]:
     from navarch.actions.gang_evict import GangPreempt, GangReclaim
     from navarch.actions.preempt import Preempt
     from navarch.actions.reclaim import Reclaim
+    from navarch.actions.schedule import Schedule
     from navarch.actions.shuffle import Shuffle
 
-    return (Allocate, Backfill, Enqueue, GangPreempt, GangReclaim, Preempt, Reclaim, Shuffle)
+    return (Allocate, Backfill, Enqueue, GangPreempt, GangReclaim, Preempt, Reclaim, Schedule, Shuffle)

@@ -6,6 +6,7 @@ them, as the systems we follow do; a filter may give several texts for one node 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,9 +24,22 @@ class FitErrors:
     codes: tuple[str, ...] = ()
     message: str = ""
     """Set where the refusal was not any node's: the role failed before, a pre-check said no."""
+    domain: str = ""
+    """Set where only the nodes of one domain were asked."""
+
+    def available_text(self, nodes: int, rejection: str = "", after: str = "") -> str:
+        """The text on a pod that found no node, as kube-scheduler writes it: how many of `nodes` gave each reason, or
+        what rejected the pod before any node was looked at, and what came `after` in trying to make room."""
+        reasons = f" {rejection}." if rejection else f" {histogram(self.nodes)}." if self.nodes else ""
+        return f"0/{nodes} nodes are available:{reasons}{' ' if after else ''}{after}"
 
     def text(self, prefix: str = "nodes are unavailable") -> str:
         if self.message:
             return self.message
-        parts = sorted(f"{count} {reason}" for reason, count in self.nodes.items())
-        return f"0/{self.refused} {prefix}: {', '.join(parts)}."
+        where = f"In hyperNode {self.domain}: " if self.domain else ""
+        return f"{where}0/{self.refused} {prefix}: {histogram(self.nodes)}."
+
+
+def histogram(counts: Mapping[str, int]) -> str:
+    """The finished texts are sorted, not the counts: "10 x" stands before "2 x"."""
+    return ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))

@@ -86,6 +86,8 @@ class NodeFilter(ABC):
     scope: ClassVar[Scope]
     resolvable: ClassVar[bool] = False
     """True: every refusal of this filter might be undone by an eviction, so no explanation is needed to know."""
+    figures_only: ClassVar[bool] = False
+    """True: the mask depends on nothing but the columns of `Figures`, so that it can be asked of imagined figures."""
     undone_by: ClassVar[tuple[Event, ...]] = (Event.NODE_ADDED, Event.NODE_CHANGED)
     """What can turn this filter's refusal into a pass."""
     has_last_word: bool = True

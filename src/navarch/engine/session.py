@@ -7,15 +7,16 @@ How plugins' answers are combined is in `combine`; how nodes are chosen is in `p
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from navarch.engine.asking import Asking
 from navarch.engine.devices import Devices
-from navarch.engine.extension_points import AllocateEvents, Change
+from navarch.engine.extension_points import AllocateEvents, Change, Purpose
 from navarch.engine.job import Job
+from navarch.engine.job_domains import JobDomains
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.placement import ClassView
 from navarch.engine.policy.values import Policy
@@ -83,6 +84,7 @@ class Session(Asking):
         self._views: dict[int, ClassView] = {}
         self._label_keys: frozenset[str] | None = None
         self._queues_matter = False
+        self._told_apart_by: list[Callable[[int], Hashable]] = []
         self._shared: dict[Any, Any] = {}
         self._listeners: list[AllocateEvents] = []
         self.followers: list[FollowsTrials] = []
@@ -183,6 +185,10 @@ class Session(Asking):
         """Some rule on nodes reads the task's queue: tasks of different queues are of different classes from now on."""
         self._queues_matter = True
 
+    def distinguish_by(self, reads: Callable[[int], Hashable]) -> None:
+        """Some rule on nodes reads this of a task: tasks for which it differs are of different classes from now on."""
+        self._told_apart_by.append(reads)
+
     def class_of(self, task: int) -> TaskClass:
         found = self._class_of_task.get(task)
         if found is not None:
@@ -196,6 +202,8 @@ class Session(Asking):
         if self._queues_matter:
             job = self.job_of(task)
             key = (key, job.queue.name if job else "")
+        for reads in self._told_apart_by:
+            key = (key, reads(task))
         found = self._classes.get(key)
         if found is None:
             found = self._classes[key] = self._make_class(task, number)
@@ -246,13 +254,19 @@ class Session(Asking):
 
     # where a gang may be put together
 
-    def evict_domains(self, job: Job, limit: int) -> list[BoolArray]:
-        """Node sets in which room for the whole job may be made, widest first."""
-        return [np.ones(len(self.nodes), dtype=bool)][:limit]
+    @property
+    def domains(self) -> JobDomains:
+        """The tree of HyperNodes, and where in it the jobs stand."""
+        return self.shared(JobDomains)
 
-    def evict_domains_of(self, sub_job: SubJob, domain: BoolArray) -> list[BoolArray]:
-        """Node sets inside the job's domain in which one sub-job may be put together."""
-        return [domain]
+    def evict_domains(self, job: Job, limit: int) -> list[int]:
+        """Domains in which room for the whole job may be made, widest first."""
+        lists = self.gradient_for_job(job, self.domains.tree.top, Purpose.EVICT)
+        return [domain for each in lists for domain in each][:limit]
+
+    def evict_domains_of(self, sub_job: SubJob, domain: int) -> list[int]:
+        """Domains inside the job's own in which one sub-job may be put together."""
+        return [each for found in self.gradient_for_sub_job(sub_job, domain, Purpose.EVICT) for each in found]
 
     # changes, through statements alone
 

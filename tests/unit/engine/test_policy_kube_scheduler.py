@@ -35,8 +35,8 @@ def test_the_default_profile() -> None:
     assert policy.actions == ("schedule",) and policy.compat == policy.dialect == "kube-scheduler"
     assert policy.configurations["schedule"] == {"percentageOfNodesToScore": 100, "preemption": True}
     assert filters(policy) == [
-        "NodeName",
         "NodeUnschedulable",
+        "NodeName",
         "TaintToleration",
         "NodeAffinity",
         "NodePorts",

@@ -61,8 +61,8 @@ IMPLEMENTS: Mapping[str, tuple[str, ...]] = {
 DEFAULTS: tuple[tuple[str, int], ...] = (
     ("SchedulingGates", 0),
     ("PrioritySort", 0),
-    ("NodeName", 0),
     ("NodeUnschedulable", 0),
+    ("NodeName", 0),
     ("TaintToleration", 3),
     ("NodeAffinity", 2),
     ("NodePorts", 0),

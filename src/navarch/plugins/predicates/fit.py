@@ -32,6 +32,7 @@ def is_extended(name: str) -> bool:
 class NodeResourcesFit(NodeFilter):
     name = "NodeResourcesFit"
     scope = Scope.ROW
+    figures_only = True
     undone_by = (Event.POD_REMOVED, Event.NODE_ADDED, Event.NODE_CHANGED)
 
     def __init__(self, session: Session, ignored: Sequence[str] = (), ignored_groups: Sequence[str] = ()) -> None:

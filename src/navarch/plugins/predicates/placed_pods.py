@@ -64,16 +64,18 @@ class PlacedPods:
     def on_allocate(self, change: Change) -> None:
         if not change.view:
             return
-        self.where[change.tasks] = change.nodes
-        for listener in self._listeners:
-            listener(change.task, change.tasks, change.nodes, 1)
+        self.imagined(change.task, change.tasks, change.nodes, 1)
 
     def on_deallocate(self, change: Change) -> None:
         if not change.view:
             return
-        self.where[change.tasks] = -1
+        self.imagined(change.task, change.tasks, change.nodes, -1)
+
+    def imagined(self, task: TaskClass, tasks: Sequence[int], nodes: Sequence[int], step: int) -> None:
+        """Moves of a trial look the same as real ones from here."""
+        self.where[list(tasks)] = nodes if step > 0 else -1
         for listener in self._listeners:
-            listener(change.task, change.tasks, change.nodes, -1)
+            listener(task, tasks, nodes, step)
 
 
 def placed_pods(session: Session) -> PlacedPods:

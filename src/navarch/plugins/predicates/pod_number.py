@@ -15,6 +15,7 @@ MESSAGE = "node(s) pod number exceeded"
 class PodNumber(NodeFilter):
     name = "PodNumber"
     scope = Scope.ROW
+    figures_only = True
     resolvable = True
     undone_by = (Event.POD_REMOVED, Event.NODE_ADDED, Event.NODE_CHANGED)
 

@@ -1,0 +1,302 @@
+"""schedule: each pending pod once, the most important first, as kube-scheduler would take them from its queue.
+
+Pods go by priority, age and name. Equal pods that follow each other are placed in one step. A pod that finds no node may
+preempt before the next pod is looked at: its victims keep their room until they are gone, and the pod is promised the node.
+Groups, queues and shares have no say here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from navarch.actions.nominations import Nominations
+from navarch.actions.pod_preemption import Candidate, PodPreemption
+from navarch.engine.action import Action
+from navarch.engine.arguments import Argument
+from navarch.engine.fit import FitErrors
+from navarch.engine.node_functions import Rejection, TaskClass, first_rejection
+from navarch.engine.placement import ClassView
+from navarch.engine.record import Eviction, Nomination
+from navarch.engine.trial import Trial
+from navarch.model.resources import BoolArray
+from navarch.model.status import TaskStatus
+
+NO_NODES = "no nodes available to schedule pods"
+NO_CLAIMS = "no new claims to deallocate"
+"""What the claims' own attempt to make room says of every ordinary pod, before preemption speaks."""
+
+
+def nodes_to_find(nodes: int, percentage: int) -> int:
+    """How many feasible nodes end the search for more; 0 per cent: fewer the larger the cluster.
+
+    >>> nodes_to_find(5000, 0), nodes_to_find(5000, 100), nodes_to_find(80, 5)
+    (500, 5000, 80)
+    """
+    if nodes < 100:
+        return nodes
+    share = percentage or max(5, 50 - nodes // 125)
+    return min(nodes, max(100, nodes * share // 100))
+
+
+@dataclass(slots=True)
+class Attempt:
+    """Nodes that a pod may take, or why there are none: `errors` by node, or a `rejection` of the pod itself."""
+
+    feasible: BoolArray
+    errors: FitErrors
+    rejection: str = ""
+    failed: bool = False
+    """The attempt went wrong, rather than the pod did not fit."""
+    alone: bool = False
+    """The one feasible node is taken without scoring."""
+
+
+class Schedule(Action):
+    """Places single pods by kube-scheduler's rules, and preempts for those that find no node"""
+
+    name = "schedule"
+    arguments = (
+        Argument("percentageOfNodesToScore", "int", 100, "share of nodes to find before scoring; 0: by the cluster's size"),
+        Argument("preemption", "bool", True, "whether a pod without a node may evict less important ones"),
+        Argument("minCandidateNodesPercentage", "int", 10, "share of nodes to dry-run"),
+        Argument("minCandidateNodesAbsolute", "int", 100, "dry-run at least so many nodes"),
+    )
+
+    def execute(self) -> None:
+        session = self.session
+        session.resources_by_filters = True
+        self.nominations = Nominations(session)
+        given = self.given
+        self.preemption = PodPreemption(
+            session,
+            self.nominations,
+            given.integer("minCandidateNodesPercentage"),
+            given.integer("minCandidateNodesAbsolute"),
+        )
+        self.limit = nodes_to_find(len(session.nodes), given.integer("percentageOfNodesToScore"))
+        self._first = 0
+        """Where the search for feasible nodes starts, when not all are looked for."""
+        self._before = NO_CLAIMS if session.policy.plugin("DynamicResources") is not None else ""
+        self._failures: dict[tuple[int, int, str], FitErrors] = {}
+        """What classes of pods failed with since the last placement or preemption."""
+        for task, rows in self._runs():
+            self._place(task, rows)
+
+    def _runs(self) -> Iterator[tuple[TaskClass, list[int]]]:
+        """Pending pods in their order, equal neighbours together."""
+        session = self.session
+        waiting = np.flatnonzero(session.snapshot.tasks.alive & (session.status == TaskStatus.PENDING)).tolist()
+        pods = [(row, session.task(row)) for row in waiting]
+        pods = [(row, spec) for row, spec in pods if not spec.gates and not spec.deleting]
+        pods.sort(key=lambda pod: (-pod[1].pod_priority, pod[1].created, pod[1].namespace, pod[1].name))
+
+        def kind(pod: tuple[int, object]) -> tuple[int, int, str, object]:
+            spec = session.task(pod[0])
+            alone = pod[0] if spec.nominated_node else -1
+            return session.class_of(pod[0]).number, spec.pod_priority, spec.preemption_policy, alone
+
+        for _, run in groupby(pods, key=kind):
+            rows = [row for row, _ in run if session.job_of(row) is not None]
+            if rows:
+                yield session.class_of(rows[0]), rows
+
+    # placing
+
+    def _place(self, task: TaskClass, rows: list[int]) -> None:
+        session = self.session
+        left = rows[::-1]
+        while left:
+            row = left[-1]
+            known = self._failures.get(self._key(task, row))
+            if known is not None and self.nominations.node_of(row) is None:
+                self._refuse(left.pop(), known)
+                continue
+            attempt, together = self._look(task, row)
+            if not attempt.feasible.any():
+                self._fail(task, left.pop(), attempt)
+                continue
+            only = int(attempt.feasible.argmax()) if attempt.alone else -1
+            nodes = [only] if attempt.alone else session.view(task).choose_in(attempt.feasible, min(len(left), together))
+            self._allocate([left.pop() for _ in nodes], nodes, task)
+
+    def _allocate(self, rows: list[int], nodes: list[int], task: TaskClass) -> None:
+        """One statement for neighbours of the same job."""
+        session = self.session
+        self._changed()
+        for job, pairs in groupby(zip(rows, nodes), key=lambda pair: session.job_of(pair[0])):
+            assert job is not None
+            members, places = zip(*pairs)
+            for row in members:
+                self.nominations.drop(row)
+            statement = session.statement()
+            statement.allocate(job, list(members), list(places), task)
+            statement.commit()
+
+    def _changed(self) -> None:
+        """What failed before may succeed now."""
+        self._failures.clear()
+
+    def _look(self, task: TaskClass, row: int) -> tuple[Attempt, int]:
+        """Where the pod may go now, and how many of its like may be placed before looking again."""
+        session = self.session
+        size = len(session.nodes)
+        nothing = np.zeros(size, dtype=bool)
+        if not size:
+            return Attempt(nothing, FitErrors(0), NO_NODES), 1
+        rejected = self._rejection(task)
+        if rejected is not None:
+            everywhere = np.full(size, rejected.unresolvable)
+            errors = FitErrors(size, unresolvable=everywhere)
+            return Attempt(nothing, errors, rejected.message, failed=rejected.error), 1
+        named, which = self._named(task)
+        if named is not None and int(named.sum()) == 1 and self.nominations.node_of(row) is None:
+            node = int(named.argmax())
+            if not self.nominations.expected(row, node) and self._takes(task, node):
+                return Attempt(named, FitErrors(0), alone=True), 1
+        view = session.view(task)
+        nominated = self.nominations.node_of(row)
+        if nominated is not None and (named is None or named[nominated]) and self.nominations.admits(view, row, nominated):
+            alone = nothing.copy()
+            alone[nominated] = True
+            return Attempt(alone, FitErrors(0), alone=True), 1
+        feasible = view.feasible() if named is None else view.feasible() & named
+        feasible, looked_at = self.nominations.respected(view, row, feasible)
+        if not feasible.any():
+            return Attempt(feasible, self._errors(view, row, named, which, looked_at)), 1
+        if self.limit < size:
+            feasible = self._sample(feasible)
+        if int(feasible.sum()) > 1 and (problem := self._problem(task)):
+            return Attempt(nothing, FitErrors(size, unresolvable=~nothing), problem, failed=True), 1
+        return Attempt(feasible, FitErrors(0)), 1 if looked_at or self.limit < size else size
+
+    def _rejection(self, task: TaskClass) -> Rejection | None:
+        if task.shape.unsupported:
+            return Rejection(f"the pod needs what Navarch does not support: {', '.join(task.shape.unsupported)}")
+        found = first_rejection(self.session.filters, task)
+        if found is not None and found[1].error:
+            return Rejection(f'running PreFilter plugin "{found[0].name}": {found[1].message}', error=True)
+        return None if found is None else found[1]
+
+    def _problem(self, task: TaskClass) -> str:
+        for scorer in self.session.scorers:
+            if scorer.weight and scorer.applies(task) and (problem := scorer.problem(task)):
+                return f'running PreScore plugin "{scorer.name}": {problem}'
+        return ""
+
+    def _named(self, task: TaskClass) -> tuple[BoolArray | None, list[str]]:
+        """The nodes that the pod itself names, and by which filters."""
+        out: BoolArray | None = None
+        which = []
+        for f in self.session.filters:
+            names = f.named_nodes(task) if f.applies(task) else None
+            if names is not None:
+                known = (self.session.snapshot.nodes.row(name) for name in sorted(names))
+                here = np.zeros(len(self.session.nodes), dtype=bool)
+                here[[row for row in known if row is not None]] = True
+                out = here if out is None else out & here
+                which.append(f.name)
+        return out, sorted(which)
+
+    def _takes(self, task: TaskClass, node: int) -> bool:
+        """Whether one node passes every filter, without a view of all others: for pods that name their node."""
+        at = self.session.nodes.at(np.array([node]))
+        return all(f.mask(task, at)[0] for f in self.session.filters if f.applies(task))
+
+    def _sample(self, feasible: BoolArray) -> BoolArray:
+        """The first feasible nodes from where the last search ended; the rest is not looked at."""
+        size = len(feasible)
+        order = (np.arange(size) + self._first) % size
+        found = np.flatnonzero(feasible[order])
+        if len(found) > self.limit:
+            looked_at = int(found[self.limit - 1]) + 1
+            found = found[: self.limit]
+        else:
+            looked_at = size
+        out = np.zeros(size, dtype=bool)
+        out[order[found]] = True
+        self._first = (self._first + looked_at) % size
+        return out
+
+    # failing
+
+    def _errors(
+        self, view: ClassView, row: int, named: BoolArray | None, which: list[str], looked_at: list[int]
+    ) -> FitErrors:
+        """Why every node refuses: those outside of what the pod names, those that promises keep, and all others."""
+        size = len(self.session.nodes)
+        if named is None and not looked_at:
+            return view.explain(resources=False)
+        counts: dict[str, int] = {}
+        unresolvable = np.zeros(size, dtype=bool)
+        for node in range(size):
+            if named is not None and not named[node]:
+                texts, hopeless = [f"node(s) didn't satisfy plugin(s) [{' '.join(which)}]"], True
+            else:
+                texts, hopeless = self.nominations.refusal_at(view, row, node)
+            unresolvable[node] = hopeless
+            for text in texts:
+                counts[text] = counts.get(text, 0) + 1
+        return FitErrors(size, counts, unresolvable)
+
+    def _key(self, task: TaskClass, row: int) -> tuple[int, int, str]:
+        spec = self.session.task(row)
+        return task.number, spec.pod_priority, spec.preemption_policy
+
+    def _fail(self, task: TaskClass, row: int, attempt: Attempt) -> None:
+        errors, size = attempt.errors, len(self.session.nodes)
+        if attempt.failed or not size:
+            errors.message = attempt.rejection
+        else:
+            found = self._preempt(row, errors)
+            after = "" if isinstance(found, Candidate) else ", ".join(text for text in (self._before, found) if text)
+            errors.message = errors.available_text(size, attempt.rejection, after)
+            if isinstance(found, Candidate):
+                self._evict(row, found)
+        if self.nominations.node_of(row) is None:  # one that just preempted is promised a node
+            self._failures[self._key(task, row)] = errors
+        self._refuse(row, errors)
+
+    def _refuse(self, row: int, errors: FitErrors) -> None:
+        job = self.session.job_of(row)
+        assert job is not None
+        job.fit_errors[row] = errors
+
+    def _preempt(self, row: int, errors: FitErrors) -> Candidate | str:
+        if not self.given.flag("preemption"):
+            return ""
+        nominated = self.nominations.node_of(row)
+        hopeless = errors.unresolvable if errors.unresolvable.size else np.zeros(len(self.session.nodes), dtype=bool)
+        lost = nominated is not None and bool(hopeless[nominated])
+        refusal = self.preemption.not_eligible(row, nominated_unresolvable=lost)
+        return f"preemption: {refusal}" if refusal else self.preemption.find(row, ~hopeless)
+
+    def _evict(self, row: int, candidate: Candidate) -> None:
+        """Victims are asked to leave; until they have left they hold their room, and the pod waits for the node."""
+        session, spec = self.session, self.session.task(row)
+        job, node = session.job_of(row), candidate.node
+        name = session.nodes.names[node]
+        message = f"Preempted by pod {spec.uid} on node {name}"
+        for victim in candidate.victims:
+            if session.status[victim] == TaskStatus.RELEASING:
+                continue
+            theirs = session.job_of(victim)
+            if theirs is None:
+                other = session.task(victim)
+                session.record.evictions.append(
+                    Eviction(other.key, name, other.uid, "", self.name, job.key if job else "", "preempt", message)
+                )
+                continue
+            statement = session.statement()
+            statement.evict(victim, for_=job.key if job else "", reason="preempt", message=message)
+            statement.commit()
+            with Trial(session) as trial:
+                trial.add(victim, node)
+                trial.keep()
+        self.nominations.drop_lesser(node, spec.pod_priority)
+        self.nominations.put(row, node)
+        session.record.nominations.append(Nomination(spec.key, name, spec.uid, job.key if job else "", evicting=True))
+        self._changed()
