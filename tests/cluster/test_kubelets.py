@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from tests.cluster.hollow_world import World
 
 from navarch.cluster.kubelet_conduct import KubeletOptions
 from navarch.testing.builders import pod
-from tests.cluster.hollow_world import World
 
 pytestmark = pytest.mark.looptime
 

@@ -80,7 +80,7 @@ def track(kind: Kind, obj: Manifest, old: Manifest | None, options: WriteOptions
     fields = union(difference(mine.get("fieldsV1") if mine else None, removed), changed)
     if fields is not None:
         entry = entry_of(manager, "Update", kind.api_version, subresource, fields, now)
-        if subresource == "scale" and not kind.is_custom:
+        if subresource == "scale":
             del entry["time"]
         kept.append(entry)
     _write(obj, sorted_entries(kept))
