@@ -63,6 +63,11 @@ class Semantics:
         "whatever they allow, and a job below its own minimum may still lose a pod to a closing time window",
     )
     windows_cross_midnight: bool = switch(True, "a time window that ends on the next day is closed again at midnight")
+    reclaim_minds_every_resource: bool = switch(
+        True,
+        "under capacity, a queue below its due in one resource may reclaim for all that a task asks for, "
+        "from queues above theirs in any resource",
+    )
     unnamed_root_capability_is_unlimited: bool = switch(
         True, "a root queue with a capability refuses every resource that it does not name"
     )

@@ -187,15 +187,20 @@ class Capacity(Plugin):
             return self.ledger.over_limit(queue, task, self.due.limit[number], limit_is="capability")
         above = (self.tree.above(number, depth) for depth in range(1, self.reclaim_level + 1))
         for each in (number, *(a for a in above if a is not None and self.queues[a].name != ROOT)):
-            if self._some_within_deserved(each, task):
+            if self._below_due(each, task):
                 return None
-        text = f"queue {queue.name} has what it deserves of all that the task asks for"
+        text = f"queue {queue.name} would hold more than it deserves: it may not reclaim for the task"
         return Reason("QueueOverDeserved", text, figures={"queue": queue.name, "share": self.share(number)}, undone_by=FREED)
 
-    def _some_within_deserved(self, number: int, task: TaskClass) -> bool:
+    def _below_due(self, number: int, task: TaskClass) -> bool:
+        """Whether the queue with the task stays within what it deserves: in every resource that the task asks for and the
+        queue has a part of; where the policy wants it so, in any one resource that the task asks for."""
         dims, request = self.ledger.asked(task)
-        future = self.ledger.allocated[number, dims] + request
-        return bool((future - self.due.deserved[number].values[dims] < CLOSE).any())
+        within = self.ledger.allocated[number, dims] + request - self.due.deserved[number].values[dims] < CLOSE
+        if not self.session.semantics.reclaim_minds_every_resource:
+            return bool(within.any())
+        owed = self.exceedable[number][dims]
+        return bool(owed.any() and within[owed].all())
 
     def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> list[int] | None:
         session = self.session

@@ -1,9 +1,9 @@
 """Which tasks of a queue may be taken from it, one after the other, as the capacity plugin's rules have it.
 
 A task may go if the queue keeps its guarantee without it and either none of the resources it holds is anything the queue
-deserves, or the queue is above what it deserves in a resource that the task holds. Each task taken lowers what its queue holds
-before the next is judged. With ancestors counted in, the same must hold for those of the victim's ancestors, up to that many
-levels, that are not the reclaimer's too.
+deserves, or the queue is above what it deserves in a resource that the task holds (and, unless the policy says otherwise, the
+reclaimer asks for). Each task taken lowers what its queue holds before the next is judged. With ancestors counted in, the same
+must hold for those of the victim's ancestors, up to that many levels, that are not the reclaimer's too.
 """
 
 from __future__ import annotations
@@ -62,6 +62,8 @@ class Taking:
     def _above_deserved(self, number: int, victim: TaskClass) -> bool:
         capacity = self.capacity
         relevant = capacity.exceedable[number] & (victim.request > 0)
+        if self.reclaimer is not None and capacity.session.semantics.reclaim_minds_every_resource:
+            relevant &= self.reclaimer.request > 0
         return bool((relevant & (self._of(number) > capacity.due.deserved[number].values)).any())
 
     def _both_owed_nothing_together(self, number: int) -> bool:

@@ -86,12 +86,22 @@ def test_share_is_one_without_deserved_and_such_queues_come_last_among_equals() 
     assert plugin(session).queue_order(a, b) < 0, "equal shares: the queue that deserves something first"
 
 
-def test_reclaim_needs_one_resource_below_deserved() -> None:
-    world = flat(deserved={"cpu": 6}).job("x", "a").pods("x", 4, cpu=1, memory="1Gi", node="n").pods("x", cpu=1, memory="1Mi")
-    session = world.job("y", "b").pods("y", cpu=1).session(Capacity)
-    assert may_reclaim(session, "y") is None
+@pytest.mark.parametrize(("compat", "allowed"), [("strict", False), ("volcano", True)])
+def test_a_queue_above_its_due_in_one_resource_may_reclaim_only_where_the_policy_says(compat: str, allowed: bool) -> None:
+    world = flat(deserved={"cpu": 6}).job("x", "a").pods("x", 4, cpu=1, memory="1Mi", node="n").pods("x", cpu=1, memory="1Mi")
+    session = world.job("y", "b").pods("y", cpu=1, gpu=1).session(Capacity, compat=compat)
+    assert may_reclaim(session, "y") is None, "nothing is said about gpus, and cpu is below its due"
     reason = may_reclaim(session, "x")
-    assert reason is not None and reason.code == "QueueOverDeserved"
+    assert (reason is None) is allowed, "4 cpu of 4 are held, memory is far below its due"
+    assert reason is None or reason.code == "QueueOverDeserved"
+
+
+@pytest.mark.parametrize(("compat", "taken"), [("strict", 0), ("volcano", 2)])
+def test_being_above_its_due_in_what_nobody_asks_for_costs_nothing(compat: str, taken: int) -> None:
+    world = World().node("n", cpu=10, memory="10Gi", gpu=4).queue("b", deserved={"gpu": 2})
+    world.queue("a", deserved={"cpu": 1, "gpu": 4}).job("x", "a").pods("x", 3, cpu=1, gpu=1, node="n")
+    world.job("y", "b").pods("y", gpu=1)
+    assert len(victims(world.session(Capacity, compat=compat), "y", "x")) == taken
 
 
 def test_only_what_a_queue_holds_above_its_due_may_be_taken() -> None:

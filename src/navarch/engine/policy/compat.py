@@ -24,6 +24,7 @@ COMPAT: Mapping[str, Semantics] = {
         absent_priority_is_one=True,
         bad_queue_disables_capacity=True,
         ancestor_shares_are_live=False,
+        reclaim_minds_every_resource=False,
         budgets_are_strict=False,
         windows_cross_midnight=False,
         unnamed_root_capability_is_unlimited=False,
