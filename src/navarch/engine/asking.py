@@ -6,12 +6,12 @@ the order of last resort, which makes every order total.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any
 
 from navarch.engine import combine
-from navarch.engine.extension_points import POINTS, SWITCH, Key, answers
+from navarch.engine.extension_points import POINTS, SWITCH, Key, Purpose, answers
 from navarch.engine.gang_tree import GangTree, Part
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
@@ -34,6 +34,9 @@ class Asking:
     policy: Policy
     semantics: Semantics
     snapshot: Snapshot
+    stopwatch: Callable[[], float]
+    """Seconds of some clock, for timings only; decisions never read it."""
+    timings: dict[str, float]
 
     def open_plugins(self, registry: Registry) -> None:
         self.plugins: list[Plugin] = []
@@ -53,7 +56,9 @@ class Asking:
                         self._tiers[point][-1].append(plugin)
         self._flat: dict[str, list[Any]] = {p: [x for tier in tiers for x in tier] for p, tiers in self._tiers.items()}
         for plugin in self.plugins:
+            started = self.stopwatch()
             plugin.open()
+            self.timings[f"{plugin.name} (open)"] = self.stopwatch() - started
 
     def answering(self, point: str) -> list[Any]:
         """Plugins that answer at a point and are switched on there, in policy order."""
@@ -165,6 +170,33 @@ class Asking:
         if not sub_job.job.spec.sub_groups:
             return self.job_pipelined(sub_job.job)
         return combine.votes(self._tiers["sub_job_pipelined"], lambda p: p.sub_job_pipelined(sub_job)) is True
+
+    def sub_job_missing(self, sub_job: SubJob) -> int:
+        """How many tasks of a sub-job may be placed before its readiness has to be asked again: at least one."""
+        if not sub_job.job.spec.sub_groups:
+            return self.job_missing(sub_job.job)
+        return max((p.sub_job_missing(sub_job) for p in self._flat["sub_job_missing"]), default=1)
+
+    # domains
+
+    def hyper_node_scores(self, sub_job: SubJob, domains: Sequence[int]) -> list[float]:
+        """How good each of these domains is for the sub-job, all plugins together."""
+        scores = [0.0] * len(domains)
+        for plugin in self._flat["hyper_node_order"]:
+            scores = [sum(pair) for pair in zip(scores, plugin.hyper_node_order(sub_job, domains))]
+        return scores
+
+    def gradient_for_job(self, job: Job, root: int, purpose: Purpose) -> list[list[int]]:
+        for plugin in self._flat["hyper_node_gradient"]:
+            lists: list[list[int]] = plugin.hyper_node_gradient_for_job(job, root, purpose)
+            return lists
+        return [[root]]
+
+    def gradient_for_sub_job(self, sub_job: SubJob, root: int, purpose: Purpose) -> list[list[int]]:
+        for plugin in self._flat["hyper_node_gradient"]:
+            lists: list[list[int]] = plugin.hyper_node_gradient_for_sub_job(sub_job, root, purpose)
+            return lists
+        return [[root]]
 
     # queues
 

@@ -30,7 +30,9 @@ S = TaskStatus
 
 def close(session: Session) -> None:
     for plugin in session.plugins:
+        started = session.stopwatch()
         plugin.close()
+        session.timings[f"{plugin.name} (close)"] = session.stopwatch() - started
     _promises(session)
     _forget_undone(session)
     session.record.jobs = [_decision(session, job) for job in session.jobs_to_conclude()]

@@ -23,8 +23,9 @@ def decide(
     `report_all` False leaves jobs out of the record that nobody looked at and whose status is as it should be, so that an
     idle cycle over many running jobs costs next to nothing."""
     started = perf_counter()
-    session = Session(snapshot, policy, registry, now, uid, report_all=report_all)
-    timings = {"open": perf_counter() - started}
+    session = Session(snapshot, policy, registry, now, uid, report_all=report_all, stopwatch=perf_counter)
+    timings = session.timings
+    timings["open"] = perf_counter() - started
     for name in policy.actions:
         started = perf_counter()
         action = registry.action(name, policy.dialect)

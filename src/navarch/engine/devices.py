@@ -64,11 +64,13 @@ class Devices:
         """Task row -> the groups it sits on or is promised."""
         self._made = 0
         self._needs: dict[int, IntArray] = {}
-        tasks = session.snapshot.tasks
-        for task in np.flatnonzero(tasks.alive & ON_NODE[session.status] & (session.node >= 0)).tolist():
+        tasks, shapes = session.snapshot.tasks, session.snapshot.shapes
+        sharing = np.array([s.devices is not None and bool(s.devices.fraction or s.devices.memory) for s in shapes], dtype=bool)
+        there = tasks.alive & ON_NODE[session.status] & (session.node >= 0)
+        for task in np.flatnonzero(there & sharing[session.shape]).tolist() if sharing.any() else ():
             groups = session.task(task).gpu_groups
             kind = session.class_of(task)
-            if groups and shares_devices(kind):
+            if groups:
                 node = int(session.node[task])
                 self.groups[task] = groups
                 self._sit(kind, node, groups, 1)

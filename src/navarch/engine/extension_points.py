@@ -23,6 +23,13 @@ Key = Any
 """Anything that compares with its own kind; smaller comes first."""
 
 
+class Purpose(IntEnum):
+    """What a search for domains is for."""
+
+    ALLOCATE = 0
+    EVICT = 1
+
+
 class Vote(IntEnum):
     REJECT = -1
     ABSTAIN = 0
@@ -128,6 +135,13 @@ class SubJobReady(Protocol):
 
 
 @runtime_checkable
+class SubJobMissing(Protocol):
+    """A lower bound on how many further placements `sub_job_ready` waits for."""
+
+    def sub_job_missing(self, sub_job: SubJob) -> int: ...
+
+
+@runtime_checkable
 class SubJobPipelined(Protocol):
     def sub_job_pipelined(self, sub_job: SubJob) -> Vote: ...
 
@@ -203,6 +217,24 @@ class NodeScorers(Protocol):
 
 
 @runtime_checkable
+class HyperNodeOrder(Protocol):
+    """How good each of these domains (numbers in the tree of HyperNodes) is for a sub-group that fits in it: higher is better.
+    Scores of all plugins are added."""
+
+    def hyper_node_order(self, sub_job: SubJob, domains: Sequence[int]) -> Sequence[float]: ...
+
+
+@runtime_checkable
+class HyperNodeGradient(Protocol):
+    """Which domains inside `root` to look at for a job or one of its sub-groups: lists of equal worth, best list first; the first
+    list with a solution decides. An empty answer: nowhere. The first plugin that has this point answers; without any it is `root`."""
+
+    def hyper_node_gradient_for_job(self, job: Job, root: int, purpose: Purpose) -> list[list[int]]: ...
+
+    def hyper_node_gradient_for_sub_job(self, sub_job: SubJob, root: int, purpose: Purpose) -> list[list[int]]: ...
+
+
+@runtime_checkable
 class PrePredicate(Protocol):
     """A word on the task before any node is looked at. A Reason refuses it everywhere. Switched by `predicate`."""
 
@@ -231,6 +263,7 @@ POINTS: dict[str, type] = {
     "job_missing": JobMissing,
     "job_pipelined": JobPipelined,
     "sub_job_ready": SubJobReady,
+    "sub_job_missing": SubJobMissing,
     "sub_job_pipelined": SubJobPipelined,
     "job_starving": JobStarving,
     "overused": Overused,
@@ -242,13 +275,20 @@ POINTS: dict[str, type] = {
     "victim_tasks": VictimTasks,
     "node_filters": NodeFilters,
     "node_scorers": NodeScorers,
+    "hyper_node_order": HyperNodeOrder,
+    "hyper_node_gradient": HyperNodeGradient,
     "pre_predicate": PrePredicate,
     "events": AllocateEvents,
     **GANG_POINTS,
 }
 """Point -> protocol. The switch in a policy file that governs each is in `policy.points`."""
 
-SWITCH: dict[str, str] = {"node_filters": "predicate", "node_scorers": "node_order", "job_missing": "job_ready"}
+SWITCH: dict[str, str] = {
+    "node_filters": "predicate",
+    "node_scorers": "node_order",
+    "job_missing": "job_ready",
+    "sub_job_missing": "sub_job_ready",
+}
 """Points whose switch has another name."""
 
 

@@ -4,7 +4,7 @@ whole scenario before anything is evicted. Combined by the actions that ask them
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -31,12 +31,13 @@ class Scenario:
     """What a search found: the tasks to be placed, and who would have to go for them.
 
     `victims` are all tasks that the scenario evicts, by job, in order of eviction; `stays` are those among them that hold a
-    node all the same, because they were given back or moved."""
+    node all the same, because they were given back or moved; `came_from` the node that each stood on."""
 
     job: Job
     tasks: Sequence[int]
     victims: Sequence[tuple[Job, Sequence[int]]]
     stays: frozenset[int]
+    came_from: Mapping[int, int]
 
 
 @runtime_checkable

@@ -144,6 +144,17 @@ class ClassView:
                     return [r.message for r in said], any(np.ravel(r.unresolvable)[0] for r in said)
         return [], False
 
+    def slots(self, most: int) -> IntArray:
+        """How many further tasks of the class each node can take, counting what is being released: at most so many, and at
+        most `most`. Rules that look at other pods are not asked."""
+        self.refresh()
+        room: IntArray = np.where(self.possible & self.future, most, 0)
+        if len(self.dims):
+            nodes, dims = self.session.nodes, self.dims
+            free = nodes.allocatable[dims] - nodes.used[dims] + nodes.releasing[dims] - nodes.pipelined[dims]
+            room = np.minimum(room, (free // np.maximum(self.need, 1)).min(axis=0))
+        return np.maximum(room, 0)
+
     def unresolvable(self) -> BoolArray:
         """Nodes where no eviction can make room for the class."""
         session, task = self.session, self.task

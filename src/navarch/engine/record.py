@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from navarch.engine.reasons import Reason
+from navarch.model.devices import AllocatedDevice
 from navarch.model.spec import Condition
 
 
@@ -52,6 +53,16 @@ class Nomination:
     """Something was evicted for it, so the promise is written to the pod's status."""
     gpu_groups: tuple[str, ...] = ()
     numa_zones: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimAllocation:
+    """Devices for a ResourceClaim (`claim` is namespace/name) that a pod which is bound in this cycle waits for."""
+
+    claim: str
+    uid: str
+    node: str
+    devices: tuple[AllocatedDevice, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +108,7 @@ class CycleRecord:
     binds: list[Bind] = field(default_factory=list)
     evictions: list[Eviction] = field(default_factory=list)
     nominations: list[Nomination] = field(default_factory=list)
+    claims: list[ClaimAllocation] = field(default_factory=list)
     jobs: list[JobDecision] = field(default_factory=list)
     queues: list[QueueFigures] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)

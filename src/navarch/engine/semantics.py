@@ -76,6 +76,10 @@ class Semantics:
         True, "gangreclaim may take a queue below what proportion gives it: only the capacity plugin is asked there"
     )
 
+    unknown_tier_is_nowhere: bool = switch(
+        True, "a hard network topology that names a tier which no HyperNode has is not enforced"
+    )
+
     # Figures and views of a node.
     unevict_restores_scoring_view: bool = switch(
         True, "undoing an eviction does not bring the pod back for scores, pod count, ports and affinity in this cycle"

@@ -46,7 +46,15 @@ PLACED = [int(TaskStatus.RUNNING), int(TaskStatus.BOUND), int(TaskStatus.RELEASI
 
 class Session(Asking):
     def __init__(
-        self, snapshot: Snapshot, policy: Policy, registry: Registry, now: float, uid: str = "", *, report_all: bool = True
+        self,
+        snapshot: Snapshot,
+        policy: Policy,
+        registry: Registry,
+        now: float,
+        uid: str = "",
+        *,
+        report_all: bool = True,
+        stopwatch: Callable[[], float] = float,
     ) -> None:
         self.snapshot = snapshot
         self.policy = policy
@@ -54,6 +62,8 @@ class Session(Asking):
         self.now = now
         self.uid = uid
         self.report_all = report_all
+        self.stopwatch = stopwatch
+        self.timings = {}
         self.action = ""
         self.record = CycleRecord()
         self._specs = snapshot.tasks.specs
@@ -158,6 +168,11 @@ class Session(Asking):
 
     def sub_jobs_in_order(self, job: Job) -> list[SubJob]:
         """The job's sub-jobs: those it still needs to become ready first, then by the plugins' order."""
+        needed = self.needed_sub_jobs(job)
+        return needed + sorted((sub for sub in job.sub_jobs if sub not in needed), key=self.sub_job_order)
+
+    def needed_sub_jobs(self, job: Job) -> list[SubJob]:
+        """The fewest sub-jobs that bring each policy of the job to its minimum of ready ones, by the plugins' order."""
         ready: dict[str, int] = {}
         waiting: list[SubJob] = []
         for sub in job.sub_jobs:
@@ -172,8 +187,7 @@ class Session(Asking):
             if ready.get(name, 0) < minimum:
                 ready[name] = ready.get(name, 0) + 1
                 needed.append(sub)
-        rest = sorted((sub for sub in job.sub_jobs if sub not in needed), key=self.sub_job_order)
-        return needed + rest
+        return needed
 
     # classes of tasks
 
@@ -234,9 +248,8 @@ class Session(Asking):
         return view
 
     def share_devices(self) -> None:
-        """Keep account of devices that tasks share. Before any class of tasks is looked at; costs nothing without such tasks."""
-        asked = (shape.devices for shape in self.snapshot.shapes)
-        if self.devices is None and any(devices is not None and (devices.fraction or devices.memory) for devices in asked):
+        """Keep account of devices that tasks share. To be asked before any class of tasks is looked at."""
+        if self.devices is None:
             assert not self._views, "classes were looked at before their devices were"
             self.devices = Devices(self)
 

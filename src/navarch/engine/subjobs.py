@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from navarch.model.selectors import selector_matches
 from navarch.model.spec import SubGroupSpec
-from navarch.model.status import TaskStatus
+from navarch.model.status import STATUS_COUNT, TaskStatus
 
 if TYPE_CHECKING:
     from navarch.engine.job import Job
@@ -19,12 +21,13 @@ _READY = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus
 
 
 class SubJob:
-    __slots__ = ("job", "match_index", "min_member", "name", "policy", "tasks")
+    __slots__ = ("_rows", "job", "match_index", "min_member", "name", "policy", "tasks")
 
     def __init__(self, job: Job, policy: SubGroupSpec | None, values: tuple[str, ...], tasks: list[int]) -> None:
         self.job = job
         self.policy = policy
         self.tasks = tasks
+        self._rows = np.array(tasks, dtype=np.intp)
         self.name = "" if policy is None else "-".join((policy.name, *values))
         self.match_index = int(values[0]) if values and values[0].isdigit() else 0
         if policy is not None:
@@ -33,18 +36,25 @@ class SubJob:
             self.min_member = 1 if job.spec.sub_groups else job.min_member
 
     def count(self, *statuses: TaskStatus) -> int:
-        status = self.job.session.status
-        return sum(1 for task in self.tasks if status[task] in statuses)
+        standing = np.bincount(self.job.session.status[self._rows], minlength=STATUS_COUNT).tolist()
+        return int(sum(standing[status] for status in statuses))
 
     @property
     def pending_best_effort(self) -> int:
+        if not self.job.best_effort_pending:
+            return 0
         session = self.job.session
         best_effort = session.snapshot.shape_best_effort
         return sum(1 for t in self.tasks if session.status[t] == TaskStatus.PENDING and best_effort[session.shape[t]])
 
     @property
     def is_ready(self) -> bool:
-        return self.count(*_READY) + self.pending_best_effort >= self.min_member
+        return self.missing <= 0
+
+    @property
+    def missing(self) -> int:
+        """How many more tasks it needs to be ready."""
+        return self.min_member - self.count(*_READY) - self.pending_best_effort
 
     @property
     def is_pipelined(self) -> bool:

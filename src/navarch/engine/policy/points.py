@@ -67,6 +67,7 @@ DEFAULTS: Mapping[str, bool] = {p.name: p.default for p in POINTS if p.key}
 SAME_SWITCH: Mapping[str, str] = {
     "job_enqueued": "job_enqueueable",
     "job_missing": "job_ready",
+    "sub_job_missing": "sub_job_ready",
     "pre_predicate": "predicate",
     "node_filters": "predicate",
     "node_scorers": "node_order",
