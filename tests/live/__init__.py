@@ -1,0 +1,1 @@
+"""The live scheduler over real HTTP: against the embedded API server, and against kube-apiserver where one can be had."""

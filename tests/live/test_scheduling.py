@@ -1,0 +1,87 @@
+"""What users see of a scheduler at work, on the embedded API server and on kube-apiserver."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.live.world import QUEUES, World
+
+from navarch.kube.resources import PODS
+
+pytestmark = pytest.mark.live
+
+
+def conditions(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {c["type"]: c for c in found.get("status", {}).get("conditions") or ()}
+
+
+async def test_pods_and_gangs_are_bound_and_their_groups_say_so(any_world: World) -> None:
+    world = any_world
+    for i in range(3):
+        await world.node(f"n{i}")
+    history = await world.watch()
+    async with world.scheduler():
+        await asyncio.gather(world.pod("single"), world.gang("whole", 4))
+        await history.until_bound(5)
+        group = await world.eventually(
+            lambda: world.get_group("whole"), lambda found: found.get("status", {}).get("phase") == "Running"
+        )
+        assert conditions(group)["Scheduled"]["status"] == "True"
+        queue = await world.eventually(
+            lambda: world.client.get(QUEUES, "default"), lambda found: found.get("status", {}).get("state") == "Open"
+        )
+        assert queue["spec"]["weight"] == 1
+        await world.eventually(
+            lambda: world.events("single"), lambda said: ("Normal", "Scheduled") in [(kind, reason) for kind, reason, _ in said]
+        )
+    history.check([("whole", 4)])
+
+
+async def test_a_gang_that_does_not_fit_waits_whole_and_is_told_why(any_world: World) -> None:
+    world = any_world
+    await world.node("n0")
+    history = await world.watch()
+    async with world.scheduler():
+        await world.gang("big", 6)
+        pod = await world.eventually(
+            lambda: world.get_pod("big-0"), lambda found: conditions(found).get("PodScheduled", {}).get("status") == "False"
+        )
+        assert conditions(pod)["PodScheduled"]["reason"] in ("Unschedulable", "Schedulable")
+        group = await world.eventually(lambda: world.get_group("big"), lambda found: "Unschedulable" in conditions(found))
+        assert "tasks in gang unschedulable" in conditions(group)["Unschedulable"]["message"]
+        await world.eventually(
+            lambda: world.events("big-0"), lambda said: any(reason == "FailedScheduling" for _, reason, _ in said)
+        )
+        assert history.bound() == []
+        await world.node("n1")
+        await history.until_bound(6)
+    history.check([("big", 6)])
+
+
+async def test_another_schedulers_pods_are_left_alone_but_their_room_is_not_given_away(any_world: World) -> None:
+    world = any_world
+    await world.node("n0", cpu="2")
+    history = await world.watch()
+    await world.pod("theirs", cpu="1500m", scheduler="somebody-else")
+    await world.client.bind(world.namespace, "theirs", uid=(await world.get_pod("theirs"))["metadata"]["uid"], node="n0")
+    await world.pod("waits", scheduler="somebody-else")
+    async with world.scheduler():
+        await asyncio.gather(world.pod("small", cpu="500m"), world.pod("large", cpu="1"))
+        await history.until_bound(1, "small")
+        await world.eventually(lambda: world.get_pod("large"), lambda found: "PodScheduled" in conditions(found))
+        assert history.waiting() == [f"{world.namespace}/large", f"{world.namespace}/waits"]
+        await world.client.delete(PODS, "theirs", namespace=world.namespace, grace_period=0)
+        await history.until_bound(1, "large")
+    assert history.broken == []
+
+
+async def test_what_came_before_the_scheduler_is_taken_up(any_world: World) -> None:
+    world = any_world
+    await world.node("n0", cpu="3")
+    history = await world.watch()
+    await world.gang("early", 3)
+    async with world.scheduler(leader_elect=True, lock_namespace=world.namespace):
+        await history.until_bound(3)
+    history.check([("early", 3)])

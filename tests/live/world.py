@@ -1,0 +1,161 @@
+"""A cluster for a test: an API server, nodes, pods, groups, and schedulers that run in this process or in one of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tests.live.history import History
+
+from navarch.cache.scheduler import Scheduler
+from navarch.cache.settings import RunOptions
+from navarch.kube.client import Client
+from navarch.kube.connect import Endpoint, connect
+from navarch.kube.errors import NotFound
+from navarch.kube.informer import Patience
+from navarch.kube.resources import PODS, Resource
+
+NODES = Resource("", "v1", "nodes", namespaced=False)
+NAMESPACES = Resource("", "v1", "namespaces", namespaced=False)
+GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups")
+QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
+EVENTS = Resource("events.k8s.io", "v1", "events")
+BUDGETS = Resource("policy", "v1", "poddisruptionbudgets")
+IMPATIENT = Patience(retry_first=0.02, retry_longest=0.5, absent_longest=0.5)
+OPTIONS = RunOptions(listen="", leader_elect=False, seed=7)
+
+
+class World:
+    """One namespace of a server. `capacity` is what each node made here has."""
+
+    def __init__(self, kubeconfig: Path, namespace: str, folder: Path) -> None:
+        self.kubeconfig = kubeconfig
+        self.namespace = namespace
+        self.folder = folder
+        self.client = Client(self.endpoint())
+        self.capacity: dict[str, dict[str, str]] = {}
+        self.history: History | None = None
+
+    def endpoint(self) -> Endpoint:
+        return connect(self.kubeconfig)
+
+    async def watch(self) -> History:
+        """Record from now on; nodes have to be there already."""
+        self.history = History(Client(self.endpoint()), self.namespace, self.capacity)
+        await self.history.start()
+        return self.history
+
+    async def clean(self) -> None:
+        """Take away what outlives the test on a shared server."""
+        for pod in (await self.client.list(PODS, namespace=self.namespace)).items:
+            with contextlib.suppress(NotFound):
+                await self.client.delete(PODS, pod["metadata"]["name"], namespace=self.namespace, grace_period=0)
+        for name in self.capacity:
+            with contextlib.suppress(NotFound):
+                await self.client.delete(NODES, name)
+
+    async def close(self) -> None:
+        if self.history is not None:
+            await self.history.stop()
+        await self.client.close()
+
+    # objects
+
+    async def node(self, name: str, *, cpu: str = "4", memory: str = "32Gi", pods: str = "110", **labels: str) -> None:
+        capacity = {"cpu": cpu, "memory": memory, "pods": pods}
+        self.capacity[name] = capacity
+        status = {"capacity": capacity, "allocatable": capacity, "conditions": [{"type": "Ready", "status": "True"}]}
+        body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": status}
+        await self.client.create(NODES, body)
+        
+    async def pod(self, name: str, *, cpu: str = "1", group: str = "", scheduler: str = "navarch", **spec: Any) -> dict[str, Any]:
+        made: dict[str, Any] = await self.client.create(PODS, self.pod_body(name, cpu, group, scheduler, **spec), namespace=self.namespace)
+        return made
+
+    def pod_body(self, name: str, cpu: str, group: str, scheduler: str, **spec: Any) -> dict[str, Any]:
+        metadata: dict[str, Any] = {"name": name, "namespace": self.namespace}
+        if group:
+            metadata["annotations"] = {"scheduling.k8s.io/group-name": group}
+        if "labels" in spec:
+            metadata["labels"] = spec.pop("labels")
+        container = {"name": "main", "image": "busybox", "resources": {"requests": {"cpu": cpu}}}
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": metadata,
+            "spec": {"schedulerName": scheduler, "terminationGracePeriodSeconds": 0, "containers": [container], **spec},
+        }
+
+    async def group(self, name: str, members: int, *, queue: str = "default", **spec: Any) -> None:
+        body = {
+            "apiVersion": GROUPS.api_version,
+            "kind": "PodGroup",
+            "metadata": {"name": name, "namespace": self.namespace},
+            "spec": {"minMember": members, "queue": queue, **spec},
+        }
+        await self.client.create(GROUPS, body, namespace=self.namespace)
+
+    async def gang(self, name: str, members: int, *, cpu: str = "1", **spec: Any) -> None:
+        """A group and all its pods."""
+        await self.group(name, members)
+        await asyncio.gather(*(self.pod(f"{name}-{i}", cpu=cpu, group=name, **spec) for i in range(members)))
+
+    async def get_pod(self, name: str) -> dict[str, Any]:
+        return await self.client.get(PODS, name, namespace=self.namespace)
+
+    async def get_group(self, name: str) -> dict[str, Any]:
+        return await self.client.get(GROUPS, name, namespace=self.namespace)
+
+    async def events(self, name: str) -> list[tuple[str, str, str]]:
+        """(type, reason, note) of what was said about an object."""
+        found = (await self.client.list(EVENTS, namespace=self.namespace)).items
+        return [(e["type"], e["reason"], e["note"]) for e in found if e["regarding"]["name"] == name]
+
+    async def eventually(self, ask: Any, holds: Any, timeout: float = 15.0) -> Any:
+        """Ask the server until the answer is right. For what pods do not show; its pace is no part of what is tested."""
+        answer = None
+        try:
+            async with asyncio.timeout(timeout):
+                while not holds(answer := await ask()):
+                    await asyncio.sleep(0.05)
+        except TimeoutError:
+            raise AssertionError(f"not within {timeout:g} s; the last answer was {answer}") from None
+        return answer
+
+    # schedulers
+
+    @contextlib.asynccontextmanager
+    async def scheduler(self, **options: Any) -> AsyncIterator[Scheduler]:
+        """A scheduler in this process, stopped at the end of the block."""
+        made = Scheduler(self.endpoint(), replace(OPTIONS, **options), patience=IMPATIENT)
+        task = asyncio.create_task(made.run())
+        try:
+            yield made
+            if task.done():
+                task.result()
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def process(self, *arguments: str) -> asyncio.subprocess.Process:
+        """A scheduler in a process of its own, which can be killed."""
+        command = [sys.executable, "-m", "navarch.cli.run", f"--kubeconfig={self.kubeconfig}", "--listen=", *arguments]
+        log = (self.folder / "scheduler.log").open("ab")
+        process = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log, env=dict(os.environ))
+        log.close()
+        return process
+
+
+async def end(process: asyncio.subprocess.Process, number: int = signal.SIGTERM) -> int:
+    if process.returncode is None:
+        process.send_signal(number)
+    return await process.wait()
+
