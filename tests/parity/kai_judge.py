@@ -27,8 +27,8 @@ def standing_at_start(case: Case) -> Outcome:
             found["status"] = "StuckInReleasing"
         if spec.gates and found["status"] == "Pending":
             found["status"] = "Gated"
-        if session.node[task] >= 0:
-            found["node"] = session.nodes.names[int(session.node[task])]
+        if spec.node:
+            found["node"] = spec.node
         if spec.gpu_groups and found["status"] != "Pending":
             found["gpuGroups"] = list(spec.gpu_groups)
         out[spec.key] = found

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from navarch.engine.figures import Rows
 from navarch.engine.node_functions import TaskClass
-from navarch.model.gpus import GPU_RESOURCES, gpu_memory, mig_gpus
+from navarch.model.gpus import GPU_RESOURCES, gpu_memory, gpu_portion, mig_gpus
 from navarch.model.resources import BoolArray, FloatArray, IntArray
 from navarch.model.status import ON_NODE, TaskStatus
 
@@ -214,6 +214,20 @@ class Devices:
         for dim, count in self.slices:
             out += count * table[dim] / ONE
         return out
+
+    def gpus_of(self, kind: TaskClass, memory: int) -> float:
+        """Devices that a task counts for. `memory` is that of the device by which shares of it are measured; 0: not at all."""
+        devices = kind.shape.devices
+        total = sum(int(kind.request[dim]) for dim in self.dims) / ONE
+        total += sum(count * int(kind.request[dim]) for dim, count in self.slices) / ONE
+        if devices is not None and devices.fraction:
+            total += devices.count * devices.fraction / ONE
+        elif devices is not None and devices.memory and memory:
+            total += devices.count * gpu_portion(devices.memory, memory)
+        return total
+
+    def wants_gpu(self, kind: TaskClass) -> bool:
+        return shares_devices(kind) or self.gpus_of(kind, 0) > 0
 
     # choosing
 

@@ -17,6 +17,8 @@ class Lifetimes:
         self.session = session
         self._started: dict[int, float] = {}
         self._evicted: dict[int, float] = {}
+        self.stale: dict[int, float] = {}
+        """Job row -> since when it has run below its minimum."""
 
     def started(self, job: Job) -> float | None:
         return self._started.get(job.row, job.spec.last_started)
@@ -29,6 +31,9 @@ class Lifetimes:
 
     def is_evicted(self, job: Job) -> None:
         self._evicted[job.row] = self.session.now
+
+    def is_stale(self, job: Job, since: float) -> None:
+        self.stale[job.row] = since
 
     def waited(self, job: Job) -> bool:
         """Whether the job has waited as long as it must before it may evict others."""

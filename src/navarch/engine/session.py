@@ -26,9 +26,10 @@ from navarch.engine.residents import Residents
 from navarch.engine.semantics import Semantics
 from navarch.engine.state import NodeState
 from navarch.engine.statement import Operation, Statement
-from navarch.engine.trial import FollowsTrials
 from navarch.engine.subjobs import SubJob
+from navarch.engine.trial import FollowsTrials
 from navarch.model.columns import sums_by_group
+from navarch.model.gpus import node_is_fit
 from navarch.model.resources import PODS, BoolArray, IntArray, in_bytes
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import TaskSpec
@@ -264,6 +265,10 @@ class Session(Asking):
     def _since_deletion(self, task: int) -> float:
         spec = self.task(task)
         return self.now - spec.deleted if spec.deleted is not None and spec.phase == "Running" else 0.0
+
+    def ready_nodes(self) -> BoolArray:
+        """Nodes that are fit for work, by their own conditions."""
+        return np.array([node_is_fit(spec) for spec in self.nodes.specs], dtype=bool)
 
     # where a gang may be put together
 

@@ -1,4 +1,5 @@
-"""GPUs as nodes and pods name them: whole ones, slices of partitioned ones, and how much memory each has."""
+"""GPUs as nodes and pods name them: whole ones, slices of partitioned ones, how much memory each has, and whether the node is
+fit for work at all."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ UNKNOWN_GPU_MEMORY: Final = 100
 _BYTES_ABOVE: Final = 1 << 20
 """A label above a tebibyte, counted in MiB, must have been written in bytes."""
 _MIG: Final = re.compile(r"nvidia\.com/mig-(\d+)g\.(\d+)gb")
+_PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
 
 
 @lru_cache(maxsize=256)
@@ -47,3 +49,10 @@ def gpu_portion(memory: int, of: int) -> float:
     (0.01, 1.5)
     """
     return math.ceil(100 * memory / of) / 100
+
+
+def node_is_fit(node: NodeSpec) -> bool:
+    """Whether the node's resources count; a condition that is absent is fine."""
+    conditions = dict(node.conditions)
+    well = all(conditions.get(pressure, "False") == "False" for pressure in _PRESSURES)
+    return not node.unschedulable and conditions.get("Ready", "True") == "True" and well

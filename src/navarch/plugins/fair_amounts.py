@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from navarch.model.gpus import GPU_RESOURCES, UNKNOWN_GPU_MEMORY, gpu_memory, gpu_portion, mig_gpus
+from navarch.model.gpus import GPU_RESOURCES, UNKNOWN_GPU_MEMORY, gpu_memory, gpu_portion, mig_gpus, node_is_fit
 from navarch.model.spec import NodeSpec, Shape
 from navarch.plugins.fair_share import Floats
 
@@ -24,14 +24,6 @@ CPU, MEMORY, GPU = range(3)
 RESOURCES: Final = ("cpu", "memory", "gpu")
 GPU_CLASSES: Final = frozenset({"nvidia.com/gpu", "amd.com/gpu", "gpu.nvidia.com", "gpu.amd.com"})
 """Device classes, and drivers of resource slices, whose devices are GPUs."""
-_PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
-
-
-def is_ready(node: NodeSpec) -> bool:
-    """Whether the node's resources count; a condition that is absent is fine."""
-    conditions = dict(node.conditions)
-    well = all(conditions.get(pressure, "False") == "False" for pressure in _PRESSURES)
-    return not node.unschedulable and conditions.get("Ready", "True") == "True" and well
 
 
 def node_amounts(node: NodeSpec) -> Floats:
@@ -92,7 +84,7 @@ class FairAmounts:
         out = np.zeros(len(RESOURCES))
         slices = self.sliced_gpus()
         for node in self.session.nodes.specs:
-            if is_ready(node):
+            if node_is_fit(node):
                 out += node_amounts(node)
                 out[GPU] += slices.get(node.name, 0)
         return out

@@ -18,11 +18,11 @@ from navarch.engine.node_functions import NodeFilter, Refusal, Scope, TaskClass,
 from navarch.engine.plugin import Plugin
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.session import Session
-from navarch.model.gpus import GPU_MEMORY_LABEL, GPU_RESOURCES, mig_gpus
+from navarch.model.gpus import GPU_MEMORY_LABEL, GPU_RESOURCES, mig_gpus, node_is_fit
 from navarch.model.resources import BoolArray, format_amount
 from navarch.model.snapshot import Snapshot
 from navarch.model.status import ON_NODE
-from navarch.plugins.fair_amounts import FairAmounts, is_ready
+from navarch.plugins.fair_amounts import FairAmounts
 from navarch.plugins.predicates.inter_pod import InterPodAffinity
 from navarch.plugins.predicates.node_affinity import NodeAffinity
 from navarch.plugins.predicates.ports import NodePorts
@@ -83,7 +83,7 @@ class NodeCondition(NodeFilter):
     scope = Scope.STATIC
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self.ready = np.array([is_ready(spec) for spec in snapshot.nodes.specs], dtype=bool)
+        self.ready = np.array([node_is_fit(spec) for spec in snapshot.nodes.specs], dtype=bool)
 
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
         found: BoolArray = self.ready[at.rows]

@@ -8,11 +8,13 @@ bounds (`queue_tree.over_capacity`), the order of queues (`queue_ranking`) and t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from navarch.engine.arguments import Argument
 from navarch.engine.extension_points import Change
+from navarch.engine.gang_points import Scenario
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
 from navarch.engine.queue import Queue
@@ -25,6 +27,7 @@ from navarch.plugins.fair_share import NO_PARENT, UNLIMITED, Floats, Ints, Queue
 from navarch.plugins.members import is_member
 from navarch.plugins.queue_ranking import QueueStanding, standing
 from navarch.plugins.queue_tree import QueueTree, over_capacity
+from navarch.plugins.reclaim_rules import may_reclaim, may_take, worth_reclaiming
 
 USAGE_KIND = "QueueUsage"
 _UNITS = {"cpu": ("CPU cores", 1000.0), "memory": ("GB memory", 1e9), "gpu": ("GPUs", 1.0)}
@@ -203,6 +206,56 @@ class FairProportion(Plugin):
             )
         code = "OverLimit" if broken.over_limit else "NonPreemptibleOverQuota"
         return Reason(code, text, figures=figures, undone_by=_UNDONE_BY)
+
+    # reclaim
+
+    def search_started(self, job: Job) -> None:
+        """Takings are judged by what queues hold before anything is evicted for the job."""
+        self.before = replace(self.tree, allocated=self.tree.allocated.copy(), fixed=self.tree.fixed.copy())
+
+    def may_reclaim(self, job: Job, tasks: Sequence[int]) -> Reason | None:
+        row = self.row.get(job.queue.name)
+        if row is None:
+            return self.chunk_refusal(job, tasks)
+        amount = self.weigh_waiting(tasks)
+        if may_reclaim(self.tree, row, amount, job.spec.preemptable):
+            return None
+        text = f"queue {job.queue.name} would hold more than its fair share, so it may not take from other queues"
+        return Reason("OverFairShare", text, figures={"queue": job.queue.name}, undone_by=_UNDONE_BY)
+
+    def reclaim_victim(self, job: Job, tasks: Sequence[int], victim: Job) -> bool:
+        queue, giver = self.row.get(job.queue.name), self.row.get(victim.queue.name)
+        if queue is None or giver is None:
+            return False
+        return worth_reclaiming(self.tree, queue, self.weigh_waiting(tasks), giver)
+
+    def reclaim_scenario(self, scenario: Scenario) -> bool:
+        """Of each job, what its parts need goes as one unit, every task beyond it as a unit of its own."""
+        moved_free = bool(self.session.policy.param("allowConsolidatingReclaim"))
+        takings: dict[int, list[Floats]] = {}
+        for job, tasks in scenario.victims:
+            core = np.zeros(len(RESOURCES))
+            elastic: list[Floats] = []
+            in_core: dict[str, int] = {}
+            has_core = False
+            for task in tasks:
+                leaf = job.tree.leaf_of(task)
+                if leaf is None:
+                    continue
+                taken = in_core.get(leaf.name, 0)
+                in_core[leaf.name] = taken + 1
+                if moved_free and task in scenario.stays:
+                    continue
+                amount = self.amounts.placed(task, scenario.came_from[task])
+                if taken < job.tree.required(leaf):
+                    core, has_core = core + amount, True
+                else:
+                    elastic.append(amount)
+            units = [core, *elastic] if has_core else elastic
+            if units:
+                takings.setdefault(self.row[job.queue.name], []).extend(units)
+        queue, amount = self.row[scenario.job.queue.name], self.weigh_waiting(scenario.tasks)
+        return may_take(self.before, queue, amount, scenario.job.spec.preemptable, list(takings.items()), self.saturation)
 
     # for people
 

@@ -23,7 +23,7 @@ from navarch.engine.reasons import Event, Reason
 from navarch.engine.record import QueueFigures
 from navarch.engine.session import Session
 from navarch.model.columns import sums_by_group
-from navarch.model.resources import UNLIMITED, BoolArray, IntArray
+from navarch.model.resources import UNLIMITED, BoolArray, IntArray, format_amount
 from navarch.model.status import IS_ALLOCATED, TaskStatus
 from navarch.plugins.queue_amounts import Amounts, Vector, asked_dims, in_order, total_of
 
@@ -132,8 +132,11 @@ class QueueLedger:
             figures[f"{name} held"] = held[dim].item()
             figures[f"{name} asked"] = asked[dim].item()
             figures[f"{name} {limit_is}"] = limit[dim].item()
-        lacking = ", ".join(f"insufficient {name}" for name in in_order(short, self.names))
-        return Reason(code, f"{prefix}: {lacking}", figures=figures, undone_by=FREED)
+        lacking = [f"insufficient {name}" for name in in_order(short, self.names)]
+        if code == "QueueLimit":
+            amounts = {self.names[d]: (asked[d].item(), held[d].item(), limit[d].item()) for d in short}
+            lacking = [f"insufficient {name} ({_of(name, *amounts[name])})" for name in in_order(short, self.names)]
+        return Reason(code, f"{prefix}: {', '.join(lacking)}", figures=figures, undone_by=FREED)
 
     def figures(self, queue: Queue, deserved: Amounts, share: float) -> QueueFigures:
         number = queue.number
@@ -213,3 +216,7 @@ def gated_requests(session: Session) -> dict[int, IntArray]:
         out[row] = out.get(row, 0) + snapshot.shape_request[:, tasks.shape[task]]
     return out
 
+
+def _of(name: str, asked: float, held: float, limit: float) -> str:
+    """`asks 2, holds 7 of 8`: what a user needs to see at once why the queue refused."""
+    return f"asks {format_amount(name, asked)}, holds {format_amount(name, held)} of {format_amount(name, limit)}"

@@ -1,0 +1,177 @@
+"""The actions that evict over a tree of queues: consolidation moves, reclaim takes from other queues, preempt from lower priority.
+
+Each walks the waiting jobs in order of fairness, asks whether the job may evict at all, and has the solver find who must go.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from navarch.actions.fair_jobs import FairAction
+from navarch.actions.signatures import FailedJobs
+from navarch.actions.solver import Solver
+from navarch.engine.chunks import next_to_place
+from navarch.engine.forest import JobForest
+from navarch.engine.gang_points import Scenario
+from navarch.engine.job import Job
+from navarch.engine.lifetimes import Lifetimes
+from navarch.engine.reasons import Reason
+from navarch.engine.statement import Statement
+from navarch.model.status import TaskStatus
+
+
+class EvictingAction(FairAction):
+    def execute(self) -> None:
+        session = self.session
+        uses_signatures = bool(session.policy.param("useSchedulingSignatures"))
+        failed: dict[str, FailedJobs] = {}
+        forest = JobForest(session, self.jobs(), self._next, depth=self.depth)
+        while (job := forest.pop()) is not None:
+            chunk = self._next(job)
+            if not chunk or not self.may_start(job, chunk):
+                continue
+            alike = failed.setdefault(self.table(job), FailedJobs(session))
+            if uses_signatures and alike.hopeless(job):
+                continue
+            if self._beyond_help(job, chunk):
+                continue
+            statement = self.solve(job, chunk)
+            if statement is None:
+                alike.note(job)
+                continue
+            self._commit(statement)
+            if job.tree.has_pending:
+                forest.push(job)
+
+    def _next(self, job: Job) -> list[int]:
+        return next_to_place(self.session, job.tree)
+
+    def _beyond_help(self, job: Job, chunk: list[int]) -> bool:
+        for plugin in self.session.answering("beyond_help"):
+            for task in chunk:
+                reason: Reason | None = plugin.beyond_help(task)
+                if reason is not None:
+                    job.refuse(reason)
+                    return True
+        return False
+
+    def _commit(self, statement: Statement) -> None:
+        lifetimes = self.session.shared(Lifetimes)
+        for operation in statement.operations:
+            if operation.kind == TaskStatus.RELEASING and not operation.void:
+                lifetimes.is_evicted(operation.job)
+        statement.commit()
+
+    # what the actions differ in
+
+    def jobs(self) -> list[Job]:
+        return self.waiting_jobs(delayed=False)
+
+    def table(self, job: Job) -> str:
+        """Jobs of one table that are alike and failed stand for each other."""
+        return job.queue.name
+
+    def may_start(self, job: Job, chunk: list[int]) -> bool:
+        return True
+
+    def solve(self, job: Job, chunk: list[int]) -> Statement | None:
+        raise AssertionError("every action says how")
+
+    def running_jobs(self) -> list[Job]:
+        """Jobs that may be evicted and hold or are promised something."""
+        return [job for job in self.session.all_jobs() if job.spec.preemptable and job.tree.active]
+
+
+class Consolidation(EvictingAction):
+    """Moves running pods together so that a waiting job fits; nobody loses a place"""
+
+    name = "consolidation"
+
+    def execute(self) -> None:
+        if self.session.policy.param("maxNumberConsolidationPreemptees") != 0:
+            super().execute()
+
+    def jobs(self) -> list[Job]:
+        return [job for job in self.waiting_jobs(delayed=False) if job.spec.preemptable]
+
+    def table(self, job: Job) -> str:
+        return ""
+
+    def solve(self, job: Job, chunk: list[int]) -> Statement | None:
+        if not self._enough_in_all(chunk):
+            return None
+        most = self.session.policy.param("maxNumberConsolidationPreemptees")
+        assert isinstance(most, int)
+        victims = [each for each in self.running_jobs() if each is not job]
+        return Solver(self.session, victims, _nobody_lost, None if most < 0 else most + 1).solve(job)
+
+    def _enough_in_all(self, chunk: list[int]) -> bool:
+        """Whether the GPUs that are free somewhere, put together, would do."""
+        session = self.session
+        devices = session.devices
+        assert devices is not None
+        ready = session.ready_nodes()
+        free = np.maximum(devices.idle_parts() + devices.releasing_parts(), 0)
+        kinds = [session.class_of(task) for task in chunk]
+        if sum(devices.gpus_of(kind, 0) for kind in kinds) > free[ready].sum():
+            return False
+        asked = sum(k.shape.devices.count * k.shape.devices.memory for k in kinds if k.shape.devices is not None)
+        return asked <= float((free * devices.memory)[ready].sum())
+
+
+def _nobody_lost(scenario: Scenario) -> bool:
+    return all(task in scenario.stays for _, tasks in scenario.victims for task in tasks)
+
+
+class FairReclaim(EvictingAction):
+    """Takes from queues that hold more than their share what a queue below its share waits for"""
+
+    name = "reclaim"
+    dialect = "kai"
+
+    def may_start(self, job: Job, chunk: list[int]) -> bool:
+        for plugin in self.session.answering("may_reclaim")[:1]:
+            reason: Reason | None = plugin.may_reclaim(job, chunk)
+            return reason is None
+        return True
+
+    def solve(self, job: Job, chunk: list[int]) -> Statement | None:
+        session = self.session
+        filters = session.answering("reclaim_victim")
+        validators = session.answering("reclaim_scenario")
+        victims = [
+            each
+            for each in self.running_jobs()
+            if each.queue is not job.queue and all(p.reclaim_victim(job, chunk, each) for p in filters)
+        ]
+        return Solver(session, victims, lambda s: all(p.reclaim_scenario(s) for p in validators)).solve(job)
+
+
+class FairPreempt(EvictingAction):
+    """Makes room for a job among those of its own queue that have lower priority"""
+
+    name = "preempt"
+    dialect = "kai"
+
+    def solve(self, job: Job, chunk: list[int]) -> Statement | None:
+        session = self.session
+        if not job.spec.preemptable and self._over_quota(job, chunk):
+            return None
+        filters = session.answering("preempt_victim")
+        validators = session.answering("preempt_scenario")
+        victims = [
+            each
+            for each in self.running_jobs()
+            if each.queue is job.queue
+            and each is not job
+            and each.priority < job.priority
+            and all(p.preempt_victim(job, each) for p in filters)
+        ]
+        return Solver(session, victims, lambda s: all(p.preempt_scenario(s) for p in validators)).solve(job)
+
+    def _over_quota(self, job: Job, chunk: list[int]) -> bool:
+        for plugin in self.session.answering("chunk_refusal"):
+            reason: Reason | None = plugin.chunk_refusal(job, chunk)
+            if reason is not None and reason.code == "NonPreemptibleOverQuota":
+                return True
+        return False

@@ -1,0 +1,81 @@
+"""Jobs run for a while before they may be evicted: a guard by queue, for preemption and for reclaim.
+
+A job that has not run long enough is no victim; an elastic one is, as long as it keeps its minimum. For reclaim the guard that
+counts is that of the victim's queue at the level where the two families of queues part, or of the nearest above that has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from navarch.engine.arguments import Argument
+from navarch.engine.gang_points import Scenario
+from navarch.engine.job import Job
+from navarch.engine.lifetimes import Lifetimes
+from navarch.engine.plugin import Plugin
+from navarch.engine.queue import Queue
+
+
+class MinRuntime(Plugin):
+    """Protects jobs that started a short while ago from being evicted"""
+
+    name = "minruntime"
+    arguments = (
+        Argument("defaultReclaimMinRuntime", "duration", 0.0, "how long a job runs before other queues may take from it"),
+        Argument("defaultPreemptMinRuntime", "duration", 0.0, "how long a job runs before jobs of its queue may preempt it"),
+        Argument("reclaimResolveMethod", "str", "lca", "whose guard counts for reclaim", ("lca", "queue")),
+    )
+
+    def open(self) -> None:
+        self.lifetimes = self.session.shared(Lifetimes)
+
+    def reclaim_victim(self, job: Job, tasks: Sequence[int], victim: Job) -> bool:
+        return victim.tree.is_elastic or not self._protected(victim, self._reclaim_guard(job.queue, victim.queue))
+
+    def preempt_victim(self, job: Job, victim: Job) -> bool:
+        return victim.tree.is_elastic or not self._protected(victim, self._preempt_guard(victim.queue))
+
+    def reclaim_scenario(self, scenario: Scenario) -> bool:
+        queue = scenario.job.queue
+        return all(
+            self._keeps_minimum(victim, tasks)
+            for victim, tasks in scenario.victims
+            if self._protected(victim, self._reclaim_guard(queue, victim.queue))
+        )
+
+    def preempt_scenario(self, scenario: Scenario) -> bool:
+        return all(
+            self._keeps_minimum(victim, tasks)
+            for victim, tasks in scenario.victims
+            if self._protected(victim, self._preempt_guard(victim.queue))
+        )
+
+    def _protected(self, victim: Job, guard: float) -> bool:
+        started = self.lifetimes.started(victim)
+        return guard > 0 and started is not None and started + guard > self.session.now
+
+    def _keeps_minimum(self, victim: Job, tasks: Sequence[int]) -> bool:
+        tree, gone = victim.tree, set(tasks)
+        return all(
+            tree.standing(leaf).used - sum(1 for task in leaf.tasks if task in gone) >= tree.required(leaf)
+            for leaf in tree.leaves
+        )
+
+    def _preempt_guard(self, queue: Queue) -> float:
+        for each in (queue, *queue.ancestors):
+            if each.spec.preempt_min_runtime is not None:
+                return each.spec.preempt_min_runtime
+        return self.given.number("defaultPreemptMinRuntime")
+
+    def _reclaim_guard(self, queue: Queue, victim: Queue) -> float:
+        way = [victim, *victim.ancestors]
+        if self.given.text("reclaimResolveMethod") == "lca":
+            ours = {each.name for each in (queue, *queue.ancestors)}
+            below = [each for each in way if each.name not in ours]
+            common = way[len(below) :]
+            if below:
+                way = below[-1:] + common
+        for each in way:
+            if each.spec.reclaim_min_runtime is not None:
+                return each.spec.reclaim_min_runtime
+        return self.given.number("defaultReclaimMinRuntime")

@@ -1,0 +1,35 @@
+"""Ways of choosing victims; see `actions.scenarios` for what each does. A policy that names none never evicts for a job."""
+
+from __future__ import annotations
+
+from navarch.engine.plugin import Plugin
+
+
+class NodeLocalGreedy(Plugin):
+    """Looks for room on one node at a time: the jobs on it, whole, in the order in which they would give way"""
+
+    name = "sg-nodelocalgreedy"
+
+    def scenario_generator(self) -> str:
+        return "node-local"
+
+
+class MultiNodeGang(Plugin):
+    """Looks for room on several nodes at once, taking those first that have the least to clear"""
+
+    name = "sg-multinodegang"
+
+    def scenario_generator(self) -> str:
+        return "multi-node"
+
+
+class SnapshotEndpoint(Plugin):
+    """Accepted: a cycle is recorded and replayed without a plugin (navarch replay)"""
+
+    name = "snapshot"
+
+
+class ReflectJobOrder(Plugin):
+    """Accepted: the order of jobs is part of every cycle's record"""
+
+    name = "reflectjoborder"
