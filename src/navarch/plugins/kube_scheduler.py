@@ -24,6 +24,7 @@ from navarch.plugins.nodeorder.preferred_nodes import PreferredNodes
 from navarch.plugins.nodeorder.preferred_taints import PreferredTaints
 from navarch.plugins.nodeorder.soft_spread import SoftSpread
 from navarch.plugins.predicates import (
+    dynamic_resources,
     fit,
     inter_pod,
     node_affinity,
@@ -271,6 +272,27 @@ class VolumeZone(_Filtering):
         return self.keep(volume_zone.VolumeZone(self.session.snapshot))
 
 
+class DynamicResources(_Filtering):
+    """Devices that the pod claims exist and are free where it goes"""
+
+    name = "DynamicResources"
+    arguments = (
+        _WEIGHT,
+        Argument("filterTimeout", "duration", 10.0, "accepted; the search for devices is bounded by itself"),
+        Argument("bindingTimeout", "duration", 600.0, "how long binding waits for devices"),
+    )
+
+    def node_filters(self) -> list[NodeFilter]:
+        return self.keep(dynamic_resources.DynamicResources(self.session))
+
+    def node_scorers(self) -> list[NodeScorer]:
+        return [dynamic_resources.DevicePreferences(self.session, self.weight)]
+
+    def close(self) -> None:
+        if any(shape.claims for shape in self.session.snapshot.shapes):
+            self.session.shared(dynamic_resources.Claims).record()
+
+
 KUBE_PLUGINS: tuple[type[Plugin], ...] = (
     NodeUnschedulable,
     NodeName,
@@ -284,6 +306,7 @@ KUBE_PLUGINS: tuple[type[Plugin], ...] = (
     VolumeZone,
     PodTopologySpread,
     InterPodAffinity,
+    DynamicResources,
     NodeResourcesBalancedAllocation,
     ImageLocality,
 )

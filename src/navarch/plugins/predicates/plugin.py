@@ -11,6 +11,7 @@ from navarch.engine.node_functions import NodeFilter, TaskClass, first_rejection
 from navarch.engine.plugin import Plugin
 from navarch.engine.reasons import Reason
 from navarch.plugins.predicates.default_spread import SpreadDefaults
+from navarch.plugins.predicates.dynamic_resources import Claims, DynamicResources
 from navarch.plugins.predicates.inter_pod import InterPodAffinity
 from navarch.plugins.predicates.node_affinity import NodeAffinity
 from navarch.plugins.predicates.pod_number import PodNumber
@@ -74,9 +75,15 @@ class Predicates(Plugin):
             rules.append(PodTopologySpread(session, SpreadDefaults()))
         if self._on("VolumeBinding"):
             rules.append(VolumeBinding(session))
+        if self._on("DynamicResourceAllocation"):
+            rules.append(DynamicResources(session))
         for rule in rules:
             rule.has_last_word = False
         return list(rules)
+
+    def close(self) -> None:
+        if any(shape.claims for shape in self.session.snapshot.shapes):
+            self.session.shared(Claims).record()
 
     def _on(self, name: str) -> bool:
         return self.given.flag(f"predicate.{name}Enable")
