@@ -74,9 +74,10 @@ class World:
         status = {"capacity": capacity, "allocatable": capacity, "conditions": [{"type": "Ready", "status": "True"}]}
         body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": status}
         await self.client.create(NODES, body)
-        
+
     async def pod(self, name: str, *, cpu: str = "1", group: str = "", scheduler: str = "navarch", **spec: Any) -> dict[str, Any]:
-        made: dict[str, Any] = await self.client.create(PODS, self.pod_body(name, cpu, group, scheduler, **spec), namespace=self.namespace)
+        body = self.pod_body(name, cpu, group, scheduler, **spec)
+        made: dict[str, Any] = await self.client.create(PODS, body, namespace=self.namespace)
         return made
 
     def pod_body(self, name: str, cpu: str, group: str, scheduler: str, **spec: Any) -> dict[str, Any]:

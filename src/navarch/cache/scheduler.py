@@ -18,14 +18,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from navarch.cache.aside import Aside
 from navarch.cache.assumed import Assumed, AssumedBind
 from navarch.cache.binder import Binder, BindHooks
 from navarch.cache.commit import Commit
 from navarch.cache.cycle import Cycle, run_cycle
 from navarch.cache.default_queue import make_default_queue
-from navarch.cache.events import Events, Regarding
+from navarch.cache.events import Events
 from navarch.cache.evictor import Evictor
 from navarch.cache.gangs import HalfBoundGangs
+from navarch.cache.gauges import Gauges
 from navarch.cache.group_status import GroupStatuses
 from navarch.cache.handlers import KindHandler, PodHandler
 from navarch.cache.health import Health
@@ -44,16 +46,15 @@ from navarch.cache.writers import DryWriters, LiveWriters
 from navarch.dialects.dialect import Settings
 from navarch.dialects.pod_objects import Pod
 from navarch.engine.reasons import Event
-from navarch.engine.record import Eviction, QueueFigures
+from navarch.engine.record import Eviction
 from navarch.installed import installed
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
-from navarch.kube.decoding import Metadata
 from navarch.kube.election import Elector, make_identity
 from navarch.kube.informer import Informer, Patience
 from navarch.kube.informer_group import InformerGroup
 from navarch.kube.lease import ApiLeaseLock
-from navarch.kube.resources import PODS, Resource
+from navarch.kube.resources import PODS
 from navarch.kube.write_pool import WritePool
 from navarch.model.spec import TaskSpec
 from navarch.model.status import TaskStatus
@@ -91,6 +92,7 @@ class Scheduler:
         self.loop = Loop(self.holding, self.cycle, period=options.period, settle=options.settle)
         self.mirror = Mirror(self._settings(), self.assumed, self._notice)
         self.events = Events(self.pool, instance=self.identity, clock=clock, enabled=live)
+        self.aside = Aside(self.events, self.metrics)
         hooks = BindHooks(bound=self._bound, failed=self._bind_failed)
         self.binder = Binder(self.pool, self.mirror, self.assumed, self.events, hooks)
         self.resync = self.binder.resync = Resync(self.client, self.binder, self.assumed, rng)
@@ -122,13 +124,12 @@ class Scheduler:
             self.pod_statuses,
             self.group_statuses,
             self.queue_statuses,
-            self._queue_figures,
         )
         self.dry = DryWriters(log.info) if options.dry_run else None
         self.commit = Commit(self.mirror, self.assumed, self.holding, self.writers)
         self.gangs = HalfBoundGangs(self.mirror, self._release, options.gang_timeout)
         self.informers = InformerGroup(self.client, patience=patience, rng=rng)
-        self.health = Health(self.missing, self.metrics.registry, self.debug_snapshot, self._refresh_gauges)
+        self.health = Health(self.missing, self.metrics.registry, self.debug_snapshot, lambda: self.gauges.refresh())
         self.elector: Elector | None = None
         self.last: Cycle | None = None
         self.recorder = Recorder(options.record) if options.record is not None else None
@@ -137,9 +138,8 @@ class Scheduler:
         self._pod_handler: PodHandler | None = None
         self._number = 0
         self._leads = False
-        self._figures: list[QueueFigures] = []
         self._queue_task: asyncio.Task[bool] | None = None
-        self._count()
+        self.gauges = Gauges(self)
 
     # life
 
@@ -168,10 +168,10 @@ class Scheduler:
         kinds = watched()
         for kind in kinds:
             resource = await choose(self.client, kind)
-            handler = KindHandler(self.mirror, kind, resource, self._set_aside)
+            handler = KindHandler(self.mirror, kind, resource, self.aside.take)
             informer = self.informers.add(resource, kind.struct, handler, on_bad=handler.bad, optional=kind.optional)
             self._kinds.append((kind, informer, handler))
-        pods = self._pod_handler = PodHandler(self.mirror, PODS, self._set_aside)
+        pods = self._pod_handler = PodHandler(self.mirror, PODS, self.aside.take)
         self._pods = self.informers.add(PODS, Pod, pods, on_bad=pods.bad)
         self.mirror.pods = self._pods.store
 
@@ -197,6 +197,7 @@ class Scheduler:
         self.metrics.leading.set(1)
         self.holding.wake_all()
         self.writers.resume()
+        self.aside.lead(True)
         tasks = [
             asyncio.create_task(self.loop.run(), name="cycles"),
             asyncio.create_task(self.resync.run(), name="resync"),
@@ -214,6 +215,7 @@ class Scheduler:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             self._leads = False
+            self.aside.lead(False)
             self.metrics.leading.set(0)
 
     async def _finish(self) -> None:
@@ -365,16 +367,6 @@ class Scheduler:
             eviction = Eviction(task.key, task.node, task.uid, job, "release", job, "release", message)
             self.evictor.evict(eviction, task)
 
-    def _set_aside(self, kind: str, resource: Resource, metadata: Metadata, error: Exception) -> None:
-        self.metrics.bad_objects.labels(kind).inc()
-        log.warning("%s %s/%s is set aside: %s", kind, metadata.namespace or "", metadata.name, error)
-        if self._leads:
-            reference = Regarding(kind, metadata.namespace or "", metadata.name, metadata.uid or "", resource.api_version)
-            self.events.emit(reference, "Warning", "InvalidObject", "Reading", str(error))
-
-    def _queue_figures(self, figures: list[QueueFigures]) -> None:
-        self._figures = figures
-
     # what operators see
 
     def missing(self) -> list[str]:
@@ -386,39 +378,3 @@ class Scheduler:
         if self.last is None:
             return b""
         return await asyncio.to_thread(encoded, self.last)
-
-    def _refresh_gauges(self) -> None:
-        cluster, metrics = self.mirror.cluster, self.metrics
-        jobs = cluster.jobs
-        waiting = int((jobs.counts[: jobs.rows.top, TaskStatus.PENDING] > 0).sum())
-        metrics.pending_pods.set(int(jobs.counts[: jobs.rows.top, TaskStatus.PENDING].sum()))
-        metrics.pending_jobs.labels("held").set(len(self.holding))
-        metrics.pending_jobs.labels("active").set(max(0, waiting - len(self.holding)))
-        metrics.assumed.labels("bind").set(len(self.assumed.binds))
-        metrics.assumed.labels("eviction").set(len(self.assumed.evictions))
-        metrics.nodes.set(int(cluster.nodes.alive.sum()))
-        metrics.pods.set(len(cluster.tasks.rows))
-        metrics.queues(self._figures)
-
-    def _count(self) -> None:
-        metrics = self.metrics
-        self.events.counted = lambda type_, reason: metrics.events.labels(type_, reason).inc()
-        self.evictor.counted = lambda action, result: metrics.evictions.labels(action, result).inc()
-
-        def status(kind: str, result: str) -> None:
-            metrics.status_writes.labels(kind, result).inc()
-
-        self.pod_statuses.counted = self.group_statuses.counted = self.queue_statuses.counted = status
-        metrics.watch("navarch_writes_waiting", "Writes without an outcome.", "kind", self._waiting_writes)
-        metrics.watch("navarch_informer_events", "Events seen since the start.", "kind", self._informer_events)
-
-    def _waiting_writes(self) -> dict[str, float]:
-        return {
-            "binding": len(self.binder.outbox),
-            "eviction": len(self.evictor),
-            "status": sum(len(each.outbox) for each in (self.pod_statuses, self.group_statuses, self.queue_statuses)),
-            "event": len(self.events.outbox),
-        }
-
-    def _informer_events(self) -> dict[str, float]:
-        return {str(each.resource): each.counters.events for each in self.informers.informers}

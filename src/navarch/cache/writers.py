@@ -27,7 +27,6 @@ class LiveWriters:
     pods: PodStatuses
     groups: GroupStatuses
     queue_statuses: QueueStatuses
-    figures: Callable[[list[QueueFigures]], None]
 
     def bind(self, bind: AssumedBind) -> None:
         self.pods.forget(bind.uid)
@@ -52,7 +51,6 @@ class LiveWriters:
 
     def queues(self, figures: list[QueueFigures]) -> None:
         self.queue_statuses.take(figures)
-        self.figures(figures)
 
     def flush(self, now: float) -> None:
         """Write what is due."""

@@ -1,0 +1,50 @@
+"""Figures that are read when somebody asks for /metrics, so that keeping them costs nothing in between."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from navarch.model.status import TaskStatus
+
+if TYPE_CHECKING:
+    from navarch.cache.scheduler import Scheduler
+
+
+class Gauges:
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        metrics = scheduler.metrics
+        scheduler.events.counted = lambda type_, reason: metrics.events.labels(type_, reason).inc()
+        scheduler.evictor.counted = lambda action, result: metrics.evictions.labels(action, result).inc()
+        for writer in (scheduler.pod_statuses, scheduler.group_statuses, scheduler.queue_statuses):
+            writer.counted = lambda kind, result: metrics.status_writes.labels(kind, result).inc()
+        metrics.watch("navarch_writes_waiting", "Writes without an outcome.", "kind", self._waiting_writes)
+        metrics.watch("navarch_informer_events", "Events seen since the start.", "kind", self._informer_events)
+
+    def refresh(self) -> None:
+        scheduler = self._scheduler
+        cluster, metrics = scheduler.mirror.cluster, scheduler.metrics
+        pending = cluster.jobs.counts[: cluster.jobs.rows.top, TaskStatus.PENDING]
+        held = len(scheduler.holding)
+        metrics.pending_pods.set(int(pending.sum()))
+        metrics.pending_jobs.labels("held").set(held)
+        metrics.pending_jobs.labels("active").set(max(0, int((pending > 0).sum()) - held))
+        metrics.assumed.labels("bind").set(len(scheduler.assumed.binds))
+        metrics.assumed.labels("eviction").set(len(scheduler.assumed.evictions))
+        metrics.nodes.set(int(cluster.nodes.alive.sum()))
+        metrics.pods.set(len(cluster.tasks.rows))
+        if scheduler.last is not None:
+            metrics.queues(scheduler.last.record.queues)
+
+    def _waiting_writes(self) -> dict[str, float]:
+        scheduler = self._scheduler
+        statuses = (scheduler.pod_statuses, scheduler.group_statuses, scheduler.queue_statuses)
+        return {
+            "binding": len(scheduler.binder.outbox),
+            "eviction": len(scheduler.evictor),
+            "status": sum(len(each.outbox) for each in statuses),
+            "event": len(scheduler.events.outbox),
+        }
+
+    def _informer_events(self) -> dict[str, float]:
+        return {str(each.resource): each.counters.events for each in self._scheduler.informers.informers}

@@ -1,0 +1,168 @@
+"""Running it: health, metrics, policy reload, dry run, recordings, bad objects, a CRD that comes late."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from pathlib import Path
+
+import aiohttp
+import pytest
+from click.testing import CliRunner
+from tests.live.test_scheduling import conditions
+from tests.live.world import GROUPS, World
+
+from navarch import replay as recordings
+from navarch.cli.replay import replay
+from navarch.installed import installed
+from navarch.kube.resources import PODS
+
+pytestmark = pytest.mark.live
+
+PLAIN = """
+actions: "allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
+
+
+async def test_health_tells_when_it_is_ready_and_metrics_what_it_did(world: World) -> None:
+    await world.node("n0")
+    history = await world.watch()
+    async with world.scheduler(listen="127.0.0.1:0") as scheduler, aiohttp.ClientSession() as http:
+        await world.pod("a")
+        await history.until_bound(1)
+        base = f"http://127.0.0.1:{scheduler.health.port}"
+        for path in ("/livez", "/readyz", "/healthz"):
+            async with http.get(base + path) as reply:
+                assert (reply.status, await reply.text()) == (200, "ok")
+        async with http.get(f"{base}/metrics") as reply:
+            text = await reply.text()
+        assert 'navarch_binds_total{result="ok"} 1.0' in text
+        assert "navarch_leading 1.0" in text
+        async with http.get(f"{base}/debug/snapshot") as reply:
+            recording = recordings.read(await reply.read())
+        assert recording.nodes[0].name == "n0"
+
+
+async def test_readiness_names_what_is_missing(world: World) -> None:
+    async with world.scheduler() as scheduler:
+        assert scheduler.missing() == ["the API server did not answer yet"]
+        await scheduler.informers.wait_for_sync() if scheduler.informers.informers else None
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.missing()), lambda missing: missing == [])
+
+
+async def test_a_changed_policy_file_is_taken_and_a_bad_one_refused(world: World, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(PLAIN)
+    await world.node("n0")
+    history = await world.watch()
+    async with world.scheduler(policy=str(policy)) as scheduler:
+        await world.pod("a")
+        await history.until_bound(1)
+        before = scheduler.policy_file.policy
+        policy.write_text(PLAIN.replace("gang", "gnag"))
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.policy_file.refused), lambda refused: "gnag" in refused)
+        assert scheduler.policy_file.policy is before
+        await world.pod("b")
+        await history.until_bound(2)
+        policy.write_text(PLAIN.replace("allocate, backfill", "enqueue, allocate, backfill"))
+        await world.eventually(
+            lambda: asyncio.sleep(0, scheduler.policy_file.policy.actions), lambda actions: actions[0] == "enqueue"
+        )
+        assert scheduler.policy_file.refused == ""
+        await world.pod("c")
+        await history.until_bound(3)
+    history.check()
+
+
+async def test_a_policy_that_reads_objects_differently_fills_the_mirror_anew(world: World, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("compat: volcano\n" + PLAIN)
+    await world.node("n0")
+    history = await world.watch()
+    async with world.scheduler(policy=str(policy)) as scheduler:
+        await world.gang("early", 2)
+        await history.until_bound(2)
+        await world.eventually(lambda: asyncio.sleep(0, set(scheduler.mirror.cluster.queues)), lambda names: names == {"default"})
+        policy.write_text(PLAIN)
+        await world.eventually(lambda: asyncio.sleep(0, set(scheduler.mirror.cluster.queues)), lambda names: "root" in names)
+        assert len(scheduler.mirror.cluster.tasks.rows) == 2
+        await asyncio.gather(world.pod("fits", cpu="2"), world.pod("does-not", cpu="2"))
+        await history.until_bound(3)
+    history.check([("early", 2)])
+
+
+async def test_a_dry_run_decides_and_writes_nothing(world: World) -> None:
+    await world.node("n0")
+    history = await world.watch()
+    revision = (await world.client.list(PODS)).resource_version
+    async with world.scheduler(dry_run=True) as scheduler:
+        await world.pod("a")
+        await world.eventually(
+            lambda: asyncio.sleep(0, scheduler.last), lambda last: last is not None and len(last.record.binds) == 1
+        )
+        pod = await world.get_pod("a")
+        assert int(pod["metadata"]["resourceVersion"]) > int(revision)
+        assert int((await world.client.list(PODS)).resource_version) == int(pod["metadata"]["resourceVersion"])
+    assert history.bound() == []
+
+
+async def test_a_recorded_cycle_replays_byte_for_byte(world: World, tmp_path: Path) -> None:
+    await world.node("n0")
+    await world.node("n1")
+    history = await world.watch()
+    secret = {"containers": [{"name": "c", "image": "i", "env": [{"name": "TOKEN", "value": "hush"}]}]}
+    async with world.scheduler(record=tmp_path / "cycles"):
+        await world.pod("early", **secret)
+        await history.until_bound(1)
+        await world.gang("fits", 4)
+        await world.gang("waits", 9)
+        await history.until_bound(5)
+    files = sorted((tmp_path / "cycles").glob("*.json.gz"))
+    assert files
+    for file in files:
+        recording = recordings.read(file)
+        assert recordings.decisions(recordings.again(recording, installed())) == bytes(recording.decisions)
+        assert b"hush" not in gzip.decompress(file.read_bytes())
+    same = CliRunner().invoke(replay, [str(files[-1])])
+    assert (same.exit_code, same.output.splitlines()[0]) == (0, "the same decisions as then")
+    (tmp_path / "nothing.yaml").write_text(PLAIN.replace("allocate, backfill", "backfill"))
+    other = CliRunner().invoke(replay, [str(files[-1]), "--policy", str(tmp_path / "nothing.yaml")])
+    assert other.exit_code == 1
+    assert "-> nothing" in other.output
+
+
+async def test_an_object_that_cannot_be_read_is_set_aside_and_the_rest_goes_on(world: World) -> None:
+    await world.node("n0")
+    history = await world.watch()
+    async with world.scheduler() as scheduler:
+        body = {
+            "apiVersion": GROUPS.api_version,
+            "kind": "PodGroup",
+            "metadata": {"name": "bad", "namespace": "default"},
+            "spec": {"minMember": -2},
+        }
+        await world.client.create(GROUPS, body, namespace="default")
+        await world.pod("good")
+        await history.until_bound(1)
+        said = await world.eventually(lambda: world.events("bad"), bool)
+        assert said[0][:2] == ("Warning", "InvalidObject")
+        assert "spec.minMember" in said[0][2]
+        assert scheduler.metrics.registry.get_sample_value("navarch_bad_objects_total", {"kind": "PodGroup"}) == 1
+
+
+async def test_a_node_pool_sees_its_own_nodes_only(world: World) -> None:
+    await world.node("ours", cpu="1", pool="a")
+    await world.node("theirs", cpu="8", pool="b")
+    history = await world.watch()
+    async with world.scheduler(node_pool_label_key="pool", partition_label_value="a"):
+        await world.pod("a")
+        await world.pod("b")
+        pod = await world.eventually(
+            lambda: world.get_pod(history.waiting()[0].partition("/")[2]),
+            lambda found: "PodScheduled" in conditions(found) and not found["spec"].get("nodeName"),
+        )
+        assert conditions(pod)["PodScheduled"]["status"] == "False"
+    assert set(history.node_of.values()) == {"ours"}
