@@ -71,8 +71,9 @@ class GangEviction(Action):
         for domain in session.evict_domains(job, self.given.integer("maxDomains")):
             if not session.job_starving(job):
                 return
-            bundles = self._bundles(job, need, domain)
-            free = (session.nodes.idle + session.nodes.releasing)[:, domain].sum(axis=1)
+            inside = session.domains.tree.mask(domain)
+            bundles = self._bundles(job, need, inside)
+            free = (session.nodes.idle + session.nodes.releasing)[:, inside].sum(axis=1)
             chosen: list[int] = []
             for bundle in bundles:
                 chosen += bundle.tasks
@@ -138,11 +139,9 @@ class GangEviction(Action):
     def _job_opinion(self, left: Job, right: Job, preemptor: Job) -> int:
         """Whose victims go first: the job that would be served last; between queues the victims' queue order."""
         session = self.session
-        if self.reclaim:
-            if left.queue is right.queue:
-                return 0
+        if self.reclaim and left.queue is not right.queue:
             return session.victim_queue_order(left.queue, right.queue, preemptor.queue)
-        if left is right:
+        if left is right or (self.reclaim and not session.semantics.reclaim_minds_job_order):
             return 0
         return -1 if session.job_order(left) > session.job_order(right) else 1
 
@@ -160,7 +159,7 @@ class GangEviction(Action):
         return [t for t in found if (other := session.job_of(t)) is not None and other.priority < job.priority]
 
     def _carry_out(
-        self, job: Job, parts: Sequence[tuple[SubJob, list[int]]], victims: Sequence[int], domain: BoolArray, statement: Statement
+        self, job: Job, parts: Sequence[tuple[SubJob, list[int]]], victims: Sequence[int], domain: int, statement: Statement
     ) -> bool:
         """Evict and place on trial. True: the job would be ready, and the statement holds it all."""
         session = self.session
@@ -170,7 +169,7 @@ class GangEviction(Action):
             statement.evict(victim, for_=job.key, reason=self.name)
         for sub, tasks in parts:
             where = session.evict_domains_of(sub, domain)
-            if not any(self._place(job, sub, tasks, part, statement) for part in where):
+            if not any(self._place(job, sub, tasks, session.domains.tree.mask(part), statement) for part in where):
                 break
             if was_ready or session.job_pipelined(job):
                 break
@@ -181,8 +180,8 @@ class GangEviction(Action):
         statement.roll_back(mark)
         return False
 
-    def _place(self, job: Job, sub: SubJob, tasks: list[int], domain: BoolArray, statement: Statement) -> bool:
-        """Promise a node to every task of the sub-job inside the domain, or to none."""
+    def _place(self, job: Job, sub: SubJob, tasks: list[int], within: BoolArray, statement: Statement) -> bool:
+        """Promise one of these nodes to every task of the sub-job, or to none."""
         session = self.session
         mark = statement.save_point()
         for row in tasks:
@@ -190,7 +189,7 @@ class GangEviction(Action):
             view = session.view(task)
             node = None
             if session.allocatable(job.queue, task, 1)[0] and session.pre_predicate(task) is None:
-                node = next((view.best(g & domain) for g, _ in view.groups() if (g & domain).any()), None)
+                node = next((view.best(group) for group, _ in view.groups(within) if group.any()), None)
             if node is None:
                 statement.roll_back(mark)
                 return False

@@ -112,6 +112,9 @@ class Semantics:
     evicted_promise_stays: bool = switch(
         False, "a task that was promised a node and is then evicted stands on that node as leaving, though it never ran there"
     )
+    reclaim_minds_job_order: bool = switch(
+        True, "gangreclaim picks victims inside a queue by what they give, not from the job that would be served last"
+    )
     evicts_for_all_pending: bool = switch(
         False, "gang eviction makes room for every pending task of a job at once, or for none"
     )

@@ -23,7 +23,7 @@ from navarch.engine.queue import Queue
 from navarch.engine.reasons import Reason
 from navarch.engine.record import QueueFigures
 from navarch.model.resources import BoolArray, FloatArray, IntArray
-from navarch.plugins.queue_amounts import CLOSE, Amounts, fits, is_empty, largest_part
+from navarch.plugins.queue_amounts import CLOSE, Amounts, asked_dims, fits, is_empty, largest_part
 from navarch.plugins.queue_figures import FREED, QueueLedger, closed, real_capabilities
 
 
@@ -110,6 +110,34 @@ class Proportion(Plugin):
                 allocated = held[number] = self.ledger.allocated[number].copy()
             if not fits(allocated, self.deserved[number]):
                 allocated -= session.class_of(candidate).request
+                out.append(candidate)
+        return out
+
+    def unified_evictable(self, job: Job, candidates: Sequence[int], *, reclaim: bool) -> list[int] | None:
+        """A queue above its share gives up what its jobs can spare, task by task, and a gang whole; never once it is at or
+        below its share in what the victim holds."""
+        session = self.session
+        if not reclaim or not session.semantics.weights_bind_gang_reclaim:
+            return None
+        held: dict[int, IntArray] = {}
+        spare: dict[int, int] = {}
+        ended: dict[int, bool] = {}
+        out = []
+        for candidate in candidates:
+            other = session.job_of(candidate)
+            if other is None:
+                continue
+            number, request = other.queue.number, session.class_of(candidate).request
+            allocated = held.setdefault(number, self.ledger.allocated[number].copy())
+            left = spare.setdefault(other.row, other.ready_count - other.min_member)
+            dims = asked_dims(request)
+            above = bool((allocated[dims] > self.deserved[number][dims]).any())
+            if left > 0:
+                spare[other.row] = left - 1
+            else:
+                above = ended.setdefault(other.row, above)  # the rest of the gang goes with its first, or stays
+            if above:
+                allocated -= request
                 out.append(candidate)
         return out
 

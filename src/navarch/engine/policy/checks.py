@@ -43,6 +43,8 @@ def _shares_in_gang_reclaim(
         for option in tier:
             entry = catalogue.plugin(option.name)
             points = set(entry.points or ()) if entry is not None else set()
+            if option.name == "drf" and not option.is_enabled("hierarchy"):
+                continue  # it orders jobs only, and guards no queue
             if {"queue_order", "reclaimable"} <= points and "unified_evictable" not in points:
                 message = f"{option.name} is not asked in gangreclaim, which may then take a queue below its share"
                 findings.warn(("tiers", index), message)

@@ -39,6 +39,7 @@ COMPAT: Mapping[str, Semantics] = {
         role_failure_is_remembered=True,
         zero_requests_must_fit=True,
         evicts_for_all_pending=True,
+        reclaim_minds_job_order=False,
         victims_are_minimal=False,
     ),
     "kube-batch": Semantics(
