@@ -98,7 +98,7 @@ def bench_gangs(large: bool) -> list[Figure]:
     seconds, cluster = gangs(5_000, 50_000, 3)
     choose = ClassView.choose
     try:
-        ClassView.choose = lambda self, count: choose(self, 1)  # type: ignore[method-assign]
+        ClassView.choose = lambda self, count, within=None: choose(self, 1, within)  # type: ignore[method-assign]
         single, _ = run(cluster, policy(LEAN))
     finally:
         ClassView.choose = choose  # type: ignore[method-assign]

@@ -7,14 +7,18 @@ being released is free: keep the claim, bind nothing. Otherwise the statement is
 
 from __future__ import annotations
 
+from navarch.actions.allocate_domains import DomainSearch, Sheet, sheet_of
 from navarch.actions.continuing import need_continue
 from navarch.actions.worksheet import JobHeap, QueueHeap, takes_part, waiting_tasks
 from navarch.engine.action import Action
 from navarch.engine.arguments import Argument
+from navarch.engine.domains import NOWHERE
 from navarch.engine.fit import FitErrors
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.statement import Statement
+from navarch.engine.subjobs import SubJob
+from navarch.model.resources import BoolArray
 
 
 class Allocate(Action):
@@ -32,6 +36,8 @@ class Allocate(Action):
                 self._tasks[job.row] = tasks
                 jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
         self._sorted: set[int] = set()
+        self._sheets: dict[int, Sheet] = {}
+        self._search: DomainSearch | None = None
         queues = QueueHeap(session, (session.queues[name] for name in jobs))
         while (queue := queues.pop()) is not None:
             reason = session.overused(queue)
@@ -49,12 +55,17 @@ class Allocate(Action):
     def _turn(self, job: Job) -> bool:
         """One attempt at a job. True: it is ready and has tasks left for another turn."""
         session = self.session
+        if _has_domains(job):
+            return self._turn_in_domains(job)
         tasks = self._tasks[job.row]
         if job.row not in self._sorted:
             self._sorted.add(job.row)
             tasks = self._tasks[job.row] = session.sorted_tasks(tasks, reverse=True)  # taken from the end
         statement = session.statement()
-        self._place_tasks(job, tasks, statement)
+        if job.spec.topology is None:
+            self._place_tasks(job, tasks, statement)
+        else:
+            self._place_tasks(job, tasks, statement, job.sub_jobs[0], session.domains.tree.top)
         if session.job_ready(job):
             statement.commit()
             return bool(tasks)
@@ -64,11 +75,28 @@ class Allocate(Action):
             statement.discard()
         return False
 
-    def _place_tasks(self, job: Job, tasks: list[int], statement: Statement) -> None:
+    def _turn_in_domains(self, job: Job) -> bool:
+        """A turn of a job with sub-groups, or one that must lie close together."""
+        if self._search is None:
+            self._search = DomainSearch(self.session, self._place_tasks)
+        sheet = self._sheets.pop(job.row, None) or sheet_of(job, self._tasks[job.row])
+        left = self._search.turn(job, sheet)
+        if left is not None:
+            self._sheets[job.row] = left
+        return left is not None
+
+    def _place_tasks(
+        self, job: Job, tasks: list[int], statement: Statement, part: SubJob | None = None, domain: int = NOWHERE
+    ) -> None:
+        """Place tasks, taken from the end of the list, until the job is ready: or the part of it, in a domain."""
         session = self.session
+        within: BoolArray | None = None
+        if part is not None:
+            session.domains.drop_anchor(part)
+            within = None if domain == session.domains.tree.top else session.domains.tree.mask(domain)
         while tasks:
             task = session.class_of(tasks[-1])
-            if self._role_failed(job, tasks[-1]):
+            if self._role_failed(job, tasks[-1], part):
                 skipped = tasks.pop()
                 spec = session.task(skipped)
                 text = f"Task {spec.name} with role spec {spec.role} has already predicated failed, skip"
@@ -84,18 +112,19 @@ class Allocate(Action):
             if refusal is not None:
                 job.fit_errors[tasks.pop()] = FitErrors(len(session.nodes), message=refusal.message, codes=(refusal.code,))
                 job.refuse(refusal)
-                if need_continue(job):
+                if need_continue(job, part):
                     continue
                 return
-            if self._nominated(job, tasks, task, statement):
-                if session.job_ready(job):
+            if self._nominated(job, tasks, task, statement, within):
+                if self._is_ready(job, part):
                     return
                 continue
-            wanted = min(room, session.job_missing(job))
-            nodes, pipelined = session.view(task).choose(wanted)
+            wanted = min(room, session.job_missing(job) if part is None else session.sub_job_missing(part))
+            nodes, pipelined = session.view(task).choose(wanted, within)
             if not nodes:
-                job.fit_errors[tasks.pop()] = session.view(task).explain()
-                if need_continue(job):
+                errors = job.fit_errors[tasks.pop()] = session.view(task).explain(within=within)
+                errors.domain = session.domains.tree.names[domain] if within is not None else ""
+                if need_continue(job, part):
                     continue
                 return
             chosen = [tasks.pop() for _ in nodes]
@@ -103,8 +132,13 @@ class Allocate(Action):
                 statement.pipeline(job, chosen, nodes, task)
             else:
                 statement.allocate(job, chosen, nodes, task)
-            if session.job_ready(job):
+            if part is not None:
+                session.domains.drag_anchor(part, nodes)
+            if self._is_ready(job, part):
                 return
+
+    def _is_ready(self, job: Job, part: SubJob | None) -> bool:
+        return self.session.job_ready(job) if part is None else self.session.sub_job_ready(part)
 
     def _run_length(self, tasks: list[int], task: TaskClass) -> int:
         """How many of the next tasks are alike: same class, same role, no node promised to any but the first."""
@@ -119,12 +153,14 @@ class Allocate(Action):
             count += 1
         return count
 
-    def _nominated(self, job: Job, tasks: list[int], task: TaskClass, statement: Statement) -> bool:
+    def _nominated(
+        self, job: Job, tasks: list[int], task: TaskClass, statement: Statement, within: BoolArray | None
+    ) -> bool:
         """A task that was promised a node takes it if it fits there now or soon."""
         session = self.session
         name = session.task(tasks[-1]).nominated_node
         row = session.snapshot.nodes.row(name) if name else None
-        if row is None:
+        if row is None or (within is not None and not within[row]):
             return False
         view = session.view(task)
         if not view.feasible()[row] or not view.future[row]:
@@ -133,8 +169,16 @@ class Allocate(Action):
         place(job, [tasks.pop()], [row], task)
         return True
 
-    def _role_failed(self, job: Job, task: int) -> bool:
+    def _role_failed(self, job: Job, task: int, part: SubJob | None) -> bool:
         if not self.session.semantics.role_failure_is_remembered or not job.fit_errors:
             return False
         role = self.session.task(task).role
-        return bool(role) and any(self.session.task(t).role == role for t in job.fit_errors)
+        failed = job.fit_errors.keys() if part is None else job.fit_errors.keys() & set(part.tasks)
+        return bool(role) and any(self.session.task(t).role == role for t in failed)
+
+
+def _has_domains(job: Job) -> bool:
+    """Whether parts of the job are placed one by one, or where it may spread is bounded."""
+    if job.spec.sub_groups:
+        return True
+    return job.spec.topology is not None and job.session.domains.is_bounded(job)

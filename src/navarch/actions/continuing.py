@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from navarch.engine.job import Job
+from navarch.engine.subjobs import SubJob
 from navarch.model.status import TaskStatus
 
 
-def need_continue(job: Job) -> bool:
-    """False when the job can no longer reach its minimum without the roles that failed."""
+def need_continue(job: Job, part: SubJob | None = None) -> bool:
+    """False when the job, or the part of it at hand, can no longer reach its minimum without the roles that failed."""
     if job.min_member >= len(job.tasks):
+        return False
+    if part is not None and part.min_member >= len(part.tasks):
         return False
     if job.spec.sub_groups:
         return True

@@ -15,6 +15,7 @@ from navarch.dialects.kube_batch import GroupStatus, conditions_of, counts_of, q
 from navarch.dialects.objects import KubeObject, LabelSelectorPart, Part, ResourceList
 from navarch.dialects.pod_objects import Pod
 from navarch.dialects.selection import label_selector
+from navarch.dialects.volcano_topology import KINDS as TOPOLOGY_KINDS
 from navarch.model.spec import JobSpec, QueueSpec, SubGroupSpec, TopologyDemand
 
 VERSIONS = ("scheduling.volcano.sh/v1beta1",)
@@ -212,8 +213,9 @@ DIALECT = Dialect(
     kinds=(
         Kind(VERSIONS, "PodGroup", "podgroups", PodGroup, read_pod_group),
         Kind(VERSIONS, "Queue", "queues", Queue, read_queue, namespaced=False),
+        *TOPOLOGY_KINDS,
     ),
-    kept=("HyperNode", "NodeShard", "Numatopology"),
+    kept=("NodeShard", "Numatopology"),
     group_of=group_of,
     queue_of=queue_of,
     hints_of=hints_of,

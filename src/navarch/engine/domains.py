@@ -40,6 +40,7 @@ class DomainTree:
     """What the objects say that cannot be; it was left out."""
     _masks: dict[int, BoolArray] = field(default_factory=dict)
     _at_tier: dict[int, IntArray] = field(default_factory=dict)
+    _around: list[IntArray] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -75,6 +76,14 @@ class DomainTree:
             for domain in np.flatnonzero(self.tier == tier)[::-1].tolist():
                 found[self.rows(domain)] = domain
         return found
+
+    def around(self, row: int) -> IntArray:
+        """Every domain that holds the node."""
+        if not self._around:
+            owners = np.repeat(np.arange(len(self)), np.diff(self.starts))[np.argsort(self.held, kind="stable")]
+            counts = np.bincount(self.held, minlength=self.size)
+            self._around.extend(np.split(owners, np.cumsum(counts)[:-1]))
+        return self._around[row]
 
     def ancestors(self, domain: int) -> list[int]:
         """The domain, the one that holds it, and so on up to the top."""

@@ -15,6 +15,7 @@ def builtin_plugins() -> tuple[type[Plugin], ...]:
     from navarch.plugins.gang import Gang
     from navarch.plugins.kube_batch_proportion import KubeBatchProportion
     from navarch.plugins.kube_scheduler import KUBE_PLUGINS
+    from navarch.plugins.network_topology_aware import NetworkTopologyAware
     from navarch.plugins.nodegroup import NodeGroup
     from navarch.plugins.nodeorder.plugin import NodeOrder
     from navarch.plugins.overcommit import Overcommit
@@ -37,6 +38,7 @@ def builtin_plugins() -> tuple[type[Plugin], ...]:
         *KUBE_PLUGINS,
         KubeBatchDrf,
         KubeBatchProportion,
+        NetworkTopologyAware,
         NodeGroup,
         NodeOrder,
         Overcommit,

@@ -59,6 +59,9 @@ class Gang(Plugin):
     def sub_job_ready(self, sub_job: SubJob) -> bool:
         return sub_job.is_ready
 
+    def sub_job_missing(self, sub_job: SubJob) -> int:
+        return max(sub_job.missing, 1)
+
     def sub_job_pipelined(self, sub_job: SubJob) -> Vote:
         return Vote.PERMIT if sub_job.is_pipelined else Vote.REJECT
 

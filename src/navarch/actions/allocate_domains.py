@@ -1,0 +1,285 @@
+"""Allocating a job whose parts must lie close together: in which domain, and each part in which domain inside it.
+
+Plugins say which domains to look at, in lists of equal worth (the closest first). A domain is good if the job could start with
+what is placed in it; among good ones of a list the best sum of its parts' scores wins, and no further list is looked at. Trials
+are statements that are taken back. Most need none: how many tasks of each class a domain has room for at most is one sum over
+its nodes, and a domain with too little is passed over; a part tries domains by their scores, so that the first fit is the best.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from navarch.engine.domains import NOWHERE
+from navarch.engine.extension_points import Purpose
+from navarch.engine.job import Job
+from navarch.engine.node_functions import TaskClass
+from navarch.engine.reasons import Event, Reason
+from navarch.engine.session import Session
+from navarch.engine.statement import Operation, Statement
+from navarch.engine.subjobs import SubJob
+from navarch.model.resources import IntArray
+from navarch.model.status import TaskStatus
+
+_ROOM = (Event.POD_REMOVED, Event.NODE_ADDED, Event.NODE_CHANGED)
+Place = Callable[[Job, list[int], Statement, SubJob, int], None]
+"""Place a part's tasks (taken from the end of the list) in a domain until the part is ready."""
+
+
+@dataclass(slots=True)
+class Sheet:
+    """What of a job still waits: its parts, and each part's tasks in reverse order."""
+
+    session: Session
+    parts: list[SubJob]
+    tasks: dict[str, list[int]]
+    needed: frozenset[str]
+    """Parts without which the job cannot start: they come first."""
+
+    def copy(self) -> Sheet:
+        return Sheet(self.session, list(self.parts), {name: list(rows) for name, rows in self.tasks.items()}, self.needed)
+
+    def pop(self) -> SubJob:
+        best = min(self.parts, key=lambda sub: (sub.name not in self.needed, self.session.sub_job_order(sub)))
+        self.parts.remove(best)
+        return best
+
+
+@dataclass(slots=True)
+class Solution:
+    domain: int
+    score: float
+    sheet: Sheet
+    placed: list[tuple[SubJob, int]]
+    statement: Statement
+    moves: list[Operation] = field(default_factory=list)
+
+
+def sheet_of(job: Job, waiting: Sequence[int]) -> Sheet:
+    session, wanted = job.session, set(waiting)
+    tasks: dict[str, list[int]] = {}
+    parts: list[SubJob] = []
+    for sub in job.sub_jobs:
+        rows = [task for task in sub.tasks if task in wanted]
+        if rows:
+            tasks[sub.name] = session.sorted_tasks(rows, reverse=True)
+            parts.append(sub)
+    needed = frozenset(sub.name for sub in session.needed_sub_jobs(job))
+    return Sheet(session, parts, tasks, needed)
+
+
+class DomainSearch:
+    def __init__(self, session: Session, place: Place) -> None:
+        self.session = session
+        self._place = place
+        self._tree = session.domains.tree
+        self._passed_over = False
+        """The attempt at hand left out some domain for a part without a trial."""
+
+    def turn(self, job: Job, sheet: Sheet) -> Sheet | None:
+        """One attempt at a job. What is left of it if it is ready and has tasks left, else None."""
+        session = self.session
+        reason = self._unmeetable(job)
+        if reason is not None:
+            job.refuse(reason)
+            return None
+        found = self._search(job, sheet)
+        if found is None:
+            return None
+        if session.job_ready(job):
+            found.statement.commit()
+            session.domains.settle(job, found.domain, found.placed)
+            return found.sheet if found.sheet.parts else None
+        if not session.semantics.keep_pipelined_uncommitted:
+            found.statement.discard()
+        return None
+
+    def _unmeetable(self, job: Job) -> Reason | None:
+        if not self.session.semantics.unknown_tier_is_nowhere:
+            return None
+        for demand in (job.spec.topology, *(group.topology for group in job.spec.sub_groups)):
+            if demand is not None and demand.hard and demand.tier_name and demand.highest_tier is None:
+                if demand.tier_name not in self._tree.tier_names:
+                    text = f'no HyperNode has the tier name "{demand.tier_name}"'
+                    return Reason("NoHyperNode", text, undone_by=(Event.NODE_CHANGED, Event.JOB_CHANGED))
+        return None
+
+    # the job
+
+    def _search(self, job: Job, sheet: Sheet) -> Solution | None:
+        """The best solution of the first list that has one, with its statement carried out but not committed."""
+        session = self.session
+        lists = session.gradient_for_job(job, self._tree.top, Purpose.ALLOCATE)
+        missing = session.job_missing(job) - job.counts[TaskStatus.PIPELINED]
+        room = self._room(task for rows in sheet.tasks.values() for task in rows)
+        last, tried = NOWHERE, NOWHERE
+        for domains in lists:
+            solutions: list[Solution] = []
+            for last in domains:
+                if room[last] < missing:
+                    continue
+                tried = last
+                found = self._attempt(job, sheet.copy(), last, compared=len(domains) > 1)
+                if found is None:
+                    continue
+                if len(domains) == 1:
+                    return found
+                found.moves = list(found.statement.operations)
+                found.statement.discard()
+                solutions.append(found)
+            if solutions:
+                best = max(solutions, key=lambda s: s.score)  # the first of equals
+                _replay(job, best)
+                return best
+        if last != NOWHERE and (last != tried or self._passed_over):
+            self._explain(job, sheet, last)
+        bound = session.domains.bound(job)
+        if bound is not None:
+            text = f"no HyperNode of tier {bound} or lower has room for the job"
+            job.refuse(Reason("NoHyperNode", text, undone_by=_ROOM))
+        return None
+
+    def _explain(self, job: Job, sheet: Sheet, domain: int) -> None:
+        """Leave behind why tasks do not fit in a domain that was passed over."""
+        found = self._attempt(job, sheet.copy(), domain, pruned=False)
+        if found is not None:
+            found.statement.discard()
+
+    def _attempt(
+        self, job: Job, sheet: Sheet, domain: int, *, compared: bool = False, pruned: bool = True
+    ) -> Solution | None:
+        """Place as much of the job in the domain as it needs. None: it could not start there, and nothing is left behind."""
+        session = self.session
+        job.fit_errors.clear()
+        self._passed_over = False
+        statement = session.statement()
+        score = 0.0
+        placed: list[tuple[SubJob, int]] = []
+        before: dict[str, tuple[SubJob, int]] = {}
+        while sheet.parts:
+            sub = sheet.pop()
+            found = self._part(job, sub, sheet.tasks[sub.name], domain, statement, compared=compared, pruned=pruned)
+            if found is None:
+                continue
+            where, value, left = found
+            score += value
+            placed.append((sub, where))
+            before.setdefault(sub.name, (sub, session.domains.widen(sub, where)))
+            sheet.tasks[sub.name] = left
+            if left:
+                sheet.parts.append(sub)
+            if session.job_ready(job):
+                break
+        for sub, was in before.values():
+            session.domains.restore(sub, was)
+        if statement.operations and (session.job_ready(job) or session.job_pipelined(job)):
+            return Solution(domain, score, sheet, placed, statement)
+        statement.discard()
+        return None
+
+    # a part of it
+
+    def _part(
+        self, job: Job, sub: SubJob, tasks: list[int], root: int, statement: Statement, *, compared: bool, pruned: bool
+    ) -> tuple[int, float, list[int]] | None:
+        """Place a part somewhere inside `root`: the domain, its score, and the tasks that are left; None: nowhere."""
+        session = self.session
+        promised = self._promised(sub, tasks, root)
+        if promised is not None:
+            left = self._try(job, sub, tasks, promised, statement)
+            if left is not None:
+                return promised, 0.0, left
+        lists = session.gradient_for_sub_job(sub, root, Purpose.ALLOCATE)
+        if pruned and sum(map(len, lists)) > 1:
+            lists = self._with_room(sub, tasks, lists)
+        exhaustive = compared and session.domains.of_part(sub) != NOWHERE
+        for domains in lists:
+            if not domains:
+                continue
+            if exhaustive:
+                domains = [d for d in domains if self._fits(job, sub, tasks, d, statement)]
+            scores = session.hyper_node_scores(sub, domains)
+            for i in sorted(range(len(domains)), key=lambda i: -scores[i]):
+                left = self._try(job, sub, tasks, domains[i], statement)
+                if left is not None:
+                    return domains[i], scores[i], left
+        return None
+
+    def _fits(self, job: Job, sub: SubJob, tasks: list[int], domain: int, statement: Statement) -> bool:
+        mark = statement.save_point()
+        fits = self._try(job, sub, tasks, domain, statement) is not None
+        statement.roll_back(mark)
+        return fits
+
+    def _try(self, job: Job, sub: SubJob, tasks: list[int], domain: int, statement: Statement) -> list[int] | None:
+        """Place the part in just this domain. The tasks that are left, or None and nothing is placed."""
+        session = self.session
+        if job.fit_errors:
+            members = set(sub.tasks)
+            for task in [task for task in job.fit_errors if task in members]:
+                del job.fit_errors[task]
+        mark, left = statement.save_point(), list(tasks)
+        self._place(job, left, statement, sub, domain)
+        if len(statement) > mark and (session.sub_job_ready(sub) or session.sub_job_pipelined(sub)):
+            return left
+        statement.roll_back(mark)
+        return None
+
+    def _promised(self, sub: SubJob, tasks: list[int], root: int) -> int | None:
+        """The domain in which an earlier cycle promised a node to each of the tasks, where that is still allowed."""
+        session = self.session
+        names = [session.task(task).nominated_node for task in tasks]
+        if not all(names):
+            return None
+        rows = [session.snapshot.nodes.row(name) for name in names]
+        if None in rows:
+            return None
+        domain = self._tree.common(self._tree.holding(row for row in rows if row is not None), session.domains.of_part(sub))
+        bound = session.domains.bound_of_part(sub)
+        allowed = self._tree.within(domain, root) and (bound is None or self._tree.tier[domain] <= bound)
+        return domain if allowed else None
+
+    # how much fits at most
+
+    def _with_room(self, sub: SubJob, tasks: list[int], lists: list[list[int]]) -> list[list[int]]:
+        room = self._room(tasks)
+        missing = self.session.sub_job_missing(sub) - sub.count(TaskStatus.PIPELINED)
+        kept = [[domain for domain in domains if room[domain] >= missing] for domains in lists]
+        self._passed_over |= kept != lists
+        return kept
+
+    def _room(self, tasks: Iterable[int]) -> IntArray:
+        """For each domain, an upper bound on how many of the tasks it can take."""
+        session = self.session
+        kinds: dict[int, TaskClass] = {}
+        counts: Counter[int] = Counter()
+        for task in tasks:
+            kind = session.class_of(task)
+            kinds[kind.number] = kind
+            counts[kind.number] += 1
+        total = np.zeros(len(self._tree), dtype=np.int64)
+        for number, count in counts.items():
+            total += np.minimum(self._tree.sums(session.view(kinds[number]).slots(count)), count)
+        return total
+
+
+def _replay(job: Job, solution: Solution) -> None:
+    """Carry out what a trial found. Neighbouring moves of one kind and class are made in one step."""
+    solution.statement = statement = job.session.statement()
+    moves = solution.moves
+    start = 0
+    for end in range(1, len(moves) + 1):
+        first = moves[start]
+        if end < len(moves) and (moves[end].kind, moves[end].task) == (first.kind, first.task):
+            continue
+        tasks = [task for move in moves[start:end] for task in move.tasks]
+        nodes = [node for move in moves[start:end] for node in move.nodes]
+        if first.kind == TaskStatus.PIPELINED:
+            statement.pipeline(job, tasks, nodes, first.task)
+        else:
+            statement.allocate(job, tasks, nodes, first.task)
+        start = end
