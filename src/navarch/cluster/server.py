@@ -53,6 +53,7 @@ class ApiServer:
         self.housekeeping = Housekeeping(self.operations, taint_new_nodes)
         self.faults = Faults(self.store, self._restart)
         self._runner: web.ServerRunner | None = None
+        self._http: web.Server | None = None
 
     @property
     def url(self) -> str:
@@ -80,11 +81,7 @@ class ApiServer:
 
     async def stop(self) -> None:
         """Close watches and connections, write out what is left."""
-        for watch in self.store.watches():
-            watch.close()
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        await self._hang_up()
         await self.housekeeping.stop()
         await self.store.close()
 
@@ -98,19 +95,32 @@ class ApiServer:
     async def _listen(self) -> None:
         discovery = Discovery(self.registry, f"{self.host}:{self.port}")
         rest = Rest(self.operations, discovery, OpenApi(self.registry), self.faults, self.token)
-        server = web.Server(rest.handle, handler_cancellation=True, access_log=None)
-        runner = web.ServerRunner(server, shutdown_timeout=1.0)
+        self._http = web.Server(rest.handle, handler_cancellation=True, access_log=None)
+        runner = web.ServerRunner(self._http, shutdown_timeout=1.0)
         await runner.setup()
         site = web.TCPSite(runner, self.host, self.port, ssl_context=self.identity.ssl_context())
         await site.start()
         self._runner = runner
         self.port = int(runner.addresses[0][1])
 
-    async def _restart(self, down: float) -> None:
+    async def _hang_up(self) -> None:
+        """Let watches end, stop to listen, and drop connections: no peer is waited for to say good-bye over TLS."""
         for watch in self.store.watches():
             if watch.is_remote:
                 watch.close()
-        if self._runner is not None:
-            await self._runner.cleanup()
+        runner, self._runner = self._runner, None
+        if runner is None:
+            return
+        await asyncio.sleep(0.01)
+        connections = self._http.connections if self._http is not None else []
+        transports = [connection.transport for connection in connections]
+        await runner.cleanup()
+        for transport in transports:
+            if transport is not None:
+                transport.abort()
+        await asyncio.sleep(0.01)
+
+    async def _restart(self, down: float) -> None:
+        await self._hang_up()
         await asyncio.sleep(down)
         await self._listen()
