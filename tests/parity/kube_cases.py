@@ -69,10 +69,12 @@ def policy_of(plugins: Mapping[str, Mapping[str, Any]]) -> Policy:
     return Policy(actions=("schedule",), tiers=(options,), compat="kube-scheduler", semantics=COMPAT["kube-scheduler"])
 
 
-def session_of(case: Case, plugins: Mapping[str, Mapping[str, Any]], extra: Sequence[TaskSpec] = ()) -> tuple[Session, int]:
-    """The session and the row of the pod in question."""
+def session_of(
+    case: Case, plugins: Mapping[str, Mapping[str, Any]], waiting: Sequence[dict[str, Any]] = ()
+) -> tuple[Session, int]:
+    """The session and the row of the pod in question; `waiting` pods are pending too."""
     task = pending(case)
-    cluster = cluster_of(case, (task, *extra))
+    cluster = cluster_of(case, (task, *(pending({"pod": pod}) for pod in waiting)))
     session = Session(cluster.snapshot(), policy_of(plugins), REGISTRY, now=2e9)
     return session, cluster.tasks.rows.of[task.uid]
 

@@ -54,11 +54,14 @@ class Reprieve:
         return bool(found.size) and int(found.min()) < priority
 
     def run(self, row: int, nodes: Sequence[int]) -> Iterator[Answer]:
+        """Answers for these nodes, except for those whose labels or taints alone refuse the pod."""
         session = self.session
         task, own = session.class_of(row), session.task(row).pod_priority
         priority, started, rank = self._order()
+        open_ = session.view(task).static
+        nodes = [node for node in nodes if open_[node]]
         chosen = np.zeros(len(session.nodes), dtype=bool)
-        chosen[list(nodes)] = True
+        chosen[nodes] = True
         there = session.snapshot.tasks.alive & ON_NODE[session.status] & (session.node >= 0) & self._known
         lesser = np.flatnonzero(there & (priority < own))
         lesser = lesser[chosen[session.node[lesser]]]
@@ -84,8 +87,6 @@ class Reprieve:
             gone[resource] = np.bincount(place, weights=requests[resource], minlength=len(nodes)).astype(np.int64)
         emptied = Selected(session.nodes, nodes, {"requested": -gone}, None)
         fits = _passes(filters, task, emptied)
-        static = session.view(task).static[nodes]
-        fits &= static
         victims = np.ones(len(lesser), dtype=bool)
         start = np.searchsorted(place, np.arange(len(nodes) + 1))
         for step in range(int(np.max(start[1:] - start[:-1]))):
