@@ -153,7 +153,7 @@ class GangEviction(Action):
             mask = search.candidates_in_queue(session, job.queue, (TaskStatus.BOUND, TaskStatus.RUNNING))
         rows = mask.nonzero()[0]
         rows = rows[domain[session.node[rows]]]
-        found = [t for t in rows.tolist() if (other := session.job_of(t)) is not None and other is not job and _may_go(other)]
+        found = [t for t in rows.tolist() if (other := session.job_of(t)) is not None and other is not job and not other.spec.never_preempted]
         if self.reclaim:
             return found
         return [t for t in found if (other := session.job_of(t)) is not None and other.priority < job.priority]
@@ -208,12 +208,6 @@ class GangEviction(Action):
             safe = operation.job.ready_count >= operation.job.min_member or operation.job.min_member <= 1
             if safe and bool((room >= operation.task.request).all()):
                 statement.undo(operation)
-
-
-def _may_go(job: Job) -> bool:
-    """A group that speaks about preemption at all means it; silence permits."""
-    spoken = "volcano.sh/preemptable" in job.spec.annotations or "volcano.sh/preemptable" in job.spec.labels
-    return job.spec.preemptable or not spoken
 
 
 class GangPreempt(GangEviction):

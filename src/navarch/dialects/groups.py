@@ -180,6 +180,7 @@ class ShadowGroups:
             priority=leader.pod_priority,
             priority_class=leader.priority_class,
             preemptable=annotations.get("volcano.sh/preemptable") == "true",
+            never_preempted=annotations.get("volcano.sh/preemptable", "true") != "true",
             created=leader.created,
             phase=group.phase,
             conditions=group.conditions,

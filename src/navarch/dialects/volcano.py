@@ -116,6 +116,7 @@ def read_pod_group(group: PodGroup, settings: Settings) -> JobSpec:
         min_resources=optional_amounts(spec.min_resources, "PodGroup", key, "spec.minResources"),
         priority_class=spec.priority_class_name or "",
         preemptable=(annotations.get(PREEMPTABLE) or meta.label_map.get(PREEMPTABLE)) == "true",
+        never_preempted=annotations.get(PREEMPTABLE, meta.label_map.get(PREEMPTABLE, "true")) != "true",
         created=meta.created,
         phase=group.status.phase or "Pending",
         conditions=conditions_of(group.status),

@@ -270,6 +270,8 @@ class JobSpec:
     default_priority: int = 0
     """Its priority where its class is unknown and no class is the global default."""
     preemptable: bool = False
+    never_preempted: bool = False
+    """The group itself says that its pods may not be taken; silence permits."""
     preemptible_below: int | None = None
     """Whether it may be preempted is decided by its priority: below this it may. None: `preemptable` says it."""
     created: float = 0.0
