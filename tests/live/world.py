@@ -139,12 +139,9 @@ class World:
         task = asyncio.create_task(made.run())
         try:
             yield made
-            if task.done():
-                task.result()
         finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+            made.stop()
+            await task
 
     async def process(self, *arguments: str) -> asyncio.subprocess.Process:
         """A scheduler in a process of its own, which can be killed."""

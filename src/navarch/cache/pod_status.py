@@ -64,9 +64,7 @@ class PodStatuses:
         """The cycle could not place this pod. Without a promise in this cycle an old one is taken back."""
         word = self._words.get(task.uid) or self._new(task)
         word.reason, word.message = reason, message
-        if promised:
-            word.nominated = None
-        elif task.nominated_node or word.nominated:
+        if not promised and (task.nominated_node or word.nominated):
             word.nominated = ""
         wanted = (reason, message, word.nominated)
         if wanted == word.told:

@@ -137,6 +137,7 @@ class Scheduler:
         self._pods: Informer[Pod] | None = None
         self._pod_handler: PodHandler | None = None
         self._number = 0
+        self._stopping = asyncio.Event()
         self._leads = False
         self._queue_task: asyncio.Task[bool] | None = None
         self.gauges = Gauges(self)
@@ -144,12 +145,15 @@ class Scheduler:
     # life
 
     async def run(self) -> None:
-        """Mirror, lead when it is our turn, until cancelled."""
+        """Mirror, lead when it is our turn, until stopped or cancelled."""
         await self._add_informers()
         if self.options.listen:
             await self.health.start(self.options.listen)
-        mirroring = asyncio.create_task(self.informers.run(), name="informers")
-        tasks = [mirroring, asyncio.create_task(self._lead_when_elected(), name="leading")]
+        tasks = [
+            asyncio.create_task(self._stopping.wait(), name="stopping"),
+            asyncio.create_task(self.informers.run(), name="informers"),
+            asyncio.create_task(self._lead_when_elected(), name="leading"),
+        ]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -163,6 +167,10 @@ class Scheduler:
             await self.pool.close()
             await self.client.close()
             await self.health.stop()
+
+    def stop(self) -> None:
+        """Let `run` finish the writes under way, hand the lease over, and return."""
+        self._stopping.set()
 
     async def _add_informers(self) -> None:
         kinds = watched()
@@ -182,7 +190,14 @@ class Scheduler:
             return
         namespace = options.lock_namespace or self.client.endpoint.namespace
         lock = ApiLeaseLock(self.client, namespace, options.lock_name)
-        self.elector = Elector(lock, self.identity, on_new_leader=lambda who: log.info("leader: %s", who))
+        self.elector = Elector(
+            lock,
+            self.identity,
+            lease_duration=options.lease_duration,
+            renew_deadline=options.renew_deadline,
+            retry_period=options.retry_period,
+            on_new_leader=lambda who: log.info("leader: %s", who),
+        )
         while True:
             await self.elector.run(self._lead)
 

@@ -19,6 +19,9 @@ class RunOptions:
     lock_namespace: str = ""
     """Empty: the namespace of the kubeconfig's context or of the pod we run in."""
     lock_name: str = "navarch"
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
     period: float = 1.0
     settle: float = 0.004
     record: Path | None = None

@@ -101,14 +101,11 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
             scheduler = Scheduler(endpoint, options)
         except (PolicyError, RegistrationError) as error:
             raise click.UsageError(str(error)) from None
-        task = asyncio.ensure_future(scheduler.run())
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, task.cancel)
-        try:
-            await task
-        except asyncio.CancelledError:
-            logging.getLogger("navarch").info("stopped")
+            loop.add_signal_handler(number, scheduler.stop)
+        await scheduler.run()
+        logging.getLogger("navarch").info("stopped")
 
     _run(main())
 

@@ -1,0 +1,80 @@
+"""Making room: the Eviction API, disruption budgets, the marks that a victim carries, the node promised to the winner."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from tests.live.test_scheduling import conditions
+from tests.live.world import BUDGETS, World
+
+from navarch.kube.client import PatchType
+from navarch.kube.resources import PODS, Resource
+
+pytestmark = pytest.mark.live
+CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)
+
+
+async def classes(world: World) -> None:
+    for name, value in (("low", 10), ("high", 1000)):
+        body = {"metadata": {"name": f"{name}-{world.namespace}"}, "value": value}
+        await world.client.create(CLASSES, body)
+
+
+async def test_a_higher_pod_evicts_a_lower_one_and_takes_its_place(any_world: World) -> None:
+    world = any_world
+    await classes(world)
+    await world.node("n0", cpu="2")
+    history = await world.watch()
+    async with world.scheduler():
+        await world.gang("low", 2, priorityClassName=f"low-{world.namespace}")
+        await history.until_bound(2, "low")
+        await world.pod("high", cpu="2", priorityClassName=f"high-{world.namespace}")
+        await history.until_bound(1, "high")
+        said = await world.eventually(lambda: world.events("low-0"), lambda said: any(r == "Evicted" for _, r, _ in said))
+        assert any(kind == "Warning" for kind, reason, _ in said if reason == "Evicted")
+    assert history.broken == []
+    assert history.evicted == {f"{world.namespace}/low-0", f"{world.namespace}/low-1"}
+
+
+async def test_a_victim_is_marked_before_it_goes(world: World) -> None:
+    await classes(world)
+    await world.node("n0", cpu="1")
+    history = await world.watch()
+    async with world.scheduler():
+        await world.pod("low", priorityClassName="low-default", terminationGracePeriodSeconds=3600)
+        await history.until_bound(1)
+        await world.pod("high", priorityClassName="high-default")
+        await history.until(lambda: any(task.deleting for task in history.tasks.values()), "the victim is going")
+        low = await world.get_pod("low")
+        assert conditions(low)["DisruptionTarget"]["status"] == "True"
+        high = await world.eventually(
+            lambda: world.get_pod("high"), lambda found: found["status"].get("nominatedNodeName") == "n0"
+        )
+        assert "nodeName" not in high["spec"]
+        await world.client.delete(PODS, "low", namespace="default", grace_period=0)
+        await history.until_bound(1, "high")
+    assert history.broken == []
+
+
+async def test_a_disruption_budget_is_waited_for(world: World) -> None:
+    await classes(world)
+    await world.node("n0", cpu="1")
+    history = await world.watch()
+    async with world.scheduler() as scheduler:
+        await world.pod("low", priorityClassName="low-default", labels={"app": "low"})
+        await history.until_bound(1)
+        budget = {
+            "metadata": {"name": "keep", "namespace": "default"},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "low"}}},
+        }
+        await world.client.create(BUDGETS, budget, namespace="default")
+        running = {"status": {"phase": "Running"}}
+        await world.client.patch(PODS, "low", running, PatchType.MERGE, namespace="default", subresource="status")
+        await world.pod("high", priorityClassName="high-default")
+        await asyncio.sleep(1.5)
+        assert history.evicted == set()
+        assert len(scheduler.evictor) <= 1
+        await world.client.delete(BUDGETS, "keep", namespace="default")
+        await history.until_bound(1, "high")
+    assert history.broken == []

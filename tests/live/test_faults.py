@@ -1,0 +1,163 @@
+"""Whatever goes wrong between the scheduler and the API server: no pod twice, no node too full, no half gang, nothing lost."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+
+import pytest
+from tests.live.history import History
+from tests.live.storms import STORMS
+from tests.live.world import NODES, World, end
+
+from navarch.cluster.server import ApiServer
+from navarch.kube.errors import Unreachable
+from navarch.kube.lease import LeaseRecord
+
+pytestmark = pytest.mark.live
+
+
+class _Unreachable:
+    async def read(self) -> LeaseRecord | None:
+        raise Unreachable("the lease is out of reach")
+
+    async def write(self, record: LeaseRecord) -> None:
+        raise Unreachable("the lease is out of reach")
+
+
+GANGS = [(f"gang{i}-", 4) for i in range(3)]
+SINGLES = 8
+
+
+async def load(world: World, rng: random.Random) -> None:
+    """Gangs and single pods that arrive one after another, mixed, and that all fit on the nodes of `nodes`."""
+    work = [world.gang(stem.rstrip("-"), members) for stem, members in GANGS]
+    work += [world.pod(f"single-{i}") for i in range(SINGLES)]  # type: ignore[list-item]
+    rng.shuffle(work)
+    for each in work:
+        await each
+        await asyncio.sleep(rng.random() * 0.03)
+
+
+async def nodes(world: World) -> History:
+    for i in range(6):
+        await world.node(f"n{i}")
+    return await world.watch()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("name", list(STORMS))
+async def test_the_books_are_right_after_a_storm(server: ApiServer, world: World, name: str, seed: int) -> None:
+    rng = random.Random(seed)
+    history = await nodes(world)
+    async with world.scheduler(seed=seed):
+        # Objects are made before the storm hits what makes them.
+        await load(world, rng)
+        await STORMS[name](server, world, rng)
+        await history.until_bound(4 * len(GANGS) + SINGLES, timeout=40)
+        for stem, _ in GANGS:
+            name = stem.rstrip("-")
+            await world.eventually(
+                lambda name=name: world.get_group(name), lambda found: found.get("status", {}).get("phase") == "Running"
+            )
+    history.check(GANGS)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_killed_in_the_midst_of_binding_and_started_again(server: ApiServer, world: World, seed: int) -> None:
+    rng = random.Random(seed)
+    history = await nodes(world)
+    # Half of the bindings take a while, so that the process dies with some done, some on the wire, some not yet sent.
+    server.faults.delay(0.5, path="/binding", rate=0.5, seed=seed)
+    await load(world, rng)
+    process = await world.process("--no-leader-elect")
+    await history.until_bound(rng.randrange(1, 12))
+    await end(process, signal.SIGKILL)
+    server.faults.clear()
+    async with world.scheduler():
+        await history.until_bound(4 * len(GANGS) + SINGLES)
+    history.check(GANGS)
+
+
+async def test_a_leader_that_dies_is_followed_and_one_that_leaves_hands_over(server: ApiServer, world: World) -> None:
+    history = await nodes(world)
+    lease = {"leader_elect": True, "lock_namespace": "default", "lease_duration": 5.0, "renew_deadline": 3.0, "retry_period": 0.3}
+    async with world.scheduler(**lease) as first:
+        await world.gang("first", 4)
+        await history.until_bound(4)
+        async with world.scheduler(**lease) as second:
+            await world.eventually(lambda: asyncio.sleep(0, second.missing()), lambda missing: missing == [])
+            assert first.leading and not second.leading
+            assert first.elector is not None
+            first.elector._lock = _Unreachable()  # from now on the leader cannot renew
+            await world.gang("second", 4)
+            await history.until_bound(8)
+            await world.eventually(lambda: asyncio.sleep(0, second.leading), bool)
+            assert not first.leading
+            await world.gang("third", 4)
+            await history.until_bound(12)
+    history.check([("first", 4), ("second", 4), ("third", 4)])
+
+
+async def test_two_replicas_and_a_clean_hand_over(server: ApiServer, world: World) -> None:
+    history = await nodes(world)
+    options = {"leader_elect": True, "lock_namespace": "default", "retry_period": 0.2}
+    async with world.scheduler(**options) as first:
+        await world.gang("first", 4)
+        await history.until_bound(4)
+        async with world.scheduler(**options) as second:
+            await world.eventually(lambda: asyncio.sleep(0, second.missing()), lambda missing: missing == [])
+            assert first.leading and not second.leading
+            server.faults.delay(0.3, path="/binding")
+            await world.gang("second", 4)
+            await world.eventually(lambda: asyncio.sleep(0, len(first.assumed.binds)), lambda count: count == 4)
+            # Told to go with four bindings on the wire: they are finished, then the lease is given back.
+            first.stop()
+            await history.until_bound(8)
+            server.faults.clear()
+            await world.eventually(lambda: asyncio.sleep(0, second.leading), bool, timeout=5)
+            await world.gang("third", 4)
+            await history.until_bound(12)
+    history.check([("first", 4), ("second", 4), ("third", 4)])
+
+
+async def test_a_node_is_deleted_under_its_pods(server: ApiServer, world: World) -> None:
+    history = await nodes(world)
+    async with world.scheduler() as scheduler:
+        await world.gang("stays", 4)
+        await history.until_bound(4)
+        node = next(iter(history.node_of.values()))
+        await world.client.delete(NODES, node)
+        await world.eventually(
+            lambda: asyncio.sleep(0, scheduler.mirror.cluster.nodes.alive.sum()), lambda alive: alive == 5
+        )
+        await world.gang("comes", 12)
+        await history.until_bound(16)
+        assert node not in {history.node_of[uid] for uid, key in history.seen.items() if "/comes" in key}
+    history.check([("stays", 4), ("comes", 12)])
+
+
+async def test_a_rival_fills_nodes_that_we_thought_were_free(server: ApiServer, world: World) -> None:
+    """Two schedulers with names of their own share the nodes. Each sees what the other has bound."""
+    history = await nodes(world)
+    async with world.scheduler(), world.scheduler(scheduler_names=("rival",), seed=8):
+        for i in range(6):
+            await world.gang(f"ours{i}", 2)
+            await history.until_bound(2 * (i + 1), "ours")
+            await world.gang(f"theirs{i}", 2, scheduler="rival")
+            await history.until_bound(2 * (i + 1), "theirs")
+    history.check([(f"{who}{i}-", 2) for who in ("ours", "theirs") for i in range(6)])
+
+
+async def test_clocks_that_jump_do_no_harm(server: ApiServer, world: World) -> None:
+    history = await nodes(world)
+    rng = random.Random(3)
+    async with world.scheduler() as scheduler:
+        true_clock = scheduler.clock
+        for i, jump in enumerate((3600.0, -86400.0, 0.0, 1e6)):
+            scheduler.clock = lambda jump=jump: true_clock() + jump  # type: ignore[misc]
+            await world.gang(f"gang{i}", 4)
+            await asyncio.sleep(rng.random() * 0.05)
+        await history.until_bound(16)
+    history.check([(f"gang{i}-", 4) for i in range(4)])
