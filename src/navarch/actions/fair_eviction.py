@@ -1,6 +1,7 @@
 """The actions that evict over a tree of queues: consolidation moves, reclaim takes from other queues, preempt from lower priority.
 
 Each walks the waiting jobs in order of fairness, asks whether the job may evict at all, and has the solver find who must go.
+A job is served once: it does not evict again in the same cycle to grow.
 """
 
 from __future__ import annotations
@@ -40,8 +41,6 @@ class EvictingAction(FairAction):
                 alike.note(job)
                 continue
             self._commit(statement)
-            if job.tree.has_pending:
-                forest.push(job)
 
     def _next(self, job: Job) -> list[int]:
         return next_to_place(self.session, job.tree)

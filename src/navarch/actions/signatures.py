@@ -15,7 +15,7 @@ from navarch.engine.session import Session
 from navarch.model.spec import Shape
 from navarch.model.status import TaskStatus
 
-Request = tuple[int, ...]
+Request = tuple[float, ...]
 
 
 class Signatures:
@@ -83,14 +83,18 @@ class FailedJobs:
 
     def _requests(self, job: Job) -> list[Request]:
         session = self.session
-        table, shapes = session.snapshot.shape_request, session.shape
-        waiting = [task for leaf in job.tree.leaves for task in leaf.tasks if session.status[task] == TaskStatus.PENDING]
-        return sorted(self._amounts(tuple(table[:, shapes[task]].tolist()), task) for task in waiting)
+        waiting = [t for leaf in job.tree.leaves for t in leaf.tasks if session.status[t] == TaskStatus.PENDING]
+        return sorted(self._amounts(task) for task in waiting)
 
-    def _amounts(self, request: Request, task: int) -> Request:
-        devices = self.session.class_of(task).shape.devices
-        shared = (devices.count * devices.fraction, devices.count * devices.memory) if devices is not None else (0, 0)
-        return (*shared, *request)
+    def _amounts(self, task: int) -> Request:
+        """GPUs first, parts of one included; memory of shared ones; then every resource that is no whole GPU."""
+        session = self.session
+        assert session.devices is not None
+        kind = session.class_of(task)
+        asked, whole = kind.shape.devices, set(session.devices.dims)
+        memory = asked.count * asked.memory if asked is not None else 0
+        rest = [float(amount) for dim, amount in enumerate(kind.request.tolist()) if dim not in whole]
+        return session.devices.gpus_of(kind, 0), float(memory), *rest
 
 
 def _easier(mine: list[Request], other: list[Request]) -> bool:

@@ -66,8 +66,9 @@ class Devices:
         self._needs: dict[int, IntArray] = {}
         tasks, shapes = session.snapshot.tasks, session.snapshot.shapes
         sharing = np.array([s.devices is not None and bool(s.devices.fraction or s.devices.memory) for s in shapes], dtype=bool)
+        self.any_shared = bool(sharing.any())
         there = tasks.alive & ON_NODE[session.status] & (session.node >= 0)
-        for task in np.flatnonzero(there & sharing[session.shape]).tolist() if sharing.any() else ():
+        for task in np.flatnonzero(there & sharing[session.shape]).tolist() if self.any_shared else ():
             groups = session.task(task).gpu_groups
             kind = session.class_of(task)
             if groups:
@@ -153,12 +154,16 @@ class Devices:
     # figures
 
     def amount(self, kind: TaskClass) -> IntArray:
-        """(N,): what a task of the class takes of each of its devices, on each node."""
+        """(N,): what a task of the class takes of each of its devices, on each node: all of a whole one, nothing of none."""
         found = self._needs.get(kind.shape_number)
         if found is None:
             devices = kind.shape.devices
-            assert devices is not None
-            found = np.full(len(self.memory), devices.memory) if devices.memory else devices.fraction * self.memory // ONE
+            if devices is not None and devices.memory:
+                found = np.full(len(self.memory), devices.memory)
+            elif devices is not None and devices.fraction:
+                found = devices.fraction * self.memory // ONE
+            else:
+                found = self.memory if any(kind.request[dim] for dim in self.dims) else np.zeros_like(self.memory)
             self._needs[kind.shape_number] = found
         return found
 

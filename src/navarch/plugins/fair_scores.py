@@ -147,7 +147,7 @@ class _Kind(NodeScorer):
 
 
 class GpuSharingOrder(Plugin):
-    """Prefers nodes where a GPU that is shared already has room for the pod"""
+    """Prefers nodes where a GPU that is shared already has room for the pod; a pod without GPU has room on any"""
 
     name = "gpusharingorder"
 
@@ -164,7 +164,7 @@ class _Sharing(NodeScorer):
         self.session = session
 
     def applies(self, task: TaskClass) -> bool:
-        return self.session.devices is not None and shares_devices(task)
+        return self.session.devices is not None and self.session.devices.any_shared
 
     def raw(self, task: TaskClass, at: Figures) -> FloatArray:
         assert self.session.devices is not None
