@@ -11,14 +11,14 @@ from typing import Any
 from navarch.cluster.errors import ApiError, bad_request, cause, conflict, invalid
 from navarch.cluster.record import Manifest, Record
 from navarch.cluster.store import Store, timestamp
+from navarch.cluster.writing import read_typed
 
 TOPOLOGY_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
 
 def bind(store: Store, namespace: str, name: str, body: Any, dry_run: bool = False) -> Record:
     """Bind a pod as a Binding object says; 409 if it may not be bound (any more)."""
-    if not isinstance(body, dict) or not isinstance(body.get("metadata") or {}, dict):
-        raise bad_request("the body of the request has to be a Binding object")
+    body = read_typed("core.v1.Binding", body)
     metadata: Manifest = body.get("metadata") or {}
     if metadata.get("name") != name:
         raise bad_request("name in URL does not match name in Binding object")
@@ -51,9 +51,7 @@ def _target(body: Manifest, name: str) -> str:
     if target.get("kind") not in (None, "", "Node"):
         message = f'Unsupported value: "{target["kind"]}": supported values: "Node", "<empty>"'
         raise invalid("Binding", "", name, [cause("FieldValueNotSupported", message, "target.kind")])
-    if not isinstance(target["name"], str):
-        raise bad_request(f"Binding: target.name: found {target['name']!r}, expected a text")
-    return target["name"]
+    return str(target["name"])
 
 
 def _preconditions(current: Record, metadata: Manifest) -> None:

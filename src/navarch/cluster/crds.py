@@ -195,6 +195,8 @@ def structural_faults(schema: Any, path: str, root: bool = False) -> Iterator[Ma
     if schema.get("properties") and schema.get("additionalProperties"):
         message = "Forbidden: additionalProperties and properties are mutually exclusive"
         yield cause("FieldValueForbidden", message, f"{path}.additionalProperties")
+    if schema.get("type") == "array" and not isinstance(schema.get("items"), dict):
+        yield cause("FieldValueRequired", "Required value: must be specified", f"{path}.items")
     for name, each in (schema.get("properties") or {}).items():
         yield from structural_faults(each, f"{path}.properties[{name}]")
     if isinstance(schema.get("items"), dict):

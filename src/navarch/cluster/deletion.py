@@ -14,6 +14,7 @@ from navarch.cluster.errors import bad_request, cause, conflict, invalid
 from navarch.cluster.kinds import Kind
 from navarch.cluster.record import Manifest, Record
 from navarch.cluster.store import timestamp
+from navarch.cluster.writing import read_typed
 
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"
@@ -33,9 +34,7 @@ class DeleteOptions:
     @classmethod
     def of(cls, body: Any, query: dict[str, str]) -> DeleteOptions:
         """Read a body (may be None) and query parameters; the body goes first."""
-        if body is not None and not isinstance(body, dict):
-            raise bad_request("DeleteOptions: the body has to be a JSON object")
-        found: Manifest = dict(body or {})
+        found: Manifest = {} if body is None else read_typed("meta.v1.DeleteOptions", body)
         if found.get("kind") not in (None, "", "DeleteOptions"):
             raise bad_request(f"DeleteOptions: kind: found {found['kind']!r}, expected 'DeleteOptions'")
         grace = found.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
@@ -54,8 +53,6 @@ class DeleteOptions:
             why = [cause("FieldValueNotSupported", said, "propagationPolicy")]
             raise invalid("DeleteOptions", "meta.k8s.io", "", why)
         preconditions = found.get("preconditions") or {}
-        if not isinstance(preconditions, dict):
-            raise bad_request("DeleteOptions: preconditions: expected an object")
         dry_run = found.get("dryRun") or ([query["dryRun"]] if query.get("dryRun") else [])
         return cls(
             grace,

@@ -10,14 +10,14 @@ from navarch.cluster.operations import Operations
 from navarch.cluster.record import Manifest, Record
 from navarch.cluster.selectors import object_selector
 from navarch.cluster.store import timestamp
+from navarch.cluster.writing import read_typed
 
 BUDGETS = "poddisruptionbudgets.policy"
 
 
 def evict(operations: Operations, namespace: str, name: str, body: Any, dry_run: bool = False) -> None:
     """Evict a pod; 429 when its budget has no disruptions left."""
-    if not isinstance(body, dict) or not isinstance(body.get("metadata") or {}, dict):
-        raise bad_request("the body of the request has to be an Eviction object")
+    body = read_typed("policy.v1.Eviction", body)
     if ((body.get("metadata") or {}).get("name") or name) != name:
         raise bad_request("name in URL does not match name in Eviction object")
     options = DeleteOptions.of(body.get("deleteOptions"), {})

@@ -13,7 +13,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from navarch.cluster.types import Member, Shape
+from navarch.cluster.types import Member, Shape, shape_of
 from navarch.model.quantity import QuantityError, canonical
 
 _SECONDS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
@@ -80,6 +80,10 @@ class Normaliser:
             return self.struct({} if value is None else value, shape, path)
         if base == "any":
             return value
+        if base == "schema":  # a JSON schema inside a JSON schema, or a plain yes or no
+            if isinstance(value, bool):
+                return value
+            return self.struct(value, shape_of("apiextensions.v1.JSONSchemaProps"), path)
         if value is None:
             return _ZERO.get(base)
         if base == "list":

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hmac
 from typing import Any
 
-from navarch.cluster.errors import bad_request
-from navarch.cluster.kinds import Kind
+from navarch.cluster.kinds import Kind, type_name
 from navarch.cluster.record import Manifest
+from navarch.cluster.writing import read_typed
 
 USER = {"username": "navarch-admin", "groups": ["system:masters", "system:authenticated"]}
 REVIEWS = frozenset(
@@ -24,8 +24,7 @@ REVIEWS = frozenset(
 
 def review(kind: Kind, body: Any, token: str) -> Manifest:
     """The review with its answer."""
-    if not isinstance(body, dict) or not isinstance(body.get("spec") or {}, dict):
-        raise bad_request(f"the body of the request has to be a {kind.kind} object")
+    body = read_typed(type_name(kind.group, kind.version, kind.kind), body)
     spec: Manifest = body.get("spec") or {}
     status: Manifest
     if kind.kind == "TokenReview":

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from navarch.cluster.errors import bad_request, cause, invalid
+from navarch.cluster.errors import cause, invalid
 from navarch.cluster.kinds import Kind
 from navarch.cluster.record import Manifest
+from navarch.cluster.writing import read_typed
 
 BUILTIN = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas", "labelSelectorPath": ""}
 
@@ -50,12 +51,9 @@ def to_scale(kind: Kind, obj: Manifest) -> Manifest:
 
 def from_scale(kind: Kind, obj: Manifest, scale: Any) -> Manifest:
     """The object with the replicas that a Scale asks for. Changes the object."""
-    if not isinstance(scale, dict) or not isinstance(scale.get("spec") or {}, dict):
-        raise bad_request("the body of the request has to be a Scale object")
+    scale = read_typed("autoscaling.v1.Scale", scale)
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     name = obj["metadata"]["name"]
-    if not isinstance(replicas, int) or isinstance(replicas, bool):
-        raise bad_request(f"Scale {name}: spec.replicas: found {replicas!r}, expected an integer")
     if replicas < 0:
         message = f"Invalid value: {replicas}: must be greater than or equal to 0"
         raise invalid("Scale", "autoscaling", name, [cause("FieldValueInvalid", message, "spec.replicas")])

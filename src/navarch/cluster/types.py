@@ -17,7 +17,7 @@ import msgspec
 
 Base = Literal[
     "struct", "map", "list", "string", "integer", "number", "boolean", "quantity", "int-or-string", "time", "microtime",
-    "bytes", "any",
+    "bytes", "any", "schema",
 ]  # fmt: skip
 SPECIAL: Mapping[str, Base] = {
     "resource.Quantity": "quantity",
@@ -27,8 +27,8 @@ SPECIAL: Mapping[str, Base] = {
     "runtime.RawExtension": "any",
     "meta.v1.FieldsV1": "any",
     "apiextensions.v1.JSON": "any",
-    "apiextensions.v1.JSONSchemaPropsOrBool": "any",
-    "apiextensions.v1.JSONSchemaPropsOrArray": "any",
+    "apiextensions.v1.JSONSchemaPropsOrBool": "schema",
+    "apiextensions.v1.JSONSchemaPropsOrArray": "schema",
     "apiextensions.v1.JSONSchemaPropsOrStringArray": "any",
 }
 

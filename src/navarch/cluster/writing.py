@@ -62,6 +62,21 @@ def read_object(kind: Kind, body: Any, options: WriteOptions) -> Manifest:
     return obj
 
 
+def read_typed(name: str, body: Any) -> Manifest:
+    """A body of a type that is not stored (a Binding, a Scale, DeleteOptions), in normal form; 400 if it is not one.
+
+    >>> read_typed("core.v1.Binding", {"target": {"name": "n"}})["target"]
+    {'name': 'n'}
+    """
+    kind, version = name.rpartition(".")[2], name.split(".")[1]
+    if not isinstance(body, dict):
+        raise bad_request(f"the body of the request has to be a {kind} object")
+    try:
+        return Normaliser().struct(body, shape_of(name), "")
+    except Mistyped as error:
+        raise bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {error}') from None
+
+
 def _read_custom(kind: Kind, body: Manifest) -> tuple[Manifest, list[str]]:
     definition = kind.definition
     assert definition is not None
