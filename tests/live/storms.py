@@ -58,13 +58,6 @@ async def restarts(server: ApiServer, world: World, rng: random.Random) -> None:
     server.faults.clear()
 
 
-async def lost_answers(server: ApiServer, world: World, rng: random.Random) -> None:
-    """Bindings are carried out and nobody is told: the connection ends before the answer."""
-    server.faults.drop_answers(path="/binding", rate=0.4, seed=rng.randrange(1 << 30))
-    await asyncio.sleep(1.0)
-    server.faults.clear()
-
-
 async def thieves(server: ApiServer, world: World, rng: random.Random) -> None:
     """Somebody else binds our pods to a node that only he uses."""
     assert world.history is not None

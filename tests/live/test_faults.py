@@ -5,9 +5,14 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
+from pathlib import Path
 
 import pytest
+from tests.envtest import assets
+from tests.envtest.server import KubeApiServer
+from tests.live.conftest import serve_volcano
 from tests.live.history import History
+from tests.live.proxy import BreakingWire
 from tests.live.storms import STORMS
 from tests.live.world import NODES, World, end
 
@@ -78,6 +83,43 @@ async def test_killed_in_the_midst_of_binding_and_started_again(server: ApiServe
     async with world.scheduler():
         await history.until_bound(4 * len(GANGS) + SINGLES)
     history.check(GANGS)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+async def test_answers_that_get_lost_are_asked_for_and_nothing_is_bound_twice(
+    server: ApiServer, world: World, seed: int
+) -> None:
+    rng = random.Random(seed)
+    history = await nodes(world)
+    async with BreakingWire(server.port, seed) as wire, world.scheduler(port=wire.port, seed=seed) as scheduler:
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.missing()), lambda missing: missing == [])
+        wire.rate = 0.2
+        await load(world, rng)
+        await world.eventually(lambda: asyncio.sleep(0, wire.broken), lambda broken: broken >= 5)
+        wire.rate = 0.0
+        await history.until_bound(4 * len(GANGS) + SINGLES, timeout=40)
+        await world.eventually(lambda: asyncio.sleep(0, len(scheduler.assumed.binds)), lambda left: left == 0)
+    history.check(GANGS)
+
+
+async def test_a_real_api_server_dies_and_comes_back(tmp_path: Path) -> None:
+    """kube-apiserver and etcd killed with bindings on the wire, started again on the same data."""
+    try:
+        binaries = assets.find()
+    except assets.Unavailable as reason:
+        pytest.skip(str(reason))
+    async with KubeApiServer(binaries=binaries) as real:
+        world = World(Path(real.kubeconfig), "default", tmp_path)
+        await serve_volcano(world.client)
+        history = await nodes(world)
+        async with world.scheduler() as scheduler:
+            await world.eventually(lambda: asyncio.sleep(0, scheduler.missing()), lambda missing: missing == [])
+            await load(world, random.Random(5))
+            await asyncio.to_thread(real.kill)
+            await asyncio.to_thread(real.start)
+            await history.until_bound(4 * len(GANGS) + SINGLES, timeout=90)
+        history.check(GANGS)
+        await world.close()
 
 
 async def test_a_leader_that_dies_is_followed_and_one_that_leaves_hands_over(server: ApiServer, world: World) -> None:

@@ -43,8 +43,10 @@ class World:
         self.capacity: dict[str, dict[str, str]] = {}
         self.history: History | None = None
 
-    def endpoint(self) -> Endpoint:
-        return connect(self.kubeconfig)
+    def endpoint(self, port: int = 0) -> Endpoint:
+        """The server, or a wire to it that listens on another port."""
+        found = connect(self.kubeconfig)
+        return replace(found, server=f"https://127.0.0.1:{port}") if port else found
 
     async def watch(self) -> History:
         """Record from now on; nodes have to be there already."""
@@ -133,9 +135,9 @@ class World:
     # schedulers
 
     @contextlib.asynccontextmanager
-    async def scheduler(self, **options: Any) -> AsyncIterator[Scheduler]:
+    async def scheduler(self, port: int = 0, **options: Any) -> AsyncIterator[Scheduler]:
         """A scheduler in this process, stopped at the end of the block."""
-        made = Scheduler(self.endpoint(), replace(OPTIONS, **options), patience=IMPATIENT)
+        made = Scheduler(self.endpoint(port), replace(OPTIONS, **options), patience=IMPATIENT)
         task = asyncio.create_task(made.run())
         try:
             yield made

@@ -20,6 +20,7 @@ from navarch.model.spec import TaskSpec
 from navarch.model.status import TaskStatus
 
 _PLACED = [int(s) for s in (TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)]
+_SEEN = [int(s) for s in (TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.SUCCEEDED)]
 _READY = [*_PLACED, int(TaskStatus.ALLOCATED), int(TaskStatus.SUCCEEDED)]
 
 
@@ -36,21 +37,27 @@ class HalfBoundGangs:
         return len(self._since)
 
     def look(self, now: float) -> None:
-        """Cost: a few array operations over all jobs, and the pods of those that are half bound."""
-        found: dict[str, list[TaskSpec]] = {}
+        """Cost: a few array operations over all jobs, and the pods of those that are half bound.
+
+        The time runs until the gang is seen to be whole, not merely tried again: a member that is refused each time would
+        otherwise start it anew with every attempt. Nothing is released while a member's binding is on its way."""
         jobs = self._mirror.cluster.jobs
         top = jobs.rows.top
-        counts = jobs.counts[:top]
-        placed = counts[:, _PLACED].sum(axis=1)
-        ready = counts[:, _READY].sum(axis=1) + jobs.best_effort_pending[:top]
-        half = (placed > 0) & (ready < jobs.min_member[:top]) & (counts[:, TaskStatus.PENDING] > 0)
-        for row in np.flatnonzero(half).tolist():
-            if jobs.specs[row] is not None and (stranded := self._stranded(row)):
-                found[jobs.keys[row]] = stranded
-        self._since = {key: self._since.get(key, now) for key in found}
-        for key in [key for key, since in self._since.items() if now - since >= self._timeout]:
-            del self._since[key]
-            self._release(key, found[key])
+        counts, minimum = jobs.counts[:top], jobs.min_member[:top]
+        extra = jobs.best_effort_pending[:top]
+        begun = counts[:, _PLACED].any(axis=1) & (counts[:, _SEEN].sum(axis=1) + extra < minimum)
+        waits = (counts[:, _READY].sum(axis=1) + extra < minimum) & (counts[:, TaskStatus.PENDING] > 0)
+        since: dict[str, float] = {}
+        for row in np.flatnonzero(begun).tolist():
+            key = jobs.keys[row]
+            stranded = self._stranded(row) if waits[row] and jobs.specs[row] is not None else []
+            if not stranded and key not in self._since:
+                continue
+            since[key] = self._since.get(key, now)
+            if stranded and now - since[key] >= self._timeout:
+                del since[key]
+                self._release(key, stranded)
+        self._since = since
 
     def _stranded(self, row: int) -> list[TaskSpec]:
         """The bound members of a gang that never became whole."""
