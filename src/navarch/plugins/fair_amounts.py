@@ -132,12 +132,12 @@ class FairAmounts:
 
     def _claimed(self, shape: Shape) -> float:
         """GPUs by dynamic claims."""
-        total = 0.0
-        for _, claim in shape.claims:
-            manifest = self._claims.get((shape.namespace, claim))
-            if manifest:
-                total += _devices_asked(manifest)
-        return total
+        return float(sum(self.claimed_gpus(shape.namespace, claim) for _, claim in shape.claims))
+
+    def claimed_gpus(self, namespace: str, claim: str) -> int:
+        """GPUs that one claim asks for."""
+        manifest = self._claims.get((namespace, claim))
+        return _devices_asked(manifest) if manifest else 0
 
     def sliced_gpus(self) -> dict[str, int]:
         """GPUs that drivers announce for each node."""

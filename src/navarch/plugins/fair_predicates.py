@@ -28,6 +28,7 @@ from navarch.plugins.predicates.node_affinity import NodeAffinity
 from navarch.plugins.predicates.ports import NodePorts
 from navarch.plugins.predicates.taints import TaintToleration
 from navarch.plugins.predicates.unsupported import Unsupported
+from navarch.plugins.predicates.volume_binding import VolumeBinding
 
 MIG_STRATEGY: Final = "nvidia.com/mig.strategy"
 _CHANGES: Final = (Event.NODE_ADDED, Event.NODE_CHANGED)
@@ -51,6 +52,7 @@ class FairPredicates(Plugin):
             TaintToleration(snapshot),
             NodeAffinity(snapshot),
             InterPodAffinity(session),
+            VolumeBinding(session),
         ]
 
     def pre_predicate(self, task: TaskClass) -> Reason | None:
@@ -75,7 +77,17 @@ class FairPredicates(Plugin):
             asked, most = format_amount(name, int(task.request[dim])), format_amount(name, int(largest[dim]))
             text = f"The pod requires {name}: {asked}. Max {name} resources available in a single node in the node-pool: {most}"
             return Reason("PodSchedulingErrors", text, undone_by=_CHANGES)
-        return None
+        return self._too_many_devices(task)
+
+    def _too_many_devices(self, task: TaskClass) -> Reason | None:
+        """Claims on more GPUs than drivers announce for any node."""
+        amounts = self.session.shared(FairAmounts)
+        asked = sum(amounts.claimed_gpus(task.namespace, claim) for _, claim in task.shape.claims)
+        most = max(amounts.sliced_gpus().values(), default=0)
+        if not asked or asked <= most:
+            return None
+        text = f"The pod claims {asked} GPUs. Max GPU resources available in a single node in the node-pool is topped at {most}"
+        return Reason("PodSchedulingErrors", text, undone_by=_CHANGES)
 
 
 class NodeCondition(NodeFilter):

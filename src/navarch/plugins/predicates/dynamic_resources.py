@@ -164,7 +164,7 @@ class Claims:
             self.allocated[key] = reach
         self.reserved[row] = reserved
         self.taken.update(reserved.devices)
-        self._renew(reserved.devices)
+        self.renew(reserved.devices)
 
     def _give_back(self, row: int) -> None:
         reserved = self.reserved.pop(row, None)
@@ -172,9 +172,10 @@ class Claims:
             for key, _ in reserved.claims:
                 self.allocated.pop(key, None)
             self.taken.difference_update(reserved.devices)
-            self._renew(reserved.devices)
+            self.renew(reserved.devices)
 
-    def _renew(self, devices: Iterable[DeviceId]) -> None:
+    def renew(self, devices: Iterable[DeviceId]) -> None:
+        """Nodes in reach of these devices are looked at again."""
         for device in devices:
             self.version[self.pools.by_id[device].nodes] += 1
 
