@@ -10,6 +10,7 @@ import numpy as np
 from tests.parity.shared_cases import Case
 
 from navarch.actions import builtin_actions
+from navarch.actions.pod_preemption import NO_VICTIMS, Candidate, Hopeless, PodPreemption
 from navarch.dialects.dialect import Settings
 from navarch.dialects.inventory import Inventory
 from navarch.dialects.manifests import Document
@@ -119,3 +120,24 @@ def scores(
 def _whole(names: Sequence[str], values: np.ndarray[Any, Any]) -> dict[str, int]:
     assert (values == np.trunc(values)).all()
     return {name: int(value) for name, value in zip(names, values.tolist(), strict=True)}
+
+
+def check_search(preemption: PodPreemption, row: int, one_by_one: dict[int, Candidate | Hopeless]) -> None:
+    """The search over all nodes together, where it applies, finds what a dry run on each node found."""
+    searched = preemption.all_at_once(row, list(one_by_one))
+    if searched is None:
+        return
+    for number, node in enumerate(searched.nodes.tolist()):
+        found = one_by_one[node]
+        if not searched.fits[number]:
+            assert isinstance(found, Hopeless)
+            assert sorted(found.texts) == sorted(text for text, refused in searched.texts if refused[number])
+        elif isinstance(found, Candidate):
+            assert found.victims == searched.victims_on(number)
+        else:
+            assert found.error and node in searched.unneeded()
+    assert {one_by_one[node] for node in searched.empty.tolist()} <= {Hopeless((NO_VICTIMS,))}
+    candidates = searched.candidates()
+    if len(candidates):
+        every = [each for node in searched.nodes.tolist() if isinstance(each := one_by_one[node], Candidate)]
+        assert searched.nodes[searched.best(candidates)] == min(every, key=lambda c: (*preemption.cost(c), c.node)).node

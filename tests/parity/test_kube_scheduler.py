@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from tests.parity import test_podrequests
-from tests.parity.kube_cases import scores, session_of, statuses
+from tests.parity.kube_cases import check_search, scores, session_of, statuses
 from tests.parity.shared_cases import Case, recorded_cases
 
 import navarch
@@ -97,9 +97,7 @@ def check_dry_run(case: Case, preemption: PodPreemption, row: int) -> None:
     refused = {names[i]: sorted(each.texts) for i, each in enumerate(tried) if isinstance(each, Hopeless)}
     assert refused == {node: sorted(status["reasons"]) for node, status in expect.get("rejected", {}).items()}
     assert best_of(preemption, found) == sorted(expect.get("chosen", []))
-    if preemption.reprieve.applies(session.class_of(row)) and not session.snapshot.budgets:
-        together = preemption._all_at_once(row, range(len(names)))
-        assert together is not None and [together[node] for node in range(len(names))] == tried
+    check_search(preemption, row, {i: each for i, each in enumerate(tried)})
 
 
 def check_post_filter(case: Case, preemption: PodPreemption, row: int) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.parity.kube_cases import session_of
+from tests.parity.kube_cases import check_search, session_of
 from tests.properties.random_clusters import Maker
 from tests.reference.cluster import Cluster as SlowCluster
 from tests.reference.cycle import DEFAULT_ARGS, FILTERS, WEIGHTS, Filtering, totals
@@ -89,7 +89,7 @@ def test_victims_are_the_references(seed: int) -> None:
     if Filtering(cluster, case["pod"]).rejection is not None:
         return
     preemption = PodPreemption(session, Nominations(session))
-    together = preemption._all_at_once(row, range(len(session.nodes)))
+    one_by_one = {}
     for number, name in enumerate(session.nodes.names):
         wanted = dry_run(cluster, case["pod"], name)
         found = preemption.dry_run(row, number)
@@ -100,8 +100,8 @@ def test_victims_are_the_references(seed: int) -> None:
         else:
             assert not isinstance(found, Candidate)
             assert sorted(found.texts) == sorted(wanted.reasons)
-        if together is not None and number in together:
-            assert together[number] == found
+        one_by_one[number] = found
+    check_search(preemption, row, one_by_one)
 
 
 @many

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from navarch.engine.figures import Rows, Selected
 from navarch.engine.placement import ClassView
 from navarch.engine.session import Session
 from navarch.engine.trial import Trial
-from navarch.model.resources import BoolArray
+from navarch.model.resources import BoolArray, IntArray
 from navarch.model.status import TaskStatus
 
 
@@ -23,6 +24,7 @@ class Nominations:
         self._at: dict[int, dict[int, None]] = {}
         """Node row -> the tasks that were promised it."""
         self._of: dict[int, int] = {}
+        self._sums: dict[int, tuple[Rows, IntArray]] = {}
         row_of = session.snapshot.nodes.row
         for task in np.flatnonzero(session.snapshot.tasks.alive & (session.status == TaskStatus.PENDING)).tolist():
             name = session.task(task).nominated_node
@@ -34,11 +36,13 @@ class Nominations:
         self.drop(task)
         self._at.setdefault(node, {})[task] = None
         self._of[task] = node
+        self._sums.clear()
 
     def drop(self, task: int) -> None:
         node = self._of.pop(task, None)
         if node is not None:
             del self._at[node][task]
+            self._sums.clear()
 
     def node_of(self, task: int) -> int | None:
         return self._of.get(task)
@@ -81,7 +85,11 @@ class Nominations:
         return said if said[0] or not others else view.refusal_at(node)
 
     def respected(self, view: ClassView, task: int, feasible: BoolArray) -> tuple[BoolArray, list[int]]:
-        """The nodes that remain when promises are kept, and those among them and the lost ones that had to be looked at."""
+        """The nodes that remain when promises are kept, and the feasible nodes on which there are some."""
+        if not self._of:
+            return feasible, []
+        if view.figures_only and task not in self._of:
+            return self._by_figures(view, task, feasible)
         looked_at = [node for node in self.nodes_with_others(task) if feasible[node]]
         if not looked_at:
             return feasible, looked_at
@@ -89,3 +97,33 @@ class Nominations:
         for node in looked_at:
             out[node] = self.admits(view, task, node)
         return out, looked_at
+
+    def _by_figures(self, view: ClassView, task: int, feasible: BoolArray) -> tuple[BoolArray, list[int]]:
+        """As above in one step over all nodes, where filters read nothing but figures."""
+        nodes, promised = self._promised(self.session.task(task).pod_priority)
+        inside = feasible[nodes] if len(nodes) else _NOBODY
+        if not inside.any():
+            return feasible, []
+        nodes = nodes[inside]
+        at = Selected(self.session.nodes, nodes, {"requested": promised[:, inside]}, None)
+        out = feasible.copy()
+        for f in view.row_filters:
+            out[nodes] &= f.mask(view.task, at)
+        return out, nodes.tolist()
+
+    def _promised(self, priority: int) -> tuple[Rows, IntArray]:
+        """Nodes promised to pods of at least this priority, and what those ask for together."""
+        held = self._sums.get(priority)
+        if held is None:
+            session = self.session
+            sums: dict[int, IntArray] = {}
+            for other, node in self._of.items():
+                if session.task(other).pod_priority >= priority:
+                    sums[node] = sums.get(node, 0) + session.class_of(other).request
+            nodes = sorted(sums)
+            columns = np.array([sums[node] for node in nodes], dtype=np.int64).T
+            held = self._sums[priority] = np.array(nodes, dtype=np.intp), columns
+        return held
+
+
+_NOBODY: BoolArray = np.zeros(0, dtype=bool)

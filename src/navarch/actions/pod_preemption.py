@@ -8,13 +8,14 @@ fewest victims, the latest start of the most important ones, and the order of no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from navarch.actions.nominations import Nominations
-from navarch.actions.reprieve import Reprieve
+from navarch.actions.reprieve import OFFSET, Reprieve, Searched
 from navarch.engine.fit import FitErrors
 from navarch.engine.session import Session
 from navarch.engine.trial import Trial
@@ -27,8 +28,6 @@ NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NEVER = "not eligible due to preemptionPolicy=Never."
 UNDER_WAY = "not eligible due to a terminating pod on the nominated node."
-_OFFSET = 1 << 31
-"""Added to each priority before they are summed, so that more victims always weigh more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,38 +75,31 @@ class PodPreemption:
         """The best candidate among the nodes that an eviction could open, or why there is none."""
         nodes = np.flatnonzero(potential).tolist()
         if not self.reprieve.outranks_anyone(self.session.task(row).pod_priority):
-            size = len(self.session.nodes)
-            counts = {NO_VICTIMS: len(nodes), NOT_HELPFUL: size - len(nodes)}
-            some = {text: count for text, count in counts.items() if count}
-            return f"preemption: {FitErrors(size, some).available_text(size)}"
+            return self._text({NO_VICTIMS: len(nodes)}, len(nodes))
         wanted = min(len(nodes), max(self.absolute, len(nodes) * self.percentage // 100))
-        together = self._all_at_once(row, nodes)
+        searched = self.all_at_once(row, nodes)
+        if searched is not None:
+            return self._chosen(searched, wanted, len(nodes))
         candidates: list[Candidate] = []
-        refused: dict[int, Hopeless] = {}
+        refused: list[Hopeless] = []
         for node in nodes:
-            answer = together.get(node) if together is not None else None
-            if answer is None:
-                answer = self.dry_run(row, node)
+            answer = self.dry_run(row, node)
             if isinstance(answer, Hopeless):
-                refused[node] = answer
+                refused.append(answer)
                 continue
             candidates.append(answer)
             if len(candidates) >= wanted and any(not each.violations for each in candidates):
                 break
         if candidates:
             return min(candidates, key=lambda each: (*self.cost(each), each.node))
-        errors = [answer.texts[0] for answer in refused.values() if answer.error]
-        return f"preemption: {errors[0] if errors else self._text(refused)}"
+        errors = [answer.texts[0] for answer in refused if answer.error]
+        counts = Counter(text for answer in refused for text in answer.texts)
+        return f"preemption: {errors[0]}" if errors else self._text(counts, len(refused))
 
-    def _text(self, refused: dict[int, Hopeless]) -> str:
-        counts: dict[str, int] = {}
-        for answer in refused.values():
-            for text in answer.texts:
-                counts[text] = counts.get(text, 0) + 1
+    def _text(self, counts: Mapping[str, int], tried: int) -> str:
         size = len(self.session.nodes)
-        if size > len(refused):
-            counts[NOT_HELPFUL] = counts.get(NOT_HELPFUL, 0) + size - len(refused)
-        return FitErrors(size, counts).available_text(size)
+        told = {**counts, NOT_HELPFUL: size - tried}
+        return f"preemption: {FitErrors(size, {t: n for t, n in told.items() if n}).available_text(size)}"
 
     # one node
 
@@ -141,7 +133,7 @@ class PodPreemption:
                     victims.append(task)
                     violations += group is violating
         if not victims:
-            return Hopeless((f'expected at least one victim pod on node "{session.nodes.names[node]}"',), error=True)
+            return self._unneeded(node)
         return Candidate(node, tuple(t for t in lesser if t in set(victims)), violations)
 
     def split_by_budget(self, tasks: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -169,27 +161,29 @@ class PodPreemption:
         specs = [session.task(task) for task in candidate.victims]
         highest = specs[0].pod_priority
         started = min(_started(spec, session.now) for spec in specs if spec.pod_priority == highest)
-        return (candidate.violations, highest, sum(s.pod_priority + _OFFSET for s in specs), len(specs), -started)
+        return (candidate.violations, highest, sum(s.pod_priority + OFFSET for s in specs), len(specs), -started)
 
     # all nodes
 
-    def _all_at_once(self, row: int, nodes: Sequence[int]) -> dict[int, Candidate | Hopeless] | None:
+    def all_at_once(self, row: int, nodes: Sequence[int]) -> Searched | None:
         """Where nothing but resources decides, the search runs over all nodes together; None: it does not apply."""
-        session = self.session
-        if not self.reprieve.applies(session.class_of(row)) or session.snapshot.budgets:
+        if not self.reprieve.applies(self.session.class_of(row)) or self.session.snapshot.budgets:
             return None
-        alone = [node for node in nodes if not self.nominations.expected(row, node)]
-        answers: dict[int, Candidate | Hopeless] = {}
-        for node, victims, texts in self.reprieve.run(row, alone):
-            if texts:
-                answers[node] = Hopeless(texts)
-            elif victims is None:
-                answers[node] = Hopeless((NO_VICTIMS,))
-            elif victims:
-                answers[node] = Candidate(node, victims)
-            else:
-                answers[node] = Hopeless((f'expected at least one victim pod on node "{session.nodes.names[node]}"',), error=True)
-        return answers
+        expected = {node: self.nominations.expected(row, node) for node in self.nominations.nodes_with_others(row)}
+        return self.reprieve.run(row, nodes, expected)
+
+    def _chosen(self, searched: Searched, wanted: int, tried: int) -> Candidate | str:
+        candidates = searched.candidates()[:wanted]
+        if len(candidates):
+            best = searched.best(candidates)
+            return Candidate(int(searched.nodes[best]), searched.victims_on(best))
+        for node in searched.unneeded():
+            return f"preemption: {self._unneeded(node).texts[0]}"
+        counts = {text: int(refused.sum()) for text, refused in searched.texts}
+        return self._text({**counts, NO_VICTIMS: len(searched.empty)}, tried)
+
+    def _unneeded(self, node: int) -> Hopeless:
+        return Hopeless((f'expected at least one victim pod on node "{self.session.nodes.names[node]}"',), error=True)
 
 
 def _started(spec: TaskSpec, now: float) -> float:

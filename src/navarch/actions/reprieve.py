@@ -7,7 +7,7 @@ as many steps as pods on the fullest node. Cost: bench/predicates, "preemption".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from navarch.engine.session import Session
 from navarch.model.resources import BoolArray, FloatArray, IntArray
 from navarch.model.status import ON_NODE
 
-Answer = tuple[int, tuple[int, ...] | None, tuple[str, ...]]
-"""(node, victims or None if there is nobody to evict, what refuses the pod even on the emptied node)."""
+OFFSET = 1 << 31
+"""Added to each priority before they are summed, so that more victims always weigh more."""
 
 
 class Reprieve:
@@ -53,15 +53,17 @@ class Reprieve:
         found = self._order()[0][self._known]
         return bool(found.size) and int(found.min()) < priority
 
-    def run(self, row: int, nodes: Sequence[int]) -> Iterator[Answer]:
-        """Answers for these nodes, except for those whose labels or taints alone refuse the pod."""
+    def run(self, row: int, nodes: Sequence[int], expected: Mapping[int, Sequence[int]]) -> Searched:
+        """Answers for these nodes, except for those whose labels or taints alone refuse the pod.
+
+        `expected` pods count on their nodes as if they stood there; resources that suffice with them suffice without."""
         session = self.session
         task, own = session.class_of(row), session.task(row).pod_priority
         priority, started, rank = self._order()
-        open_ = session.view(task).static
-        nodes = [node for node in nodes if open_[node]]
+        wanted = np.array(nodes, dtype=np.intp)
+        wanted = wanted[session.view(task).static[wanted]]
         chosen = np.zeros(len(session.nodes), dtype=bool)
-        chosen[nodes] = True
+        chosen[wanted] = True
         there = session.snapshot.tasks.alive & ON_NODE[session.status] & (session.node >= 0) & self._known
         lesser = np.flatnonzero(there & (priority < own))
         lesser = lesser[chosen[session.node[lesser]]]
@@ -69,26 +71,28 @@ class Reprieve:
         order = np.lexsort((rank[lesser], started[lesser], -priority[lesser], where))
         lesser, where = lesser[order], where[order]
         occupied = np.unique(where)
-        some = set(occupied.tolist())
-        for node in nodes:
-            if node not in some:
-                yield node, None, ()
-        if not len(occupied):
-            return
-        yield from self._on_nodes(task, lesser, where, occupied)
+        empty = np.setdiff1d(wanted, occupied, assume_unique=True)
+        searched = Searched(occupied, empty, lesser, priority[lesser], started[lesser], np.searchsorted(occupied, where))
+        if len(occupied):
+            self._search(task, searched, expected)
+        return searched
 
-    def _on_nodes(self, task: TaskClass, lesser: Rows, where: Rows, nodes: Rows) -> Iterator[Answer]:
-        session = self.session
+    def _search(self, task: TaskClass, searched: Searched, expected: Mapping[int, Sequence[int]]) -> None:
+        session, nodes, lesser, place = self.session, searched.nodes, searched.lesser, searched.place
         filters = [f for f in session.filters if f.scope is not Scope.STATIC and f.applies(task)]
-        place = np.searchsorted(nodes, where)
         requests = session.snapshot.shape_request[:, session.shape[lesser]]
         gone = np.zeros((requests.shape[0], len(nodes)), dtype=np.int64)
         for resource in np.flatnonzero(requests.any(axis=1)).tolist():
             gone[resource] = np.bincount(place, weights=requests[resource], minlength=len(nodes)).astype(np.int64)
+        number_of = {node: number for number, node in enumerate(nodes.tolist())} if expected else {}
+        for node, others in expected.items():
+            if node in number_of:
+                for other in others:
+                    gone[:, number_of[node]] -= session.class_of(other).request
         emptied = Selected(session.nodes, nodes, {"requested": -gone}, None)
-        fits = _passes(filters, task, emptied)
-        victims = np.ones(len(lesser), dtype=bool)
-        start = np.searchsorted(place, np.arange(len(nodes) + 1))
+        fits = searched.fits = _passes(filters, task, emptied)
+        victims = searched.victims
+        start = searched.start
         for step in range(int(np.max(start[1:] - start[:-1]))):
             turn = np.flatnonzero(fits & (start[:-1] + step < start[1:]))
             if not len(turn):
@@ -98,13 +102,60 @@ class Reprieve:
             stays = _passes(filters, task, Selected(session.nodes, nodes[turn], {"requested": -back}, None))
             gone[:, turn[stays]] = back[:, stays]
             victims[who[stays]] = False
-        texts = _texts(filters, task, emptied) if not fits.all() else []
-        for number, node in enumerate(nodes.tolist()):
-            if not fits[number]:
-                yield node, (), tuple(text for text, refused in texts if refused[number])
-            else:
-                mine = slice(int(start[number]), int(start[number + 1]))
-                yield node, tuple(lesser[mine][victims[mine]].tolist()), ()
+        if not fits.all():
+            searched.texts = [(text, refused & ~fits) for text, refused in _texts(filters, task, emptied)]
+
+
+class Searched:
+    """What a search found: on `nodes` there is somebody to evict, on `empty` ones nobody."""
+
+    def __init__(
+        self, nodes: Rows, empty: Rows, lesser: Rows, priority: IntArray, started: FloatArray, place: Rows
+    ) -> None:
+        self.nodes = nodes
+        self.empty = empty
+        self.lesser = lesser
+        """Tasks that could go, node by node, the most important first; `place` numbers their nodes."""
+        self.priority = priority
+        self.started = started
+        self.place = place
+        self.start: Rows = np.searchsorted(place, np.arange(len(nodes) + 1))
+        self.fits: BoolArray = np.zeros(len(nodes), dtype=bool)
+        """The pod fits once everybody less important is gone."""
+        self.victims: BoolArray = np.ones(len(lesser), dtype=bool)
+        self.texts: list[tuple[str, BoolArray]] = []
+        """Reasons of the nodes where it does not fit even so."""
+
+    def victims_on(self, number: int) -> tuple[int, ...]:
+        mine = slice(int(self.start[number]), int(self.start[number + 1]))
+        found: list[int] = self.lesser[mine][self.victims[mine]].tolist()
+        return tuple(found)
+
+    def candidates(self) -> Rows:
+        """Numbers of the nodes that can be opened by evicting somebody, in node order."""
+        if not len(self.nodes):
+            return self.nodes
+        return np.flatnonzero(self.fits & (np.add.reduceat(self.victims, self.start[:-1]) > 0))
+
+    def unneeded(self) -> list[int]:
+        """Nodes where everybody may stay: the pod was refused for a reason that evicting does not touch."""
+        if not len(self.nodes):
+            return []
+        found: list[int] = self.nodes[self.fits & (np.add.reduceat(self.victims, self.start[:-1]) == 0)].tolist()
+        return found
+
+    def best(self, candidates: Rows) -> int:
+        """Of these, the number of the node whose victims cost least."""
+        first, victims, priority = self.start[:-1], self.victims, self.priority
+        lowest = np.iinfo(np.int64).min
+        highest = np.maximum.reduceat(np.where(victims, priority, lowest), first)
+        total = np.add.reduceat(np.where(victims, priority + OFFSET, 0), first)
+        count = np.add.reduceat(victims.astype(np.int64), first)
+        top = victims & (priority == highest[self.place])
+        started = np.minimum.reduceat(np.where(top, self.started, np.inf), first)
+        c = candidates
+        order = np.lexsort((self.nodes[c], -started[c], count[c], total[c], highest[c]))
+        return int(c[order[0]])
 
 
 def _passes(filters: Sequence[NodeFilter], task: TaskClass, at: Figures) -> BoolArray:

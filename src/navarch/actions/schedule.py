@@ -7,6 +7,7 @@ Groups, queues and shares have no say here.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -228,19 +229,19 @@ class Schedule(Action):
     ) -> FitErrors:
         """Why every node refuses: those outside of what the pod names, those that promises keep, and all others."""
         size = len(self.session.nodes)
-        if named is None and not looked_at:
-            return view.explain(resources=False)
-        counts: dict[str, int] = {}
-        unresolvable = np.zeros(size, dtype=bool)
-        for node in range(size):
-            if named is not None and not named[node]:
-                texts, hopeless = [f"node(s) didn't satisfy plugin(s) [{' '.join(which)}]"], True
-            else:
-                texts, hopeless = self.nominations.refusal_at(view, row, node)
-            unresolvable[node] = hopeless
-            for text in texts:
-                counts[text] = counts.get(text, 0) + 1
-        return FitErrors(size, counts, unresolvable)
+        if named is None:
+            errors = view.explain(resources=False)
+            counts, unresolvable = Counter(errors.nodes), errors.unresolvable
+            ask = looked_at
+        else:
+            outside = size - int(named.sum())
+            counts = Counter({f"node(s) didn't satisfy plugin(s) [{' '.join(which)}]": outside} if outside else {})
+            unresolvable = ~named
+            ask = np.flatnonzero(named).tolist()
+        for node in ask:
+            texts, unresolvable[node] = self.nominations.refusal_at(view, row, node)
+            counts.update(texts)
+        return FitErrors(size, dict(sorted(counts.items())), unresolvable)
 
     def _key(self, task: TaskClass, row: int) -> tuple[int, int, str]:
         spec = self.session.task(row)

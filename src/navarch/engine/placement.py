@@ -50,6 +50,8 @@ class ClassView:
         self.devices = session.devices if session.devices is not None and shares_devices(task) else None
         self.one_by_one = self.devices is not None or repeated or bool(self.global_scorers) or moving
         """Some answer depends on more than the node's own figures, so equal tasks cannot be placed in one step."""
+        self.figures_only = not self.global_filters and all(f.figures_only for f in self.row_filters)
+        """Static filters aside, feasibility depends on nothing but the columns of `Figures`."""
         asked = task.request * 0 if session.resources_by_filters else task.request
         basic = session.semantics.zero_requests_must_fit and not session.resources_by_filters
         self.dims: Rows = _dims(asked, all_basic=basic)

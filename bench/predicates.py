@@ -1,0 +1,245 @@
+"""kube-scheduler's rules at 5,000 nodes: the workloads of scheduler_perf, decided by the preset `kube-scheduler`.
+
+    python -m bench.predicates                      all workloads
+    python -m bench.predicates --only affinity      those whose name contains a word
+    python -m bench.predicates --small              a tenth of the nodes and pods: does it run at all
+
+Each row is one cycle over all measured pods, divided by them. Beside it stands the floor of that project's CI for 1.36 in
+pods a second: those figures include an API server, etcd and binding, ours are decisions alone, so the target is ten times
+the floor. Rows without a floor have none there either.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+from bench.report import Figure, show
+from navarch.engine.cycle import decide
+from navarch.engine.policy import preset
+from navarch.engine.record import CycleRecord
+from navarch.installed import installed
+from navarch.model.cluster import Cluster
+from navarch.model.resources import requests_from
+from navarch.model.spec import (
+    JobSpec,
+    LabelSelector,
+    NamespaceSpec,
+    NodeAffinity,
+    NodeSpec,
+    NodeTerm,
+    PodAffinity,
+    PodTerm,
+    QueueSpec,
+    Requirement,
+    Shape,
+    SpreadConstraint,
+    Taint,
+    TaskSpec,
+)
+from navarch.model.status import TaskStatus
+
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+ROOM = requests_from({"cpu": "4", "memory": "32Gi", "pods": "110"})
+PLAIN = Shape(requests=requests_from({"cpu": "100m", "memory": "500Mi"}), scoring=(100, 500 << 20), footprint=(100, 500 << 20))
+
+
+def having(key: str, value: str) -> LabelSelector:
+    return LabelSelector((Requirement(key, "In", (value,)),))
+
+
+def near(shape: Shape, **lists: tuple[object, ...]) -> Shape:
+    return replace(shape, namespace="ns", pod_affinity=PodAffinity(**lists))  # type: ignore[arg-type]
+
+
+GREEN, BLUE, RED, YELLOW = ({"color": color} for color in ("green", "blue", "red", "yellow"))
+APART = near(PLAIN, anti_required=(PodTerm(HOST, having("color", "green"), ("ns",)),))
+TOGETHER = near(PLAIN, required=(PodTerm(ZONE, having("color", "blue"), ("ns",)),))
+LIKING = near(PLAIN, preferred=((1, PodTerm(HOST, having("color", "red"), ("ns",))),))
+DISLIKING = near(PLAIN, anti_preferred=((1, PodTerm(HOST, having("color", "yellow"), ("ns",))),))
+APART_BY_TEAM = near(PLAIN, anti_required=(PodTerm(HOST, having("color", "green"), (), having("team", "devops")),))
+IN_ZONE_1 = replace(PLAIN, node_affinity=NodeAffinity(required=(NodeTerm((Requirement(ZONE, "In", ("zone-1", "zone-2")),)),)))
+
+
+def spreading(*, hard: bool, taints: bool = False) -> Shape:
+    rule = SpreadConstraint(5 if hard else 5, ZONE, hard, having("color", "blue"), honor_node_taints=taints)
+    return replace(PLAIN, namespace="ns", spread=(rule,), has_own_spread=True)
+
+
+class Load:
+    """A cluster under construction."""
+
+    def __init__(self, nodes: int, room: object = ROOM) -> None:
+        self.cluster = Cluster()
+        self.cluster.put_queue(QueueSpec("default", state="Open"))
+        self.names = [f"node-{i:05d}" for i in range(nodes)]
+        self.count = 0
+        for i, name in enumerate(self.names):
+            labels = {HOST: name, ZONE: f"zone-{i % 3}"}
+            self.cluster.put_node(NodeSpec(name, allocatable=room, labels=labels))  # type: ignore[arg-type]
+
+    def pods(
+        self, count: int, shape: Shape, labels: dict[str, str] | None = None, *, placed: bool = False, priority: int = 0, ns: str = "ns"
+    ) -> Load:
+        for i in range(count):
+            self.count += 1
+            name = f"pod-{self.count:06d}"
+            job = f"{ns}/{name}"
+            self.cluster.put_job(JobSpec(job, "default", namespace=ns, name=name, shadow=True))
+            self.cluster.put_task(
+                TaskSpec(
+                    uid=name,
+                    namespace=ns,
+                    name=name,
+                    shape=shape,
+                    job=job,
+                    labels=labels or {},
+                    pod_priority=priority,
+                    priority=priority,
+                    created=float(self.count),
+                    node=self.names[i % len(self.names)] if placed else "",
+                    status=TaskStatus.RUNNING if placed else TaskStatus.PENDING,
+                )
+            )
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    name: str
+    floor: float | None
+    measured: int
+    build: Callable[[int, int], Load]
+    """(nodes, measured pods) -> the cluster"""
+    limits: str
+    nodes: int = 5000
+    placed: bool = True
+    """Every measured pod finds a node."""
+
+
+def basic(nodes: int, pods: int) -> Load:
+    return Load(nodes).pods(pods // 10, PLAIN, placed=True).pods(pods, PLAIN)
+
+
+def daemons(nodes: int, pods: int) -> Load:
+    load = Load(nodes)
+    for i in range(pods):
+        term = NodeTerm(fields=(Requirement("metadata.name", "In", (load.names[i % nodes],)),))
+        load.pods(1, replace(PLAIN, node_affinity=NodeAffinity(required=(term,))))
+    return load
+
+
+def tainted(nodes: int, pods: int) -> Load:
+    load = Load(nodes)
+    for name in load.names[::5]:
+        spec = load.cluster.nodes.specs[load.cluster.nodes.rows.of[name]]
+        assert spec is not None
+        load.cluster.put_node(replace(spec, taints=(Taint("k", "", "NoSchedule"),)))
+    return load.pods(pods, spreading(hard=True, taints=True), BLUE)
+
+
+def by_team(nodes: int, pods: int) -> Load:
+    load = Load(nodes)
+    for i in range(40):
+        load.cluster.put_namespace(NamespaceSpec(f"init-{i}", {"team": "devops"}))
+        load.pods(pods // 50, APART_BY_TEAM, GREEN, placed=True, ns=f"init-{i}")
+    load.cluster.put_namespace(NamespaceSpec("ns", {"team": "devops"}))
+    return load.pods(pods, APART_BY_TEAM, GREEN)
+
+
+def mixed(nodes: int, pods: int) -> Load:
+    load = Load(nodes)
+    for shape, labels in ((APART, GREEN), (TOGETHER, BLUE), (LIKING, RED), (DISLIKING, YELLOW)):
+        load.pods(min(2 * pods // 5, nodes), shape, labels, placed=True)
+    return load.pods(pods, PLAIN)
+
+
+def sized(cpu: str, memory: str = "500Mi") -> Shape:
+    amount = requests_from({"cpu": cpu, "memory": memory})
+    return Shape(requests=amount, scoring=(amount[0][1], amount[1][1]), footprint=(amount[0][1], amount[1][1]))
+
+
+def preempting(nodes: int, pods: int) -> Load:
+    return Load(nodes).pods(4 * nodes, sized("900m"), placed=True, priority=0).pods(pods, sized("3"), priority=10)
+
+
+def preempting_beside(nodes: int, pods: int) -> Load:
+    """Ordinary pods that fit beside four low ones a node; one in twenty must preempt."""
+    load = Load(nodes).pods(4 * nodes, sized("900m"), placed=True, priority=0)
+    return load.pods(pods // 20, sized("3"), priority=10).pods(pods, PLAIN)
+
+
+def hopeless_beside(nodes: int, pods: int) -> Load:
+    """Pods that fit nowhere are tried among pods that do."""
+    load = Load(nodes).pods(pods // 100, PLAIN, placed=True)
+    for _ in range(20):
+        load.pods(pods // 400, sized("9")).pods(pods // 20, PLAIN)
+    return load
+
+
+WORKLOADS = (
+    Workload("basic", 270, 10_000, basic, "one statement a pod: each is a job of its own"),
+    Workload("daemon set, each pod names its node", 390, 10_000, daemons, "a shape for each pod: filters asked of one node"),
+    Workload("node affinity", 220, 10_000, lambda n, p: Load(n).pods(p // 2, IN_ZONE_1, placed=True).pods(p, IN_ZONE_1), "as basic"),
+    Workload(
+        "anti-affinity by host", 60, 2_000, lambda n, p: Load(n).pods(p // 2, APART, GREEN, placed=True).pods(p, APART, GREEN),
+        "each placement closes a node: one gather and one argmax a pod",
+    ),
+    Workload(
+        "pods that others keep away", 540, 5_000,
+        lambda n, p: Load(n).pods(p // 5, APART, GREEN, placed=True).pods(p, replace(PLAIN, namespace="ns"), GREEN),
+        "placements do not move their own mask: placed in runs",
+    ),
+    Workload("affinity by zone", 35, 5_000, lambda n, p: Load(n).pods(p, TOGETHER, BLUE, placed=True).pods(p, TOGETHER, BLUE), "one gather a pod"),
+    Workload("preferred affinity", 90, 5_000, lambda n, p: Load(n).pods(p, LIKING, RED, placed=True).pods(p, LIKING, RED), "scores renormalised for each pod"),
+    Workload("preferred anti-affinity", 90, 5_000, lambda n, p: Load(n).pods(p, DISLIKING, YELLOW, placed=True).pods(p, DISLIKING, YELLOW), "as above"),
+    Workload("anti-affinity across namespaces", 24, 2_000, by_team, "as anti-affinity by host"),
+    Workload("mixed: plain pods among all of these", 140, 5_000, mixed, "placed in runs"),
+    Workload("spreading, hard", 85, 5_000, lambda n, p: Load(n).pods(p, spreading(hard=True), BLUE, placed=True).pods(p, spreading(hard=True), BLUE), "mask renewed for each pod"),
+    Workload("spreading, soft", 125, 5_000, lambda n, p: Load(n).pods(p, spreading(hard=False), BLUE, placed=True).pods(p, spreading(hard=False), BLUE), "scores renormalised for each pod"),
+    Workload("spreading over untainted nodes", 68, 4_000, tainted, "mask renewed for each pod"),
+    Workload("preemption", None, 1_000, preempting, "one search over all nodes a pod, in steps of one victim a node", nodes=1000, placed=False),
+    Workload("ordinary pods beside preemptors", 160, 5_000, preempting_beside, "the preemptors' searches", placed=False),
+    Workload("ordinary pods beside hopeless ones", 140, 10_000, hopeless_beside, "explaining each kind of hopeless pod again after each placement", placed=False),
+)  # fmt: skip
+
+
+def run(cluster: Cluster) -> tuple[float, CycleRecord]:
+    registry = installed()
+    policy = preset("kube-scheduler", registry.catalogue())
+    snapshot = cluster.snapshot()
+    gc.collect()
+    started = perf_counter()
+    record = decide(snapshot, policy, registry, 2e9)
+    return perf_counter() - started, record
+
+
+def figures(workload: Workload, scale: int) -> Figure:
+    pods = max(workload.measured // scale, 100)
+    load = workload.build(max(workload.nodes // scale, 50), pods)
+    seconds, record = run(load.cluster)
+    if workload.placed:
+        assert len(record.binds) == pods, f"{workload.name}: {len(record.binds)} of {pods} placed"
+    each = seconds / pods * 1e6
+    target = None if workload.floor is None else 1e6 / (10 * workload.floor)
+    beside = None if workload.floor is None else 1e6 / workload.floor
+    note = f"{1e6 / each:,.0f} pods/s; {workload.limits}"
+    return Figure(workload.name, each, "us/pod", target, beside, "its floor, server included", note)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", default="")
+    parser.add_argument("--small", action="store_true")
+    given = parser.parse_args(argv)
+    chosen = [workload for workload in WORKLOADS if given.only in workload.name]
+    rows = [figures(workload, 10 if given.small else 1) for workload in chosen]
+    title = f"predicates: scheduler_perf's workloads, {'a tenth of ' if given.small else ''}5,000 nodes"
+    show(title, rows)
+
+
+if __name__ == "__main__":
+    main()
