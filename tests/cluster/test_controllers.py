@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from tests.cluster.hollow_world import World
 
 pytestmark = pytest.mark.looptime
@@ -282,7 +281,10 @@ async def test_a_daemon_set_has_a_pod_on_every_node_it_may_run_on() -> None:
         world.patch("daemonsets.apps", "web", _image("app:2"))
 
         def updated() -> bool:
-            status = world.get("daemonsets.apps", "web")["status"]
+            found = world.get("daemonsets.apps", "web")
+            status = found["status"]
+            if status["observedGeneration"] < found["metadata"]["generation"]:
+                return False
             return bool(status.get("updatedNumberScheduled") == status.get("numberReady") == 3)
 
         await world.until(updated)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from navarch.cluster.controllers.workloads import Workloads
 from navarch.cluster.kubelet_conduct import KubeletOptions
 from navarch.cluster.kubelets import HollowKubelets
 from navarch.cluster.node_lifecycle import NodeLifecycle
@@ -28,12 +29,15 @@ class HollowCluster:
         self.timers = Timers(speed)
         self.kubelets = HollowKubelets(operations, self.timers, options)
         self.lifecycle = NodeLifecycle(operations, self.timers)
+        self.workloads = Workloads(operations, self.timers)
 
     def start(self) -> None:
         self.kubelets.start()
         self.lifecycle.start()
+        self.workloads.start()
 
     def stop(self) -> None:
+        self.workloads.stop()
         self.lifecycle.stop()
         self.kubelets.stop()
         self.timers.stop()

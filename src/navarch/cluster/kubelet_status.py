@@ -144,7 +144,8 @@ def _is_waiting(pod: Manifest, container: str) -> bool:
 
 def _container(pod: Manifest, container: Manifest, state: Manifest, ready: bool) -> Manifest:
     name, image = container["name"], container.get("image") or ""
-    before = next((x for x in (pod.get("status") or {}).get("containerStatuses") or () if x.get("name") == name), {})
+    statuses: list[Manifest] = (pod.get("status") or {}).get("containerStatuses") or []
+    before: Manifest = next((each for each in statuses if each.get("name") == name), {})
     return {
         "name": name,
         "image": image,

@@ -11,9 +11,7 @@ when its lease runs out), `=not-ready` makes it say so at once; taking the annot
 
 from __future__ import annotations
 
-import calendar
 import logging
-import time
 from dataclasses import dataclass, field
 
 from navarch.cluster import kubelet_status
@@ -25,7 +23,7 @@ from navarch.cluster.operations import Operations
 from navarch.cluster.record import Event, Manifest, Record
 from navarch.cluster.recorder import Recorder
 from navarch.cluster.store import timestamp
-from navarch.cluster.timers import Timers
+from navarch.cluster.timers import Timers, seconds_of
 from navarch.cluster.work_queue import WorkQueue
 from navarch.model.quantity import QuantityError
 
@@ -370,8 +368,3 @@ def _is_ready(node: Manifest) -> bool:
 def _address(node: Record | None) -> str:
     addresses = ((node.obj.get("status") or {}).get("addresses") or ()) if node is not None else ()
     return next((str(each["address"]) for each in addresses if each.get("type") == "InternalIP"), "127.0.0.1")
-
-
-def seconds_of(text: str) -> float:
-    """Seconds since the epoch of a metav1.Time."""
-    return float(calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ")))

@@ -7,8 +7,10 @@ clock, so that `kubectl get` shows true ages. Waits are the event loop's own, so
 from __future__ import annotations
 
 import asyncio
+import calendar
 import logging
 import re
+import time
 from collections.abc import Callable, Hashable
 
 log = logging.getLogger(__name__)
@@ -35,6 +37,15 @@ def parse_duration(text: str) -> float:
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise ValueError(f"found {text!r}, expected a duration such as 30s or 1h30m")
     return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+
+
+def seconds_of(text: str) -> float:
+    """Seconds since the epoch of a metav1.Time.
+
+    >>> seconds_of("1970-01-01T00:01:00Z")
+    60.0
+    """
+    return float(calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ")))
 
 
 class Timers:

@@ -1,0 +1,58 @@
+"""All workload controllers on one store, fed by its events."""
+
+from __future__ import annotations
+
+from navarch.cluster.controllers.controller import Controller
+from navarch.cluster.controllers.daemon_set import DaemonSets
+from navarch.cluster.controllers.deployment import Deployments
+from navarch.cluster.controllers.family import Family
+from navarch.cluster.controllers.job import Jobs
+from navarch.cluster.controllers.replica_set import ReplicaSets, ReplicationControllers
+from navarch.cluster.controllers.revisions import REVISIONS
+from navarch.cluster.controllers.stateful_set import StatefulSets
+from navarch.cluster.operations import Operations
+from navarch.cluster.record import Event
+from navarch.cluster.timers import Timers
+from navarch.cluster.watching import Watch
+
+OWNED = ("pods", "replicasets.apps", REVISIONS)
+
+
+class Workloads:
+    """Start it on the loop; every existing object is looked at once."""
+
+    def __init__(self, operations: Operations, timers: Timers) -> None:
+        self._store = operations.store
+        self.families = {resource: Family(operations.store, resource) for resource in OWNED}
+        kinds: tuple[type[Controller], ...] = (
+            Jobs, ReplicaSets, ReplicationControllers, Deployments, StatefulSets, DaemonSets,
+        )  # fmt: skip
+        self.controllers = [kind(operations, timers, self.families) for kind in kinds]
+        self._watches: list[Watch] = []
+
+    def start(self) -> None:
+        # Children first: an owner must not be looked at before it is known what it has.
+        for resource in OWNED:
+            self._watches.append(self._store.subscribe(resource, self._on_child))
+        for controller in self.controllers:
+            self._watches.append(self._store.subscribe(controller.resource, controller.on_owner))
+            if isinstance(controller, DaemonSets):
+                self._watches.append(self._store.subscribe("nodes", controller.on_node))
+
+    def stop(self) -> None:
+        for watch in self._watches:
+            watch.close()
+        for controller in self.controllers:
+            controller.queue.stop()
+            controller.strays.stop()
+
+    @property
+    def is_idle(self) -> bool:
+        return all(controller.queue.is_idle and controller.strays.is_idle for controller in self.controllers)
+
+    def _on_child(self, event: Event) -> None:
+        resource = event.record.resource
+        self.families[resource].note(event)
+        for controller in self.controllers:
+            if controller.owns == resource:
+                controller.on_child(event)
