@@ -101,7 +101,7 @@ def plan(
         record = _decide(cluster, chosen, registry, moment, number, timings)
         records.append(record)
         if number < cycles:
-            _settle(cluster, inventory, record, moment)
+            _settle(cluster, inventory, record, moment, promises_last=chosen.semantics.nominations_last)
     warnings = [*chosen.warnings, *dict.fromkeys(text for record in records for text in record.warnings)]
     return Plan(records, timings, dict(sorted(inventory.ignored.items())), mistakes if keep_going else [], warnings)
 
@@ -227,7 +227,7 @@ def _left_out(cluster: Cluster, decided: set[str]) -> list[JobDecision]:
     return found
 
 
-def _settle(cluster: Cluster, inventory: Inventory, record: CycleRecord, now: float) -> None:
+def _settle(cluster: Cluster, inventory: Inventory, record: CycleRecord, now: float, *, promises_last: bool) -> None:
     """What a cluster does between two cycles."""
     evicted = {eviction.uid for eviction in record.evictions}
     for bind in record.binds:
@@ -260,7 +260,7 @@ def _settle(cluster: Cluster, inventory: Inventory, record: CycleRecord, now: fl
             cluster.put_task(task)
     for nomination in record.nominations:
         task = cluster.task(nomination.uid)
-        if task is not None:
+        if task is not None and promises_last:
             cluster.put_task(replace(task, nominated_node=nomination.node))
     for budget in inventory.measure(task for task in cluster.tasks.specs if task is not None):
         cluster.put_budget(budget)
@@ -270,7 +270,14 @@ def _settle(cluster: Cluster, inventory: Inventory, record: CycleRecord, now: fl
         if is_shadow(decision.job):
             job = inventory.shadows.settle(decision.job, decision.phase, decision.conditions)
         else:
-            job = replace(inventory.jobs[decision.job], phase=decision.phase, conditions=decision.conditions)
+            job = replace(
+                inventory.jobs[decision.job],
+                phase=decision.phase,
+                conditions=decision.conditions,
+                last_started=decision.last_started,
+                last_evicted=decision.last_evicted,
+                stale_since=decision.stale_since,
+            )
             inventory.jobs[decision.job] = job
         if job is not None:
             cluster.put_job(job)

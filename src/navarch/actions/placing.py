@@ -153,7 +153,8 @@ class Placing:
         assert job is not None
         if self.evicted is not None and task in self.evicted and session.status[task] == TaskStatus.RELEASING:
             held = () if session.devices is None else session.devices.groups.get(task, ())
-            if session.node[task] == row and held == groups:
+            same = session.node[task] == row and held == groups
+            if same and all(plugin.same_place(task, row) for plugin in session.answering("same_place")):
                 statement.restore(task)
                 return
         if promised:

@@ -19,6 +19,7 @@ class StaleGangEviction(FairAction):
     def execute(self) -> None:
         session = self.session
         lifetimes = session.shared(Lifetimes)
+        lifetimes.looked = True
         for job in session.all_jobs():
             if not self._is_stale(job):
                 continue

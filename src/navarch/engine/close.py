@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from navarch.engine.job import Job
+from navarch.engine.lifetimes import Lifetimes
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.record import JobDecision, Nomination, QueueFigures, TaskRefusal
@@ -56,6 +57,9 @@ def _decision(session: Session, job: Job) -> JobDecision:
     conditions = tuple(job.conditions.values())
     counts = {STATUS_NAMES[i]: n for i, n in enumerate(job.counts) if n}
     changed = phase != job.spec.phase or conditions != job.spec.conditions
+    lifetimes, spec = session.shared(Lifetimes), job.spec
+    times = (lifetimes.started(job), lifetimes.evicted(job), lifetimes.stale_since(job))
+    changed = changed or times != (spec.last_started, spec.last_evicted, spec.stale_since)
     return JobDecision(
         job=job.key,
         queue=job.queue.name,
@@ -68,6 +72,9 @@ def _decision(session: Session, job: Job) -> JobDecision:
         shadow=job.spec.shadow,
         dialect=job.spec.dialect,
         changed=changed,
+        last_started=times[0],
+        last_evicted=times[1],
+        stale_since=times[2],
     )
 
 
@@ -121,6 +128,7 @@ def _promises(session: Session) -> None:
                 job=job.key if job else "",
                 evicting=task in session.promised_by_eviction,
                 gpu_groups=() if session.devices is None else session.devices.groups.get(task, ()),
+                numa_zones=session.zones.get(task, ()),
             )
         )
     session.record.nominations.sort(key=lambda n: n.pod)

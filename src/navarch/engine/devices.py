@@ -63,6 +63,8 @@ class Devices:
         self.groups: dict[int, tuple[str, ...]] = {}
         """Task row -> the groups it sits on or is promised."""
         self._made = 0
+        known = session.snapshot.tasks.specs
+        self._known = {group for spec in known if spec is not None for group in spec.gpu_groups}
         self._needs: dict[int, IntArray] = {}
         tasks, shapes = session.snapshot.tasks, session.snapshot.shapes
         sharing = np.array([s.devices is not None and bool(s.devices.fraction or s.devices.memory) for s in shapes], dtype=bool)
@@ -261,12 +263,19 @@ class Devices:
         groups: list[str] = []
         for _, _, name, slot in chosen:
             if slot < 0:
-                self._made += 1
-                name = f"new-{self._made}"
+                name = self._new_name()
             elif memory - self.allocated[node, slot] < amount or not self.allocated[node, slot]:
                 promised = True
             groups.append(name)
         return tuple(groups), promised
+
+    def _new_name(self) -> str:
+        """A name that no group has or had in this cycle."""
+        while True:
+            self._made += 1
+            name = f"new-{self._made}"
+            if name not in self._known:
+                return name
 
     def whole_sum(self, table: IntArray) -> int:
         return sum(int(table[dim, 0]) for dim in self.dims)

@@ -85,6 +85,14 @@ class FavouredNode(Protocol):
 
 
 @runtime_checkable
+class SamePlace(Protocol):
+    """Would a task that was evicted in a search and is placed on its own node again sit there just as before? All must agree;
+    if not, it counts as moved."""
+
+    def same_place(self, task: int, node: int) -> bool: ...
+
+
+@runtime_checkable
 class NodeSets(Protocol):
     """The node sets on which a part of a job may be put together, best first. Each plugin splits the sets further. A Reason
     says that there is none."""
@@ -162,6 +170,7 @@ GANG_POINTS: dict[str, type] = {
     "chunk_refusal": ChunkRefusal,
     "within_bounds": NodeBounds,
     "favoured_node": FavouredNode,
+    "same_place": SamePlace,
     "node_sets": NodeSets,
     "device_order": DeviceOrder,
     "search_started": SearchStarted,

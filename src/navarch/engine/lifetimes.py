@@ -19,6 +19,8 @@ class Lifetimes:
         self._evicted: dict[int, float] = {}
         self.stale: dict[int, float] = {}
         """Job row -> since when it has run below its minimum."""
+        self.looked = False
+        """Whether this cycle looked for gangs below their minimum."""
 
     def started(self, job: Job) -> float | None:
         return self._started.get(job.row, job.spec.last_started)
@@ -34,6 +36,10 @@ class Lifetimes:
 
     def is_stale(self, job: Job, since: float) -> None:
         self.stale[job.row] = since
+
+    def stale_since(self, job: Job) -> float | None:
+        """None: it is whole, or nobody looked and it was never called stale."""
+        return self.stale.get(job.row) if self.looked else job.spec.stale_since
 
     def waited(self, job: Job) -> bool:
         """Whether the job has waited as long as it must before it may evict others."""

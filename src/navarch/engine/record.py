@@ -89,6 +89,10 @@ class JobDecision:
     dialect: str = "pod"
     changed: bool = True
     """Phase, conditions or counts differ from what the API object carries."""
+    last_started: float | None = None
+    """When it started, last lost a pod by eviction, and fell below its minimum; None: never, as far as anyone knows."""
+    last_evicted: float | None = None
+    stale_since: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

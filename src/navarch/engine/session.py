@@ -82,6 +82,8 @@ class Session(Asking):
         self.total: IntArray = snapshot.nodes.allocatable.sum(axis=1)
         self.devices: Devices | None = None
         """Shared devices, once an action that knows of them has asked for them (`share_devices`)."""
+        self.zones: dict[int, tuple[int, ...]] = {}
+        """Task row -> the NUMA zones that its placement of this cycle uses, as far as a plugin knows."""
         self.stuck: frozenset[int] = frozenset()
         """Tasks that have been leaving for so long that nothing is promised on what they hold."""
         self.slack: IntArray = _slack(snapshot.resource_names, policy.semantics.tolerance)
@@ -347,7 +349,7 @@ class Session(Asking):
         for task, row in zip(tasks, rows):
             spec = self.task(task)
             groups = () if self.devices is None else self.devices.groups.get(task, ())
-            self.record.binds.append(Bind(spec.key, names[row], spec.uid, job.key, groups))
+            self.record.binds.append(Bind(spec.key, names[row], spec.uid, job.key, groups, self.zones.get(task, ())))
         if job.last_undone:
             for task in tasks:
                 job.last_undone.pop(task, None)
