@@ -19,7 +19,7 @@ from navarch.dialects.objects import Quantity, ResourceList
 from navarch.dialects.pod_objects import Container, ContainerStatus, Pod, PodStatus, ResourceRequirements
 from navarch.model.quantity import NANO, QuantityError, nano_to_milli, nano_to_value, parse_nano
 from navarch.model.resources import unit_of
-from navarch.model.spec import Requests
+from navarch.model.spec import ContainerSpec, Requests
 
 Amounts = dict[str, int]
 """Resource name to billionths."""
@@ -111,6 +111,19 @@ def rounded(total: Amounts) -> Requests:
             if is_counted(name)
         )
     )
+
+
+def container_specs(pod: Pod) -> tuple[ContainerSpec, ...]:
+    """The pod's containers as they start; empty for a pod of one container that is all there is to its request."""
+    spec = pod.spec
+    if not spec.init_containers and len(spec.containers or ()) < 2 and spec.overhead is None and spec.resources is None:
+        return ()
+    found = []
+    for container in spec.init_containers or ():
+        phase = "sidecar" if container.restart_policy == "Always" else "init"
+        found.append(ContainerSpec(phase, rounded(_part(container.resources, "requests"))))
+    found += [ContainerSpec("main", rounded(_part(each.resources, "requests"))) for each in spec.containers or ()]
+    return tuple(found)
 
 
 def scoring_pair(total: Amounts) -> tuple[int, int]:

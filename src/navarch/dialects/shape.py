@@ -17,7 +17,7 @@ from navarch.dialects.admission import AdmissionContext, admit_in_place, default
 from navarch.dialects.errors import ObjectError
 from navarch.dialects.pod_defaults import default_pod, qos_class
 from navarch.dialects.pod_objects import Container, Pod, PodSpec, Volume
-from navarch.dialects.requests import footprint, pod_requests, quantity_error, rounded, scoring_request
+from navarch.dialects.requests import container_specs, footprint, pod_requests, quantity_error, rounded, scoring_request
 from navarch.dialects.selection import node_affinity, pod_affinity, spread_constraint, toleration
 from navarch.model.quantity import QuantityError
 from navarch.model.spec import DeviceRequest, HostPort, Shape, VolumeUse
@@ -133,6 +133,7 @@ class ShapeReader:
             claims=claims,
             images=images(spec, volumes),
             containers=len(spec.init_containers or ()) + len(spec.containers or ()),
+            parts=container_specs(pod),
             devices=devices,
             qos=qos,
             namespace=namespace if near or spread or use or claims else "",

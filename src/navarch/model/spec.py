@@ -133,6 +133,15 @@ class DeviceRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class ContainerSpec:
+    """One container of a pod. `phase`: an "init" container ends before the next starts, a "sidecar" starts before the "main"
+    ones and stays."""
+
+    phase: str
+    requests: Requests
+
+
+@dataclass(frozen=True, slots=True)
 class Shape:
     """What decides where a task may go and how nodes score for it."""
 
@@ -155,6 +164,8 @@ class Shape:
     images: tuple[str, ...] = ()
     containers: int = 0
     """How many containers there are, init containers included: bounds what images on a node can be worth."""
+    parts: tuple[ContainerSpec, ...] = ()
+    """The containers as they start, where `requests` is not just what the only one asks for."""
     devices: DeviceRequest | None = None
     qos: str = "BestEffort"
     namespace: str = ""
