@@ -102,11 +102,11 @@ class Allocate(Action):
                 text = f"Task {spec.name} with role spec {spec.role} has already predicated failed, skip"
                 job.fit_errors.setdefault(skipped, FitErrors(0, message=text))
                 continue
-            run = self._run_length(tasks, task)
-            room, reason = session.allocatable(job.queue, task, run)
+            wanted = session.job_missing(job) if part is None else session.sub_job_missing(part)
+            room, reason = session.allocatable(job.queue, task, self._run_length(tasks, task, wanted))
             if reason is not None:
                 job.refuse(reason)
-                del tasks[-run:]
+                del tasks[-self._run_length(tasks, task, len(tasks)) :]
                 continue
             refusal = session.pre_predicate(task)
             if refusal is not None:
@@ -119,8 +119,7 @@ class Allocate(Action):
                 if self._is_ready(job, part):
                     return
                 continue
-            wanted = min(room, session.job_missing(job) if part is None else session.sub_job_missing(part))
-            nodes, pipelined = session.view(task).choose(wanted, within)
+            nodes, pipelined = session.view(task).choose(room, within)
             if not nodes:
                 errors = job.fit_errors[tasks.pop()] = session.view(task).explain(within=within)
                 errors.domain = session.domains.tree.names[domain] if within is not None else ""
@@ -140,15 +139,16 @@ class Allocate(Action):
     def _is_ready(self, job: Job, part: SubJob | None) -> bool:
         return self.session.job_ready(job) if part is None else self.session.sub_job_ready(part)
 
-    def _run_length(self, tasks: list[int], task: TaskClass) -> int:
-        """How many of the next tasks are alike: same class, same role, no node promised to any but the first."""
+    def _run_length(self, tasks: list[int], task: TaskClass, most: int) -> int:
+        """How many of the next tasks, `most` at the most, are alike: same class, same role, and no node promised to any but
+        the first. Bounded, because a ready job comes back for one task a turn however many it has left."""
         session = self.session
         if session.task(tasks[-1]).nominated_node:
             return 1
         role, count = session.task(tasks[-1]).role, 0
         for row in reversed(tasks):
             spec = session.task(row)
-            if session.class_of(row) is not task or spec.role != role or spec.nominated_node:
+            if count == most or session.class_of(row) is not task or spec.role != role or spec.nominated_node:
                 break
             count += 1
         return count

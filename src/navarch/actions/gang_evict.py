@@ -7,10 +7,12 @@ is carried out: nothing is evicted for a gang that could not start.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import cmp_to_key
 from typing import Any
 
+from navarch.actions.alike import FailedAttempts
 from navarch.actions.bundles import Bundle, allowed_parts, split
 from navarch.actions.worksheet import JobHeap, QueueHeap, takes_part, waiting_tasks
 from navarch.engine import victims as search
@@ -33,6 +35,8 @@ class GangEviction(Action):
 
     def execute(self) -> None:
         session = self.session
+        self._failed = FailedAttempts(session)
+        self._victims: dict[str, list[tuple[Job, list[int]]]] = {}
         jobs: dict[str, JobHeap] = {}
         for job in session.jobs_with_pending():
             if takes_part(session, job) and session.job_starving(job):
@@ -51,20 +55,23 @@ class GangEviction(Action):
         """One statement for the job. True: it got something, and there may be room for more of it."""
         session = self.session
         statement = session.statement()
-        self._for_job(job, statement)
+        parts = self._parts(job)
+        pending = [task for _, tasks in parts for task in tasks]
+        if not pending or self._failed.foretell(job, pending):
+            return False
+        self._for_job(job, parts, pending, statement)
         if not session.job_pipelined(job):
             statement.discard()
+        if not len(statement):
+            self._failed.note(job, pending)
             return False
-        progress = len(statement) > 0
         statement.commit()
-        return progress and not session.semantics.evicts_for_all_pending and session.job_starving(job)
+        self._failed.forget()
+        self._victims.clear()
+        return not session.semantics.evicts_for_all_pending and session.job_starving(job)
 
-    def _for_job(self, job: Job, statement: Statement) -> None:
+    def _for_job(self, job: Job, parts: Sequence[tuple[SubJob, list[int]]], pending: list[int], statement: Statement) -> None:
         session = self.session
-        parts = self._parts(job)
-        if not parts:
-            return
-        pending = [task for _, tasks in parts for task in tasks]
         if self.reclaim and not self._may_reclaim(job, pending):
             return
         need = search.total_request(session, pending)
@@ -107,14 +114,16 @@ class GangEviction(Action):
 
     def _bundles(self, job: Job, need: IntArray, domain: BoolArray) -> list[Bundle]:
         session = self.session
-        by_job: dict[int, list[int]] = {}
-        for task in self._candidates(job, domain):
-            other = session.job_of(task)
-            if other is not None:
-                by_job.setdefault(other.row, []).append(task)
-        bundles = [b for row, tasks in by_job.items() if (other := session.job(row)) for b in split(session, other, tasks)]
+        everywhere = bool(domain.all())
+        bundles: list[Bundle] = []
+        for other, there in self._losers(job):
+            tasks = there if everywhere else [t for t in there if domain[session.node[t]]]
+            if tasks:
+                bundles += split(session, other, tasks)
+        if not bundles:
+            return []
         bundles.sort(key=self._order(job, need))
-        allowed = set(session.unified_evictable(job, [t for b in bundles for t in b.tasks], reclaim=self.reclaim)) if bundles else set()
+        allowed = set(session.unified_evictable(job, [t for b in bundles for t in b.tasks], reclaim=self.reclaim))
         left = allowed_parts(bundles, allowed)
         left.sort(key=self._order(job, need))
         return [b for b in left if not b.whole or self.given.flag("allowWholeBundle")]
@@ -145,18 +154,25 @@ class GangEviction(Action):
             return 0
         return -1 if session.job_order(left) > session.job_order(right) else 1
 
-    def _candidates(self, job: Job, domain: BoolArray) -> list[int]:
+    def _losers(self, job: Job) -> list[tuple[Job, list[int]]]:
+        """Jobs that may lose tasks to this one, and the tasks. Looked up once a queue until something is decided."""
         session = self.session
-        if self.reclaim:
-            mask = search.candidates_elsewhere(session, job.queue, (TaskStatus.RUNNING,))
-        else:
-            mask = search.candidates_in_queue(session, job.queue, (TaskStatus.BOUND, TaskStatus.RUNNING))
-        rows = mask.nonzero()[0]
-        rows = rows[domain[session.node[rows]]]
-        found = [t for t in rows.tolist() if (other := session.job_of(t)) is not None and other is not job and not other.spec.never_preempted]
+        found = self._victims.get(job.queue.name)
+        if found is None:
+            if self.reclaim:
+                mask = search.candidates_elsewhere(session, job.queue, (TaskStatus.RUNNING,))
+            else:
+                mask = search.candidates_in_queue(session, job.queue, (TaskStatus.BOUND, TaskStatus.RUNNING))
+            by_job: dict[int, list[int]] = {}
+            for task, row in zip(mask.nonzero()[0].tolist(), session.snapshot.tasks.job[mask].tolist()):
+                by_job.setdefault(row, []).append(task)
+            jobs = ((session.job(row), tasks) for row, tasks in by_job.items())
+            found = [(other, tasks) for other, tasks in jobs if other is not None and not other.spec.never_preempted]
+            found.sort(key=_priority)
+            self._victims[job.queue.name] = found
         if self.reclaim:
             return found
-        return [t for t in found if (other := session.job_of(t)) is not None and other.priority < job.priority]
+        return [each for each in found[: bisect_left(found, job.priority, key=_priority)] if each[0] is not job]
 
     def _carry_out(
         self, job: Job, parts: Sequence[tuple[SubJob, list[int]]], victims: Sequence[int], domain: int, statement: Statement
@@ -208,6 +224,10 @@ class GangEviction(Action):
             safe = operation.job.ready_count >= operation.job.min_member or operation.job.min_member <= 1
             if safe and bool((room >= operation.task.request).all()):
                 statement.undo(operation)
+
+
+def _priority(loser: tuple[Job, list[int]]) -> int:
+    return loser[0].priority
 
 
 class GangPreempt(GangEviction):

@@ -1,0 +1,43 @@
+"""Jobs for which nothing could be evicted: another that looks the same would fail the same way, so it is not tried.
+
+A full cluster with a long backlog is the usual state of a batch cluster. An attempt that fails leaves nothing behind, so until
+something is decided every job with the same wants in the same queue would walk the same nodes to the same end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from navarch.engine.job import Job
+from navarch.engine.session import Session
+
+
+class FailedAttempts:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._exact = session.semantics.unevict_restores_scoring_view
+        """Without it a failed attempt does leave something behind, and the next one may end otherwise."""
+        self._failed: set[Hashable] = set()
+
+    def foretell(self, job: Job, tasks: Sequence[int]) -> bool:
+        """Whether an attempt for these tasks is known to fail."""
+        return bool(self._failed) and self._wants(job, tasks) in self._failed
+
+    def note(self, job: Job, tasks: Sequence[int]) -> None:
+        if self._exact:
+            self._failed.add(self._wants(job, tasks))
+
+    def forget(self) -> None:
+        """Something was decided: what failed before may succeed now."""
+        self._failed.clear()
+
+    def _wants(self, job: Job, tasks: Sequence[int]) -> Hashable:
+        """All that rules on victims read of a job and its tasks."""
+        session, spec = self.session, job.spec
+        each = []
+        for row in tasks:
+            task = session.task(row)
+            each.append((session.class_of(row).number, task.role, task.priority, task.preemption_policy, task.nominated_node))
+        about = (spec.queue, spec.priority, spec.preemptable, spec.min_member, spec.roles, spec.topology, spec.sub_groups)
+        said = (tuple(sorted(spec.labels.items())), tuple(sorted(spec.annotations.items())))
+        return about, said, tuple(job.counts), job.allocated.tobytes(), tuple(each)
