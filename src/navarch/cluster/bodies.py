@@ -107,6 +107,4 @@ def accepted(header: str) -> Accepted:
                 return Accepted(shape, version, f"application/json;g={group};v={version};as={shape}")
             if group == "meta.k8s.io" and version in ("v1", "v1beta1") and shape != "APIGroupDiscoveryList":
                 return Accepted(shape, version)
-        elif name in ("application/yaml", "text/plain", "text/*") and not shape:
-            return Accepted(media=name if name != "text/*" else "text/plain")
-    raise not_acceptable(OFFERED[:2])
+    raise not_acceptable(OFFERED[:1])

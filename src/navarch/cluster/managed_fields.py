@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from navarch.cluster.field_sets import LEAF, Tree, compare, difference, union
 from navarch.cluster.kinds import Kind
 from navarch.cluster.normalise import Normaliser
@@ -61,8 +63,11 @@ def track(kind: Kind, obj: Manifest, old: Manifest | None, options: WriteOptions
     entries = _entries(obj, old)
     if old is not None and not entries:  # an object that nobody owned a field of is not followed until it is applied
         return _write(obj, [])
-    changed, removed = compare(old if old is not None else zero_of(kind), obj, kind.shape)
-    changed, removed = owned(kind, changed, subresource), owned(kind, removed, subresource)
+    if old is None:
+        changed, removed = _fields_of_new(kind, obj), None
+    else:
+        changed, removed = compare(old, obj, kind.shape)
+        changed, removed = owned(kind, changed, subresource), owned(kind, removed, subresource)
     if changed is None and removed is None:
         _write(obj, entries)
         return
@@ -84,6 +89,22 @@ def track(kind: Kind, obj: Manifest, old: Manifest | None, options: WriteOptions
             del entry["time"]
         kept.append(entry)
     _write(obj, sorted_entries(kept))
+
+
+_fields_of: dict[bytes, Tree | None] = {}
+KEPT_FIELDS = 4096
+
+
+def _fields_of_new(kind: Kind, obj: Manifest) -> Tree | None:
+    """What the creator of an object owns. Pods come by the thousand with one spec: the same content has the same fields."""
+    metadata = {key: value for key, value in obj["metadata"].items() if f"f:{key}" not in UNOWNED["f:metadata"]}
+    rest = [value for key, value in obj.items() if key not in ("metadata", "status")]
+    mark = msgspec.json.encode([kind.api_version, kind.plural, metadata, list(obj), rest])
+    if mark not in _fields_of:
+        if len(_fields_of) >= KEPT_FIELDS:
+            _fields_of.clear()
+        _fields_of[mark] = owned(kind, compare(zero_of(kind), obj, kind.shape)[0], "")
+    return _fields_of[mark]
 
 
 def entry_of(manager: str, operation: str, api_version: str, subresource: str, fields: Tree, now: float) -> Manifest:

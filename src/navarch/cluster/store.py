@@ -35,6 +35,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Protocol
 
 from msgspec.json import decode
@@ -242,6 +243,7 @@ class Store:
         collection = self.collection(resource)
         watch = Watch(self, resource, namespace, matches, limit)
         if since:
+            watch.seen = since
             watch.replay(event for event in collection.since(since) if event.revision <= self._flushed)
         else:
             now = self.clock()
@@ -381,6 +383,11 @@ def timestamp(seconds: float) -> str:
     >>> timestamp(0)
     '1970-01-01T00:00:00Z'
     """
+    return _whole_seconds(int(seconds // 1))
+
+
+@lru_cache(maxsize=8)
+def _whole_seconds(seconds: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 

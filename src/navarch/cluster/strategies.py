@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from copy import deepcopy
 
 from navarch.cluster.kinds import Kind
 from navarch.cluster.normalise import Normaliser
@@ -61,6 +62,8 @@ def generate(kind: Kind, obj: Manifest) -> None:
 
 def prepare_update(kind: Kind, obj: Manifest, old: Manifest, subresource: str) -> None:
     """Keep what this endpoint may not change as it was. Changes `obj`."""
+    if subresource in PARTS:
+        PARTS[subresource](obj, old)
     metadata, before = obj["metadata"], old["metadata"]
     if subresource == "status":
         _only_status(kind, obj, old)
@@ -214,6 +217,48 @@ def _daemon_set_update(obj: Manifest, old: Manifest) -> None:
     obj["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = str(count + changed)
 
 
+def _only_resources(obj: Manifest, old: Manifest) -> None:
+    """pods/resize: nothing but the resources of containers may change."""
+    asked = {each.get("name"): each for part in CONTAINERS for each in (obj.get("spec") or {}).get(part) or ()}
+    _become(obj, old)
+    for part in CONTAINERS:
+        for container in obj["spec"].get(part) or ():
+            found = asked.get(container.get("name"), {})
+            for field in ("resources", "resizePolicy"):
+                if field in found:
+                    container[field] = found[field]
+
+
+def _only_ephemeral(obj: Manifest, old: Manifest) -> None:
+    """pods/ephemeralcontainers: nothing but those."""
+    asked = (obj.get("spec") or {}).get("ephemeralContainers")
+    _become(obj, old)
+    if asked:
+        obj["spec"]["ephemeralContainers"] = asked
+
+
+def _only_finalizers(obj: Manifest, old: Manifest) -> None:
+    """namespaces/finalize: nothing but the namespace's own finalizers."""
+    asked = (obj.get("spec") or {}).get("finalizers")
+    _become(obj, old)
+    obj["spec"] = {"finalizers": asked} if asked else {}
+
+
+def _become(obj: Manifest, old: Manifest) -> None:
+    version = obj["metadata"].get("resourceVersion")
+    obj.clear()
+    obj.update(deepcopy(old))
+    if version:
+        obj["metadata"]["resourceVersion"] = version
+
+
+CONTAINERS = ("containers", "initContainers")
+PARTS: dict[str, Callable[[Manifest, Manifest], None]] = {
+    "resize": _only_resources,
+    "ephemeralcontainers": _only_ephemeral,
+    "finalize": _only_finalizers,
+}
+"""Endpoints that write one part of an object."""
 ON_CREATE: dict[str, Callable[[Manifest], None]] = {
     "namespaces": _namespace,
     "jobs.batch": _job,
