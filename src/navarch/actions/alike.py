@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from navarch.engine.job import Job
+from navarch.engine.reasons import Reason
 from navarch.engine.session import Session
 
 
@@ -17,15 +18,19 @@ class FailedAttempts:
         self.session = session
         self._exact = session.semantics.unevict_restores_scoring_view
         """Without it a failed attempt does leave something behind, and the next one may end otherwise."""
-        self._failed: set[Hashable] = set()
+        self._failed: dict[Hashable, list[Reason]] = {}
 
     def foretell(self, job: Job, tasks: Sequence[int]) -> bool:
-        """Whether an attempt for these tasks is known to fail."""
-        return bool(self._failed) and self._wants(job, tasks) in self._failed
+        """Whether an attempt for these tasks is known to fail; the job then waits for the same reasons."""
+        reasons = self._failed.get(self._wants(job, tasks)) if self._failed else None
+        for reason in reasons or ():
+            job.refuse(reason)
+        return reasons is not None
 
-    def note(self, job: Job, tasks: Sequence[int]) -> None:
+    def note(self, job: Job, tasks: Sequence[int], known: int) -> None:
+        """An attempt failed. `known`: how many reasons the job had before it."""
         if self._exact:
-            self._failed.add(self._wants(job, tasks))
+            self._failed[self._wants(job, tasks)] = job.reasons[known:]
 
     def forget(self) -> None:
         """Something was decided: what failed before may succeed now."""

@@ -59,12 +59,15 @@ class GangEviction(Action):
         pending = [task for _, tasks in parts for task in tasks]
         if not pending or self._failed.foretell(job, pending):
             return False
+        known = len(job.reasons)
         self._for_job(job, parts, pending, statement)
         if not session.job_pipelined(job):
             statement.discard()
         if not len(statement):
-            self._failed.note(job, pending)
+            self._failed.note(job, pending, known)
             return False
+        promised = (op for op in statement.operations if op.kind == TaskStatus.PIPELINED)
+        session.promised_to_gangs += [task for operation in promised for task in operation.tasks]
         statement.commit()
         self._failed.forget()
         self._victims.clear()

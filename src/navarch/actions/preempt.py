@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from navarch.actions.alike import FailedAttempts
 from navarch.actions.eligibility import may_evict_for
 from navarch.actions.preempt_dry_run import DryRun
 from navarch.actions.worksheet import JobHeap, QueueHeap, takes_part, waiting_tasks
@@ -41,6 +42,8 @@ class Preempt(Action):
         jobs: dict[str, JobHeap] = {}
         starving: dict[str, list[Job]] = {}
         self._tasks: dict[int, list[int]] = {}
+        self._failed = FailedAttempts(session)
+        self._bounds: dict[str, IntArray] = {}
         for job in session.jobs_with_pending():
             if not takes_part(session, job) or job.spec.topology is not None or not session.job_starving(job):
                 continue
@@ -58,17 +61,37 @@ class Preempt(Action):
 
     def _for_job(self, job: Job) -> None:
         session = self.session
+        wanted = self._tasks[job.row]
+        if self._failed.foretell(job, wanted):
+            return
         statement = session.statement()
-        tasks = list(self._tasks[job.row])
-        mine = session.snapshot.tasks.job == job.row
-        bound = search.freed_at_most(session, search.candidates_in_queue(session, job.queue, EVICTABLE) & ~mine)
+        tasks, bound, known = list(wanted), self._bound(job), len(job.reasons)
         while tasks and session.job_starving(job):
             if not self._for_task(job, tasks.pop(), statement, bound, inside=False) and self._hopeless(job, tasks):
                 break
-        if session.job_pipelined(job):
-            statement.commit()
-        else:
+        if not session.job_pipelined(job):
             statement.discard()
+        if len(statement):
+            self._commit(statement)
+        else:
+            self._failed.note(job, wanted, known)
+
+    def _commit(self, statement: Statement) -> None:
+        statement.commit()
+        self._failed.forget()
+        self._bounds.clear()
+
+    def _bound(self, job: Job) -> IntArray:
+        """What the other jobs of its queue could free on each node at most; the same for every job with nothing to lose."""
+        session = self.session
+        if any(job.counts[status] for status in EVICTABLE):
+            mine = session.snapshot.tasks.job == job.row
+            return search.freed_at_most(session, search.candidates_in_queue(session, job.queue, EVICTABLE) & ~mine)
+        found = self._bounds.get(job.queue.name)
+        if found is None:
+            found = search.freed_at_most(session, search.candidates_in_queue(session, job.queue, EVICTABLE))
+            self._bounds[job.queue.name] = found
+        return found
 
     def _hopeless(self, job: Job, tasks: list[int]) -> bool:
         """Too few tasks are left to reach the minimum; and equal tasks would fail alike, one by one."""
@@ -79,6 +102,8 @@ class Preempt(Action):
     def _inside_job(self, job: Job) -> None:
         """Single tasks on statements of their own; victims are worse tasks of the same job, or none."""
         session = self.session
+        if session.semantics.victims_are_minimal and not any(job.counts[status] for status in EVICTABLE):
+            return
         bound: IntArray | None = None
         for task in session.sorted_tasks(job.tasks_in(TaskStatus.PENDING)):
             if session.task(task).gates:
@@ -90,7 +115,7 @@ class Preempt(Action):
             if not self._for_task(job, task, statement, bound, inside=True):
                 statement.discard()
                 return
-            statement.commit()
+            self._commit(statement)
 
     def _for_task(self, job: Job, row: int, statement: Statement, bound: IntArray, *, inside: bool) -> bool:
         session = self.session

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from navarch.actions.alike import FailedAttempts
 from navarch.actions.worksheet import JobHeap, QueueHeap, takes_part, waiting_tasks
 from navarch.engine import victims as search
 from navarch.engine.action import Action
@@ -26,6 +27,8 @@ class Reclaim(Action):
 
     def execute(self) -> None:
         session = self.session
+        self._failed = FailedAttempts(session)
+        self._bounds: dict[str, IntArray] = {}
         jobs: dict[str, JobHeap] = {}
         for job in session.jobs_with_pending():
             if takes_part(session, job) and session.job_starving(job):
@@ -41,15 +44,30 @@ class Reclaim(Action):
 
     def _for_job(self, job: Job) -> None:
         session = self.session
+        wanted = session.sorted_tasks(waiting_tasks(session, job, best_effort=None), reverse=True)
+        if self._failed.foretell(job, wanted):
+            return
         statement = session.statement()
-        tasks = session.sorted_tasks(waiting_tasks(session, job, best_effort=None), reverse=True)
-        bound = search.freed_at_most(session, search.candidates_elsewhere(session, job.queue, (TaskStatus.RUNNING,)))
+        tasks, bound, known = list(wanted), self._bound(job), len(job.reasons)
         while tasks and session.job_starving(job):
             self._for_task(job, tasks.pop(), statement, bound)
-        if session.job_pipelined(job):
-            statement.commit()
-        else:
+        if not session.job_pipelined(job):
             statement.discard()
+        if len(statement):
+            statement.commit()
+            self._failed.forget()
+            self._bounds.clear()
+        else:
+            self._failed.note(job, wanted, known)
+
+    def _bound(self, job: Job) -> IntArray:
+        """What the other queues could free on each node at most."""
+        session = self.session
+        found = self._bounds.get(job.queue.name)
+        if found is None:
+            mask = search.candidates_elsewhere(session, job.queue, (TaskStatus.RUNNING,))
+            found = self._bounds[job.queue.name] = search.freed_at_most(session, mask)
+        return found
 
     def _for_task(self, job: Job, row: int, statement: Statement, bound: IntArray) -> bool:
         session = self.session
