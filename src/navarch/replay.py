@@ -141,7 +141,7 @@ def record(
 
 def decisions(decided: CycleRecord) -> bytes:
     """A record without its timings, as JSON in a fixed order."""
-    plain = {name: getattr(decided, name) for name in ("binds", "evictions", "jobs", "nominations", "queues", "warnings")}
+    plain = {name: getattr(decided, name) for name in ("binds", "claims", "evictions", "jobs", "nominations", "queues", "warnings")}
     return msgspec.json.encode(plain, enc_hook=_plain, order="deterministic")
 
 

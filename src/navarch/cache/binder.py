@@ -18,7 +18,7 @@ from navarch.cache.events import Events, Regarding, pod_reference
 from navarch.cache.mirror import Mirror
 from navarch.cache.outbox import Outbox
 from navarch.kube.errors import Conflict, KubeError, NotFound, OutcomeUnknown, ServerFault, Unreachable
-from navarch.kube.write_pool import Done, Outcome, Write, WritePool, bind_write
+from navarch.kube.write_pool import Done, Outcome, Priority, Write, WritePool
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +35,8 @@ class BindHooks:
 
     bound: Callable[[AssumedBind], None]
     failed: Callable[[AssumedBind, str], None]
+    dropped: Callable[[AssumedBind], None]
+    """The pod was deleted, or bound by somebody else, before its binding was written."""
 
 
 class Binder:
@@ -58,8 +60,9 @@ class Binder:
 
     def _make(self, bind: AssumedBind) -> tuple[Write, Done] | None:
         if self._assumed.binds.get(bind.uid) is not bind:
-            return None  # deleted, bound by somebody else, or given up meanwhile
-        return bind_write(bind.namespace, bind.name, bind.uid, bind.node), lambda outcome: self._ended(bind, outcome)
+            self._hooks.dropped(bind)
+            return None
+        return binding(bind), lambda outcome: self._ended(bind, outcome)
 
     def _ended(self, bind: AssumedBind, outcome: Outcome) -> None:
         if not isinstance(outcome, KubeError):
@@ -112,3 +115,15 @@ class Binder:
         while len(self.outbox):
             await asyncio.sleep(0.02)
 
+
+def binding(bind: AssumedBind) -> Write:
+    """The write, put together by hand since there are thousands: names in the API hold nothing that needs escaping.
+
+    Not repeatable: a second one is refused, and that refusal would hide the success of the first."""
+    body = (
+        '{"apiVersion":"v1","kind":"Binding","metadata":'
+        f'{{"name":"{bind.name}","namespace":"{bind.namespace}","uid":"{bind.uid}"}},'
+        f'"target":{{"apiVersion":"v1","kind":"Node","name":"{bind.node}"}}}}'
+    )
+    path = f"/api/v1/namespaces/{bind.namespace}/pods/{bind.name}/binding"
+    return Write("POST", path, body.encode(), priority=Priority.BINDING)

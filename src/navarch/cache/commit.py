@@ -108,7 +108,8 @@ class Commit:
         if decision.refusals:
             self._writers.refuse(decision, job, promised)
         if decision.job in placed or not decision.pods.get("Pending"):
-            self._holding.forget(decision.job)
+            # Its back-off is forgotten only when it is bound: one whose binding fails each time must wait longer and longer.
+            self._holding.awake(decision.job)
         elif decision.reasons or decision.refusals:
             wakes = {event for reason in decision.reasons for event in reason.undone_by} - _OWN
             tasks = [cluster.tasks.specs[t] for t in cluster.jobs.tasks[row]]

@@ -10,12 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from navarch.cache.outbox import Outbox
-from navarch.kube.lease import micro_time
 from navarch.kube.resources import EVENTS
 from navarch.kube.write_pool import Done, Priority, Write, WritePool
 
@@ -141,7 +141,7 @@ class Events:
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
             "metadata": metadata,
-            "eventTime": micro_time(now),
+            "eventTime": _micro_time(now),
             "reportingController": self._controller,
             "reportingInstance": self._instance,
             "action": action,
@@ -152,12 +152,12 @@ class Events:
         }
         if related is not None:
             body["related"] = related.as_reference()
-        path = EVENTS.path(namespace)
+        path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
         return Write("POST", path, msgspec.json.encode(body), priority=Priority.EVENT, repeatable=True), _ignore
 
     def _write_series(self, series: _Series) -> None:
         def make() -> tuple[Write, Done]:
-            body = {"series": {"count": series.count, "lastObservedTime": micro_time(series.said)}}
+            body = {"series": {"count": series.count, "lastObservedTime": _micro_time(series.said)}}
             write = Write(
                 "PATCH",
                 EVENTS.path(series.namespace, series.name),
@@ -176,6 +176,11 @@ class Events:
             newest = sorted(alive.items(), key=lambda item: item[1].said)[-MOST_SERIES // 2 :]
             alive = dict(newest)
         self._series = alive
+
+
+def _micro_time(seconds: float) -> str:
+    """`metav1.MicroTime`. As `kube.lease.micro_time`, at a third of its cost: there is one for every bind."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")[:26] + "Z"
 
 
 def truncated(note: str) -> str:

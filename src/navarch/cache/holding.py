@@ -15,6 +15,8 @@ from navarch.engine.reasons import Event
 
 FIRST_WAIT = 1.0
 LONGEST_WAIT = 10.0
+REMEMBERED = 300.0
+"""Seconds for which the attempts of a job that does not wait any more are remembered."""
 
 
 @dataclass(slots=True)
@@ -32,6 +34,7 @@ class Holding:
         self._first = first
         self._longest = longest
         self._jobs: dict[str, Held] = {}
+        self._tidy = 0.0
         self._asleep: dict[str, None] = {}
         self._timers: list[tuple[float, str]] = []
         self._by_event: dict[Event, dict[str, None]] = {event: {} for event in Event}
@@ -84,6 +87,9 @@ class Holding:
             held = self._jobs.get(job)
             if held is not None and held.until == until and self.awake(job):
                 count += 1
+        if now >= self._tidy:
+            self._tidy = now + REMEMBERED
+            self._jobs = {job: held for job, held in self._jobs.items() if held.asleep or now - held.until < REMEMBERED}
         return count
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from navarch.cache.assumed import Assumed
 from navarch.cache.contested import Contested
@@ -51,6 +51,8 @@ class Mirror:
         self.pods: Mapping[tuple[str, str], Pod] = {}
         self.on_bound: Callable[[TaskSpec], None] = lambda task: None
         """Told of each bind of ours that the watch confirms."""
+        self.on_volume: Callable[[], None] = lambda: None
+        """Told when a volume, a claim on one or anything else about storage changed."""
         self._notice = notice
         self.configure(settings)
 
@@ -63,6 +65,8 @@ class Mirror:
         self._groups: Contested[tuple[JobSpec, int]] = Contested()
         self._queues: Contested[QueueSpec] = Contested()
         self._implied: set[str] = set()
+        self._overlaid: dict[tuple[str, str, str], tuple[Any, Callable[[Any], bool]]] = {}
+        """(kind, namespace, name) -> what the API shows, and what ends the assumption that hides it."""
         self._imply_queues()
 
     # pods
@@ -110,7 +114,7 @@ class Mirror:
         if before is not None and before.job != task.job:
             self._leave_shadow(before)
         self.cluster.put_task(task)
-        if is_shadow(task.job):
+        if is_shadow(task.job) and (before is None or not _same_member(before, task)):
             job = self.shadows.put(task, queue)
             if job is not None:
                 self.cluster.put_job(job)
@@ -202,6 +206,7 @@ class Mirror:
                 self.cluster.remove_quota(spec.namespace, spec.name)
                 self._notice(Event.QUOTA_CHANGED)
             case ObjectSpec():
+                self._overlaid.pop((spec.kind, spec.namespace, spec.name), None)
                 self.cluster.remove_object(spec.kind, spec.namespace, spec.name)
                 self._tell_object(spec)
 
@@ -251,14 +256,45 @@ class Mirror:
         self._imply_queues()
         self._notice(Event.QUEUE_CHANGED)
 
+    # objects that only some plugins read, with what was decided about them
+
+    def true_object(self, kind: str, namespace: str, name: str) -> Any:
+        """As the API shows it; None if it does not."""
+        key = (kind, namespace, name)
+        if key in self._overlaid:
+            return self._overlaid[key][0]
+        return self.cluster.objects.get(kind, {}).get((namespace, name))
+
+    def is_assumed(self, kind: str, namespace: str, name: str) -> bool:
+        return (kind, namespace, name) in self._overlaid
+
+    def assume_object(self, kind: str, namespace: str, name: str, value: Any, shown: Callable[[Any], bool]) -> None:
+        """Let cycles see `value` until `shown` says that the API shows it, or it is forgotten."""
+        truth = self.true_object(kind, namespace, name)
+        self._overlaid[kind, namespace, name] = truth, shown
+        self.cluster.put_object(kind, namespace, name, value)
+
+    def forget_object(self, kind: str, namespace: str, name: str) -> None:
+        """Back to what the API shows."""
+        held = self._overlaid.pop((kind, namespace, name), None)
+        if held is not None:
+            self.cluster.put_object(kind, namespace, name, held[0])
+
     def _put_object(self, spec: ObjectSpec) -> None:
-        self.cluster.put_object(spec.kind, spec.namespace, spec.name, spec.value)
+        key = (spec.kind, spec.namespace, spec.name)
+        held = self._overlaid.get(key)
+        if held is not None and not held[1](spec.value):
+            self._overlaid[key] = spec.value, held[1]
+        else:
+            self._overlaid.pop(key, None)
+            self.cluster.put_object(spec.kind, spec.namespace, spec.name, spec.value)
         self._tell_object(spec)
 
     def _tell_object(self, spec: ObjectSpec) -> None:
         if spec.kind == "BindRequest":
             self.refresh(spec.namespace, spec.name)
         elif spec.kind in _VOLUME_KINDS:
+            self.on_volume()
             self._notice(Event.VOLUME_CHANGED)
         elif spec.kind in _CLAIM_KINDS:
             self._notice(Event.CLAIM_CHANGED)
@@ -291,6 +327,18 @@ class Mirror:
         for name in sorted(missing - self._implied):
             self.cluster.put_queue(QueueSpec(name=name, uid=name, reclaimable=name != "root", state="Open"))
         self._implied = missing
+
+
+def _same_member(a: TaskSpec, b: TaskSpec) -> bool:
+    """Whether two versions of a pod say the same of the job that is made for it in memory."""
+    return (
+        a.job == b.job
+        and a.annotations == b.annotations
+        and a.labels == b.labels
+        and a.pod_priority == b.pod_priority
+        and a.priority_class == b.priority_class
+        and a.owner == b.owner
+    )
 
 
 def _same_wish(a: TaskSpec, b: TaskSpec) -> bool:

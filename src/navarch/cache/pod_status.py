@@ -60,8 +60,11 @@ class PodStatuses:
         self._words: dict[str, _Word] = {}
         self._due: list[tuple[float, str]] = []
 
-    def refuse(self, task: TaskSpec, reason: str, message: str, now: float, *, promised: bool) -> None:
-        """The cycle could not place this pod. Without a promise in this cycle an old one is taken back."""
+    def refuse(
+        self, task: TaskSpec, reason: str, message: str, now: float, *, promised: bool = False, at_once: bool = False
+    ) -> None:
+        """The cycle could not place this pod. Without a promise in this cycle an old one is taken back. `at_once`: it is
+        news that the next attempt would wipe out."""
         word = self._words.get(task.uid) or self._new(task)
         word.reason, word.message = reason, message
         if not promised and (task.nominated_node or word.nominated):
@@ -71,7 +74,9 @@ class PodStatuses:
             word.due = 0.0
             self._say(word)
             return
-        if word.told is not None and (word.told[0], word.told[2]) == (reason, word.nominated):
+        if at_once:
+            self._schedule(word, now)
+        elif word.told is not None and (word.told[0], word.told[2]) == (reason, word.nominated):
             self._schedule(word, max(now + LASTING, word.told_at + WORDS_PAUSE))
         elif not word.due:
             self._schedule(word, now + LASTING)

@@ -24,6 +24,7 @@ from navarch.cache.binder import Binder, BindHooks
 from navarch.cache.commit import Commit
 from navarch.cache.cycle import Cycle, run_cycle
 from navarch.cache.default_queue import make_default_queue
+from navarch.cache.device_claims import DeviceClaims
 from navarch.cache.events import Events
 from navarch.cache.evictor import Evictor
 from navarch.cache.gangs import HalfBoundGangs
@@ -37,10 +38,12 @@ from navarch.cache.metrics import Metrics
 from navarch.cache.mirror import Mirror
 from navarch.cache.pod_status import PodStatuses
 from navarch.cache.policy_file import PolicyFile
+from navarch.cache.preparing import Preparations
 from navarch.cache.queue_status import QUEUES, QueueStatuses
 from navarch.cache.recording import Recorder, encoded
 from navarch.cache.resync import Resync
 from navarch.cache.settings import RunOptions
+from navarch.cache.volumes import Volumes
 from navarch.cache.watched import Watched, choose, watched
 from navarch.cache.writers import DryWriters, LiveWriters
 from navarch.dialects.dialect import Settings
@@ -93,8 +96,13 @@ class Scheduler:
         self.mirror = Mirror(self._settings(), self.assumed, self._notice)
         self.events = Events(self.pool, instance=self.identity, clock=clock, enabled=live)
         self.aside = Aside(self.events, self.metrics)
-        hooks = BindHooks(bound=self._bound, failed=self._bind_failed)
+        hooks = BindHooks(bound=self._bound, failed=self._bind_failed, dropped=self._bind_dropped)
         self.binder = Binder(self.pool, self.mirror, self.assumed, self.events, hooks)
+        self.volumes = Volumes(self.client, self.mirror, options.volume_timeout)
+        self.mirror.on_volume = self.volumes.look
+        self.device_claims = DeviceClaims(self.client, self.mirror)
+        self.preparations = Preparations((self.volumes, self.device_claims), self.binder.forget)
+        self.binder.before = self.preparations.before
         self.resync = self.binder.resync = Resync(self.client, self.binder, self.assumed, rng)
         self.evictor = Evictor(
             self.pool,
@@ -176,6 +184,8 @@ class Scheduler:
         kinds = watched()
         for kind in kinds:
             resource = await choose(self.client, kind)
+            if kind.kind == "ResourceClaim":
+                self.device_claims.resource = resource
             handler = KindHandler(self.mirror, kind, resource, self.aside.take)
             informer = self.informers.add(resource, kind.struct, handler, on_bad=handler.bad, optional=kind.optional)
             self._kinds.append((kind, informer, handler))
@@ -271,6 +281,7 @@ class Scheduler:
         if self.dry is not None:
             self._tell_dry(cycle)
         else:
+            self.preparations.plan(cycle)
             self.commit.take(cycle.record, asyncio.get_running_loop().time())
         committed = time.perf_counter() - started
         self.metrics.cycle(cycle.record, cycle.snapshot_seconds, cycle.seconds, committed)
@@ -356,15 +367,23 @@ class Scheduler:
             self.group_statuses.mark(job, asyncio.get_running_loop().time())
 
     def _bound(self, bind: AssumedBind) -> None:
+        self.preparations.ended(bind, bound=True)
+        self.holding.forget(bind.job)
         self.metrics.binds.labels("ok").inc()
         self.metrics.bind_seconds.observe(asyncio.get_running_loop().time() - bind.since)
 
+    def _bind_dropped(self, bind: AssumedBind) -> None:
+        self.preparations.ended(bind, bound=False)
+        self.metrics.binds.labels("dropped").inc()
+
     def _bind_failed(self, bind: AssumedBind, why: str) -> None:
+        self.preparations.ended(bind, bound=False)
         self.metrics.binds.labels("failed").inc()
         now = asyncio.get_running_loop().time()
         task = self.mirror.cluster.task(bind.uid)
         if task is not None and task.status == TaskStatus.PENDING:
-            self.pod_statuses.refuse(task, "SchedulerError", f"binding to {bind.node} failed: {why}", now, promised=False)
+            message = f"binding to {bind.node} failed: {why}"
+            self.pod_statuses.refuse(task, "SchedulerError", message, now, at_once=True)
             self.holding.failed(bind.job, (), 1, now)
         self.loop.notice(Event.POD_REMOVED)
 

@@ -1,0 +1,189 @@
+"""Devices before the pod: the allocation that a cycle found is written to each ResourceClaim, with the pod as its user.
+
+A claim that has its devices already only gets the pod added to those it is reserved for. If the pod is not bound after all, it is
+taken off again, and the allocation with it where that was ours and nobody else uses it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from navarch.cache.assumed import AssumedBind
+from navarch.cache.cycle import Cycle
+from navarch.cache.mirror import Mirror
+from navarch.cache.preparing import PreparationFailed
+from navarch.engine.record import ClaimAllocation
+from navarch.kube.client import Client
+from navarch.kube.errors import Conflict, KubeError, NotFound
+from navarch.kube.resources import Resource
+
+log = logging.getLogger(__name__)
+
+KIND = "ResourceClaim"
+ATTEMPTS = 5
+
+
+@dataclass(slots=True)
+class _Use:
+    namespace: str
+    name: str
+    allocation: dict[str, Any] | None
+    """None: the claim has its devices already."""
+    written: bool = False
+
+
+class DeviceClaims:
+    """`resource()` is the version of ResourceClaim that is served."""
+
+    def __init__(self, client: Client, mirror: Mirror) -> None:
+        self.resource = Resource("resource.k8s.io", "v1", "resourceclaims")
+        self._client = client
+        self._mirror = mirror
+        self._uses: dict[str, list[_Use]] = {}
+
+    def wants(self, bind: AssumedBind) -> bool:
+        return bind.uid in self._uses
+
+    def plan(self, cycle: Cycle) -> None:
+        allocated = {each.claim: each for each in cycle.record.claims}
+        for bind in cycle.record.binds:
+            task = self._mirror.cluster.task(bind.uid)
+            if task is None or not task.shape.claims:
+                continue
+            uses = []
+            for _, name in task.shape.claims:
+                found = allocated.get(f"{task.namespace}/{name}")
+                # Several pods may share a claim that is only now allocated: whoever comes first writes it.
+                allocation = self._allocation(found, bind.node) if found else self._promised(task.namespace, name)
+                use = _Use(task.namespace, name, allocation)
+                uses.append(use)
+                self._assume(use, task.name, task.uid)
+            self._uses[bind.uid] = uses
+
+    async def prepare(self, bind: AssumedBind) -> None:
+        for use in self._uses[bind.uid]:
+            try:
+                await self._change(use, lambda claim, use=use: _used(claim, use, bind))
+            except KubeError as error:
+                raise PreparationFailed(f"resource claim {use.name}: {error}") from error
+            use.written = True
+
+    async def undo(self, bind: AssumedBind) -> None:
+        for use in self._uses.pop(bind.uid, ()):
+            self._mirror.forget_object(KIND, use.namespace, use.name)
+            if not use.written:
+                continue
+            try:
+                await self._change(use, lambda claim, use=use: _unused(claim, use, bind))
+            except NotFound:
+                continue
+            except KubeError as error:
+                log.warning("resource claim %s/%s stays reserved: %s", use.namespace, use.name, error)
+
+    def done(self, bind: AssumedBind) -> None:
+        # The overlay goes by itself as soon as the watch shows the allocation.
+        self._uses.pop(bind.uid, None)
+
+    async def _change(self, use: _Use, edit: Any) -> None:
+        """Read, change and write back, again if somebody else wrote in between."""
+        for attempt in range(ATTEMPTS):
+            claim = await self._client.get(self.resource, use.name, namespace=use.namespace)
+            status = edit(claim)
+            if status is None:
+                return
+            try:
+                body = {**claim, "status": status}
+                await self._client.update(self.resource, use.name, body, namespace=use.namespace, subresource="status")
+                return
+            except Conflict:
+                if attempt == ATTEMPTS - 1:
+                    raise
+
+    def _allocation(self, found: ClaimAllocation, node: str) -> dict[str, Any]:
+        results = []
+        for device in found.devices:
+            result: dict[str, Any] = {
+                "request": device.request,
+                "driver": device.driver,
+                "pool": device.pool,
+                "device": device.device,
+            }
+            if device.admin_access:
+                result["adminAccess"] = True
+            results.append(result)
+        allocation: dict[str, Any] = {"devices": {"results": results}}
+        selector = self._reach(found, node)
+        if selector is not None:
+            allocation["nodeSelector"] = selector
+        return allocation
+
+    def _reach(self, found: ClaimAllocation, node: str) -> dict[str, Any] | None:
+        """From where the devices can be used: this node only if any of them is a node's own."""
+        pools = {(device.driver, device.pool) for device in found.devices}
+        terms: list[dict[str, Any]] = []
+        for slice_ in self._mirror.cluster.objects.get("ResourceSlice", {}).values():
+            spec = slice_.get("spec") or {}
+            if (spec.get("driver"), (spec.get("pool") or {}).get("name")) not in pools:
+                continue
+            if spec.get("nodeName") or spec.get("perDeviceNodeSelection"):
+                field = {"key": "metadata.name", "operator": "In", "values": [node]}
+                return {"nodeSelectorTerms": [{"matchFields": [field]}]}
+            if spec.get("nodeSelector"):
+                terms += [t for t in spec["nodeSelector"].get("nodeSelectorTerms") or () if t not in terms]
+        return {"nodeSelectorTerms": terms} if terms else None
+
+    def _promised(self, namespace: str, name: str) -> dict[str, Any] | None:
+        """The allocation of an earlier cycle that is still on its way to the claim."""
+        if not self._mirror.is_assumed(KIND, namespace, name):
+            return None
+        seen = (self._visible(namespace, name) or {}).get("status") or {}
+        found: dict[str, Any] | None = seen.get("allocation")
+        return found
+
+    def _visible(self, namespace: str, name: str) -> Any:
+        return self._mirror.cluster.objects.get(KIND, {}).get((namespace, name))
+
+    def _assume(self, use: _Use, pod: str, uid: str) -> None:
+        claim = self._visible(use.namespace, use.name)
+        if claim is None:
+            return
+        status = _with_user(dict(claim.get("status") or {}), use, pod, uid)
+
+        def shows_it(manifest: Mapping[str, Any]) -> bool:
+            found = manifest.get("status") or {}
+            return any(user.get("uid") == uid for user in found.get("reservedFor") or ())
+
+        self._mirror.assume_object(KIND, use.namespace, use.name, {**claim, "status": status}, shows_it)
+
+
+def _with_user(status: dict[str, Any], use: _Use, pod: str, uid: str) -> dict[str, Any]:
+    users = list(status.get("reservedFor") or ())
+    if not any(user.get("uid") == uid for user in users):
+        users.append({"resource": "pods", "name": pod, "uid": uid})
+    status["reservedFor"] = users
+    if use.allocation is not None and not status.get("allocation"):
+        status["allocation"] = use.allocation
+    return status
+
+
+def _used(claim: Mapping[str, Any], use: _Use, bind: AssumedBind) -> dict[str, Any] | None:
+    before = dict(claim.get("status") or {})
+    if use.allocation is None and not before.get("allocation"):
+        raise PreparationFailed(f"resource claim {use.name} lost its devices")
+    if use.allocation is not None and before.get("allocation") not in (None, use.allocation):
+        raise PreparationFailed(f"resource claim {use.name} was allocated by somebody else")
+    return _with_user(before, use, bind.name, bind.uid)
+
+
+def _unused(claim: Mapping[str, Any], use: _Use, bind: AssumedBind) -> dict[str, Any] | None:
+    status = dict(claim.get("status") or {})
+    users = [user for user in status.get("reservedFor") or () if user.get("uid") != bind.uid]
+    if len(users) == len(status.get("reservedFor") or ()):
+        return None
+    status["reservedFor"] = users
+    if not users and use.allocation is not None:
+        status.pop("allocation", None)
+    return status
