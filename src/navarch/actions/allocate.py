@@ -19,6 +19,7 @@ from navarch.engine.node_functions import TaskClass
 from navarch.engine.statement import Statement
 from navarch.engine.subjobs import SubJob
 from navarch.model.resources import BoolArray
+from navarch.model.status import TaskStatus
 
 
 class Allocate(Action):
@@ -29,10 +30,13 @@ class Allocate(Action):
 
     def execute(self) -> None:
         session = self.session
+        lost = set() if session.semantics.promises_are_kept else self._doubt_promises()
         jobs: dict[str, JobHeap] = {}
         self._tasks: dict[int, list[int]] = {}
         for job in session.jobs_with_pending():
-            if takes_part(session, job) and (tasks := waiting_tasks(session, job, best_effort=False)):
+            tasks = waiting_tasks(session, job, best_effort=False) if takes_part(session, job) else []
+            tasks = [task for task in tasks if task not in lost] if lost else tasks
+            if tasks:
                 self._tasks[job.row] = tasks
                 jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
         self._sorted: set[int] = set()
@@ -51,6 +55,23 @@ class Allocate(Action):
             if self._turn(best):
                 jobs[queue.name].push(best)
             queues.push(queue)
+
+    def _doubt_promises(self) -> set[int]:
+        """Look for a place for tasks that were promised one as if they had none (see `Semantics.promises_are_kept`).
+
+        Returns those that lost their promise over it; they are not tried again."""
+        session = self.session
+        lost: set[int] = set()
+        for row in session.promised_to_gangs:
+            job, task = session.job_of(row), session.class_of(row)
+            if job is None or session.status[row] != TaskStatus.PIPELINED or not session.allocatable(job.queue, task, 1)[0]:
+                continue
+            if session.view(task).choose(1)[0]:
+                session.statement().withdraw(row)
+                lost.add(row)
+            else:
+                job.fit_errors[row] = session.view(task).explain()
+        return lost
 
     def _turn(self, job: Job) -> bool:
         """One attempt at a job. True: it is ready and has tasks left for another turn."""
@@ -103,6 +124,8 @@ class Allocate(Action):
                 job.fit_errors.setdefault(skipped, FitErrors(0, message=text))
                 continue
             wanted = session.job_missing(job) if part is None else session.sub_job_missing(part)
+            if wanted > 1 and session.view(task).one_by_one:
+                wanted = 1
             room, reason = session.allocatable(job.queue, task, self._run_length(tasks, task, wanted))
             if reason is not None:
                 job.refuse(reason)

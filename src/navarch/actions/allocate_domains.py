@@ -117,16 +117,18 @@ class DomainSearch:
         missing = session.job_missing(job) - job.counts[TaskStatus.PIPELINED]
         room = self._room(task for rows in sheet.tasks.values() for task in rows)
         last, tried = NOWHERE, NOWHERE
+        seen: set[int] = set()
         for domains in lists:
             solutions: list[Solution] = []
-            for last in domains:
-                if room[last] < missing:
-                    continue
-                tried = last
-                found = self._attempt(job, sheet.copy(), last, compared=len(domains) > 1)
+            seen.update(domains)
+            last = domains[-1] if domains else last
+            roomy = [domain for domain in domains if room[domain] >= missing]
+            ranked = self._ranked(sheet, roomy, seen)
+            for tried in roomy if ranked is None else ranked:
+                found = self._attempt(job, sheet.copy(), tried, compared=len(domains) > 1)
                 if found is None:
                     continue
-                if len(domains) == 1:
+                if ranked is not None or len(domains) == 1:
                     return found
                 found.moves = list(found.statement.operations)
                 found.statement.discard()
@@ -142,6 +144,19 @@ class DomainSearch:
             text = f"no HyperNode of tier {bound} or lower has room for the job"
             job.refuse(Reason("NoHyperNode", text, undone_by=_ROOM))
         return None
+
+    def _ranked(self, sheet: Sheet, domains: list[int], seen: set[int]) -> list[int] | None:
+        """The domains best first, where that is known without a trial: a job of one part that can only be put into the domain
+        as a whole, because all that lies inside was looked at in vain. None: each has to be tried."""
+        if len(sheet.parts) != 1 or len(domains) < 2:
+            return None
+        part, session = sheet.parts[0], self.session
+        for domain in domains:
+            lists = session.gradient_for_sub_job(part, domain, Purpose.ALLOCATE)
+            if not seen.issuperset(each for found in lists for each in found):
+                return None
+        scores = {domain: session.hyper_node_scores(part, [domain])[0] for domain in domains}
+        return sorted(domains, key=lambda domain: -scores[domain])
 
     def _explain(self, job: Job, sheet: Sheet, domain: int) -> None:
         """Leave behind why tasks do not fit in a domain that was passed over."""

@@ -208,7 +208,8 @@ class GangEviction(Action):
             view = session.view(task)
             node = None
             if session.allocatable(job.queue, task, 1)[0] and session.pre_predicate(task) is None:
-                node = next((view.best(group) for group, _ in view.groups(within) if group.any()), None)
+                groups = view.groups(within, tolerant=not session.semantics.gang_eviction_asks_filters)
+                node = next((view.best(group) for group, _ in groups if group.any()), None)
             if node is None:
                 statement.roll_back(mark)
                 return False

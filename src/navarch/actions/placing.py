@@ -51,7 +51,10 @@ class Placing:
                 return False
         start = self.statement.save_point()
         wanted = set(chunk)
-        by_leaf = {id(leaf): [task for task in leaf.tasks if task in wanted] for leaf in tree.leaves}
+        if len(tree.leaves) == 1:
+            by_leaf = {id(tree.leaves[0]): chunk}
+        else:
+            by_leaf = {id(leaf): [task for task in leaf.tasks if task in wanted] for leaf in tree.leaves}
         if not self._part(job, tree, tree.root, by_leaf, NodeSet(self.nodes)):
             self.statement.roll_back(start)
             return False
@@ -88,8 +91,9 @@ class Placing:
     def _members(self, job: Job, tree: GangTree, part: Part, by_leaf: dict[int, list[int]], within: NodeSet) -> bool:
         if not part.children:
             return all(self._task(job, task, within) for task in by_leaf[id(part)])
-        concerned = [child for child in part.children if any(by_leaf[id(leaf)] for leaf in child.leaves())]
+        concerned = part.children
         if len(concerned) > 1:
+            concerned = [child for child in concerned if any(by_leaf[id(leaf)] for leaf in child.leaves())]
             concerned = self.session.parts_in_order(tree, concerned)
         return all(self._part(job, tree, child, by_leaf, within) for child in concerned)
 
@@ -109,6 +113,8 @@ class Placing:
             if bounds is not None:
                 possible &= bounds
         total = view.totals(within.nodes)
+        for plugin in session.answering("room_at_once"):
+            total = total + plugin.room_at_once() * view.idle
         if within.scores is not None:
             possible &= ~np.isnan(within.scores)
             total = total + within.scores
@@ -164,6 +170,8 @@ class Placing:
 
     def _wait_for_all(self, tree: GangTree, start: int) -> None:
         """A part that waits for what is being released and has not its minimum without makes the whole job wait."""
+        if all(op.kind != TaskStatus.PIPELINED for op in self.statement.operations[start:]):
+            return
         status = self.session.status
         for leaf in tree.leaves:
             active = tree.standing(leaf).active

@@ -70,7 +70,7 @@ class Reprieve:
         where = session.node[lesser].astype(np.intp)
         order = np.lexsort((rank[lesser], started[lesser], -priority[lesser], where))
         lesser, where = lesser[order], where[order]
-        occupied = np.unique(where)
+        occupied = where[np.flatnonzero(np.diff(where, prepend=-1))]
         empty = np.setdiff1d(wanted, occupied, assume_unique=True)
         searched = Searched(occupied, empty, lesser, priority[lesser], started[lesser], np.searchsorted(occupied, where))
         if len(occupied):
@@ -84,11 +84,11 @@ class Reprieve:
         gone = np.zeros((requests.shape[0], len(nodes)), dtype=np.int64)
         for resource in np.flatnonzero(requests.any(axis=1)).tolist():
             gone[resource] = np.bincount(place, weights=requests[resource], minlength=len(nodes)).astype(np.int64)
-        number_of = {node: number for number, node in enumerate(nodes.tolist())} if expected else {}
         for node, others in expected.items():
-            if node in number_of:
+            number = int(np.searchsorted(nodes, node))
+            if number < len(nodes) and nodes[number] == node:
                 for other in others:
-                    gone[:, number_of[node]] -= session.class_of(other).request
+                    gone[:, number] -= session.class_of(other).request
         emptied = Selected(session.nodes, nodes, {"requested": -gone}, None)
         fits = searched.fits = _passes(filters, task, emptied)
         victims = searched.victims

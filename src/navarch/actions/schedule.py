@@ -19,7 +19,7 @@ from navarch.actions.pod_preemption import Candidate, PodPreemption
 from navarch.engine.action import Action
 from navarch.engine.arguments import Argument
 from navarch.engine.fit import FitErrors
-from navarch.engine.node_functions import Rejection, TaskClass, first_rejection
+from navarch.engine.node_functions import NodeFilter, Rejection, TaskClass, first_rejection
 from navarch.engine.placement import ClassView
 from navarch.engine.record import Eviction, Nomination
 from navarch.engine.trial import Trial
@@ -79,6 +79,9 @@ class Schedule(Action):
             given.integer("minCandidateNodesAbsolute"),
         )
         self.limit = nodes_to_find(len(session.nodes), given.integer("percentageOfNodesToScore"))
+        plain = NodeFilter
+        self._rejecting = [f for f in session.filters if type(f).reject is not plain.reject]
+        self._naming = [f for f in session.filters if type(f).named_nodes is not plain.named_nodes]
         self._first = 0
         """Where the search for feasible nodes starts, when not all are looked for."""
         self._before = NO_CLAIMS if session.policy.plugin("DynamicResources") is not None else ""
@@ -177,7 +180,7 @@ class Schedule(Action):
     def _rejection(self, task: TaskClass) -> Rejection | None:
         if task.shape.unsupported:
             return Rejection(f"the pod needs what Navarch does not support: {', '.join(task.shape.unsupported)}")
-        found = first_rejection(self.session.filters, task)
+        found = first_rejection(self._rejecting, task)
         if found is not None and found[1].error:
             return Rejection(f'running PreFilter plugin "{found[0].name}": {found[1].message}', error=True)
         return None if found is None else found[1]
@@ -192,7 +195,7 @@ class Schedule(Action):
         """The nodes that the pod itself names, and by which filters."""
         out: BoolArray | None = None
         which = []
-        for f in self.session.filters:
+        for f in self._naming:
             names = f.named_nodes(task) if f.applies(task) else None
             if names is not None:
                 known = (self.session.snapshot.nodes.row(name) for name in sorted(names))

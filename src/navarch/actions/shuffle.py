@@ -15,8 +15,9 @@ class Shuffle(Action):
 
     def execute(self) -> None:
         session = self.session
-        running = np.flatnonzero(session.snapshot.tasks.alive & (session.status == TaskStatus.RUNNING)).tolist()
-        candidates = sorted((t for t in running if session.job_of(t) is not None), key=lambda t: session.task(t).key)
+        there = session.snapshot.tasks.alive & (session.status == TaskStatus.RUNNING) & (session.node >= 0)
+        running = [t for t in np.flatnonzero(there).tolist() if session.job_of(t) is not None]
+        candidates = sorted(running, key=lambda t: session.task(t).key)
         statement = session.statement()
         for victim in session.victim_tasks(candidates):
             statement.evict(victim, reason="shuffle")

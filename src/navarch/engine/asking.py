@@ -42,6 +42,8 @@ class Asking:
         self.plugins: list[Plugin] = []
         self._tiers: dict[str, list[list[Any]]] = {point: [] for point in POINTS}
         self.promised_by_eviction: set[int] = set()
+        self.promised_to_gangs: list[int] = []
+        """Tasks that an action which evicts for whole gangs has promised a node."""
         for tier in self.policy.tiers:
             for here in self._tiers.values():
                 here.append([])

@@ -2,11 +2,11 @@
 
 A job's phase is a function of where its tasks stand and whether this cycle called it unschedulable:
 
-    tasks running and called unschedulable now        -> Unknown
-    enough scheduled, all of them finished            -> Completed
-    enough scheduled                                  -> Running
-    admitted                                          -> stays Inqueue
-    otherwise                                         -> Pending
+    tasks running and called unschedulable now         -> Unknown
+    enough scheduled (one at least), all finished      -> Completed
+    enough scheduled (one at least)                    -> Running
+    admitted                                           -> stays Inqueue
+    otherwise                                          -> Pending
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def phase_of(session: Session, job: Job) -> str:
     finished = counts[S.SUCCEEDED] + counts[S.FAILED]
     leaving = sum(1 for t in job.tasks if session.status[t] == S.RELEASING and session.node[t] >= 0) if counts[S.RELEASING] else 0
     scheduled = counts[S.RUNNING] + counts[S.BOUND] + finished + leaving
-    if scheduled >= job.min_member:
+    if scheduled and scheduled >= job.min_member:
         return "Completed" if scheduled == finished else "Running"
     return "Inqueue" if job.phase == "Inqueue" else "Pending"
 

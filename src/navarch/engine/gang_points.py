@@ -85,6 +85,13 @@ class FavouredNode(Protocol):
 
 
 @runtime_checkable
+class RoomAtOnce(Protocol):
+    """What a node's score gains where the task fits what is idle. Gains are added."""
+
+    def room_at_once(self) -> float: ...
+
+
+@runtime_checkable
 class SamePlace(Protocol):
     """Would a task that was evicted in a search and is placed on its own node again sit there just as before? All must agree;
     if not, it counts as moved."""
@@ -170,6 +177,7 @@ GANG_POINTS: dict[str, type] = {
     "chunk_refusal": ChunkRefusal,
     "within_bounds": NodeBounds,
     "favoured_node": FavouredNode,
+    "room_at_once": RoomAtOnce,
     "same_place": SamePlace,
     "node_sets": NodeSets,
     "device_order": DeviceOrder,

@@ -17,15 +17,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from navarch.engine.figures import Figures
 from navarch.engine.reasons import Event, Reason
 from navarch.model.resources import BoolArray, FloatArray, IntArray
 from navarch.model.spec import Shape
-
-if TYPE_CHECKING:
-    from navarch.engine.session import Session
 
 
 class Scope(Enum):
@@ -166,13 +163,3 @@ def first_rejection(filters: Iterable[NodeFilter], task: TaskClass) -> tuple[Nod
             if rejection.unresolvable or rejection.error:
                 break
     return found
-
-
-class NodePlugin:
-    """What a plugin with node functions offers: called once when a session opens."""
-
-    def node_filters(self, session: Session) -> list[NodeFilter]:
-        return []
-
-    def node_scorers(self, session: Session) -> list[NodeScorer]:
-        return []

@@ -78,6 +78,7 @@ class ClassView:
         self.possible, self.idle, self.future, self.score = self._judge(nodes)
         self.read = len(nodes.changed)
         self._fixed: BoolArray | None = None
+        self._refused: tuple[int, FitErrors] | None = None
 
     def _judge(self, at: Figures) -> tuple[BoolArray, BoolArray, BoolArray, FloatArray]:
         """Row answers for any columns: passes filters, fits what is idle, fits what will be idle, plain score."""
@@ -208,9 +209,13 @@ class ClassView:
 
     # choosing
 
-    def groups(self, within: BoolArray | None = None) -> list[tuple[BoolArray, bool]]:
-        """Candidate groups, best first, with whether they only fit what is being released. `within`: of these nodes only."""
-        feasible = self.feasible() if within is None else self.feasible() & within
+    def groups(self, within: BoolArray | None = None, *, tolerant: bool = False) -> list[tuple[BoolArray, bool]]:
+        """Candidate groups, best first, with whether they only fit what is being released. `within`: of these nodes only.
+        `tolerant`: nodes count whose filters refuse for a reason that some eviction might undo."""
+        feasible = ~self.unresolvable() if tolerant else self.feasible()
+        if within is not None:
+            feasible = feasible & within
+        self.refresh()
         future = feasible & self.future
         idle = future & self.idle
         mine = self.session.shard
@@ -315,6 +320,9 @@ class ClassView:
         """Why nodes refuse, all or those `within`: each node by the first filter that turns it down."""
         session, task = self.session, self.task
         self.refresh()
+        whole = resources and within is None and not self.global_filters
+        if whole and self._refused is not None and self._refused[0] == self.read:
+            return self._refused[1]  # a long backlog of equal tasks asks again and again
         open_ = np.ones(len(session.nodes), dtype=bool) if within is None else within.copy()
         unresolvable = np.zeros(len(session.nodes), dtype=bool)
         counts: dict[str, int] = {}
@@ -338,7 +346,10 @@ class ClassView:
                 open_ &= ~(refusal.refused if f.has_last_word else refusal.refused & refusal.unresolvable)
         if within is not None:
             refused &= within
-        return FitErrors(int(refused.sum()), dict(sorted(counts.items())), unresolvable, tuple(codes))
+        errors = FitErrors(int(refused.sum()), dict(sorted(counts.items())), unresolvable, tuple(codes))
+        if whole:
+            self._refused = self.read, errors
+        return errors
 
 
 def _count(refusal: Refusal, open_: BoolArray, counts: dict[str, int], codes: dict[str, None], unresolvable: BoolArray) -> None:

@@ -112,6 +112,14 @@ class Semantics:
     evicted_promise_stays: bool = switch(
         False, "a task that was promised a node and is then evicted stands on that node as leaving, though it never ran there"
     )
+    gang_eviction_asks_filters: bool = switch(
+        True, "gang eviction promises nodes whose filters refuse the task, if some eviction might have undone that"
+    )
+    promises_are_kept: bool = switch(
+        True,
+        "allocate tries tasks that gang eviction has promised a node once more: one that would fit beside its own promise "
+        "loses it, one that would not has that as its reason",
+    )
     reclaim_minds_job_order: bool = switch(
         True, "gangreclaim picks victims inside a queue by what they give, not from the job that would be served last"
     )

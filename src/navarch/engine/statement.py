@@ -31,7 +31,7 @@ ALLOCATED, PIPELINED, PENDING, RELEASING = (
 )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Operation:
     kind: TaskStatus
     """What the tasks became: ALLOCATED, PIPELINED or RELEASING."""
@@ -149,11 +149,6 @@ class Statement:
 
     def discard(self) -> None:
         self.roll_back(0)
-
-    def merge(self, other: Statement) -> None:
-        """Take over another statement's operations; it is empty afterwards."""
-        self.operations += other.operations
-        other.operations = []
 
     def commit(self) -> None:
         """Hand everything to the session's record, in order. The session keeps the state; the statement is spent."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from navarch.model.selectors import selector_matches
 from navarch.model.spec import SubGroupSpec
@@ -21,13 +22,13 @@ _READY = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus
 
 
 class SubJob:
-    __slots__ = ("_rows", "job", "match_index", "min_member", "name", "policy", "tasks")
+    __slots__ = ("job", "match_index", "min_member", "name", "policy", "rows", "tasks")
 
     def __init__(self, job: Job, policy: SubGroupSpec | None, values: tuple[str, ...], tasks: list[int]) -> None:
         self.job = job
         self.policy = policy
         self.tasks = tasks
-        self._rows = np.array(tasks, dtype=np.intp)
+        self.rows: npt.NDArray[np.intp] = np.array(tasks, dtype=np.intp)
         self.name = "" if policy is None else "-".join((policy.name, *values))
         self.match_index = int(values[0]) if values and values[0].isdigit() else 0
         if policy is not None:
@@ -36,7 +37,7 @@ class SubJob:
             self.min_member = 1 if job.spec.sub_groups else job.min_member
 
     def count(self, *statuses: TaskStatus) -> int:
-        standing = np.bincount(self.job.session.status[self._rows], minlength=STATUS_COUNT).tolist()
+        standing = np.bincount(self.job.session.status[self.rows], minlength=STATUS_COUNT).tolist()
         return int(sum(standing[status] for status in statuses))
 
     @property

@@ -40,6 +40,8 @@ COMPAT: Mapping[str, Semantics] = {
         zero_requests_must_fit=True,
         evicts_for_all_pending=True,
         reclaim_minds_job_order=False,
+        promises_are_kept=False,
+        gang_eviction_asks_filters=False,
         victims_are_minimal=False,
     ),
     "kube-batch": Semantics(
