@@ -12,8 +12,9 @@ Manifest = dict[str, Any]
 
 
 def template(labels: dict[str, str] | None = None, image: str = "app:1", **annotations: str) -> Manifest:
+    told = {f"navarch.io/{key.replace('_', '-')}": value for key, value in annotations.items()}
     return {
-        "metadata": {"labels": labels or {}, "annotations": {f"navarch.io/{k.replace('_', '-')}": v for k, v in annotations.items()}},
+        "metadata": {"labels": labels or {}, "annotations": told},
         "spec": {"containers": [{"name": "main", "image": image}]},
     }
 
@@ -238,7 +239,8 @@ async def test_a_roll_back_is_a_new_revision_of_the_old_replica_set() -> None:
 async def test_a_stateful_set_starts_in_order_and_keeps_names_and_claims() -> None:
     async with World(placing=True) as world:
         world.nodes(1)
-        claims = [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}]
+        wanted = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        claims = [{"metadata": {"name": "data"}, "spec": wanted}]
         world.create(workload("StatefulSet", replicas=3, serviceName="web", volumeClaimTemplates=claims))
         order: list[str] = []
 

@@ -92,11 +92,9 @@ class Family:
                 self._store.modify(self.resource, child.namespace, child.name, lambda obj: _released(obj, owner.uid))
         if owner.obj["metadata"].get("deletionTimestamp"):
             return kept
+        reference = owner_reference(owner, kind, api_version)
         for orphan in self.orphans(owner.namespace, selects):
-            reference = owner_reference(owner, kind, api_version)
-            adopted = self._store.modify(
-                self.resource, orphan.namespace, orphan.name, lambda obj, reference=reference: _adopted(obj, reference)
-            )
+            adopted = self._store.modify(self.resource, orphan.namespace, orphan.name, lambda obj: _adopted(obj, reference))
             self.born(adopted)
             kept.append(adopted)
         return kept

@@ -1,0 +1,17 @@
+"""`navarch nodes`: what nodes have and what is used of it, by the scheduler's own count."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from navarch.cli.looking import look, looking_options
+from navarch.cli.overview_tables import nodes_table
+
+
+@click.command()
+@looking_options
+def nodes(kubeconfig: Path | None, context: str | None, policy: str, output: str, watch: bool) -> None:
+    """List nodes with what is free on them."""
+    look(kubeconfig, context, policy, output, watch, lambda found, _: found.nodes, nodes_table)

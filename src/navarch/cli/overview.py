@@ -1,0 +1,295 @@
+"""A cluster at a glance, as plain rows: its jobs, queues and nodes, computed from the model that scheduling itself uses.
+
+`navarch jobs|queues|nodes` fill the model from any API server, `navarch up` has it at hand; both show the same rows. What a queue
+deserves and has comes from the policy's own plugins: a session is opened and closed over a snapshot with no action between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from navarch.dialects.groups import is_shadow, shown_key
+from navarch.dialects.pod_objects import Pod
+from navarch.engine.cycle import decide
+from navarch.engine.policy import Policy
+from navarch.engine.record import CycleRecord, QueueFigures
+from navarch.engine.registry import Registry
+from navarch.model.cluster import Cluster
+from navarch.model.jobs import JobTable
+from navarch.model.resources import UNLIMITED, format_amount
+from navarch.model.spec import JobSpec, QueueSpec, Requests
+from navarch.model.status import TaskStatus
+
+S = TaskStatus
+Amounts = Mapping[str, float]
+FindPod = Callable[[str, str], Pod | None]
+"""(namespace, name) -> the pod as the API has it."""
+
+
+@dataclass(frozen=True)
+class JobRow:
+    namespace: str
+    name: str
+    kind: str
+    queue: str
+    phase: str
+    min_member: int
+    pending: int
+    running: int
+    leaving: int
+    succeeded: int
+    failed: int
+    priority: int
+    created: float
+    why: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        pods = {"pending": self.pending, "running": self.running, "terminating": self.leaving}
+        return {
+            "namespace": self.namespace,
+            "name": self.name,
+            "kind": self.kind,
+            "queue": self.queue,
+            "phase": self.phase,
+            "minMember": self.min_member,
+            "pods": {**pods, "succeeded": self.succeeded, "failed": self.failed},
+            "priority": self.priority,
+            "why": self.why,
+        }
+
+
+@dataclass(frozen=True)
+class QueueRow:
+    name: str
+    depth: int
+    parent: str
+    state: str
+    weight: int
+    quota: Mapping[str, str]
+    deserved: Amounts
+    allocated: Amounts
+    request: Amounts
+    share: float
+    waiting: int
+    """Jobs that wait with at least one pod."""
+    running: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "parent": self.parent,
+            "state": self.state,
+            "weight": self.weight,
+            "quota": dict(self.quota),
+            "deserved": shown(self.deserved),
+            "allocated": shown(self.allocated),
+            "request": shown(self.request),
+            "share": round(self.share, 4),
+            "jobs": {"waiting": self.waiting, "running": self.running},
+        }
+
+
+@dataclass(frozen=True)
+class NodeRow:
+    name: str
+    status: str
+    zone: str
+    allocatable: Amounts
+    used: Amounts
+    created: float
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        free = {name: amount - self.used.get(name, 0) for name, amount in self.allocatable.items()}
+        return {
+            "name": self.name,
+            "status": self.status,
+            "zone": self.zone,
+            "allocatable": shown(self.allocatable),
+            "used": shown(self.used),
+            "free": shown(free),
+        }
+
+
+@dataclass(frozen=True)
+class Overview:
+    jobs: list[JobRow]
+    queues: list[QueueRow]
+    nodes: list[NodeRow]
+
+
+def shown(amounts: Amounts) -> dict[str, str]:
+    """Quantities as Kubernetes writes them; a resource without limit is left out."""
+    return {name: format_amount(name, amount) for name, amount in sorted(amounts.items()) if amount < UNLIMITED}
+
+
+def overview(cluster: Cluster, policy: Policy, registry: Registry, now: float, find_pod: FindPod) -> Overview:
+    """All rows of a cluster, in an order that does not depend on how it was filled."""
+    record = decide(cluster.snapshot(policy.semantics.node_order), replace(policy, actions=()), registry, now)
+    jobs = _jobs(cluster, record, find_pod)
+    return Overview(jobs, _queues(cluster, record, jobs), _nodes(cluster))
+
+
+def _jobs(cluster: Cluster, record: CycleRecord, find_pod: FindPod) -> list[JobRow]:
+    phases = {decision.job: decision.phase for decision in record.jobs}
+    table = cluster.jobs
+    rows = []
+    for key, row in sorted(table.rows.of.items()):
+        spec = table.specs[row]
+        counts = table.counts[row].tolist()
+        if spec is None and not sum(counts):
+            continue
+        namespace, _, name = shown_key(key).partition("/")
+        phase = (spec.phase if spec is not None and not is_shadow(key) else "") or phases.get(key, "Pending")
+        rows.append(
+            JobRow(
+                namespace=namespace,
+                name=name,
+                kind=_kind(key, spec),
+                queue=spec.queue if spec else "",
+                phase=phase,
+                min_member=spec.min_member if spec else 0,
+                pending=counts[S.PENDING] + counts[S.PIPELINED],
+                running=sum(counts[s] for s in (S.ALLOCATED, S.BINDING, S.BOUND, S.RUNNING)),
+                leaving=counts[S.RELEASING],
+                succeeded=counts[S.SUCCEEDED],
+                failed=counts[S.FAILED],
+                priority=spec.priority if spec else 0,
+                created=spec.created if spec else 0.0,
+                why=_why(cluster, table, row, spec, find_pod) if counts[S.PENDING] else "",
+            )
+        )
+    return rows
+
+
+def _kind(key: str, spec: JobSpec | None) -> str:
+    if is_shadow(key):
+        return spec.owner[0] if spec is not None and spec.owner else key.split("/")[1].capitalize()
+    return "PodGroup"
+
+
+def _why(cluster: Cluster, table: JobTable, row: int, spec: JobSpec | None, find_pod: FindPod) -> str:
+    """What the scheduler last said on the group, and on the first of its pods that finds no node."""
+    if spec is None:
+        return f'the PodGroup "{table.keys[row]}" does not exist'
+    words = [c.message for c in spec.conditions if c.type == "Unschedulable" and c.status == "True" and c.message]
+    waiting = [cluster.tasks.specs[task] for task in table.tasks[row]]
+    for task in sorted((t for t in waiting if t is not None and t.status == S.PENDING), key=lambda t: t.name):
+        pod = find_pod(task.namespace, task.name)
+        for each in (pod.status.conditions or ()) if pod is not None else ():
+            if each.type == "PodScheduled" and each.status == "False" and each.reason == "Unschedulable" and each.message:
+                if each.message not in words:
+                    words.append(each.message)
+                return "; ".join(words)
+    return "; ".join(words)
+
+
+def _queues(cluster: Cluster, record: CycleRecord, jobs: list[JobRow]) -> list[QueueRow]:
+    figures = {each.queue: each for each in record.queues}
+    allocated = _totals(cluster.queues, figures, "allocated")
+    request = _totals(cluster.queues, figures, "request")
+    waiting: dict[str, int] = {}
+    running: dict[str, int] = {}
+    for job in jobs:
+        waiting[job.queue] = waiting.get(job.queue, 0) + bool(job.pending)
+        running[job.queue] = running.get(job.queue, 0) + bool(job.running)
+    rows = []
+    for name, depth in _tree(cluster.queues):
+        spec = cluster.queues[name]
+        own = figures.get(name) or QueueFigures(name, {}, {}, {}, 0.0)
+        rows.append(
+            QueueRow(
+                name=name,
+                depth=depth,
+                parent=spec.parent if spec.parent in cluster.queues else "",
+                state=spec.state or "Open",
+                weight=spec.weight,
+                quota=_quota(spec),
+                deserved=own.fair_share or own.deserved,
+                allocated=allocated[name],
+                request=request[name],
+                share=own.share,
+                waiting=waiting.get(name, 0),
+                running=running.get(name, 0),
+            )
+        )
+    return rows
+
+
+def _tree(queues: Mapping[str, QueueSpec]) -> list[tuple[str, int]]:
+    """Names with their depth, each below its parent, by name; a circle is broken where it is first met."""
+    below: dict[str, list[str]] = {}
+    for name, spec in sorted(queues.items()):
+        below.setdefault(spec.parent if spec.parent in queues and spec.parent != name else "", []).append(name)
+    found: list[tuple[str, int]] = []
+    seen: set[str] = set()
+
+    def walk(parent: str, depth: int) -> None:
+        for name in below.get(parent, ()):
+            if name not in seen:
+                seen.add(name)
+                found.append((name, depth))
+                walk(name, depth + 1)
+
+    walk("", 0)
+    found += [(name, 0) for name in sorted(queues) if name not in seen]
+    return found
+
+
+def _totals(
+    queues: Mapping[str, QueueSpec], figures: Mapping[str, QueueFigures], part: str
+) -> dict[str, dict[str, float]]:
+    """Own figures and those of all queues below, by name."""
+    totals: dict[str, dict[str, float]] = {name: {} for name in queues}
+    for name in queues:
+        own: Amounts = getattr(figures[name], part) if name in figures else {}
+        above, seen = name, set[str]()
+        while above in totals and above not in seen:
+            seen.add(above)
+            for resource, amount in own.items():
+                totals[above][resource] = totals[above].get(resource, 0) + amount
+            above = queues[above].parent
+    return totals
+
+
+def _quota(spec: QueueSpec) -> dict[str, str]:
+    """What the queue's object itself says it is owed, and its cap."""
+    found: dict[str, str] = {}
+    for name, share in sorted(spec.shares.items()):
+        if share.quota >= 0:
+            found[name] = f"{share.quota:g}" if name == "gpu" else format_amount(name, share.quota)
+    for requests in (spec.deserved, spec.guarantee):
+        found.update(_named(requests, found))
+    return found
+
+
+def _named(requests: Requests | None, known: Mapping[str, str]) -> dict[str, str]:
+    return {name: format_amount(name, amount) for name, amount in requests or () if name not in known}
+
+
+def _nodes(cluster: Cluster) -> list[NodeRow]:
+    table, names = cluster.nodes, cluster.space.names
+    rows = []
+    for name, row in sorted(table.rows.of.items()):
+        spec = table.specs[row]
+        if spec is None:
+            continue
+        status = "Ready" if spec.ready else "NotReady"
+        if spec.unschedulable:
+            status += ",SchedulingDisabled"
+        size = table.used.shape[0]
+        used = {each: int(table.used[i, row]) for i, each in enumerate(names[:size]) if table.used[i, row]}
+        rows.append(
+            NodeRow(
+                name=name,
+                status=status,
+                zone=spec.labels.get("topology.kubernetes.io/zone", ""),
+                allocatable=dict(spec.allocatable),
+                used=used,
+                created=spec.created,
+                labels=spec.labels,
+            )
+        )
+    return rows

@@ -1,0 +1,27 @@
+"""`navarch queues`: the tree of queues with what each is owed, has, and asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from navarch.cli.looking import look, looking_options
+from navarch.cli.overview import QueueRow
+from navarch.cli.overview_tables import queues_table
+
+
+@click.command()
+@looking_options
+def queues(kubeconfig: Path | None, context: str | None, policy: str, output: str, watch: bool) -> None:
+    """List queues with their shares.
+
+    DESERVED is what the policy grants the queue right now, SHARE its largest allocated part of that: above 1 it borrows.
+    """
+
+    def table(chosen: Sequence[QueueRow], _: float) -> Table:
+        return queues_table(chosen)
+
+    look(kubeconfig, context, policy, output, watch, lambda found, _: found.queues, table)

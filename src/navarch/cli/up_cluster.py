@@ -1,0 +1,106 @@
+"""The embedded cluster of `navarch up`: API server, hollow nodes, controllers and the live scheduler in one process.
+
+The scheduler is the one that `navarch run` starts, and speaks to the API server over HTTPS as it would to any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from navarch.cache.scheduler import Scheduler
+from navarch.cache.settings import RunOptions
+from navarch.cluster.hollow import HollowCluster
+from navarch.cluster.kubelet_conduct import KubeletOptions
+from navarch.cluster.nodes import NodeSet, read_nodes
+from navarch.cluster.record import Manifest
+from navarch.cluster.sample import Size
+from navarch.cluster.server import ApiServer
+from navarch.kube.connect import connect
+
+log = logging.getLogger(__name__)
+SCHEDULER_NAMES = ("navarch", "default-scheduler", "volcano", "kai-scheduler", "kube-batch")
+"""There is no other scheduler here: pods that ask for any of them are ours."""
+START_AFTER, STOP_AFTER = 0.5, 1.0
+PER_RACK, RACKS_PER_ZONE = 4, 4
+
+
+@dataclass(frozen=True)
+class UpOptions:
+    """What may be said to `navarch up`."""
+
+    nodes: int = 4
+    gpus: int = 8
+    node_file: Path | None = None
+    data_dir: Path | None = None
+    port: int = 0
+    kubeconfig: Path | None = None
+    sample: bool = True
+    speed: float = 1.0
+    policy: str = "navarch"
+    until_settled: bool = False
+
+
+class UpCluster:
+    """Use it as an async context manager; inside, everything runs."""
+
+    def __init__(self, options: UpOptions) -> None:
+        self.options = options
+        self.server = ApiServer(port=options.port, data_dir=options.data_dir)
+        kubelets = KubeletOptions(start_after=START_AFTER, stop_after=STOP_AFTER)
+        self.hollow = HollowCluster(self.server.operations, speed=options.speed, options=kubelets)
+        self.kubeconfig = options.kubeconfig or _usual_kubeconfig(options.data_dir)
+        self.scheduler: Scheduler | None = None
+        self.scheduling: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> UpCluster:
+        await self.server.start()
+        try:
+            self.server.kubeconfig(self.kubeconfig)
+            self.hollow.start()
+            self.hollow.add_nodes(self._nodes())
+            options = RunOptions(
+                policy=self.options.policy, scheduler_names=SCHEDULER_NAMES, listen="", leader_elect=False, shutdown_timeout=2.0
+            )
+            self.scheduler = Scheduler(connect(self.kubeconfig), options)
+            self.scheduling = asyncio.create_task(self.scheduler.run(), name="scheduler")
+        except BaseException:
+            await self._stop()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stop()
+
+    async def _stop(self) -> None:
+        """Scheduler first, then what makes changes, then the server that everyone writes to."""
+        if self.scheduler is not None and self.scheduling is not None:
+            self.scheduler.stop()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.gather(self.scheduling, return_exceptions=True)
+        self.hollow.stop()
+        await self.server.stop()
+
+    def _nodes(self) -> Iterable[Manifest]:
+        if self.options.node_file is not None:
+            return read_nodes(self.options.node_file)
+        racks = max(1, -(-self.options.nodes // PER_RACK))
+        zones = max(1, -(-racks // RACKS_PER_ZONE))
+        return NodeSet(count=self.options.nodes, gpus=self.options.gpus, racks=racks, zones=zones).manifests()
+
+    def size(self) -> Size:
+        """What the sample has to fill: the nodes as they are, whoever made them."""
+        records = self.server.store.list("nodes")
+        gpus = [int((r.obj["status"].get("allocatable") or {}).get("nvidia.com/gpu", 0)) for r in records]
+        with_gpus = [count for count in gpus if count]
+        return Size.of(len(with_gpus), min(with_gpus)) if with_gpus else Size.of(len(records), 0)
+
+
+def _usual_kubeconfig(data_dir: Path | None) -> Path:
+    if data_dir is not None:
+        return data_dir / "kubeconfig"
+    return Path.home() / ".cache" / "navarch" / "up" / "kubeconfig"

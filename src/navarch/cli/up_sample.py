@@ -1,0 +1,99 @@
+"""Plays the sample of `navarch up` act by act, and knows when the cluster has come to rest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from navarch.cli.up_cluster import UpCluster
+from navarch.cli.up_story import Story, job_of
+from navarch.cluster.applying import create_all
+from navarch.cluster.kubelet_conduct import conduct_of
+from navarch.cluster.record import Manifest, Record
+from navarch.cluster.sample import ACTS, Act, documents
+from navarch.cluster.store import Store
+
+PAUSE = 2.0
+"""Seconds of the cluster's time between acts, for the onlooker."""
+PATIENCE = 60.0
+"""Seconds of the cluster's time that an act may take to come about before the next begins all the same."""
+REST = 1.5
+"""Seconds for which nothing may change before the cluster counts as settled: more than the scheduler's period."""
+LOOK = 0.1
+
+
+class Sample:
+    def __init__(self, cluster: UpCluster, story: Story) -> None:
+        self._cluster = cluster
+        self._story = story
+        self._store: Store = cluster.server.store
+        self.played = False
+
+    async def play(self) -> None:
+        size = self._cluster.size()
+        figures = size.figures()
+        for act in ACTS:
+            self._story.say(f"--- {act.title}")
+            create_all(self._cluster.server.operations, documents(act, size))
+            await self._wait(lambda act=act: self._came_about(act, figures), PATIENCE)  # type: ignore[misc]
+            await asyncio.sleep(PAUSE / self._cluster.options.speed)
+        self.played = True
+
+    def _came_about(self, act: Act, figures: dict[str, int]) -> bool:
+        running: dict[str, int] = {}
+        for pod in self._store.list("pods"):
+            if (pod.obj.get("status") or {}).get("phase") in ("Running", "Succeeded"):
+                job = job_of(pod)
+                running[job] = running.get(job, 0) + 1
+        return all(running.get(job, 0) >= figures[figure] for job, figure in act.wants)
+
+    async def _wait(self, holds: Callable[[], bool], seconds: float) -> bool:
+        """Whether it came to hold within so many seconds of the cluster's time (five of ours at least)."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + max(5.0, seconds / self._cluster.options.speed)
+        while not holds():
+            if loop.time() > until:
+                return False
+            await asyncio.sleep(LOOK)
+        return True
+
+    async def settled(self, seconds: float) -> bool:
+        """Wait until nothing changes any more; False if that takes too long."""
+        loop = asyncio.get_running_loop()
+        quiet_since: float | None = None
+        revision = 0
+
+        def rests() -> bool:
+            nonlocal quiet_since, revision
+            if not self.played or not at_rest(self._cluster):
+                quiet_since = None
+                return False
+            newest = max((record.revision for record in self._store.list("pods")), default=0)
+            if quiet_since is None or newest != revision:
+                quiet_since, revision = loop.time(), newest
+            return loop.time() - quiet_since >= REST
+
+        return await self._wait(rests, seconds)
+
+
+def at_rest(cluster: UpCluster) -> bool:
+    """Whether every pod has ended, runs for ever, or is known to find no room; and nobody has work left."""
+    hollow = cluster.hollow
+    if not hollow.kubelets.is_idle or not hollow.workloads.is_idle:
+        return False
+    options = hollow.kubelets.options
+    return all(_rests(pod, lambda obj: conduct_of(obj, options).run_for is None) for pod in cluster.server.store.list("pods"))
+
+
+def _rests(pod: Record, runs_for_ever: Callable[[Manifest], bool]) -> bool:
+    obj = pod.obj
+    if obj["metadata"].get("deletionTimestamp"):
+        return False
+    match (obj.get("status") or {}).get("phase"):
+        case "Succeeded" | "Failed":
+            return True
+        case "Running":
+            return runs_for_ever(obj)
+        case _:
+            conditions = (obj.get("status") or {}).get("conditions") or ()
+            return any(each["type"] == "PodScheduled" and each["status"] == "False" for each in conditions)

@@ -1,0 +1,92 @@
+"""The live terminal view of `navarch up`: queues, jobs, nodes and the last things that happened, four times a second at most.
+
+Drawing looks at the scheduler's own mirror of the cluster. It is done again only when something changed, and less often the
+longer it takes, so that a large cluster is not slowed down by being looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from navarch.cli.overview import NodeRow, Overview, overview
+from navarch.cli.overview_tables import amounts, jobs_table, nodes_table, queues_table
+from navarch.cli.up_cluster import UpCluster
+from navarch.cli.up_story import Story
+
+PAUSE = 0.25
+MOST_JOBS, MOST_NODES, MOST_LINES = 16, 12, 10
+
+
+def current(cluster: UpCluster) -> Overview:
+    """The cluster as the scheduler sees it now."""
+    scheduler = cluster.scheduler
+    assert scheduler is not None
+    pods = scheduler.mirror.pods
+    return overview(
+        scheduler.mirror.cluster,
+        scheduler.policy_file.policy,
+        scheduler.registry,
+        scheduler.clock(),
+        lambda namespace, name: pods.get((namespace, name)),
+    )
+
+
+class View:
+    """`await view.run()` draws until it is cancelled."""
+
+    def __init__(self, cluster: UpCluster, story: Story, console: Console) -> None:
+        self._cluster = cluster
+        self._story = story
+        self._console = console
+
+    async def run(self) -> None:
+        revision, told, drawn = -1, -1, 0.0
+        with Live(console=self._console, auto_refresh=False, screen=False, vertical_overflow="crop") as live:
+            try:
+                while True:
+                    store = self._cluster.server.store
+                    state = (store.revision, len(self._story.lines))
+                    if state != (revision, told) or time.time() - drawn > 1.0:  # ages move on
+                        revision, told = state
+                        started = time.perf_counter()
+                        live.update(self.draw(), refresh=True)
+                        drawn = time.time()
+                        await asyncio.sleep(max(PAUSE, 4 * (time.perf_counter() - started)))
+                    else:
+                        await asyncio.sleep(PAUSE)
+            finally:
+                live.update(self.draw(), refresh=True)
+
+    def draw(self) -> RenderableType:
+        now = time.time()
+        found = current(self._cluster)
+        jobs = sorted(found.jobs, key=lambda row: (not (row.pending or row.running), row.namespace, row.name))
+        parts: list[RenderableType] = [self._head(), Text(), queues_table(found.queues, "Queues"), Text()]
+        parts.append(jobs_table(jobs[:MOST_JOBS], now, namespaces=True, title="Jobs"))
+        if len(jobs) > MOST_JOBS:
+            parts.append(Text(f"... and {len(jobs) - MOST_JOBS} more", "dim"))
+        parts += [Text(), nodes_table(found.nodes[:MOST_NODES], now, "Nodes")]
+        if len(found.nodes) > MOST_NODES:
+            parts.append(Text(f"... and {len(found.nodes) - MOST_NODES} more; in all {_in_use(found.nodes)}", "dim"))
+        parts += [Text(), *(Text(line, overflow="ellipsis", no_wrap=True) for line in list(self._story.lines)[-MOST_LINES:])]
+        return Group(*parts)
+
+    def _head(self) -> Text:
+        options = self._cluster.options
+        pace = f", {options.speed:g} times as fast" if options.speed != 1 else ""
+        head = Text.assemble(("navarch up", "bold"), f"  {self._cluster.server.url}{pace}   Ctrl-C stops\n")
+        head.append(f"export KUBECONFIG={self._cluster.kubeconfig}", "cyan")
+        return head
+
+
+def _in_use(nodes: list[NodeRow]) -> str:
+    used: dict[str, float] = {}
+    for node in nodes:
+        for name, amount in node.used.items():
+            used[name] = used.get(name, 0) + amount
+    return f"{amounts(used)} in use"
