@@ -47,7 +47,7 @@ def phase_of(session: Session, job: Job) -> str:
     finished = counts[S.SUCCEEDED] + counts[S.FAILED]
     leaving = sum(1 for t in job.tasks if session.status[t] == S.RELEASING and session.node[t] >= 0) if counts[S.RELEASING] else 0
     scheduled = counts[S.RUNNING] + counts[S.BOUND] + finished + leaving
-    if scheduled and scheduled >= job.min_member:
+    if scheduled >= job.min_member and (scheduled or session.semantics.empty_gang_is_complete):
         return "Completed" if scheduled == finished else "Running"
     return "Inqueue" if job.phase == "Inqueue" else "Pending"
 

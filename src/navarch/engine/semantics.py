@@ -99,6 +99,10 @@ class Semantics:
     node_order: str = switch("name", "nodes are walked in the order of the input instead of by name")
     tolerance: float = switch(0.0, "amounts that differ by less than a tolerance count as equal")
 
+    empty_gang_is_complete: bool = switch(
+        False, "a job whose minimum is 0 counts as completed before any of its pods has run"
+    )
+
     # Attempts and what they leave behind.
     role_failure_is_remembered: bool = switch(
         False, "once a task of a role fitted nowhere, tasks of the same role are skipped for the rest of the cycle"

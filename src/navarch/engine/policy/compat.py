@@ -41,6 +41,7 @@ COMPAT: Mapping[str, Semantics] = {
         evicts_for_all_pending=True,
         reclaim_minds_job_order=False,
         promises_are_kept=False,
+        empty_gang_is_complete=True,
         gang_eviction_asks_filters=False,
         victims_are_minimal=False,
     ),
