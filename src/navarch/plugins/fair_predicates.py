@@ -40,6 +40,10 @@ class FairPredicates(Plugin):
     name = "predicates"
     dialect = "kai"
 
+    def open(self) -> None:
+        self._with_word: dict[int, list[NodeFilter]] = {}
+        self._sizes: dict[int, Reason | None] = {}
+
     def node_filters(self) -> list[NodeFilter]:
         session, snapshot = self.session, self.session.snapshot
         return [
@@ -56,18 +60,31 @@ class FairPredicates(Plugin):
         ]
 
     def pre_predicate(self, task: TaskClass) -> Reason | None:
-        found = first_rejection(self.session.filters, task)
+        found = first_rejection(self._rejecting(task), task)
         return self._too_large(task) if found is None else found[1].as_reason(found[0].undone_by)
+
+    def _rejecting(self, task: TaskClass) -> list[NodeFilter]:
+        """The filters that have a word on the class before any node is looked at."""
+        found = self._with_word.get(task.number)
+        if found is None:
+            rules = [f for f in self.session.filters if type(f).reject is not NodeFilter.reject and f.applies(task)]
+            found = self._with_word[task.number] = rules
+        return found
 
     def beyond_help(self, task: int) -> Reason | None:
         kind = self.session.class_of(task)
-        found = first_rejection(self.session.filters, kind)
+        found = first_rejection(self._rejecting(kind), kind)
         if found is not None and found[1].unresolvable:
             return found[1].as_reason(found[0].undone_by)
         return self._too_large(kind)
 
     def _too_large(self, task: TaskClass) -> Reason | None:
         """A request that no single node could hold, even if it were empty."""
+        if task.number not in self._sizes:
+            self._sizes[task.number] = self._beyond_largest(task)
+        return self._sizes[task.number]
+
+    def _beyond_largest(self, task: TaskClass) -> Reason | None:
         nodes, names = self.session.nodes, self.session.snapshot.resource_names
         if not len(nodes):
             return None

@@ -25,12 +25,13 @@ from navarch.model.status import IS_ALLOCATED, TaskStatus
 from navarch.plugins.fair_amounts import GPU, RESOURCES, FairAmounts
 from navarch.plugins.fair_share import NO_PARENT, UNLIMITED, Floats, Ints, QueueClaims, fair_shares, seniority
 from navarch.plugins.members import is_member
-from navarch.plugins.queue_ranking import QueueStanding, standing
+from navarch.plugins.queue_ranking import LAST, QueueStanding, standing
 from navarch.plugins.queue_tree import QueueTree, over_capacity
 from navarch.plugins.reclaim_rules import may_reclaim, may_take, worth_reclaiming
 
 USAGE_KIND = "QueueUsage"
 _UNITS = {"cpu": ("CPU cores", 1000.0), "memory": ("GB memory", 1e9), "gpu": ("GPUs", 1.0)}
+_ZERO = [0.0] * len(RESOURCES)
 _UNDONE_BY = (Event.POD_REMOVED, Event.QUEUE_CHANGED, Event.JOB_CHANGED)
 
 
@@ -53,12 +54,20 @@ class FairProportion(Plugin):
         self.row = {queue.name: row for row, (queue, _) in enumerate(self.queues)}
         parent = np.array([self.row.get(above, NO_PARENT) for _, above in self.queues], dtype=np.intp)
         self.total = self.amounts.total()
+        self.everything: list[float] = self.total.tolist()
         allocated, fixed, request = self._held(parent)
         self.claims = self._claims(request)
         shares = fair_shares(parent, self.claims, self.total, self.given.number("kValue"))
         self.tree = QueueTree(parent, self.claims.quota, self.claims.limit, shares, allocated, fixed)
         self.request = request
         self.moved = [0] * len(self.queues)
+        self.paths = [list(self.tree.path(row)) for row in range(len(self.queues))]
+        self.bounded = [bool(np.isfinite(self.tree.limit[:, path]).any()) for path in self.paths]
+        """Whether any limit on the way up is finite."""
+        due = self.tree.allocatable()
+        self.fixed_figures = [
+            (self.tree.share[:, r].tolist(), self.tree.quota[:, r].tolist(), due[:, r].tolist()) for r in range(len(self.queues))
+        ]
 
     @property
     def saturation(self) -> float:
@@ -67,28 +76,51 @@ class FairProportion(Plugin):
     # set-up
 
     def _held(self, parent: Ints) -> tuple[Floats, Floats, Floats]:
-        """(resources, queues): allocated, the part of it that cannot be preempted, and asked for, subtrees included."""
-        session, tasks = self.session, self.session.snapshot.tasks
+        """(resources, queues): allocated, the part of it that cannot be preempted, and asked for, subtrees included.
+
+        Summed by queue and shape; only shares of memory, which count by the node they are on, are looked at one by one."""
+        session = self.session
         allocated, fixed, request = (np.zeros((len(RESOURCES), len(self.queues))) for _ in range(3))
-        counted: BoolArray = IS_ALLOCATED[session.status] | (session.status == TaskStatus.PENDING)
-        for task in np.flatnonzero(counted & tasks.alive & (tasks.job >= 0)).tolist():
-            job = session.job_of(task)
-            row = None if job is None else self.row.get(job.queue.name)
-            if job is None or row is None or session.task(task).gates or not is_member(job.spec, session.task(task)):
-                continue
-            if session.status[task] == TaskStatus.PENDING:
-                request[:, row] += self.amounts.pending(task)
-                continue
-            amount = self.amounts.placed(task, int(session.node[task]))
-            allocated[:, row] += amount
-            request[:, row] += amount
-            if not job.spec.preemptable:
-                fixed[:, row] += amount
+        rows, queue, soft = self._counted_tasks()
+        pending = session.status[rows] == TaskStatus.PENDING
+        shapes = session.shape[rows]
+        by_memory = np.array([s.devices is not None and s.devices.memory > 0 for s in session.snapshot.shapes], dtype=bool)
+        single = ~pending & by_memory[shapes] if by_memory.any() else np.zeros(len(rows), dtype=bool)
+        kinds, first, inverse = np.unique(shapes, return_index=True, return_inverse=True)
+        amounts = np.array([self.amounts.pending(int(rows[i])) for i in first]).T.reshape(len(RESOURCES), len(kinds))
+        for into, wanted in ((request, ~single), (allocated, ~single & ~pending), (fixed, ~single & ~pending & ~soft)):
+            for resource, amount in enumerate(amounts):
+                into[resource] += np.bincount(queue[wanted], weights=amount[inverse[wanted]], minlength=len(self.queues))
+        for i in np.flatnonzero(single).tolist():
+            amount = self.amounts.placed(int(rows[i]), int(session.node[rows[i]]))
+            for into in (request, allocated) if soft[i] else (request, allocated, fixed):
+                into[:, queue[i]] += amount
         for row in deepest_first(parent):
             if parent[row] != NO_PARENT:
                 for figures in (allocated, fixed, request):
                     figures[:, parent[row]] += figures[:, row]
         return allocated, fixed, request
+
+    def _counted_tasks(self) -> tuple[Ints, Ints, BoolArray]:
+        """Tasks that count for a queue: their rows, their queues, and whether they can be preempted."""
+        session, tasks, jobs = self.session, self.session.snapshot.tasks, self.session.snapshot.jobs
+        counted: BoolArray = IS_ALLOCATED[session.status] | ((session.status == TaskStatus.PENDING) & ~tasks.gated)
+        rows = np.flatnonzero(counted & tasks.alive & (tasks.job >= 0))
+        numbers = np.array([self.row.get(name, -1) for name in jobs.queue_names] + [-1], dtype=np.intp)
+        queue = numbers[jobs.queue[tasks.job[rows]]]
+        member = queue >= 0
+        specs, pods = jobs.specs, session.snapshot.tasks.specs
+        owner = tasks.job[rows].tolist()
+        soft = np.zeros(len(rows), dtype=bool)
+        for i, (row, job) in enumerate(zip(rows.tolist(), owner, strict=True)):
+            spec, pod = specs[job], pods[row]
+            if spec is None or pod is None:
+                member[i] = False
+                continue
+            soft[i] = spec.preemptable
+            if (spec.sub_groups or pod.sub_group) and not is_member(spec, pod):
+                member[i] = False
+        return rows[member], queue[member], soft[member]
 
     def _claims(self, request: Floats) -> QueueClaims:
         specs = [queue.spec for queue, _ in self.queues]
@@ -117,19 +149,23 @@ class FairProportion(Plugin):
         row = self.row.get(change.job.queue.name)
         if row is None:
             return
-        total = np.zeros(len(RESOURCES))
-        for task, node in zip(change.tasks, change.nodes, strict=True):
-            total += self.amounts.placed(task, node)
-        path = list(self.tree.path(row))
-        for above in path:
+        amounts = self.amounts
+        if len(change.tasks) == 1:
+            total = sign * amounts.placed(change.tasks[0], change.nodes[0])
+        else:
+            total = sign * np.sum([amounts.placed(t, n) for t, n in zip(change.tasks, change.nodes, strict=True)], axis=0)
+        tree = self.tree
+        for above in self.paths[row]:
             self.moved[above] += 1
-        self.tree.allocated[:, path] += sign * total[:, None]
-        if not change.job.spec.preemptable:
-            self.tree.fixed[:, path] += sign * total[:, None]
+            tree.allocated[:, above] += total
+            if not change.job.spec.preemptable:
+                tree.fixed[:, above] += total
 
     # the order of queues
 
     def weigh_waiting(self, tasks: Sequence[int]) -> Floats:
+        if len(tasks) == 1:
+            return self.amounts.pending(tasks[0])
         return np.sum([self.amounts.pending(task) for task in tasks], axis=0) if tasks else np.zeros(len(RESOURCES))
 
     def weigh_held(self, tasks: Sequence[int]) -> Floats:
@@ -143,14 +179,17 @@ class FairProportion(Plugin):
         return -1 if row is None else self.moved[row]
 
     def queue_rank(self, queue: Queue, waiting: Floats | None, leaving: Floats | None) -> QueueStanding:
-        row, tree = self.row[queue.name], self.tree
-        zero = [0.0] * len(RESOURCES)
+        row = self.row.get(queue.name)
+        if row is None:
+            return LAST
+        zero = _ZERO
+        share, quota, due = self.fixed_figures[row]
         return standing(
-            tree.allocated[:, row].tolist(),
-            tree.share[:, row].tolist(),
-            tree.quota[:, row].tolist(),
-            tree.allocatable(row).tolist(),
-            self.total.tolist(),
+            self.tree.allocated[:, row].tolist(),
+            share,
+            quota,
+            due,
+            self.everything,
             queue.spec.priority,
             zero if waiting is None else waiting.tolist(),
             zero if leaving is None else leaving.tolist(),
@@ -164,6 +203,8 @@ class FairProportion(Plugin):
         if row is None:
             text = f"queue '{job.queue.name}' has no place in the tree of queues"
             return Reason("QueueDoesNotExist", text, undone_by=_UNDONE_BY)
+        if job.spec.preemptable and not self.bounded[row]:
+            return None
         amount = np.sum([self.amounts.at_least(task) for task in tasks], axis=0)
         return self.refusal(job, row, amount)
 

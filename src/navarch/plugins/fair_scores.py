@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from navarch.engine.arguments import Argument
-from navarch.engine.devices import shares_devices
 from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
 from navarch.engine.plugin import Plugin
@@ -41,49 +40,79 @@ class NodePlacement(Plugin):
     )
 
     def node_scorers(self) -> list[NodeScorer]:
-        return [_Density(self.session, gpu=self.given.text("gpu"), cpu=self.given.text("cpu"))]
+        ways = {True: self.given.text("gpu"), False: self.given.text("cpu")}
+        kind = _Stretched if self.session.policy.plugin("numa") is not None else _Density
+        return [kind(self.session, ways)]
 
 
 class _Density(NodeScorer):
-    """Asked for every placement, as the fullest and the emptiest of the nodes at hand stretch the scale."""
+    """The fuller the better, or the emptier, on a scale that is the same for all.
+
+    The rule stretches the scale between the fullest and the emptiest of the nodes at hand (`_Stretched`). That changes no
+    order as long as other scores come in steps that outweigh the whole scale, so it is left out where they do."""
 
     name = "nodeplacement"
-    scope = Scope.GLOBAL
+    scope = Scope.ROW
 
-    def __init__(self, session: Session, *, gpu: str, cpu: str) -> None:
+    def __init__(self, session: Session, ways: dict[bool, str]) -> None:
         self.session = session
-        self.ways = {True: gpu, False: cpu}
+        self.ways = ways
         names = session.snapshot.resource_names
-        self.gpus = [names.index(name) for name in GPU_RESOURCES if name in names]
+        gpus = [names.index(name) for name in GPU_RESOURCES if name in names]
+        self.dims = {True: gpus, False: [CPU]}
         allocatable = session.nodes.allocatable
         labels = (spec.labels.get(GPU_COUNT_LABEL, "") for spec in session.nodes.specs)
         labelled = np.array([1000 * int(text) if text.isdecimal() else 0 for text in labels], dtype=np.int64)
-        total = allocatable[self.gpus].sum(axis=0)
+        total = allocatable[gpus].sum(axis=0)
         self.total = {True: np.where(labelled > 0, labelled, total), False: allocatable[CPU]}
         self.has = {True: total > 0, False: allocatable[CPU] > 0}
-        self.group: BoolArray = np.ones(len(session.nodes), dtype=bool)
+        self.most = {gpu: max(1, int(allocatable[dims].sum(axis=0).max(initial=0))) for gpu, dims in self.dims.items()}
         self._wants: dict[int, bool] = {}
+
+    def wants(self, task: TaskClass) -> bool:
+        gpu = self._wants.get(task.number)
+        if gpu is None:
+            gpu = self._wants[task.number] = wants_gpu(self.session, task.task)
+        return gpu
+
+    def free(self, gpu: bool, at: Figures) -> IntArray:
+        """What is or will be free."""
+        out: IntArray | int = 0
+        for dim in self.dims[gpu]:
+            out = out + (at.allocatable[dim] - at.used[dim] + at.releasing[dim] - at.pipelined[dim])
+        return np.zeros(at.used.shape[1], dtype=np.int64) if isinstance(out, int) else out
+
+    def raw(self, task: TaskClass, at: Figures) -> FloatArray:
+        gpu = self.wants(task)
+        free = self.free(gpu, at)
+        out: FloatArray
+        if self.ways[gpu] == "spread":
+            total = self.total[gpu][at.rows]
+            out = np.divide(free, total, out=np.zeros(len(free)), where=total > 0)
+        else:
+            out = np.where(self.has[gpu][at.rows], DENSITY * (1 - free / self.most[gpu]), 0.0)
+        return out
+
+
+class _Stretched(_Density):
+    """The rule to the letter: asked for every placement, with the nodes at hand."""
+
+    scope = Scope.GLOBAL
+
+    def __init__(self, session: Session, ways: dict[bool, str]) -> None:
+        super().__init__(session, ways)
+        self.group: BoolArray = np.ones(len(session.nodes), dtype=bool)
 
     def prepare(self, task: TaskClass, feasible: BoolArray) -> None:
         self.group = feasible
 
     def raw(self, task: TaskClass, at: Figures) -> FloatArray:
-        gpu = self._wants.get(task.number)
-        if gpu is None:
-            gpu = self._wants[task.number] = wants_gpu(self.session, task.task)
-        dims = self.gpus if gpu else [CPU]
-        free: IntArray = np.zeros(len(self.session.nodes), dtype=np.int64)
-        for dim in dims:
-            free += at.allocatable[dim] - at.used[dim] + at.releasing[dim] - at.pipelined[dim]
+        gpu = self.wants(task)
         if self.ways[gpu] == "spread":
-            total = self.total[gpu]
-            out: FloatArray = np.divide(free, total, out=np.zeros(len(free)), where=total > 0)
-            return out
-        has = self.has[gpu]
+            return super().raw(task, at)
+        free, has = self.free(gpu, at), self.has[gpu]
         inside = free[has & self.group]
-        if not inside.size:
-            return np.zeros(len(free))
-        low, high = int(inside.min()), int(inside.max())
+        low, high = (int(inside.min()), int(inside.max())) if inside.size else (0, 0)
         if not high:
             return np.zeros(len(free))
         if low == high:
@@ -96,24 +125,8 @@ class NodeAvailability(Plugin):
 
     name = "nodeavailability"
 
-    def node_scorers(self) -> list[NodeScorer]:
-        return [_Available(self.session)]
-
-
-class _Available(NodeScorer):
-    name = "nodeavailability"
-    scope = Scope.ROW
-    weight = AVAILABLE
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-
-    def raw(self, task: TaskClass, at: Figures) -> FloatArray:
-        dims = np.flatnonzero(task.request)
-        fits: BoolArray = np.all(task.request[dims, None] <= at.allocatable[dims] - at.used[dims], axis=0)
-        if self.session.devices is not None and shares_devices(task):
-            fits &= self.session.devices.fits(task, at.idle, at.rows)
-        return fits.astype(np.float64)
+    def room_at_once(self) -> float:
+        return AVAILABLE
 
 
 class ResourceType(Plugin):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_NO_BOUND = float("inf")
 NO_RIGHT = 1000.0
 """What holding one unit of a resource weighs for a queue that is due none of it."""
 
@@ -31,6 +32,10 @@ class QueueStanding:
         return self.figures == other.figures and not _less(self.due, other.due) and not _less(other.due, self.due)
 
 
+LAST = QueueStanding((True, True, 1 << 62, True, float("inf"), float("inf")), ())
+"""Of a queue that has no place in the tree."""
+
+
 def _less(left: tuple[float, ...], right: tuple[float, ...]) -> bool:
     return left != right and all(a <= b for a, b in zip(left, right, strict=True))
 
@@ -38,11 +43,12 @@ def _less(left: tuple[float, ...], right: tuple[float, ...]) -> bool:
 def dominant(held: list[float], due: list[float], total: list[float]) -> float:
     """The largest part of its due that a queue holds in any resource; without bound it is due everything there is."""
     most = 0.0
-    for amount, right, all_ in zip(held, due, total, strict=True):
-        if right == float("inf"):
+    for amount, right, all_ in zip(held, due, total):
+        if right == _NO_BOUND:
             right = all_
         part = amount / right if right else amount * NO_RIGHT
-        most = max(most, part)
+        if part > most:
+            most = part
     return most
 
 
@@ -56,16 +62,15 @@ def standing(
     waiting: list[float],
     leaving: list[float],
 ) -> QueueStanding:
-    with_job = [a + w for a, w in zip(allocated, waiting, strict=True)]
-    after = [a - v for a, v in zip(with_job, leaving, strict=True)]
-    return QueueStanding(
-        (
-            all(s < a for s, a in zip(share, allocated, strict=True)),
-            not all(a <= q for a, q in zip(with_job, quota, strict=True)),
-            -priority,
-            any(a > 0 and not d for a, d in zip(with_job, due, strict=True)),
-            dominant(after, due, total),
-            dominant(allocated, due, total),
-        ),
-        tuple(due),
-    )
+    """Plain floats: a comparison of queues stands between any two jobs, and three numbers are too few for arrays."""
+    over = True
+    beyond = no_right = False
+    after: list[float] = []
+    for held, fair, owed, right, more, less in zip(allocated, share, quota, due, waiting, leaving):
+        with_job = held + more
+        over = over and fair < held
+        beyond = beyond or with_job > owed
+        no_right = no_right or (with_job > 0 and not right)
+        after.append(with_job - less)
+    figures = (over, beyond, -priority, no_right, dominant(after, due, total), dominant(allocated, due, total))
+    return QueueStanding(figures, tuple(due))
