@@ -1,0 +1,221 @@
+"""KAI's own scale cases, decided by Navarch in one cycle each, beside the times that KAI publishes for them.
+
+    python -m bench.solver                  every case
+    python -m bench.solver --only reclaim   cases whose name contains the word
+    python -m bench.solver --compat kai     with KAI's own search, scenario by scenario, instead of the strict one
+
+KAI's figures are end to end on 500 emulated nodes (docs/scale-tests of its repository, 2026-07-03): its cycle and the API server's
+work. Ours are the decision alone, from snapshot to record, on one core; the two are not the same thing, so the ratio only says
+what a decision no longer costs. Nodes have 8 GPUs, 32 cpus and 256 GiB; queues stand in two departments.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+
+from bench.report import Figure, show
+from navarch.engine.cycle import decide
+from navarch.engine.policy import PRESETS, load
+from navarch.engine.policy.values import Policy
+from navarch.engine.record import CycleRecord
+from navarch.installed import installed
+from navarch.model.cluster import Cluster
+from navarch.model.resources import requests_from
+from navarch.model.spec import (
+    JobSpec,
+    LevelSpec,
+    NodeSpec,
+    QueueShare,
+    QueueSpec,
+    Shape,
+    TaskSpec,
+    TopologyDemand,
+    TopologySpec,
+)
+from navarch.model.status import TaskStatus
+
+NODES, GPUS = 500, 8
+NODE = requests_from({"cpu": "32", "memory": "256Gi", "pods": "110", "nvidia.com/gpu": str(GPUS)})
+TARGET = 1.0
+
+
+@dataclass(slots=True)
+class World:
+    cluster: Cluster
+    serial: int = 0
+
+    def queue(self, name: str, parent: str = "", quota: float = -1.0, weight: float = 1.0) -> None:
+        free = QueueShare(-1.0, -1.0, 1.0)
+        shares = {"cpu": free, "memory": free, "gpu": QueueShare(quota, -1.0, weight)}
+        self.serial += 1
+        spec = QueueSpec(name, parent=parent, priority=100, state="Open", shares=shares, created=float(self.serial))
+        self.cluster.put_queue(spec)
+
+    def job(self, name: str, queue: str, size: int, gpus: int, nodes: list[str] | None = None, **more: object) -> None:
+        """A gang; with `nodes` it runs, one pod on each."""
+        self.serial += 1
+        spec = JobSpec(
+            f"ns/{name}", queue, size, "ns", name, name, "kai", priority=50, preemptable=True, created=float(self.serial),
+            phase="Inqueue", **more,  # type: ignore[arg-type]
+        )  # fmt: skip
+        self.cluster.put_job(spec)
+        requests = requests_from({"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": str(gpus)})
+        shape = Shape(requests=requests)
+        for i in range(size):
+            where = nodes[i] if nodes else ""
+            status = TaskStatus.RUNNING if nodes else TaskStatus.PENDING
+            pod = f"{name}-{i}"
+            self.cluster.put_task(
+                TaskSpec(pod, "ns", pod, shape, spec.key, where, status, created=float(self.serial), phase=status.name.capitalize())
+            )
+
+
+def world(nodes: int = NODES, labels: Callable[[int], dict[str, str]] = lambda i: {}) -> World:
+    made = World(Cluster())
+    for i in range(nodes):
+        made.cluster.put_node(NodeSpec(f"node-{i:04d}", allocatable=NODE, labels=labels(i)))
+    return made
+
+
+def names(first: int, count: int) -> list[str]:
+    return [f"node-{i:04d}" for i in range(first, first + count)]
+
+
+def four_queues(made: World) -> list[str]:
+    quota = NODES * GPUS / 4
+    for d in range(2):
+        made.queue(f"department-{d}", quota=2 * quota)
+    for q in range(4):
+        made.queue(f"queue-{q}", f"department-{q % 2}", quota=quota)
+    return [f"queue-{q}" for q in range(4)]
+
+
+def full(made: World, queue: str) -> None:
+    """Every GPU is taken by a job of one pod."""
+    for i in range(NODES * GPUS):
+        made.job(f"running-{i:05d}", queue, 1, 1, names(i % NODES, 1))
+
+
+def fill() -> World:
+    made = world()
+    queues = four_queues(made)
+    for i in range(NODES * GPUS):
+        made.job(f"job-{i:05d}", queues[i % 4], 1, 1)
+    return made
+
+
+def big_gang() -> World:
+    """512 pods on 512 nodes in 4 zones of 8 blocks of 8 racks of 2 nodes; racks are preferred."""
+    made = world(512, lambda i: {"zone": f"z{i // 128}", "block": f"b{i // 16}", "rack": f"r{i // 2}"})
+    made.queue("department", quota=-1)
+    made.queue("queue", "department", quota=-1)
+    topology = TopologySpec("racks", (LevelSpec("zone"), LevelSpec("block"), LevelSpec("rack")))
+    made.cluster.put_object("Topology", "", "racks", topology)
+    made.job("gang", "queue", 512, 2, topology=TopologyDemand("racks", preferred="rack", hard=False))
+    return made
+
+
+def two_queues(quota_of_holder: float = 0.0) -> World:
+    made = world()
+    made.queue("department", quota=-1)
+    made.queue("holder", "department", quota=quota_of_holder)
+    made.queue("claimant", "department", quota=NODES * GPUS - quota_of_holder, weight=0.0)
+    full(made, "holder")
+    return made
+
+
+def reclaim_one() -> World:
+    made = two_queues()
+    made.job("waiting", "claimant", 1, 1)
+    return made
+
+
+def reclaim_gang() -> World:
+    made = two_queues()
+    made.job("waiting", "claimant", 250, GPUS)
+    return made
+
+
+def reclaim_all() -> World:
+    made = two_queues()
+    made.job("waiting", "claimant", 500, GPUS)
+    return made
+
+
+def unschedulable() -> World:
+    """The gang would need one GPU more than the holder can be made to give."""
+    made = two_queues(NODES * GPUS - 80 + 1)
+    made.queue("claimant", "department", quota=80.0)
+    made.job("waiting", "claimant", 10, GPUS)
+    return made
+
+
+def consolidate() -> World:
+    """50 gangs of 10 pods with 3 GPUs stand one pod to a node; a gang of 10 pods with 6 GPUs fits once ten of them moved."""
+    made = world()
+    made.queue("department", quota=-1)
+    made.queue("queue", "department", quota=-1)
+    for g in range(50):
+        made.job(f"running-{g:02d}", "queue", 10, 3, names(10 * g, 10))
+    made.job("waiting", "queue", 10, 6)
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    name: str
+    what: str
+    make: Callable[[], World]
+    published: float
+    check: Callable[[CycleRecord], bool]
+
+
+CASES = (
+    Case("fill", "fill 500 nodes with 4,000 single-GPU jobs", fill, 398.0, lambda r: len(r.binds) == 4000),
+    Case("gang", "one gang of 512 pods with 2 GPUs, racks preferred", big_gang, 48.7, lambda r: len(r.binds) == 512),
+    Case("reclaim-one", "reclaim for one single-GPU job, 4,000 running", reclaim_one, 13.9, lambda r: len(r.evictions) == 1),
+    Case("reclaim-gang", "reclaim for a gang of 250 x 8 GPUs", reclaim_gang, 102.0, lambda r: len(r.evictions) == 2000),
+    Case("reclaim-all", "reclaim for a gang of 500 x 8 GPUs", reclaim_all, 85.0, lambda r: len(r.evictions) == 4000),
+    Case("unschedulable", "find a gang of 10 x 8 GPUs unschedulable", unschedulable, 249.5, lambda r: not r.evictions),
+    Case(
+        "consolidation", "consolidate for a gang of 10 x 6 GPUs", consolidate, 456.0 / 41,
+        lambda r: len(r.nominations) == 20 and len(r.evictions) == 10,
+    ),
+)  # fmt: skip
+
+
+def policy(compat: str) -> Policy:
+    document = {**PRESETS["kai"], "compat": compat}
+    return load(document, installed().catalogue(), "bench")
+
+
+def run(case: Case, chosen: Policy) -> tuple[float, CycleRecord]:
+    cluster = case.make().cluster
+    snapshot = cluster.snapshot()
+    gc.collect()
+    started = perf_counter()
+    record = decide(snapshot, chosen, installed(), 1e6, report_all=False)
+    return perf_counter() - started, record
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--compat", default="strict", choices=("strict", "kai"))
+    given = parser.parse_args(arguments)
+    chosen = policy(given.compat)
+    figures = []
+    for case in CASES:
+        if given.only in case.name:
+            seconds, record = run(case, chosen)
+            note = "" if case.check(record) else f"WRONG: {len(record.binds)} binds, {len(record.evictions)} evictions"
+            figures.append(Figure(case.what, seconds, "s", TARGET, case.published, "published by KAI", note))
+    show(f"bench/solver, compat: {given.compat}", figures)
+
+
+if __name__ == "__main__":
+    main()
