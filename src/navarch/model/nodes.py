@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from navarch.model.columns import Rows, grown
-from navarch.model.resources import BoolArray, IntArray, ResourceSpace
+from navarch.model.resources import BOUND, BoolArray, IntArray, ResourceSpace
 from navarch.model.spec import NodeSpec
 
 
@@ -41,7 +41,7 @@ class NodeTable:
         self._fit_space()
         if before is None or before.allocatable != spec.allocatable:
             self.allocatable[:, row] = 0
-            self.allocatable[: len(self.space), row] = self.space.vector(spec.allocatable)
+            self.allocatable[: len(self.space), row] = self.space.bounded_vector(spec.allocatable, most=BOUND // 2)
         if before is None or not _same_but_figures(before, spec):
             self.version += 1
         self.specs[row] = spec

@@ -23,6 +23,9 @@ CPU, MEMORY, PODS = 0, 1, 2
 FIRST_NAMES = ("cpu", "memory", "pods")
 UNLIMITED = 1 << 62
 """Stands for "no limit" in integer columns; far above any real amount and still safe to add a request to."""
+BOUND = 1 << 50
+"""No pod or gang counts for more of anything, and a node for half of it: a PiB, or a million million devices. Whoever asks for
+more (the API takes up to 8 EiB) fits nowhere, and thousands of such requests add up without overflow and harm no one else."""
 
 
 def in_bytes(name: str) -> bool:
@@ -93,6 +96,10 @@ class ResourceSpace:
         if pods:
             out[PODS] = pods
         return out
+
+    def bounded_vector(self, requests: Requests, *, pods: int = 0, most: int = BOUND) -> IntArray:
+        """As `vector`, for what is added up over pods or nodes: nothing above `most`."""
+        return np.minimum(self.vector(requests, pods=pods), most)
 
     def as_mapping(self, vector: IntArray | FloatArray, *, keep_zero: bool = False) -> dict[str, int]:
         return {n: int(v) for n, v in sorted(zip(self.names, vector.tolist())) if v or keep_zero}
