@@ -92,7 +92,7 @@ async def test_answers_that_get_lost_are_asked_for_and_nothing_is_bound_twice(
     rng = random.Random(seed)
     history = await nodes(world)
     async with BreakingWire(server.port, seed) as wire, world.scheduler(port=wire.port, seed=seed) as scheduler:
-        await world.eventually(lambda: asyncio.sleep(0, scheduler.missing()), lambda missing: missing == [])
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.sources.missing()), lambda missing: missing == [])
         wire.rate = 0.2
         await load(world, rng)
         await world.eventually(lambda: asyncio.sleep(0, wire.broken), lambda broken: broken >= 5)
@@ -113,7 +113,7 @@ async def test_a_real_api_server_dies_and_comes_back(tmp_path: Path) -> None:
         await serve_volcano(world.client)
         history = await nodes(world)
         async with world.scheduler() as scheduler:
-            await world.eventually(lambda: asyncio.sleep(0, scheduler.missing()), lambda missing: missing == [])
+            await world.eventually(lambda: asyncio.sleep(0, scheduler.sources.missing()), lambda missing: missing == [])
             await load(world, random.Random(5))
             await asyncio.to_thread(real.kill)
             await asyncio.to_thread(real.start)
@@ -129,7 +129,7 @@ async def test_a_leader_that_dies_is_followed_and_one_that_leaves_hands_over(ser
         await world.gang("first", 4)
         await history.until_bound(4)
         async with world.scheduler(**lease) as second:
-            await world.eventually(lambda: asyncio.sleep(0, second.missing()), lambda missing: missing == [])
+            await world.eventually(lambda: asyncio.sleep(0, second.sources.missing()), lambda missing: missing == [])
             assert first.leading and not second.leading
             assert first.elector is not None
             first.elector._lock = _Unreachable()  # from now on the leader cannot renew
@@ -149,7 +149,7 @@ async def test_two_replicas_and_a_clean_hand_over(server: ApiServer, world: Worl
         await world.gang("first", 4)
         await history.until_bound(4)
         async with world.scheduler(**options) as second:
-            await world.eventually(lambda: asyncio.sleep(0, second.missing()), lambda missing: missing == [])
+            await world.eventually(lambda: asyncio.sleep(0, second.sources.missing()), lambda missing: missing == [])
             assert first.leading and not second.leading
             server.faults.delay(0.3, path="/binding")
             await world.gang("second", 4)

@@ -48,9 +48,9 @@ async def test_health_tells_when_it_is_ready_and_metrics_what_it_did(world: Worl
 
 async def test_readiness_names_what_is_missing(world: World) -> None:
     async with world.scheduler() as scheduler:
-        assert scheduler.missing() == ["the API server did not answer yet"]
-        await scheduler.informers.wait_for_sync() if scheduler.informers.informers else None
-        await world.eventually(lambda: asyncio.sleep(0, scheduler.missing()), lambda missing: missing == [])
+        assert scheduler.sources.missing() == ["the API server did not answer yet"]
+        await scheduler.sources.group.wait_for_sync() if scheduler.sources.kinds else None
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.sources.missing()), lambda missing: missing == [])
 
 
 async def test_a_changed_policy_file_is_taken_and_a_bad_one_refused(world: World, tmp_path: Path) -> None:

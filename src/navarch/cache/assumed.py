@@ -25,6 +25,8 @@ class AssumedBind:
     gpu_groups: tuple[str, ...] = ()
     written: bool = False
     """The API server said yes; only the watch has to show it."""
+    delegated: bool = False
+    """Another program carries it out, on a request of ours."""
 
 
 @dataclass(slots=True)

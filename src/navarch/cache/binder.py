@@ -13,10 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
+
 from navarch.cache.assumed import Assumed, AssumedBind
+from navarch.cache.bind_requests import BindRequests
 from navarch.cache.events import Events, Regarding, pod_reference
 from navarch.cache.mirror import Mirror
 from navarch.cache.outbox import Outbox
+from navarch.dialects.kai import GPU_GROUP_LABEL
 from navarch.kube.errors import Conflict, KubeError, NotFound, OutcomeUnknown, ServerFault, Unreachable
 from navarch.kube.write_pool import Done, Outcome, Priority, Write, WritePool
 
@@ -45,6 +49,9 @@ class Binder:
     def __init__(self, pool: WritePool, mirror: Mirror, assumed: Assumed, events: Events, hooks: BindHooks) -> None:
         self.outbox = Outbox(pool, room=64)
         self.resync: AskTruth | None = None
+        self.requests: BindRequests | None = None
+        self.label_gpus = False
+        """Write the shared GPUs of a pod on it with its binding."""
         self.before: Callable[[AssumedBind, Callable[[], None]], None] = lambda bind, go: go()
         self._mirror = mirror
         self._assumed = assumed
@@ -62,7 +69,11 @@ class Binder:
         if self._assumed.binds.get(bind.uid) is not bind:
             self._hooks.dropped(bind)
             return None
-        return binding(bind), lambda outcome: self._ended(bind, outcome)
+        if self.requests is not None and self.requests.used_for(bind.job):
+            write = self.requests.write(bind)
+            bind.delegated = True
+            return None if write is None else (write, lambda outcome: self._requested(bind, outcome))
+        return binding(bind, self.label_gpus), lambda outcome: self._ended(bind, outcome)
 
     def _ended(self, bind: AssumedBind, outcome: Outcome) -> None:
         if not isinstance(outcome, KubeError):
@@ -81,6 +92,15 @@ class Binder:
             self.forget(bind, str(outcome))
         else:
             log.error("bind of %s/%s to %s was refused: %s", bind.namespace, bind.name, bind.node, outcome)
+            self.forget(bind, str(outcome))
+
+    def _requested(self, bind: AssumedBind, outcome: Outcome) -> None:
+        """A request for another binder was written, or not. If nobody knows, the watch shows it or the resync asks."""
+        if not isinstance(outcome, KubeError):
+            self._hooks.bound(bind)
+        elif isinstance(outcome, OutcomeUnknown):
+            self._ask(bind, 5.0)
+        else:
             self.forget(bind, str(outcome))
 
     def _ask(self, bind: AssumedBind, delay: float) -> None:
@@ -116,14 +136,23 @@ class Binder:
             await asyncio.sleep(0.02)
 
 
-def binding(bind: AssumedBind) -> Write:
+def binding(bind: AssumedBind, label_gpus: bool = False) -> Write:
     """The write, put together by hand since there are thousands: names in the API hold nothing that needs escaping.
 
     Not repeatable: a second one is refused, and that refusal would hide the success of the first."""
+    extra = _gpu_marks(bind) if label_gpus and bind.gpu_groups else ""
     body = (
         '{"apiVersion":"v1","kind":"Binding","metadata":'
-        f'{{"name":"{bind.name}","namespace":"{bind.namespace}","uid":"{bind.uid}"}},'
+        f'{{"name":"{bind.name}","namespace":"{bind.namespace}","uid":"{bind.uid}"{extra}}},'
         f'"target":{{"apiVersion":"v1","kind":"Node","name":"{bind.node}"}}}}'
     )
     path = f"/api/v1/namespaces/{bind.namespace}/pods/{bind.name}/binding"
     return Write("POST", path, body.encode(), priority=Priority.BINDING)
+
+
+def _gpu_marks(bind: AssumedBind) -> str:
+    """Labels and annotation that say on which shared GPUs the pod sits; the API server copies them to the pod."""
+    groups = bind.gpu_groups
+    labels = {GPU_GROUP_LABEL: groups[0]} if len(groups) == 1 else {f"{GPU_GROUP_LABEL}/{group}": group for group in groups}
+    marks = {"labels": labels, "annotations": {"received-resource-type": "Fraction"}}
+    return "," + msgspec.json.encode(marks).decode()[1:-1]

@@ -6,6 +6,7 @@ between them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
@@ -14,7 +15,7 @@ from navarch.cache.holding import Holding
 from navarch.cache.mirror import Mirror
 from navarch.dialects.groups import is_shadow
 from navarch.engine.reasons import Event
-from navarch.engine.record import CycleRecord, Eviction, JobDecision, Nomination, QueueFigures
+from navarch.engine.record import Bind, CycleRecord, Eviction, JobDecision, Nomination, QueueFigures
 from navarch.model.spec import JobSpec, TaskSpec
 from navarch.model.status import TaskStatus
 
@@ -26,6 +27,7 @@ class Writers(Protocol):
     """Who carries decisions out. Each call returns at once."""
 
     def bind(self, bind: AssumedBind) -> None: ...
+    def cannot(self, task: TaskSpec, why: str) -> None: ...
     def evict(self, eviction: Eviction, task: TaskSpec) -> None: ...
     def nominate(self, nomination: Nomination, task: TaskSpec) -> None: ...
     def group(self, decision: JobDecision, job: JobSpec) -> None: ...
@@ -34,7 +36,17 @@ class Writers(Protocol):
 
 
 class Commit:
-    def __init__(self, mirror: Mirror, assumed: Assumed, holding: Holding, writers: Writers) -> None:
+    """`obstacle` says why a bind could not be carried out here whatever the API server says; empty: nothing."""
+
+    def __init__(
+        self,
+        mirror: Mirror,
+        assumed: Assumed,
+        holding: Holding,
+        writers: Writers,
+        obstacle: Callable[[Bind, TaskSpec], str] = lambda bind, task: "",
+    ) -> None:
+        self._obstacle = obstacle
         self._mirror = mirror
         self._assumed = assumed
         self._holding = holding
@@ -52,10 +64,11 @@ class Commit:
     def _binds(self, record: CycleRecord, now: float) -> set[str]:
         cluster, assumed = self._mirror.cluster, self._assumed
         leaving = {eviction.uid for eviction in record.evictions}
+        blocked = self._blocked(record, now)
         placed: set[str] = set()
         for bind in record.binds:
             task = cluster.task(bind.uid)
-            if task is None or bind.uid in leaving:
+            if task is None or bind.uid in leaving or bind.job in blocked:
                 continue
             entry = AssumedBind(bind.uid, task.namespace, task.name, bind.node, bind.job, now, bind.gpu_groups)
             assumed.binds[bind.uid] = entry
@@ -72,6 +85,19 @@ class Commit:
             placed.add(bind.job)
             self._writers.bind(entry)
         return placed
+
+    def _blocked(self, record: CycleRecord, now: float) -> set[str]:
+        """Jobs of which some pod cannot be bound here: none of their pods is, since half a gang helps nobody."""
+        blocked: set[str] = set()
+        for bind in record.binds:
+            task = self._mirror.cluster.task(bind.uid) if bind.gpu_groups else None
+            why = self._obstacle(bind, task) if task is not None else ""
+            if task is not None and why:
+                blocked.add(bind.job)
+                self._writers.cannot(task, why)
+        for job in sorted(blocked):
+            self._holding.failed(job, (Event.POLICY_CHANGED,), 1, now)
+        return blocked
 
     def _evictions(self, record: CycleRecord, now: float) -> None:
         cluster = self._mirror.cluster

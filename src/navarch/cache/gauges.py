@@ -47,4 +47,4 @@ class Gauges:
         }
 
     def _informer_events(self) -> dict[str, float]:
-        return {str(each.resource): each.counters.events for each in self._scheduler.informers.informers}
+        return {str(each.resource): each.counters.events for each in self._scheduler.sources.group.informers}

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from navarch.cache.rfc3339 import rfc3339
+from navarch.dialects.kai import LAST_EVICTION, LAST_START, STALE_SINCE
 from navarch.engine.record import JobDecision
 from navarch.model.spec import Condition, JobSpec
 from navarch.model.status import TaskStatus
 
 KAI_CONDITION = "UnschedulableOnNodePool"
-LAST_START = "kai.scheduler/last-start-timestamp"
 _KUBE_BATCH_PHASES = {"Inqueue": "Pending", "Completed": "Running"}
 """kube-batch knows no admission and no end."""
 _ALLOCATED = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
@@ -41,7 +41,7 @@ class GroupBody:
     """`status` goes to the status subresource where there is one; `annotations` to the object itself."""
 
     status: Mapping[str, Any] | None = None
-    annotations: Mapping[str, str] | None = None
+    annotations: Mapping[str, str | None] | None = None
     said: object = None
     """What of it counts when two bodies are compared."""
 
@@ -69,9 +69,7 @@ def kai_body(news: GroupNews) -> GroupBody:
     job, decision = news.job, news.decision
     ours = [c for c in news.seen.conditions if c.type == KAI_CONDITION and c.node_pool == news.node_pool]
     others = [c for c in news.seen.conditions if not (c.type == KAI_CONDITION and c.node_pool == news.node_pool)]
-    annotations = {}
-    if job.last_started is None and news.counts[TaskStatus.RUNNING] >= max(job.min_member, 1):
-        annotations[LAST_START] = rfc3339(news.now)
+    annotations = _kai_annotations(job, decision)
     allocated = sum(news.counts[status] for status in _ALLOCATED)
     if decision is None or not decision.reasons or allocated:
         return GroupBody(None, annotations or None, said=(kai_seen(news.seen), tuple(sorted(annotations))))
@@ -87,6 +85,19 @@ def kai_body(news: GroupNews) -> GroupBody:
     conditions.append({**_kai_condition(fresh), "reasons": [{"reason": r.code, "message": r.message} for r in decision.reasons]})
     said = (_kai_said([*others, fresh]), tuple(sorted(annotations)))
     return GroupBody({"schedulingConditions": conditions}, annotations or None, said=said)
+
+
+def _kai_annotations(job: JobSpec, decision: JobDecision | None) -> dict[str, str | None]:
+    """Moments that a later cycle has to know and that only these annotations keep. None takes one off."""
+    if decision is None:
+        return {}
+    wanted = {LAST_START: decision.last_started, LAST_EVICTION: decision.last_evicted, STALE_SINCE: decision.stale_since}
+    known = {LAST_START: job.last_started, LAST_EVICTION: job.last_evicted, STALE_SINCE: job.stale_since}
+    return {
+        name: None if moment is None else rfc3339(moment)
+        for name, moment in wanted.items()
+        if (moment is None) != (known[name] is None) or (moment is not None and int(moment) != int(known[name] or 0))
+    }
 
 
 def kai_seen(seen: JobSpec) -> object:

@@ -81,7 +81,11 @@ class Mirror:
         requests = self.cluster.objects.get("BindRequest")
         if requests:
             request = requests.get((task.namespace, task.name))
-            task = bound_by(task, request) if isinstance(request, BindRequestSpec) else task
+            if isinstance(request, BindRequestSpec):
+                bind = self.assumed.binds.get(task.uid)
+                if bind is not None and bind.delegated:
+                    del self.assumed.binds[task.uid]  # the request itself tells from now on
+                task = bound_by(task, request)
         if self.assumed.observe(task):
             self.on_bound(task)
         if IS_TERMINAL[task.status] and not task.job:

@@ -16,21 +16,21 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from navarch.cache.aside import Aside
 from navarch.cache.assumed import Assumed, AssumedBind
+from navarch.cache.bind_requests import RESOURCE as REQUESTS
+from navarch.cache.bind_requests import BindRequests, is_fraction
 from navarch.cache.binder import Binder, BindHooks
 from navarch.cache.commit import Commit
 from navarch.cache.cycle import Cycle, run_cycle
-from navarch.cache.default_queue import make_default_queue
 from navarch.cache.device_claims import DeviceClaims
+from navarch.cache.duties import Duties
 from navarch.cache.events import Events
 from navarch.cache.evictor import Evictor
 from navarch.cache.gangs import HalfBoundGangs
 from navarch.cache.gauges import Gauges
 from navarch.cache.group_status import GroupStatuses
-from navarch.cache.handlers import KindHandler, PodHandler
 from navarch.cache.health import Health
 from navarch.cache.holding import Holding
 from navarch.cache.loop import Loop
@@ -39,25 +39,22 @@ from navarch.cache.mirror import Mirror
 from navarch.cache.pod_status import PodStatuses
 from navarch.cache.policy_file import PolicyFile
 from navarch.cache.preparing import Preparations
-from navarch.cache.queue_status import QUEUES, QueueStatuses
+from navarch.cache.queue_status import QueueStatuses
 from navarch.cache.recording import Recorder, encoded
 from navarch.cache.resync import Resync
 from navarch.cache.settings import RunOptions
+from navarch.cache.sources import Sources
 from navarch.cache.volumes import Volumes
-from navarch.cache.watched import Watched, choose, watched
 from navarch.cache.writers import DryWriters, LiveWriters
 from navarch.dialects.dialect import Settings
-from navarch.dialects.pod_objects import Pod
 from navarch.engine.reasons import Event
-from navarch.engine.record import Eviction
+from navarch.engine.record import Bind, Eviction
 from navarch.installed import installed
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
 from navarch.kube.election import Elector, make_identity
-from navarch.kube.informer import Informer, Patience
-from navarch.kube.informer_group import InformerGroup
+from navarch.kube.informer import Patience
 from navarch.kube.lease import ApiLeaseLock
-from navarch.kube.resources import PODS
 from navarch.kube.write_pool import WritePool
 from navarch.model.spec import TaskSpec
 from navarch.model.status import TaskStatus
@@ -66,7 +63,6 @@ from navarch.plan import settings_for
 log = logging.getLogger(__name__)
 
 FLUSH = 0.1
-LOOK = 1.0
 
 
 class Scheduler:
@@ -93,11 +89,17 @@ class Scheduler:
         self.assumed = Assumed()
         self.holding = Holding()
         self.loop = Loop(self.holding, self.cycle, period=options.period, settle=options.settle)
-        self.mirror = Mirror(self._settings(), self.assumed, self._notice)
+        self.mirror = Mirror(self.read_settings(), self.assumed, self._notice)
         self.events = Events(self.pool, instance=self.identity, clock=clock, enabled=live)
         self.aside = Aside(self.events, self.metrics)
         hooks = BindHooks(bound=self._bound, failed=self._bind_failed, dropped=self._bind_dropped)
         self.binder = Binder(self.pool, self.mirror, self.assumed, self.events, hooks)
+        pool_label = (options.node_pool_label_key, options.partition_label_value)
+        self.bind_requests = BindRequests(
+            self.client, self.mirror, self._serves_requests, enabled=options.bind_requests and live, pool_label=pool_label
+        )
+        self.binder.requests = self.bind_requests
+        self.binder.label_gpus = options.gpu_sharing == "annotations"
         self.volumes = Volumes(self.client, self.mirror, options.volume_timeout)
         self.mirror.on_volume = self.volumes.look
         self.device_claims = DeviceClaims(self.client, self.mirror)
@@ -134,32 +136,30 @@ class Scheduler:
             self.queue_statuses,
         )
         self.dry = DryWriters(log.info) if options.dry_run else None
-        self.commit = Commit(self.mirror, self.assumed, self.holding, self.writers)
+        self.commit = Commit(self.mirror, self.assumed, self.holding, self.writers, self._obstacle)
         self.gangs = HalfBoundGangs(self.mirror, self._release, options.gang_timeout)
-        self.informers = InformerGroup(self.client, patience=patience, rng=rng)
-        self.health = Health(self.missing, self.metrics.registry, self.debug_snapshot, lambda: self.gauges.refresh())
+        self.sources = Sources(self.client, self.mirror, self.aside.take, patience, rng)
+        self.duties = Duties(self)
+        self.health = Health(self.sources.missing, self.metrics.registry, self.debug_snapshot, lambda: self.gauges.refresh())
         self.elector: Elector | None = None
         self.last: Cycle | None = None
         self.recorder = Recorder(options.record) if options.record is not None else None
-        self._kinds: list[tuple[Watched, Informer[Any], KindHandler]] = []
-        self._pods: Informer[Pod] | None = None
-        self._pod_handler: PodHandler | None = None
         self._number = 0
         self._stopping = asyncio.Event()
         self._leads = False
-        self._queue_task: asyncio.Task[bool] | None = None
         self.gauges = Gauges(self)
 
     # life
 
     async def run(self) -> None:
         """Mirror, lead when it is our turn, until stopped or cancelled."""
-        await self._add_informers()
+        await self.sources.open()
+        self.device_claims.resource = self.sources.resources["ResourceClaim"]
         if self.options.listen:
             await self.health.start(self.options.listen)
         tasks = [
             asyncio.create_task(self._stopping.wait(), name="stopping"),
-            asyncio.create_task(self.informers.run(), name="informers"),
+            asyncio.create_task(self.sources.group.run(), name="informers"),
             asyncio.create_task(self._lead_when_elected(), name="leading"),
         ]
         try:
@@ -179,19 +179,6 @@ class Scheduler:
     def stop(self) -> None:
         """Let `run` finish the writes under way, hand the lease over, and return."""
         self._stopping.set()
-
-    async def _add_informers(self) -> None:
-        kinds = watched()
-        for kind in kinds:
-            resource = await choose(self.client, kind)
-            if kind.kind == "ResourceClaim":
-                self.device_claims.resource = resource
-            handler = KindHandler(self.mirror, kind, resource, self.aside.take)
-            informer = self.informers.add(resource, kind.struct, handler, on_bad=handler.bad, optional=kind.optional)
-            self._kinds.append((kind, informer, handler))
-        pods = self._pod_handler = PodHandler(self.mirror, PODS, self.aside.take)
-        self._pods = self.informers.add(PODS, Pod, pods, on_bad=pods.bad)
-        self.mirror.pods = self._pods.store
 
     async def _lead_when_elected(self) -> None:
         options = self.options
@@ -213,7 +200,7 @@ class Scheduler:
 
     async def _lead(self) -> None:
         """Decide and write until cancelled; then finish what is under way."""
-        await self.informers.wait_for_sync()
+        await self.sources.group.wait_for_sync()
         # What was read at the start lives as long as we do: the collector need not look at it again.
         gc.collect()
         gc.freeze()
@@ -227,7 +214,7 @@ class Scheduler:
             asyncio.create_task(self.loop.run(), name="cycles"),
             asyncio.create_task(self.resync.run(), name="resync"),
             asyncio.create_task(self._flush(), name="status"),
-            asyncio.create_task(self._look_around(), name="look"),
+            asyncio.create_task(self.duties.run(), name="duties"),
         ]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -313,50 +300,18 @@ class Scheduler:
             await asyncio.sleep(FLUSH)
             self.writers.flush(clock())
 
-    async def _look_around(self) -> None:
-        clock = asyncio.get_running_loop().time
-        while True:
-            await asyncio.sleep(LOOK)
-            self._look_at_policy()
-            if self.leading and self.dry is None:
-                self.gangs.look(clock())
-                self._look_for_default_queue()
+    def _serves_requests(self) -> bool:
+        return self.sources.serves(REQUESTS)
 
-    def _look_at_policy(self) -> None:
-        before = self.policy_file.refused
-        if self.policy_file.look():
-            self.metrics.policy_loads.labels("ok").inc()
-            settings = self._settings()
-            if settings != self.mirror.settings:
-                self._read_all_again(settings)
-            self.holding.wake_all()
-            self.loop.hurry()
-        elif self.policy_file.refused != before:
-            self.metrics.policy_loads.labels("refused").inc()
-
-    def _read_all_again(self, settings: Settings) -> None:
-        """The new policy reads objects differently: the mirror is filled afresh from what the informers hold."""
-        self.mirror.configure(settings)
-        for _, informer, handler in self._kinds:
-            for found in informer.store.values():
-                handler.added(found)
-        assert self._pods is not None and self._pod_handler is not None
-        for pod in self._pods.store.values():
-            self._pod_handler.added(pod)
-
-    def _look_for_default_queue(self) -> None:
-        name = self.mirror.settings.default_queue
-        served = any(
-            informer.resource == QUEUES and informer.synced and not informer.absent for _, informer, _ in self._kinds
-        )
-        queue = self.mirror.cluster.queues.get(name)
-        if served and (queue is None or queue.dialect == "implied"):
-            if self._queue_task is None or self._queue_task.done():
-                self._queue_task = asyncio.create_task(make_default_queue(self.client, name))
+    def _obstacle(self, bind: Bind, task: TaskSpec) -> str:
+        if not is_fraction(task) or self.binder.label_gpus or self.bind_requests.used_for(bind.job):
+            return ""
+        return "sharing a GPU needs KAI's binder, or --gpu-sharing=annotations"
 
     # what the parts tell each other
 
-    def _settings(self) -> Settings:
+    def read_settings(self) -> Settings:
+        """How objects are read under the policy in force."""
         options = self.options
         settings = settings_for(self.policy_file.policy, options.scheduler_names, options.namespace_as_queue)
         return replace(settings, node_pool_key=options.node_pool_label_key, node_pool=options.partition_label_value)
@@ -402,11 +357,6 @@ class Scheduler:
             self.evictor.evict(eviction, task)
 
     # what operators see
-
-    def missing(self) -> list[str]:
-        if self._pods is None:
-            return ["the API server did not answer yet"]
-        return [f"{resource} is not mirrored yet" for resource in self.informers.unsynced]
 
     async def debug_snapshot(self) -> bytes:
         if self.last is None:

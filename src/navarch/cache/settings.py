@@ -40,4 +40,7 @@ class RunOptions:
     """Evictions a second."""
     shutdown_timeout: float = 20.0
     gpu_sharing: str = ""
+    """`annotations`: pods that share GPUs are bound directly, with the GPUs written on them."""
+    bind_requests: bool = True
+    """Pods of KAI's groups are handed to KAI's binder where its BindRequest is served."""
     seed: int | None = None

@@ -32,6 +32,9 @@ class LiveWriters:
         self.pods.forget(bind.uid)
         self.binder.bind(bind)
 
+    def cannot(self, task: TaskSpec, why: str) -> None:
+        self.pods.refuse(task, "Unschedulable", why, _now())
+
     def evict(self, eviction: Eviction, task: TaskSpec) -> None:
         self.evictor.evict(eviction, task)
 

@@ -82,6 +82,12 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
     default="",
     help="How shared GPUs are bound where no binder is installed.",
 )
+@click.option(
+    "--bind-requests/--no-bind-requests",
+    default=True,
+    show_default=True,
+    help="Hand pods of KAI's groups to KAI's binder where its BindRequest is served.",
+)
 def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level: str, **given: Any) -> None:
     """Schedule the pods of a cluster until stopped.
 

@@ -1,0 +1,134 @@
+"""KAI's way to bind: a BindRequest for its binder, which knows how to share a GPU, instead of the binding itself.
+
+Used for pods of KAI's groups where the kind is served, so that Navarch can take the place of the scheduler in an installation of
+KAI. From the moment the request is seen it is the truth: a request under way places its pod, one that failed for good is removed
+and the pod is decided anew, as is one whose node is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from navarch.cache.assumed import AssumedBind
+from navarch.cache.mirror import Mirror
+from navarch.kube.client import Client
+from navarch.kube.errors import KubeError, NotFound
+from navarch.kube.resources import Resource
+from navarch.kube.write_pool import Priority, Write
+from navarch.model.spec import BindRequestSpec, TaskSpec
+
+log = logging.getLogger(__name__)
+
+RESOURCE = Resource("scheduling.run.ai", "v1alpha2", "bindrequests")
+KIND = "BindRequest"
+BACKOFF_LIMIT = 3
+GPU_MEMORY_LABEL = "nvidia.com/gpu.memory"
+
+
+class BindRequests:
+    """`served` tells whether the kind is there now; `enabled` False: never used."""
+
+    def __init__(
+        self, client: Client, mirror: Mirror, served: Callable[[], bool], *, enabled: bool, pool_label: tuple[str, str]
+    ) -> None:
+        self._client = client
+        self._mirror = mirror
+        self._served = served
+        self._enabled = enabled
+        self._pool_label = pool_label
+        self._removing: dict[tuple[str, str], asyncio.Task[None]] = {}
+
+    def used_for(self, job: str) -> bool:
+        """Whether pods of this job are bound by KAI's binder."""
+        if not self._enabled or not self._served():
+            return False
+        jobs = self._mirror.cluster.jobs
+        row = jobs.rows.of.get(job)
+        spec = jobs.specs[row] if row is not None else None
+        return spec is not None and spec.dialect == "kai"
+
+    def write(self, bind: AssumedBind) -> Write | None:
+        """The request as a write; None if the pod is not known any more."""
+        task = self._mirror.cluster.task(bind.uid)
+        if task is None:
+            return None
+        labels = {"selected-node": bind.node}
+        key, value = self._pool_label
+        if key and value:
+            labels[key] = value
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": bind.name, "uid": bind.uid}
+        body = {
+            "apiVersion": RESOURCE.api_version,
+            "kind": KIND,
+            "metadata": {"name": bind.name, "namespace": bind.namespace, "labels": labels, "ownerReferences": [owner]},
+            "spec": {
+                "podName": bind.name,
+                "selectedNode": bind.node,
+                "backoffLimit": BACKOFF_LIMIT,
+                **self._received(bind, task),
+            },
+        }
+        path = RESOURCE.path(bind.namespace)
+        return Write("POST", path, msgspec.json.encode(body), priority=Priority.BINDING)
+
+    def _received(self, bind: AssumedBind, task: TaskSpec) -> dict[str, Any]:
+        devices = task.shape.devices
+        whole = sum(amount for name, amount in task.shape.requests if name.endswith(("/gpu", ".gpu"))) // 1000
+        if devices is not None and (devices.fraction or devices.memory):
+            portion = devices.fraction / 1000 if devices.fraction else devices.memory / self._gpu_memory(bind.node)
+            return {
+                "receivedResourceType": "Fraction",
+                "receivedGPU": {"count": devices.count, "portion": f"{portion:.2f}"},
+                "selectedGPUGroups": list(bind.gpu_groups),
+            }
+        if devices is not None and devices.profiles:
+            return {"receivedResourceType": "MigInstance", "receivedGPU": {"count": 0, "portion": "0.00"}}
+        return {"receivedResourceType": "Regular", "receivedGPU": {"count": whole, "portion": "1.00"}}
+
+    def _gpu_memory(self, node: str) -> float:
+        row = self._mirror.cluster.nodes.rows.of.get(node)
+        spec = self._mirror.cluster.nodes.specs[row] if row is not None else None
+        text = spec.labels.get(GPU_MEMORY_LABEL, "") if spec is not None else ""
+        return float(text) if text.isdecimal() and int(text) else 1.0
+
+    def clean(self) -> None:
+        """Remove requests that will never be carried out: failed for good, or for a node that is gone."""
+        cluster = self._mirror.cluster
+        for (namespace, name), request in cluster.objects.get(KIND, {}).items():
+            if not isinstance(request, BindRequestSpec) or (namespace, name) in self._removing:
+                continue
+            limit = BACKOFF_LIMIT if request.backoff_limit is None else request.backoff_limit
+            failed = request.phase == "Failed" and request.failed_attempts >= limit
+            row = cluster.nodes.rows.of.get(request.node)
+            lost = request.is_under_way and (row is None or not cluster.nodes.alive[row]) and self._is_ours(request)
+            if failed or lost:
+                why = f"failed {request.failed_attempts} times" if failed else f"is for node {request.node}, which is gone"
+                log.warning("BindRequest %s/%s %s: it is removed", namespace, name, why)
+                task = asyncio.get_running_loop().create_task(self._remove(namespace, name))
+                self._removing[namespace, name] = task
+
+    def _is_ours(self, request: BindRequestSpec) -> bool:
+        key, value = self._pool_label
+        return not key or request.labels.get(key, "") == value
+
+    async def _remove(self, namespace: str, name: str) -> None:
+        try:
+            await self._client.delete(RESOURCE, name, namespace=namespace)
+        except NotFound:
+            pass
+        except KubeError as error:
+            log.warning("BindRequest %s/%s was not removed: %s", namespace, name, error)
+        finally:
+            self._removing.pop((namespace, name), None)
+
+
+def is_fraction(task: TaskSpec) -> bool:
+    """Whether the pod shares GPUs, which takes more than a binding."""
+    devices = task.shape.devices
+    return devices is not None and bool(devices.fraction or devices.memory)
+

@@ -1,0 +1,64 @@
+"""What a leader looks after beside its cycles, once a second: the policy file, half-bound gangs, queues, stale requests."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from navarch.cache.default_queue import make_default_queue
+from navarch.cache.queue_status import QUEUES
+from navarch.dialects.dialect import Settings
+
+if TYPE_CHECKING:
+    from navarch.cache.scheduler import Scheduler
+
+PERIOD = 1.0
+
+
+class Duties:
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._queue_task: asyncio.Task[bool] | None = None
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        scheduler = self._scheduler
+        clock = asyncio.get_running_loop().time
+        while True:
+            await asyncio.sleep(PERIOD)
+            self._look_at_policy()
+            if scheduler.leading and scheduler.dry is None:
+                scheduler.gangs.look(clock())
+                scheduler.bind_requests.clean()
+                self._look_for_default_queue()
+
+    def _look_at_policy(self) -> None:
+        scheduler = self._scheduler
+        file, before = scheduler.policy_file, scheduler.policy_file.refused
+        if file.look():
+            scheduler.metrics.policy_loads.labels("ok").inc()
+            settings = scheduler.read_settings()
+            if settings != scheduler.mirror.settings:
+                self._read_all_again(settings)
+            scheduler.holding.wake_all()
+            scheduler.loop.hurry()
+        elif file.refused != before:
+            scheduler.metrics.policy_loads.labels("refused").inc()
+
+    def _read_all_again(self, settings: Settings) -> None:
+        """The new policy reads objects differently: the mirror is filled afresh from what the informers hold."""
+        sources = self._scheduler.sources
+        self._scheduler.mirror.configure(settings)
+        for informer, handler in sources.kinds:
+            for found in informer.store.values():
+                handler.added(found)
+        for pod in sources.pods.store.values():
+            sources.pod_handler.added(pod)
+
+    def _look_for_default_queue(self) -> None:
+        scheduler = self._scheduler
+        name = scheduler.mirror.settings.default_queue
+        queue = scheduler.mirror.cluster.queues.get(name)
+        if scheduler.sources.serves(QUEUES) and (queue is None or queue.dialect == "implied"):
+            if self._queue_task is None or self._queue_task.done():
+                self._queue_task = asyncio.create_task(make_default_queue(scheduler.client, name))

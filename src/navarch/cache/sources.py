@@ -1,0 +1,52 @@
+"""Every informer with its handler: where the mirror gets its objects from."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from navarch.cache.handlers import KindHandler, PodHandler, SetAside
+from navarch.cache.mirror import Mirror
+from navarch.cache.watched import choose, watched
+from navarch.dialects.pod_objects import Pod
+from navarch.kube.client import Client
+from navarch.kube.informer import Informer, Patience
+from navarch.kube.informer_group import InformerGroup
+from navarch.kube.resources import PODS, Resource
+
+
+class Sources:
+    """Empty until `open`: which versions are watched is asked of the server."""
+
+    def __init__(
+        self, client: Client, mirror: Mirror, set_aside: SetAside, patience: Patience | None, rng: random.Random
+    ) -> None:
+        self.group = InformerGroup(client, patience=patience, rng=rng)
+        self.kinds: list[tuple[Informer[Any], KindHandler]] = []
+        self.resources: dict[str, Resource] = {}
+        """Kind -> the version that is watched (the last one, for kinds that several groups have)."""
+        self.pod_handler = PodHandler(mirror, PODS, set_aside)
+        self.pods: Informer[Pod] = self.group.add(PODS, Pod, self.pod_handler, on_bad=self.pod_handler.bad)
+        self.opened = False
+        self._client = client
+        self._mirror = mirror
+        self._set_aside = set_aside
+        mirror.pods = self.pods.store
+
+    async def open(self) -> None:
+        for kind in watched():
+            resource = await choose(self._client, kind)
+            handler = KindHandler(self._mirror, kind, resource, self._set_aside)
+            informer = self.group.add(resource, kind.struct, handler, on_bad=handler.bad, optional=kind.optional)
+            self.kinds.append((informer, handler))
+            self.resources[kind.kind] = resource
+        self.opened = True
+
+    def serves(self, resource: Resource) -> bool:
+        """Whether the kind is served, as far as its informer knows."""
+        return any(i.resource == resource and i.synced and not i.absent for i, _ in self.kinds)
+
+    def missing(self) -> list[str]:
+        if not self.opened:
+            return ["the API server did not answer yet"]
+        return [f"{resource} is not mirrored yet" for resource in self.group.unsynced]
