@@ -1,0 +1,121 @@
+"""In the place of KAI's scheduler: its groups and queues, its binder, and what its users read in a group's status."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.live.world import World
+
+from navarch.kube.client import PatchType
+from navarch.kube.resources import PODS, Resource
+
+pytestmark = pytest.mark.live
+
+GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups")
+QUEUES = Resource("scheduling.run.ai", "v2", "queues", namespaced=False)
+REQUESTS = Resource("scheduling.run.ai", "v1alpha2", "bindrequests")
+FREE = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
+KAI: dict[str, Any] = {"policy": "kai", "scheduler_names": ("kai-scheduler",)}
+
+
+async def queues(world: World) -> None:
+    resources = {"gpu": FREE, "cpu": FREE, "memory": FREE}
+    for name, parent in (("department", ""), ("team", "department")):
+        spec: dict[str, Any] = {"resources": resources}
+        if parent:
+            spec["parentQueue"] = parent
+        body = {"apiVersion": QUEUES.api_version, "kind": "Queue", "metadata": {"name": name}, "spec": spec}
+        await world.client.create(QUEUES, body)
+
+
+async def gang(world: World, name: str, members: int, **annotations: str) -> None:
+    spec = {"minMember": members, "queue": "team"}
+    body = {"apiVersion": GROUPS.api_version, "kind": "PodGroup", "metadata": {"name": name}, "spec": spec}
+    await world.client.create(GROUPS, body, namespace="default")
+    for i in range(members):
+        pod = world.pod_body(f"{name}-{i}", "1", "", "kai-scheduler")
+        pod["metadata"]["annotations"] = {"pod-group-name": name, **annotations}
+        pod["metadata"]["labels"] = {"kai.scheduler/queue": "team"}
+        await world.client.create(PODS, pod, namespace="default")
+
+
+async def binder(world: World) -> None:
+    """KAI's binder: carries requests out."""
+    done: set[str] = set()
+    while True:
+        for request in (await world.client.list(REQUESTS)).items:
+            name = request["metadata"]["name"]
+            if name not in done:
+                done.add(name)
+                pod = await world.get_pod(name)
+                await world.client.bind("default", name, uid=pod["metadata"]["uid"], node=request["spec"]["selectedNode"])
+                succeeded = {"status": {"phase": "Succeeded"}}
+                await world.client.patch(
+                    REQUESTS, name, succeeded, PatchType.MERGE, namespace="default", subresource="status"
+                )
+        await asyncio.sleep(0.02)
+
+
+async def test_a_gang_is_bound_through_bind_requests(world: World) -> None:
+    await queues(world)
+    await world.node("n0")
+    history = await world.watch()
+    work = asyncio.create_task(binder(world))
+    async with world.scheduler(**KAI):
+        await gang(world, "whole", 3)
+        await history.until_bound(3)
+        request = await world.client.get(REQUESTS, "whole-0", namespace="default")
+        assert request["spec"]["receivedResourceType"] == "Regular"
+        assert request["metadata"]["labels"]["selected-node"] == "n0"
+        assert request["metadata"]["ownerReferences"][0]["kind"] == "Pod"
+        # Nobody takes a pod that its binder has in hand for one that waits.
+        await gang(world, "next", 1)
+        await history.until_bound(4)
+    work.cancel()
+    history.check([("whole", 3)])
+
+
+async def test_without_the_binder_pods_are_bound_directly(world: World) -> None:
+    await queues(world)
+    await world.node("n0")
+    history = await world.watch()
+    async with world.scheduler(**KAI, bind_requests=False):
+        await gang(world, "whole", 3)
+        await history.until_bound(3)
+    assert (await world.client.list(REQUESTS)).items == []
+
+
+async def test_a_request_that_failed_for_good_is_removed_and_the_pod_decided_again(world: World) -> None:
+    await queues(world)
+    await world.node("n0")
+    history = await world.watch()
+    async with world.scheduler(**KAI):
+        await gang(world, "one", 1)
+        first = await world.eventually(lambda: world.client.list(REQUESTS), lambda found: len(found.items) == 1)
+        failed = {"status": {"phase": "Failed", "failedAttempts": 3}}
+        await world.client.patch(REQUESTS, "one-0", failed, PatchType.MERGE, namespace="default", subresource="status")
+        await world.eventually(
+            lambda: world.client.list(REQUESTS),
+            lambda found: found.items and found.items[0]["metadata"]["uid"] != first.items[0]["metadata"]["uid"],
+        )
+        work = asyncio.create_task(binder(world))
+        await history.until_bound(1)
+        work.cancel()
+
+
+async def test_a_group_that_does_not_fit_says_so_in_kais_words(world: World) -> None:
+    await queues(world)
+    await world.node("n0", cpu="2")
+    history = await world.watch()
+    async with world.scheduler(**KAI):
+        await gang(world, "big", 3)
+        group = await world.eventually(
+            lambda: world.client.get(GROUPS, "big", namespace="default"),
+            lambda found: found.get("status", {}).get("schedulingConditions"),
+        )
+        condition = group["status"]["schedulingConditions"][-1]
+        assert (condition["type"], condition["status"], condition["transitionID"]) == ("UnschedulableOnNodePool", "True", "1")
+        assert condition["message"] and condition["reason"] and condition["reasons"][0]["message"]
+    assert history.bound() == []
