@@ -11,6 +11,8 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 from navarch.dialects.dialect import Dialect, Kind, Settings
 from navarch.dialects.errors import ObjectError
 from navarch.dialects.kai_objects import KINDS as OBJECT_KINDS
@@ -85,7 +87,7 @@ class SchedulingCondition(Part, frozen=True):
     node_pool: str | None = None
     reason: str | None = None
     message: str | None = None
-    transition_id: str | None = None
+    transition_id: str | None = msgspec.field(default=None, name="transitionID")
     last_transition_time: datetime.datetime | None = None
     status: str | None = None
 
