@@ -55,7 +55,9 @@ def shapes(count: int) -> list[Shape]:
     return out
 
 
-def add_gang(cluster: Cluster, name: str, size: int, shape: Shape, queue: str = "default", node: Sequence[str] = (), priority: int = 0) -> None:
+def add_gang(
+    cluster: Cluster, name: str, size: int, shape: Shape, queue: str = "default", node: Sequence[str] = (), priority: int = 0
+) -> None:
     running = bool(node)
     phase = "Running" if running else "Inqueue"
     spec = JobSpec(f"ns/{name}", queue, min_member=size, namespace="ns", name=name, phase=phase, priority=priority)
@@ -106,7 +108,8 @@ def bench_gangs(large: bool) -> list[Figure]:
     figures.append(Figure("  per pod", seconds / 50_000 * 1e6, "us"))
     if large:
         seconds, cluster = gangs(100_000, 1_000_000, 1)
-        figures.append(Figure("100,000 nodes, 1,000,000 pods, lean policy", seconds, "s", 60.0, note=f"peak {peak_memory_gib():.1f} GiB of 8"))
+        note = f"peak {peak_memory_gib():.1f} GiB of 8"
+        figures.append(Figure("100,000 nodes, 1,000,000 pods, lean policy", seconds, "s", 60.0, note=note))
     return figures
 
 

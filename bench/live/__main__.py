@@ -9,14 +9,15 @@ import time
 from pathlib import Path
 
 import click
+from rich.console import Console
+from rich.table import Table
+from tests.envtest import assets
+
 from bench.live import measure
 from bench.live.contenders import Contender, contenders
 from bench.live.measure import Latency, Throughput
 from bench.live.observer import Observer
 from bench.live.wire import Target
-from rich.console import Console
-from rich.table import Table
-from tests.envtest import assets
 
 NAVARCH = ".venv/bin/navarch run"
 

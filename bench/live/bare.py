@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+
 from bench.live import objects
 from bench.live.wire import Pool, Target
 

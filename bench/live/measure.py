@@ -9,12 +9,12 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tests.envtest.server import UPSTREAM_GROUPS, KubeApiServer
+
 from bench.live import objects
 from bench.live.contenders import Contender, Usage
 from bench.live.observer import Observer
 from bench.live.wire import Pool, Target
-from tests.envtest.server import UPSTREAM_GROUPS, KubeApiServer
-
 from navarch import manifests
 
 LOAD_CONNECTIONS = 16

@@ -15,6 +15,7 @@ from typing import Self
 
 import aiohttp
 import msgspec
+
 from bench.live import objects
 from bench.live.wire import Target
 

@@ -52,11 +52,7 @@ def differences(found: Outcome, wanted: Outcome) -> list[str]:
     renamed: dict[tuple[str, str], str] = {}
     for pod in sorted(wanted):
         want, have = wanted[pod], found.get(pod, {"status": "absent"})
-        if want["status"] != have["status"]:
-            out.append(f"{pod}: {_text(have)} instead of {_text(want)}")
-        elif want["status"] != "Releasing" and want.get("node") != have.get("node"):
-            out.append(f"{pod}: {_text(have)} instead of {_text(want)}")
-        elif want.get("numaZones") != have.get("numaZones") and want["status"] in ("Binding", "Pipelined"):
+        if want["status"] != have["status"] or (want["status"] != "Releasing" and want.get("node") != have.get("node")) or (want.get("numaZones") != have.get("numaZones") and want["status"] in ("Binding", "Pipelined")):
             out.append(f"{pod}: {_text(have)} instead of {_text(want)}")
         elif want["status"] in ("Binding", "Pipelined") and not _same_groups(want, have, renamed):
             out.append(f"{pod}: {_text(have)} instead of {_text(want)} (groups)")

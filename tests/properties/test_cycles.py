@@ -154,7 +154,9 @@ class History:
 def check_accounts(cluster: Cluster) -> None:
     """Kept figures equal figures counted afresh."""
     size = len(cluster.space)
-    used, counts, allocated = defaultdict(lambda: np.zeros(size, np.int64)), defaultdict(int), defaultdict(lambda: np.zeros(size, np.int64))
+    used = defaultdict(lambda: np.zeros(size, np.int64))
+    allocated = defaultdict(lambda: np.zeros(size, np.int64))
+    counts: dict[tuple[str, int], int] = defaultdict(int)
     for row, spec in enumerate(cluster.tasks.specs):
         if spec is None:
             continue

@@ -7,9 +7,9 @@ A file is a list of scenarios. Of each:
     nodes:    {name: {cpu, memory, pods, gpu, labels, taints, unschedulable}}
     queues:   {name: spec of a Volcano Queue}
     classes:  {priority class: value}
-    jobs:     {name: {pods, min, cpu, memory, gpu, queue, class, runs: [nodes it runs on], spec: {...pod spec}, role, group: {...}}}
+    jobs:     {name: {pods, min, cpu, memory, gpu, queue, class, runs: [nodes it runs on], spec: {...pod spec}, group: {...}}}
     objects:  further manifests, as they are
-    cycles:   a list, one entry a cycle: {bound, evicted, promised: {job: how many}, places: {pod: node}, waits: {job: text in a reason}}
+    cycles:   one entry a cycle: {bound, evicted, promised: {job: how many}, places: {pod: node}, waits: {job: text in a reason}}
 
 Jobs become PodGroups with pods `job-worker-0 ...` in namespace `default`. What an entry does not name is not looked at, but for
 bound, evicted and promised: a job that is absent there must have none.
@@ -32,8 +32,7 @@ VOLCANO = "scheduling.volcano.sh/v1beta1"
 def scenarios() -> list[tuple[str, dict[str, Any]]]:
     out = []
     for path in sorted(Path(__file__).parent.glob("*.yaml")):
-        for scenario in yaml.safe_load(path.read_text()):
-            out.append((f"{path.stem}: {scenario['name']}", scenario))
+        out += [(f"{path.stem}: {scenario['name']}", scenario) for scenario in yaml.safe_load(path.read_text())]
     return out
 
 

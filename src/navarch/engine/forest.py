@@ -26,7 +26,7 @@ TasksOf = Callable[[Job], Sequence[int]]
 class _Stand:
     """A queue of the tree with the jobs that stand in it."""
 
-    __slots__ = ("children", "jobs", "kept", "kept_for", "leaving", "parent", "queue", "weights")
+    __slots__ = ("children", "jobs", "leaf", "leaving", "parent", "queue", "rank", "seen", "touched", "weights")
 
     def __init__(self, queue: Queue | None, parent: _Stand | None) -> None:
         self.queue = queue
@@ -34,8 +34,11 @@ class _Stand:
         self.children: dict[str, _Stand] = {}
         self.jobs: list[tuple[Key, int, Job]] = []
         self.leaving: FloatArray | None = None
-        self.kept: Key = None
-        self.kept_for: Any = None
+        self.leaf: _Stand | None = None
+        """Whose turn it is below, and the queue's rank with it, as of `seen`."""
+        self.rank: Key = None
+        self.seen: tuple[int, int] | None = None
+        self.touched = 0
         self.weights: tuple[Any, FloatArray] | None = None
 
 
@@ -75,12 +78,14 @@ class JobForest:
             self._serial += 1
             entry = (self.session.job_order(job), self._serial, job)
             insort(stand.jobs, entry) if self.victims else heappush(stand.jobs, entry)
+            self._touch(stand)
 
     def pop(self) -> Job | None:
         """The best job of the best queue. Its place is taken from it as of now."""
         leaf = self._best(self._root)
         if leaf is None:
             return None
+        self._touch(leaf)
         if not self.victims:
             job: Job = heappop(leaf.jobs)[2]
             return job
@@ -115,47 +120,48 @@ class JobForest:
         entry = stand.jobs[-1 if self.victims else 0]
         return entry[2]
 
+    def _touch(self, stand: _Stand | None) -> None:
+        """The jobs of a queue changed, and with them what is next in every queue above it."""
+        while stand is not None:
+            stand.touched += 1
+            stand = stand.parent
+
     def _best(self, stand: _Stand) -> _Stand | None:
-        """The leaf whose turn it is below a queue."""
+        """The leaf whose turn it is below a queue. A queue in whose subtree nothing moved answers as before."""
         if not stand.children:
             return stand if stand.jobs else None
+        version = self._ranking.rank_version if self._ranking is not None else None
         best: _Stand | None = None
-        best_key: Key = None
         for child in stand.children.values():
-            leaf = self._best(child)
-            if leaf is None:
+            assert child.queue is not None
+            seen = (child.touched, version(child.queue) if version is not None else 0)
+            if child.seen != seen:
+                child.leaf = self._best(child)
+                child.rank = None if child.leaf is None else self._rank(child.queue, child.leaf)
+                child.seen = seen
+            if child.leaf is None:
                 continue
-            if best is None:
-                best, best_key, first = leaf, None, child
-                continue
-            if best_key is None:
-                best_key = self._rank(first, best)
-            key = self._rank(child, leaf)
-            if best_key < key if self.victims else key < best_key:
-                best, best_key = leaf, key
-        return best
+            if best is None or (best.rank < child.rank if self.victims else child.rank < best.rank):
+                best = child
+        return None if best is None else best.leaf
 
-    def _rank(self, stand: _Stand, leaf: _Stand) -> Key:
+    def _rank(self, queue: Queue, leaf: _Stand) -> Key:
         """A queue's place among its siblings, given the leaf that would be served in it."""
-        queue, head = stand.queue, self._head(leaf)
-        assert queue is not None
-        if self._ranking is None:
-            return queue.spec.created, queue.spec.uid or queue.name
-        version = (self._ranking.rank_version(queue), id(head), head.version, id(leaf.leaving))
-        if stand.kept_for != version:
-            weight = self._weight(leaf, head)
+        rank: Key = 0
+        if self._ranking is not None:
+            weight = self._weight(leaf)
             if self.victims:
                 leaving = weight if leaf.leaving is None else leaf.leaving + weight
                 rank = self._ranking.queue_rank(queue, None, leaving)
             else:
                 rank = self._ranking.queue_rank(queue, weight, None)
-            stand.kept, stand.kept_for = (rank, queue.spec.created, queue.spec.uid or queue.name), version
-        return stand.kept
+        return rank, queue.spec.created, queue.spec.uid or queue.name
 
-    def _weight(self, leaf: _Stand, head: Job) -> FloatArray:
+    def _weight(self, leaf: _Stand) -> FloatArray:
+        assert self._ranking is not None
+        head = self._head(leaf)
         key = (id(head), head.version)
         if leaf.weights is None or leaf.weights[0] != key:
-            assert self._ranking is not None
             weigh = self._ranking.weigh_held if self.victims else self._ranking.weigh_waiting
             leaf.weights = (key, weigh(self.tasks_of(head)))
         return leaf.weights[1]

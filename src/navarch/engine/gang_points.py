@@ -24,6 +24,8 @@ class NodeSet:
 
     nodes: BoolArray
     scores: FloatArray | None = None
+    everywhere: bool = False
+    """All nodes are in it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,6 +147,8 @@ class GangTree:
 
     @property
     def has_pending(self) -> bool:
+        if not self.job.counts[_PENDING]:
+            return False
         return any(self.standing(leaf).pending for leaf in self.leaves)
 
     @property

@@ -145,6 +145,7 @@ class NodeScorer(ABC):
 
     def prepare(self, task: TaskClass, feasible: BoolArray) -> None:
         """Called before `raw` with the candidate nodes, for GLOBAL scores whose raw column depends on them."""
+        return None
 
     def identity(self) -> Hashable:
         return (type(self).__module__, type(self).__qualname__)

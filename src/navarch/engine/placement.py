@@ -78,6 +78,9 @@ class ClassView:
         self.possible, self.idle, self.future, self.score = self._judge(nodes)
         self.read = len(nodes.changed)
         self._fixed: BoolArray | None = None
+        self._merits: tuple[float, FloatArray] | None = None
+        self.is_local = not (self.global_filters or self.global_scorers or self.normalised)
+        """Every answer about a node depends on that node alone."""
         self._refused: tuple[int, FitErrors] | None = None
 
     def _judge(self, at: Figures) -> tuple[BoolArray, BoolArray, BoolArray, FloatArray]:
@@ -109,10 +112,24 @@ class ClassView:
         self.read = len(log)
         at = nodes.at(rows)
         self.possible[rows], self.idle[rows], self.future[rows], self.score[rows] = self._judge(at)
+        if self._merits is not None:
+            self._merits[1][rows] = self._merit(rows, self._merits[0])
         for number, scorer in enumerate(self.normalised):
             if scorer.scope is Scope.ROW:
                 self.raw[number][rows] = scorer.raw(self.task, at)
                 self.normal[number] = None
+
+    def merits(self, at_once: float) -> FloatArray:
+        """Scores of the nodes that take the task now or later, `at_once` more where now; minus infinity elsewhere. Kept by
+        change, and only for a view that `is_local`."""
+        self.refresh()
+        if self._merits is None or self._merits[0] != at_once:
+            self._merits = (at_once, self._merit(slice(None), at_once))
+        return self._merits[1]
+
+    def _merit(self, rows: Rows | slice, at_once: float) -> FloatArray:
+        takes = self.possible[rows] & self.future[rows]
+        return np.where(takes, self.score[rows] + at_once * self.idle[rows], _WORST)
 
     def feasible(self) -> BoolArray:
         """Nodes that pass every filter now, resources aside."""
@@ -294,10 +311,9 @@ class ClassView:
         yield from zip((-total[rows]).tolist(), rows.tolist())
 
     def _was_extreme(self, row: int) -> bool:
-        for raw, kept in zip(self.raw, self.normal):
-            if kept is not None and kept[0] != kept[1] and raw[row] in kept[:2]:
-                return True
-        return False
+        """Whether losing this node may change some normalised score of the others."""
+        kept = ((raw[row], normal) for raw, normal in zip(self.raw, self.normal) if normal is not None)
+        return any(normal[0] != normal[1] and value in normal[:2] for value, normal in kept)
 
     def _ladders(
         self, rows: Rows, start: IntArray, steps: int, pipelined: bool, extra: FloatArray | None

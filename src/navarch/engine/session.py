@@ -353,8 +353,12 @@ class Session(Asking):
         if job.last_undone:
             for task in tasks:
                 job.last_undone.pop(task, None)
-        np.add.at(self.bound, rows, 1)
-        self.status[list(tasks)] = BINDING
+        if len(rows) == 1:
+            self.bound[rows[0]] += 1
+            self.status[tasks[0]] = BINDING
+        else:
+            np.add.at(self.bound, rows, 1)
+            self.status[list(tasks)] = BINDING
         job.counts[ALLOCATED] -= len(tasks)
         job.counts[BINDING] += len(tasks)
 
