@@ -124,9 +124,9 @@ def _whole(names: Sequence[str], values: np.ndarray[Any, Any]) -> dict[str, int]
 
 def check_search(preemption: PodPreemption, row: int, one_by_one: dict[int, Candidate | Hopeless]) -> None:
     """The search over all nodes together, where it applies, finds what a dry run on each node found."""
-    searched = preemption.all_at_once(row, list(one_by_one))
-    if searched is None:
+    if not preemption.applies_at_once(row):
         return
+    searched = preemption.all_at_once(row, list(one_by_one))
     for number, node in enumerate(searched.nodes.tolist()):
         found = one_by_one[node]
         if not searched.fits[number]:

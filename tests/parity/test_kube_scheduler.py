@@ -97,7 +97,7 @@ def check_dry_run(case: Case, preemption: PodPreemption, row: int) -> None:
     refused = {names[i]: sorted(each.texts) for i, each in enumerate(tried) if isinstance(each, Hopeless)}
     assert refused == {node: sorted(status["reasons"]) for node, status in expect.get("rejected", {}).items()}
     assert best_of(preemption, found) == sorted(expect.get("chosen", []))
-    check_search(preemption, row, {i: each for i, each in enumerate(tried)})
+    check_search(preemption, row, dict(enumerate(tried)))
 
 
 def check_post_filter(case: Case, preemption: PodPreemption, row: int) -> None:

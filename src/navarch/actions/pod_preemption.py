@@ -8,6 +8,7 @@ fewest victims, the latest start of the most important ones, and the order of no
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -54,6 +55,8 @@ class PodPreemption:
         self.percentage = percentage
         self.absolute = absolute
         self.reprieve = Reprieve(session)
+        self._from = 0
+        """Where the next search starts, if it does not look at all nodes: not always at the same ones."""
 
     # whether to try at all
 
@@ -77,9 +80,11 @@ class PodPreemption:
         if not self.reprieve.outranks_anyone(self.session.task(row).pod_priority):
             return self._text({NO_VICTIMS: len(nodes)}, len(nodes))
         wanted = min(len(nodes), max(self.absolute, len(nodes) * self.percentage // 100))
-        searched = self.all_at_once(row, nodes)
-        if searched is not None:
-            return self._chosen(searched, wanted, len(nodes))
+        if wanted < len(nodes):
+            first = bisect_left(nodes, self._from)
+            nodes = nodes[first:] + nodes[:first]
+        if self.applies_at_once(row):
+            return self._chosen(row, nodes, wanted)
         candidates: list[Candidate] = []
         refused: list[Hopeless] = []
         for node in nodes:
@@ -88,6 +93,7 @@ class PodPreemption:
                 refused.append(answer)
                 continue
             candidates.append(answer)
+            self._from = node + 1
             if len(candidates) >= wanted and any(not each.violations for each in candidates):
                 break
         if candidates:
@@ -165,22 +171,29 @@ class PodPreemption:
 
     # all nodes
 
-    def all_at_once(self, row: int, nodes: Sequence[int]) -> Searched | None:
-        """Where nothing but resources decides, the search runs over all nodes together; None: it does not apply."""
-        if not self.reprieve.applies(self.session.class_of(row)) or self.session.snapshot.budgets:
-            return None
+    def applies_at_once(self, row: int) -> bool:
+        """Where nothing but resources decides, the search runs over all nodes together."""
+        return self.reprieve.applies(self.session.class_of(row)) and not self.session.snapshot.budgets
+
+    def all_at_once(self, row: int, nodes: Sequence[int]) -> Searched:
         expected = {node: self.nominations.expected(row, node) for node in self.nominations.nodes_with_others(row)}
         return self.reprieve.run(row, nodes, expected)
 
-    def _chosen(self, searched: Searched, wanted: int, tried: int) -> Candidate | str:
-        candidates = searched.candidates()[:wanted]
+    def _chosen(self, row: int, nodes: list[int], wanted: int) -> Candidate | str:
+        """Enough candidates end the search, so the first part of the nodes will mostly do."""
+        part = nodes[: 2 * wanted]
+        searched = self.all_at_once(row, part)
+        if len(part) < len(nodes) and len(searched.candidates()) < wanted:
+            part, searched = nodes, self.all_at_once(row, nodes)
+        candidates = searched.candidates()
         if len(candidates):
+            self._from = part[-1] + 1
             best = searched.best(candidates)
             return Candidate(int(searched.nodes[best]), searched.victims_on(best))
         for node in searched.unneeded():
             return f"preemption: {self._unneeded(node).texts[0]}"
         counts = {text: int(refused.sum()) for text, refused in searched.texts}
-        return self._text({**counts, NO_VICTIMS: len(searched.empty)}, tried)
+        return self._text({**counts, NO_VICTIMS: len(searched.empty)}, len(nodes))
 
     def _unneeded(self, node: int) -> Hopeless:
         return Hopeless((f'expected at least one victim pod on node "{self.session.nodes.names[node]}"',), error=True)

@@ -24,15 +24,16 @@ OFFSET = 1 << 31
 class Reprieve:
     def __init__(self, session: Session) -> None:
         self.session = session
-        self._ranks: tuple[IntArray, FloatArray, IntArray] | None = None
+        self._ranks: tuple[IntArray, FloatArray] | None = None
+        self._known: Rows = np.zeros(0, dtype=np.intp)
 
     def applies(self, task: TaskClass) -> bool:
         """Whether every filter that concerns the class reads nothing but figures, labels aside."""
         filters = [f for f in self.session.filters if f.scope is not Scope.STATIC and f.applies(task)]
         return all(f.figures_only for f in filters)
 
-    def _order(self) -> tuple[IntArray, FloatArray, IntArray]:
-        """Of every task: priority, start, and its place in the order of names. Read once a cycle."""
+    def _order(self) -> tuple[IntArray, FloatArray]:
+        """Of every task priority and start; and all that stood on nodes, node by node and by importance. Once a cycle."""
         if self._ranks is None:
             session, tasks = self.session, self.session.snapshot.tasks
             size = len(tasks.specs)
@@ -43,9 +44,9 @@ class Reprieve:
                 spec = session.task(row)
                 priority[row], rank[row] = spec.pod_priority, number
                 started[row] = session.now if spec.started is None else spec.started
-            self._ranks = priority, started, rank
-            self._known = np.zeros(size, dtype=bool)
-            self._known[there] = True
+            self._ranks = priority, started
+            rows = np.array(there, dtype=np.intp)
+            self._known = rows[np.lexsort((rank[rows], started[rows], -priority[rows], session.node[rows]))]
         return self._ranks
 
     def outranks_anyone(self, priority: int) -> bool:
@@ -59,17 +60,14 @@ class Reprieve:
         `expected` pods count on their nodes as if they stood there; resources that suffice with them suffice without."""
         session = self.session
         task, own = session.class_of(row), session.task(row).pod_priority
-        priority, started, rank = self._order()
+        priority, started = self._order()
         wanted = np.array(nodes, dtype=np.intp)
         wanted = wanted[session.view(task).static[wanted]]
         chosen = np.zeros(len(session.nodes), dtype=bool)
         chosen[wanted] = True
-        there = session.snapshot.tasks.alive & ON_NODE[session.status] & (session.node >= 0) & self._known
-        lesser = np.flatnonzero(there & (priority < own))
-        lesser = lesser[chosen[session.node[lesser]]]
+        known = self._known
+        lesser = known[(priority[known] < own) & chosen[session.node[known]] & ON_NODE[session.status[known]]]
         where = session.node[lesser].astype(np.intp)
-        order = np.lexsort((rank[lesser], started[lesser], -priority[lesser], where))
-        lesser, where = lesser[order], where[order]
         occupied = where[np.flatnonzero(np.diff(where, prepend=-1))]
         empty = np.setdiff1d(wanted, occupied, assume_unique=True)
         searched = Searched(occupied, empty, lesser, priority[lesser], started[lesser], np.searchsorted(occupied, where))

@@ -293,6 +293,12 @@ class DynamicResources(_Filtering):
             self.session.shared(dynamic_resources.Claims).record()
 
 
+class NodeDeclaredFeatures(KubePlugin):
+    """Known by name; no field that demands a node's declared feature is modelled, and ordinary pods demand none"""
+
+    name = "NodeDeclaredFeatures"
+
+
 KUBE_PLUGINS: tuple[type[Plugin], ...] = (
     NodeUnschedulable,
     NodeName,
@@ -309,4 +315,5 @@ KUBE_PLUGINS: tuple[type[Plugin], ...] = (
     DynamicResources,
     NodeResourcesBalancedAllocation,
     ImageLocality,
+    NodeDeclaredFeatures,
 )

@@ -100,8 +100,13 @@ class Allocation(NodeScorer):
             if found is None:
                 continue
             counts = found.takes_part
-            capacity = np.where(counts, found.capacity, 1)
+            everywhere = bool(counts.all())
+            capacity = found.capacity if everywhere else np.where(counts, found.capacity, 1)
             part = self._part(found.used + found.asked, capacity)
+            if everywhere and self.strategy != "RequestedToCapacityRatio":
+                total += weight * part
+                weights += weight
+                continue
             if self.strategy == "RequestedToCapacityRatio":
                 counts = counts & (part > 0)
             total += np.where(counts, weight * part, 0)

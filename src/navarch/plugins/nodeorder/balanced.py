@@ -58,8 +58,14 @@ def _evenness(parts: list[Amounts], size: int, *, pod: bool) -> IntArray:
     fractions = []
     for part in parts:
         used = part.used + part.asked if pod else part.used
-        fraction = np.minimum(1.0, used / np.where(part.takes_part, part.capacity, 1))
+        capacity = part.capacity if part.takes_part.all() else np.where(part.takes_part, part.capacity, 1)
+        fraction = np.minimum(1.0, used / capacity)
         fractions.append((part.takes_part, fraction))
+    if len(fractions) == 2:
+        (one, first), (two, second) = fractions
+        gap = np.abs(first - second) / 2
+        even: IntArray = ((1 - np.where(one & two, gap, 0.0)) * 100).astype(np.int64)
+        return even
     count = np.zeros(size, dtype=np.int64)
     total = np.zeros(size)
     low, high = np.full(size, np.inf), np.full(size, -np.inf)
@@ -69,8 +75,8 @@ def _evenness(parts: list[Amounts], size: int, *, pod: bool) -> IntArray:
         low = np.where(takes_part, np.minimum(low, fraction), low)
         high = np.where(takes_part, np.maximum(high, fraction), high)
     deviation = np.zeros(size)
-    two = count == 2
-    deviation[two] = (high[two] - low[two]) / 2
+    pair = count == 2
+    deviation[pair] = (high[pair] - low[pair]) / 2
     more = count > 2
     if more.any():
         mean = total / np.maximum(count, 1)

@@ -15,5 +15,5 @@ def default_normalise(raw: FloatArray, high: float, *, reverse: bool = False) ->
     """
     if high <= 0:
         return np.full(len(raw), 100.0) if reverse else raw
-    scaled: FloatArray = np.floor_divide(100.0 * raw, high)
+    scaled: FloatArray = np.floor(100.0 * raw / high)  # whole numbers far below 2**53: the quotient cannot round up to one
     return 100.0 - scaled if reverse else scaled

@@ -98,8 +98,8 @@ class SoftSpread(NodeScorer):
 
     def normalise(self, task: TaskClass, raw: FloatArray, low: float, high: float) -> FloatArray:
         """Over the candidates that are scored at all, whatever the extremes of the others."""
-        inside = raw[self._kept]
+        inside = raw if self._kept.all() else raw[self._kept]
         low, high = (float(inside.min()), float(inside.max())) if inside.size else (0.0, 0.0)
         if high == 0:
             return np.where(self._kept, 100.0, 0.0)
-        return np.where(self._kept, np.floor_divide(100.0 * (high + low - raw), high), 0.0)
+        return np.where(self._kept, np.floor(100.0 * (high + low - raw) / high), 0.0)

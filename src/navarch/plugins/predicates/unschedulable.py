@@ -22,9 +22,10 @@ class NodeUnschedulable(NodeFilter):
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
+        self.any_cordoned = bool(node_columns(snapshot).unschedulable.any())
 
     def applies(self, task: TaskClass) -> bool:
-        return bool(node_columns(self.snapshot).unschedulable.any()) and not tolerated(CORDONED, task.shape.tolerations)
+        return self.any_cordoned and not tolerated(CORDONED, task.shape.tolerations)
 
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
         open_: BoolArray = ~node_columns(self.snapshot).unschedulable[at.rows]
