@@ -30,6 +30,8 @@ from navarch.model.status import IS_TERMINAL, ON_NODE, TaskStatus
 from navarch.model.tasks import TaskTable
 
 Identity = tuple[str, tuple[tuple[str, str], ...]]
+FORGET_AT = 4096
+"""Label sets out of use are kept until there are this many, since the next job often brings the same again."""
 
 
 class Cluster:
@@ -52,6 +54,8 @@ class Cluster:
         self.memo: dict[Hashable, Any] = {}
         """What static node functions computed, kept across cycles (see engine.static)."""
         self._identity: dict[Identity, int] = {}
+        self._identity_uses: list[int] = []
+        self._unused_identities = 0
         self._order: tuple[tuple[int, str], np.ndarray[Any, Any]] | None = None
 
     # nodes
@@ -91,6 +95,9 @@ class Cluster:
         if node >= 0:
             releasing = spec.status == TaskStatus.RELEASING
             self.nodes.occupy(node, request, spec.shape.footprint, -1, releasing=releasing)
+        identity = int(self.tasks.labels[row])
+        self._identity_uses[identity] -= 1
+        self._unused_identities += not self._identity_uses[identity]
         self.tasks.drop(uid)
         if job >= 0:
             self.jobs.count(job, row, spec.status, request, self.shapes.best_effort[shape], -1)
@@ -106,7 +113,25 @@ class Cluster:
         if number is None:
             number = self._identity[identity] = len(self.identities)
             self.identities.append(identity)
+            self._identity_uses.append(0)
+        elif not self._identity_uses[number]:
+            self._unused_identities -= 1
+        self._identity_uses[number] += 1
         return number
+
+    def _renumber_identities(self) -> None:
+        """Forget label sets that no pod has any more, once they are the greater part: jobs come and go for ever. Numbers
+        change, so everything that was memoised by number goes; snapshots that are out keep the list they have."""
+        top = self.tasks.rows.top
+        used = np.unique(self.tasks.labels[:top][self.tasks.alive[:top]])
+        fresh = np.zeros(len(self.identities) or 1, dtype=np.int32)
+        fresh[used] = np.arange(len(used), dtype=np.int32)
+        self.tasks.labels[:top] = fresh[self.tasks.labels[:top]]
+        self.identities = [self.identities[number] for number in used.tolist()]
+        self._identity = {identity: number for number, identity in enumerate(self.identities)}
+        self._identity_uses = [self._identity_uses[number] for number in used.tolist()]
+        self._unused_identities = 0
+        self.memo.clear()
 
     # jobs, queues and the rest
 
@@ -167,6 +192,8 @@ class Cluster:
 
         Node rows of the snapshot are in `node_order`: by "name", so that no decision depends on the order of arrival, or
         as "listed". Costs a few array copies: see bench/decide, "snapshot"."""
+        if self._unused_identities > max(FORGET_AT, len(self.identities) // 2):
+            self._renumber_identities()
         size = len(self.space)
         order = self._node_order(node_order)
         back = np.full(max(self.nodes.rows.top, 1) + 1, -1, dtype=np.int32)
