@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
 from navarch.actions import builtin_actions
+from navarch.engine.cycle import decide
+from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
 from navarch.engine.policy.values import PluginOption, Policy
+from navarch.engine.record import CycleRecord
 from navarch.engine.registry import Registry
 from navarch.engine.semantics import STRICT, Semantics
 from navarch.engine.session import Session
@@ -74,6 +79,75 @@ def add_job(
 
 def policy(*plugins: str, actions: tuple[str, ...] = ("allocate",), semantics: Semantics = STRICT) -> Policy:
     return Policy(actions, (tuple(PluginOption(name) for name in plugins),), semantics=semantics)
+
+
+def task(uid: str, shape: Shape, job: str = "", node: str = "", **fields: Any) -> TaskSpec:
+    """A pod in namespace ns: running where a node is named, else pending."""
+    fields.setdefault("status", TaskStatus.RUNNING if node else TaskStatus.PENDING)
+    return TaskSpec(uid=uid, namespace="ns", name=fields.pop("name", uid), shape=shape, job=job, node=node, **fields)
+
+
+def decided(
+    cluster: Cluster,
+    *plugins: type[Plugin],
+    actions: tuple[str, ...] = ("allocate",),
+    semantics: Semantics = STRICT,
+    now: float = 0.0,
+    **options: Any,
+) -> CycleRecord:
+    """One cycle with these plugins in one tier."""
+    chosen = replace(policy(*(p.name for p in plugins), actions=actions, semantics=semantics), **options)
+    return decide(cluster.snapshot(semantics.node_order), chosen, Registry(plugins, builtin_actions()), now)
+
+
+def apply(cluster: Cluster, record: CycleRecord) -> None:
+    """What a calm cluster makes of a record: bound pods run, evicted ones come back pending, promises are noted."""
+    for bind in record.binds:
+        _change(cluster, bind.uid, node=bind.node, status=TaskStatus.RUNNING, nominated_node="")
+    for eviction in record.evictions:
+        _change(cluster, eviction.uid, node="", status=TaskStatus.PENDING)
+    for promise in record.nominations:
+        _change(cluster, promise.uid, nominated_node=promise.node)
+
+
+def _change(cluster: Cluster, uid: str, **fields: Any) -> None:
+    before = cluster.task(uid)
+    assert before is not None
+    cluster.put_task(replace(before, **fields))
+
+
+def binds(record: CycleRecord) -> dict[str, str]:
+    """uid -> node"""
+    return {bind.uid: bind.node for bind in record.binds}
+
+
+def promises(record: CycleRecord) -> dict[str, str]:
+    return {promise.uid: promise.node for promise in record.nominations}
+
+
+def evicted(record: CycleRecord) -> list[str]:
+    return sorted(eviction.uid for eviction in record.evictions)
+
+
+def waits(record: CycleRecord, name: str) -> list[str]:
+    """The messages of why a job waits."""
+    (decision,) = [d for d in record.jobs if d.job == f"ns/{name}"]
+    return [reason.message for reason in decision.reasons]
+
+
+def phases(record: CycleRecord) -> dict[str, str]:
+    return {d.job.removeprefix("ns/"): d.phase for d in record.jobs}
+
+
+def job_in(session: Session, name: str) -> Job:
+    (found,) = [job for job in session.all_jobs() if job.key == f"ns/{name}"]
+    return found
+
+
+def row_in(session: Session, uid: str) -> int:
+    """The row of a pod."""
+    (row,) = [i for i, spec in enumerate(session.snapshot.tasks.specs) if spec is not None and spec.uid == uid]
+    return row
 
 
 def open_session(cluster: Cluster, *plugins: type[Plugin], semantics: Semantics = STRICT) -> Session:
