@@ -63,9 +63,10 @@ def plain_table(columns: Iterable[str], title: str = "") -> Table:
     return table
 
 
-def jobs_table(rows: Iterable[JobRow], now: float, *, namespaces: bool, title: str = "", reasons: bool = True) -> Table:
+def jobs_table(rows: Iterable[JobRow], now: float, *, namespaces: bool, title: str = "", one_line: bool = False) -> Table:
     columns = ["JOB", "KIND", "QUEUE", "PHASE", "MIN", "PENDING", "RUNNING", "DONE", "FAILED", "AGE"]
-    table = plain_table([*(["NAMESPACE"] if namespaces else []), *columns, *(["WHY"] if reasons else [])], title)
+    table = plain_table([*(["NAMESPACE"] if namespaces else []), *columns], title)
+    table.add_column("WHY", overflow="ellipsis" if one_line else "fold", no_wrap=one_line)
     for row in rows:
         cells: list[str | Text] = [
             row.name,
@@ -79,7 +80,7 @@ def jobs_table(rows: Iterable[JobRow], now: float, *, namespaces: bool, title: s
             str(row.failed),
             age(row.created, now),
         ]
-        table.add_row(*([row.namespace] if namespaces else []), *cells, *([Text(row.why)] if reasons else []))
+        table.add_row(*([row.namespace] if namespaces else []), *cells, Text(row.why))
     return table
 
 

@@ -48,14 +48,13 @@ def up(no_sample: bool, **given: Any) -> None:
     A Kubernetes API server on loopback, hollow nodes on which pods start and end but run nothing, controllers, and the live
     scheduler, in one process. Use kubectl with the kubeconfig whose path is printed.
     """
-    from navarch.cache.scheduler import Scheduler  # noqa: F401  (imported early: the clock starts below)
+    if given["until_settled"] and no_sample:
+        raise click.UsageError("--until-settled waits for the sample: it cannot go with --no-sample")
     from navarch.cli.up_cluster import UpOptions
     from navarch.cluster.nodes import NodeSetError
     from navarch.engine.policy import PolicyError
 
     options = UpOptions(sample=not no_sample, **given)
-    if options.until_settled and not options.sample:
-        raise click.UsageError("--until-settled waits for the sample: it cannot go with --no-sample")
     try:
         code = _run(options)
     except (NodeSetError, PolicyError) as error:

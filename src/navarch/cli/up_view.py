@@ -19,7 +19,8 @@ from navarch.cli.up_cluster import UpCluster
 from navarch.cli.up_story import Story
 
 PAUSE = 0.25
-MOST_JOBS, MOST_NODES, MOST_LINES = 16, 12, 10
+FURNITURE = 14
+"""Lines of the view that are titles, headers and space."""
 
 
 def current(cluster: UpCluster) -> Overview:
@@ -66,14 +67,18 @@ class View:
         now = time.time()
         found = current(self._cluster)
         jobs = sorted(found.jobs, key=lambda row: (not (row.pending or row.running), row.namespace, row.name))
+        room = max(6, self._console.height - FURNITURE - len(found.queues))
+        shown_jobs = max(3, room * 2 // 5)
+        shown_nodes = max(1, room // 4)
         parts: list[RenderableType] = [self._head(), Text(), queues_table(found.queues, "Queues"), Text()]
-        parts.append(jobs_table(jobs[:MOST_JOBS], now, namespaces=True, title="Jobs"))
-        if len(jobs) > MOST_JOBS:
-            parts.append(Text(f"... and {len(jobs) - MOST_JOBS} more", "dim"))
-        parts += [Text(), nodes_table(found.nodes[:MOST_NODES], now, "Nodes")]
-        if len(found.nodes) > MOST_NODES:
-            parts.append(Text(f"... and {len(found.nodes) - MOST_NODES} more; in all {_in_use(found.nodes)}", "dim"))
-        parts += [Text(), *(Text(line, overflow="ellipsis", no_wrap=True) for line in list(self._story.lines)[-MOST_LINES:])]
+        parts.append(jobs_table(jobs[:shown_jobs], now, namespaces=True, title="Jobs", one_line=True))
+        if len(jobs) > shown_jobs:
+            parts.append(Text(f"... and {len(jobs) - shown_jobs} more", "dim"))
+        parts += [Text(), nodes_table(found.nodes[:shown_nodes], now, "Nodes")]
+        if len(found.nodes) > shown_nodes:
+            parts.append(Text(f"... and {len(found.nodes) - shown_nodes} more; in all {_in_use(found.nodes)}", "dim"))
+        lines = list(self._story.lines)[-max(2, room // 4) :]
+        parts += [Text(), *(Text(line, overflow="ellipsis", no_wrap=True) for line in lines)]
         return Group(*parts)
 
     def _head(self) -> Text:

@@ -1,0 +1,165 @@
+"""`navarch up` as a user meets it: a process that starts, prints a kubeconfig, runs ordinary manifests, and stops."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from navarch.cli.main import main
+
+KUBECTL = shutil.which("kubectl")
+pytestmark = pytest.mark.live
+NAVARCH = [sys.executable, "-m", "navarch.cli.main"]
+needs_kubectl = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not in PATH")
+
+
+@dataclass
+class Up:
+    """A running `navarch up`."""
+
+    process: subprocess.Popen[str]
+    kubeconfig: Path
+    home: Path
+
+    def kubectl(self, *arguments: str, manifests: Any = None) -> str:
+        assert KUBECTL is not None
+        text = None if manifests is None else yaml.safe_dump_all(manifests)
+        command = [KUBECTL, f"--kubeconfig={self.kubeconfig}", f"--cache-dir={self.home}", *arguments]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
+        return done.stdout
+
+    def navarch(self, *arguments: str) -> str:
+        result = CliRunner().invoke(main, [*arguments, "--kubeconfig", str(self.kubeconfig)])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    """Three nodes with two GPUs each, where time passes twenty times as fast, and no sample."""
+    folder = tmp_path_factory.mktemp("up")
+    config = folder / "kubeconfig"
+    command = [*NAVARCH, "up", "--no-sample", "--nodes", "3", "--gpus", "2", "--port", "0", "--speed", "20"]
+    process = subprocess.Popen([*command, "--kubeconfig", str(config)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline().strip() == f"export KUBECONFIG={config}"
+    assert "with 3 nodes is up" in process.stdout.readline()
+    yield Up(process, config, folder / "cache")
+    process.send_signal(signal.SIGINT)
+    with process:
+        assert process.wait(timeout=30) == 0
+
+
+def test_the_sample_comes_to_rest_and_shows_what_it_promises(tmp_path: Path) -> None:
+    command = [*NAVARCH, "up", "--until-settled", "--port", "0", "--speed", "10", "--kubeconfig", str(tmp_path / "k")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = done.stdout
+    assert "research/pretrain" in said and "evicted (gangreclaim for production/" in said, "a reclaim"
+    assert "production/nightly: " in said and "evicted (gangpreempt for production/hotfix)" in said, "a preemption"
+    rows = {line.split()[1]: line for line in said.partition("Jobs")[2].splitlines() if len(line.split()) > 9}
+    for name in ("pretrain", "serve", "nightly", "hotfix"):
+        assert "Completed" in rows[name]
+    assert "33 Pending, 33 minAvailable" in rows["moonshot"], "a job that cannot run, with its reason"
+    assert "OutOf" not in said, "no node was given more than it has"
+    assert "settled after" in said.splitlines()[-1]
+
+
+def test_the_kubeconfig_is_for_its_owner_only(up: Up) -> None:
+    assert stat.S_IMODE(up.kubeconfig.stat().st_mode) == 0o600
+
+
+@needs_kubectl
+def test_ordinary_manifests_run(up: Up) -> None:
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "web:1"}]}}
+    apps = {"apiVersion": "apps/v1", "spec": {"replicas": 3, "selector": {"matchLabels": labels}, "template": template}}
+    daemons = {"selector": {"matchLabels": labels}, "template": template}
+    sleeper = {"containers": [{"name": "c", "image": "b", "command": ["sleep", "20"]}], "restartPolicy": "Never"}
+    job_spec = {"completions": 4, "parallelism": 2, "template": {"spec": sleeper}}
+    manifests = [
+        {**apps, "kind": "Deployment", "metadata": {"name": "web"}},
+        {**apps, "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": {**apps["spec"], "serviceName": "db"}},
+        {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "agent"}, "spec": daemons},
+        {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "etl"}, "spec": job_spec},
+    ]
+    up.kubectl("create", "namespace", "plain")
+    up.kubectl("-n", "plain", "apply", "-f", "-", manifests=manifests)
+    for workload in ("deployment/web", "statefulset/db", "daemonset/agent"):
+        up.kubectl("-n", "plain", "rollout", "status", workload, "--timeout=90s")
+    up.kubectl("-n", "plain", "wait", "--for=condition=complete", "job/etl", "--timeout=90s")
+    assert json.loads(up.kubectl("-n", "plain", "get", "job", "etl", "-o", "json"))["status"]["succeeded"] == 4
+    up.kubectl("-n", "plain", "scale", "deployment/web", "--replicas=5")
+    up.kubectl("-n", "plain", "wait", "--for=jsonpath={.status.readyReplicas}=5", "deployment/web", "--timeout=90s")
+    up.kubectl("-n", "plain", "set", "image", "deployment/web", "c=web:2")
+    up.kubectl("-n", "plain", "rollout", "status", "deployment/web", "--timeout=90s")
+    up.kubectl("-n", "plain", "rollout", "undo", "deployment/web")
+    up.kubectl("-n", "plain", "rollout", "status", "deployment/web", "--timeout=90s")
+    images = up.kubectl("-n", "plain", "get", "deployment/web", "-o", "jsonpath={.spec.template.spec.containers[0].image}")
+    assert images == "web:1"
+    up.kubectl("delete", "namespace", "plain", "--timeout=90s")
+
+
+@needs_kubectl
+def test_jobs_queues_and_nodes_are_shown_from_any_cluster(up: Up) -> None:
+    container = {"name": "c", "image": "b", "resources": {"limits": {"nvidia.com/gpu": 2}}}
+    pods = {"metadata": {"annotations": {"scheduling.k8s.io/group-name": "big"}}, "spec": {"containers": [container]}}
+    volcano = "scheduling.volcano.sh/v1beta1"
+    template = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "big"}}
+    labels = {"app": "big"}
+    pods["metadata"]["labels"] = labels
+    manifests = [
+        {"apiVersion": volcano, "kind": "Queue", "metadata": {"name": "team"}, "spec": {"weight": 3}},
+        {"apiVersion": volcano, "kind": "PodGroup", "metadata": {"name": "big"}, "spec": {"minMember": 4, "queue": "team"}},
+        {**template, "spec": {"replicas": 4, "selector": {"matchLabels": labels}, "template": pods}},
+    ]
+    up.kubectl("apply", "-f", "-", manifests=manifests)
+    group = "podgroup.scheduling.volcano.sh/big"
+    up.kubectl("wait", "--for=jsonpath={.status.conditions[0].type}=Unschedulable", group, "--timeout=60s")
+    (job,) = [each for each in json.loads(up.navarch("jobs", "-o", "json"))["items"] if each["name"] == "big"]
+    assert (job["queue"], job["minMember"], job["pods"]["pending"]) == ("team", 4, 4)
+    assert "4 minAvailable" in job["why"]
+    assert "big" in up.navarch("jobs", "-n", "default") and "big" not in up.navarch("jobs", "-n", "kube-system")
+    queues = {each["name"]: each for each in yaml.safe_load(up.navarch("queues", "-o", "yaml"))["items"]}
+    assert queues["team"]["weight"] == 3 and queues["team"]["request"]["nvidia.com/gpu"] == "8"
+    assert queues["team"]["jobs"]["waiting"] == 1
+    nodes = json.loads(up.navarch("nodes", "-o", "json"))["items"]
+    assert [each["name"] for each in nodes] == ["node-000", "node-001", "node-002"]
+    assert nodes[0]["free"]["nvidia.com/gpu"] == "2" and nodes[0]["status"] == "Ready"
+    up.kubectl("delete", "replicaset/big", group, "queue.scheduling.volcano.sh/team")
+
+
+@needs_kubectl
+def test_a_node_fails_on_demand_and_comes_back(up: Up) -> None:
+    up.kubectl("annotate", "node", "node-002", "navarch.io/fail=not-ready")
+    up.kubectl("wait", "--for=condition=Ready=false", "node/node-002", "--timeout=60s")
+    assert "NotReady" in up.navarch("nodes")
+    up.kubectl("annotate", "node", "node-002", "navarch.io/fail-")
+    up.kubectl("wait", "--for=condition=Ready", "node/node-002", "--timeout=60s")
+
+
+def test_settling_without_a_sample_makes_no_sense() -> None:
+    result = CliRunner().invoke(main, ["up", "--until-settled", "--no-sample"])
+    assert result.exit_code == 2
+    assert "cannot go with --no-sample" in result.output
+
+
+def test_a_node_file_with_a_mistake_is_refused_with_its_field(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.yaml"
+    path.write_text(yaml.safe_dump({"kind": "NodeSet", "metadata": {"name": "g"}, "spec": {"count": -1}}))
+    result = CliRunner().invoke(main, ["up", "--node-file", str(path), "--kubeconfig", str(tmp_path / "k")])
+    assert result.exit_code == 2
+    assert "NodeSet g: spec.count: found -1, expected a whole number of at least 0" in result.output
