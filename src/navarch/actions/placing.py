@@ -19,6 +19,7 @@ from navarch.engine.fit import FitErrors
 from navarch.engine.gang_points import NodeSet
 from navarch.engine.gang_tree import GangTree, Part
 from navarch.engine.job import Job
+from navarch.engine.placement import ClassView
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.session import Session
 from navarch.engine.statement import Statement
@@ -55,7 +56,7 @@ class Placing:
             by_leaf = {id(tree.leaves[0]): chunk}
         else:
             by_leaf = {id(leaf): [task for task in leaf.tasks if task in wanted] for leaf in tree.leaves}
-        if not self._part(job, tree, tree.root, by_leaf, NodeSet(self.nodes)):
+        if not self._part(job, tree, tree.root, by_leaf, NodeSet(self.nodes, everywhere=bool(self.nodes.all()))):
             self.statement.roll_back(start)
             return False
         if self.evicted is None:
@@ -107,23 +108,11 @@ class Placing:
             self.failed = (task, reason)
             return False
         view = session.view(kind)
-        possible = view.feasible() & view.future & within.nodes
-        for plugin in session.answering("within_bounds"):
-            bounds = plugin.within_bounds(job, task)
-            if bounds is not None:
-                possible &= bounds
-        total = view.totals(within.nodes)
-        for plugin in session.answering("room_at_once"):
-            total = total + plugin.room_at_once() * view.idle
-        if within.scores is not None:
-            possible &= ~np.isnan(within.scores)
-            total = total + within.scores
-        total = self._favoured(task, total)
+        merits = self._merits(job, task, view, within)
         shared = session.devices is not None and shares_devices(kind)
         while True:
-            masked = np.where(possible, total, -np.inf)
-            row = int(masked.argmax()) if len(masked) else -1
-            if row < 0 or not possible[row]:
+            row = int(merits.argmax()) if len(merits) else -1
+            if row < 0 or merits[row] == -np.inf:
                 self.failed = (task, view.explain())
                 return False
             groups: tuple[str, ...] = ()
@@ -132,19 +121,36 @@ class Placing:
                 assert session.devices is not None
                 chosen = session.devices.choose(kind, row, bool(view.idle[row]))
                 if chosen is None or not self._slot_left(row, chosen[0]):
-                    possible[row] = False
+                    merits = merits.copy()
+                    merits[row] = -np.inf
                     continue
                 groups, promised = chosen[0], promised or chosen[1]
             self._put(task, row, groups, promised=promised)
             return True
 
-    def _favoured(self, task: int, total: FloatArray) -> FloatArray:
-        for plugin in self.session.answering("favoured_node"):
+    def _merits(self, job: Job, task: int, view: ClassView, within: NodeSet) -> FloatArray:
+        """The score of every node that may take the task, minus infinity elsewhere."""
+        session = self.session
+        at_once = float(sum(plugin.room_at_once() for plugin in session.answering("room_at_once")))
+        if view.is_local:
+            merits = view.merits(at_once)
+            if not within.everywhere:
+                merits = np.where(within.nodes, merits, -np.inf)
+        else:
+            takes = view.feasible() & view.future & within.nodes
+            merits = np.where(takes, view.totals(within.nodes) + at_once * view.idle, -np.inf)
+        if within.scores is not None:
+            merits = np.where(np.isnan(within.scores), -np.inf, merits + within.scores)
+        for plugin in session.answering("within_bounds"):
+            bounds = plugin.within_bounds(job, task)
+            if bounds is not None:
+                merits = np.where(bounds, merits, -np.inf)
+        for plugin in session.answering("favoured_node"):
             found = plugin.favoured_node(task)
             if found is not None:
-                total = total.copy()
-                total[found[0]] += found[1]
-        return total
+                merits = merits.copy()
+                merits[found[0]] += found[1]
+        return merits
 
     def _slot_left(self, row: int, groups: Sequence[str]) -> bool:
         """A device that a pod must hold for the sharers needs a pod slot of its own, besides the task's."""

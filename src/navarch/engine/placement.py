@@ -48,8 +48,7 @@ class ClassView:
         moving = any(s.scope is Scope.ROW for s in self.normalised)
         repeated = any(f.moved_by_own_class(task) for f in self.global_filters)
         self.devices = session.devices if session.devices is not None and shares_devices(task) else None
-        self.one_by_one = self.devices is not None or repeated or bool(self.global_scorers) or moving
-        """Some answer depends on more than the node's own figures, so equal tasks cannot be placed in one step."""
+        self._alone = self.devices is not None or repeated or moving
         self.figures_only = not self.global_filters and all(f.figures_only for f in self.row_filters)
         """Static filters aside, feasibility depends on nothing but the columns of `Figures`."""
         asked = task.request * 0 if session.resources_by_filters else task.request
@@ -250,11 +249,18 @@ class ClassView:
             return self.choose_in(group, count, pipelined=pipelined), pipelined
         return [], False
 
+    def one_by_one(self, group: BoolArray | None) -> bool:
+        """Whether some answer depends on more than the node's own figures, so that equal tasks cannot be placed in one step.
+        `group`: among these nodes, where not all are candidates."""
+        if self._alone or not self.global_scorers:
+            return self._alone
+        return group is None or not all(scorer.is_level(self.task, group) for scorer in self.global_scorers)
+
     def choose_in(self, group: BoolArray, count: int, *, pipelined: bool = False) -> list[int]:
         """As `choose`, among the nodes of a group that is not empty."""
         extra = self._extra(group)
         total = np.where(group, self.score if extra is None else self.score + extra, _WORST)
-        if count == 1 or self.one_by_one:
+        if count == 1 or self.one_by_one(group):
             return [int(total.argmax())]
         return self._run(total, extra, count, pipelined)
 
