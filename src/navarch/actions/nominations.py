@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from navarch.engine.figures import Rows, Selected
+from navarch.engine.figures import Selected
 from navarch.engine.placement import ClassView
 from navarch.engine.session import Session
 from navarch.engine.trial import Trial
@@ -24,7 +24,7 @@ class Nominations:
         self._at: dict[int, dict[int, None]] = {}
         """Node row -> the tasks that were promised it."""
         self._of: dict[int, int] = {}
-        self._sums: dict[int, tuple[Rows, IntArray]] = {}
+        self._sums: dict[int, tuple[IntArray, IntArray]] = {}
         row_of = session.snapshot.nodes.row
         for task in np.flatnonzero(session.snapshot.tasks.alive & (session.status == TaskStatus.PENDING)).tolist():
             name = session.task(task).nominated_node
@@ -36,13 +36,13 @@ class Nominations:
         self.drop(task)
         self._at.setdefault(node, {})[task] = None
         self._of[task] = node
-        self._sums.clear()
+        self._count(task, node, 1)
 
     def drop(self, task: int) -> None:
         node = self._of.pop(task, None)
         if node is not None:
             del self._at[node][task]
-            self._sums.clear()
+            self._count(task, node, -1)
 
     def node_of(self, task: int) -> int | None:
         return self._of.get(task)
@@ -100,30 +100,42 @@ class Nominations:
 
     def _by_figures(self, view: ClassView, task: int, feasible: BoolArray) -> tuple[BoolArray, list[int]]:
         """As above in one step over all nodes, where filters read nothing but figures."""
-        nodes, promised = self._promised(self.session.task(task).pod_priority)
-        inside = feasible[nodes] if len(nodes) else _NOBODY
-        if not inside.any():
+        promised, pods = self.promised(self.session.task(task).pod_priority)
+        nodes = np.flatnonzero(feasible & (pods > 0))
+        if not len(nodes):
             return feasible, []
-        nodes = nodes[inside]
-        at = Selected(self.session.nodes, nodes, {"requested": promised[:, inside]}, None)
+        at = Selected(self.session.nodes, nodes, {"requested": promised[:, nodes]}, None)
         out = feasible.copy()
         for f in view.row_filters:
             out[nodes] &= f.mask(view.task, at)
         return out, nodes.tolist()
 
-    def _promised(self, priority: int) -> tuple[Rows, IntArray]:
-        """Nodes promised to pods of at least this priority, and what those ask for together."""
+    def promised(self, priority: int) -> tuple[IntArray, IntArray]:
+        """By node: what pods of at least this priority ask for that were promised it, and how many they are."""
         held = self._sums.get(priority)
         if held is None:
             session = self.session
-            sums: dict[int, IntArray] = {}
+            held = self._sums[priority] = np.zeros_like(session.nodes.requested), np.zeros(len(session.nodes), np.int64)
             for other, node in self._of.items():
                 if session.task(other).pod_priority >= priority:
-                    sums[node] = sums.get(node, 0) + session.class_of(other).request
-            nodes = sorted(sums)
-            columns = np.array([sums[node] for node in nodes], dtype=np.int64).T
-            held = self._sums[priority] = np.array(nodes, dtype=np.intp), columns
+                    held[0][:, node] += session.class_of(other).request
+                    held[1][node] += 1
         return held
 
+    def promised_to_others(self, task: int) -> IntArray | None:
+        """The same for everyone but the task; None: nothing is."""
+        if not self._of or (len(self._of) == 1 and task in self._of):
+            return None
+        sums, _ = self.promised(self.session.task(task).pod_priority)
+        node = self._of.get(task)
+        if node is not None:
+            sums = sums.copy()
+            sums[:, node] -= self.session.class_of(task).request
+        return sums
 
-_NOBODY: BoolArray = np.zeros(0, dtype=bool)
+    def _count(self, task: int, node: int, step: int) -> None:
+        priority, request = self.session.task(task).pod_priority, self.session.class_of(task).request
+        for least, (sums, pods) in self._sums.items():
+            if priority >= least:
+                sums[:, node] += step * request
+                pods[node] += step

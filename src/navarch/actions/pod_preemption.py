@@ -176,8 +176,7 @@ class PodPreemption:
         return self.reprieve.applies(self.session.class_of(row)) and not self.session.snapshot.budgets
 
     def all_at_once(self, row: int, nodes: Sequence[int]) -> Searched:
-        expected = {node: self.nominations.expected(row, node) for node in self.nominations.nodes_with_others(row)}
-        return self.reprieve.run(row, nodes, expected)
+        return self.reprieve.run(row, nodes, self.nominations.promised_to_others(row))
 
     def _chosen(self, row: int, nodes: list[int], wanted: int) -> Candidate | str:
         """Enough candidates end the search, so the first part of the nodes will mostly do."""

@@ -7,7 +7,7 @@ as many steps as pods on the fullest node. Cost: bench/predicates, "preemption".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -54,10 +54,10 @@ class Reprieve:
         found = self._order()[0][self._known]
         return bool(found.size) and int(found.min()) < priority
 
-    def run(self, row: int, nodes: Sequence[int], expected: Mapping[int, Sequence[int]]) -> Searched:
+    def run(self, row: int, nodes: Sequence[int], expected: IntArray | None = None) -> Searched:
         """Answers for these nodes, except for those whose labels or taints alone refuse the pod.
 
-        `expected` pods count on their nodes as if they stood there; resources that suffice with them suffice without."""
+        `expected`, by node, counts as if it stood there already; resources that suffice with it suffice without."""
         session = self.session
         task, own = session.class_of(row), session.task(row).pod_priority
         priority, started = self._order()
@@ -75,18 +75,15 @@ class Reprieve:
             self._search(task, searched, expected)
         return searched
 
-    def _search(self, task: TaskClass, searched: Searched, expected: Mapping[int, Sequence[int]]) -> None:
+    def _search(self, task: TaskClass, searched: Searched, expected: IntArray | None) -> None:
         session, nodes, lesser, place = self.session, searched.nodes, searched.lesser, searched.place
         filters = [f for f in session.filters if f.scope is not Scope.STATIC and f.applies(task)]
         requests = session.snapshot.shape_request[:, session.shape[lesser]]
         gone = np.zeros((requests.shape[0], len(nodes)), dtype=np.int64)
         for resource in np.flatnonzero(requests.any(axis=1)).tolist():
             gone[resource] = np.bincount(place, weights=requests[resource], minlength=len(nodes)).astype(np.int64)
-        for node, others in expected.items():
-            number = int(np.searchsorted(nodes, node))
-            if number < len(nodes) and nodes[number] == node:
-                for other in others:
-                    gone[:, number] -= session.class_of(other).request
+        if expected is not None:
+            gone -= expected[:, nodes]
         emptied = Selected(session.nodes, nodes, {"requested": -gone}, None)
         fits = searched.fits = _passes(filters, task, emptied)
         victims = searched.victims

@@ -54,6 +54,16 @@ class Attempt:
     """The attempt went wrong, rather than the pod did not fit."""
     alone: bool = False
     """The one feasible node is taken without scoring."""
+    promised: frozenset[int] = frozenset()
+    """Feasible nodes that others were promised: once one of them is taken, look again."""
+
+
+def _up_to_first(nodes: list[int], special: frozenset[int]) -> list[int]:
+    """The beginning of the list up to and with the first node that is special."""
+    for number, node in enumerate(nodes) if special else ():
+        if node in special:
+            return nodes[: number + 1]
+    return nodes
 
 
 class Schedule(Action):
@@ -125,6 +135,7 @@ class Schedule(Action):
                 continue
             only = int(attempt.feasible.argmax()) if attempt.alone else -1
             nodes = [only] if attempt.alone else session.view(task).choose_in(attempt.feasible, min(len(left), together))
+            nodes = _up_to_first(nodes, attempt.promised)
             self._allocate([left.pop() for _ in nodes], nodes, task)
 
     def _allocate(self, rows: list[int], nodes: list[int], task: TaskClass) -> None:
@@ -175,7 +186,8 @@ class Schedule(Action):
             feasible = self._sample(feasible)
         if int(feasible.sum()) > 1 and (problem := self._problem(task)):
             return Attempt(nothing, FitErrors(size, unresolvable=~nothing), problem, failed=True), 1
-        return Attempt(feasible, FitErrors(0)), 1 if looked_at or self.limit < size else size
+        promised = frozenset(node for node in looked_at if feasible[node])
+        return Attempt(feasible, FitErrors(0), promised=promised), 1 if self.limit < size else size
 
     def _rejection(self, task: TaskClass) -> Rejection | None:
         if task.shape.unsupported:
