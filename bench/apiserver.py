@@ -161,17 +161,17 @@ async def measure(target: Target, pods: int, nodes: int) -> Measured:
     found = Measured(pods=pods)
     async with session_to(target) as session:
         await spread(nodes, lambda number: post(session, "/api/v1/nodes", node(f"n{number}")))
-        async with session.get(PODS) as answer:
-            start = (await answer.json())["metadata"]["resourceVersion"]
         seconds = await spread(pods, lambda number: post(session, PODS, pod(f"p-{number:06d}")))
         found.create = seconds / pods * 1e6
+        async with session.get(PODS, params={"limit": 1}) as answer:
+            start = (await answer.json())["metadata"]["resourceVersion"]
 
         async def bind(number: int) -> None:
             name = f"p-{number:06d}"
             await post(session, f"{PODS}/{name}/binding", binding(name, f"n{number % nodes}"))
 
-        found.bind = await spread(pods, bind) / pods * 1e6
-        events = min(2 * pods, 6000)
+        events = min(pods, 10_000)
+        found.bind = await spread(events, bind) / events * 1e6
         started = perf_counter()
         await asyncio.gather(*(read_events(session, start, events) for _ in range(WATCHERS)))
         found.event = (perf_counter() - started) / (events * WATCHERS) * 1e6
