@@ -9,7 +9,7 @@ from navarch.model.status import TaskStatus
 
 def need_continue(job: Job, part: SubJob | None = None) -> bool:
     """False when the job, or the part of it at hand, can no longer reach its minimum without the roles that failed."""
-    if job.min_member >= len(job.tasks):
+    if job.min_member >= len(job.tasks) or job.session.semantics.misfit_ends_turn:
         return False
     if part is not None and part.min_member >= len(part.tasks):
         return False

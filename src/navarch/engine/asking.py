@@ -98,7 +98,7 @@ class Asking:
         """Tasks by the plugins' order, then by the number their names end in, then by age and UID."""
         rows = list(tasks)
         columns = self.snapshot.tasks
-        numbers = columns.index[rows].tolist()
+        numbers = columns.index[rows].tolist() if self.semantics.numbers_in_names_order_tasks else [-1] * len(rows)
         plugins = self._flat["task_order"]
         by_plugins = [tuple(p.task_order(t) for p in plugins) for t in rows] if plugins else [()] * len(rows)
         keys = list(zip(by_plugins, numbers, columns.created[rows].tolist(), (self.task(t).uid for t in rows)))
@@ -123,8 +123,14 @@ class Asking:
 
     def compare_tasks(self, left: int, right: int) -> int:
         plugins, columns = self._flat["task_order"], self.snapshot.tasks
+        numbered = self.semantics.numbers_in_names_order_tasks
         keys = [
-            (tuple(p.task_order(t) for p in plugins), int(columns.index[t]), float(columns.created[t]), self.task(t).uid)
+            (
+                tuple(p.task_order(t) for p in plugins),
+                int(columns.index[t]) if numbered else -1,
+                float(columns.created[t]),
+                self.task(t).uid,
+            )
             for t in (left, right)
         ]
         return _compare_tasks(keys[0], keys[1])

@@ -44,6 +44,9 @@ def phase_of(session: Session, job: Job) -> str:
     counts = job.counts
     if counts[S.RUNNING] and job.unschedulable:
         return "Unknown"
+    if session.semantics.placed_gang_is_running:
+        held = counts[S.ALLOCATED] + counts[S.BINDING] + counts[S.BOUND] + counts[S.RUNNING]
+        return "Running" if held >= job.min_member else "Pending"
     finished = counts[S.SUCCEEDED] + counts[S.FAILED]
     leaving = sum(1 for t in job.tasks if session.status[t] == S.RELEASING and session.node[t] >= 0) if counts[S.RELEASING] else 0
     scheduled = counts[S.RUNNING] + counts[S.BOUND] + finished + leaving

@@ -56,7 +56,8 @@ def starving(tiers: Tiers[P], ask: Callable[[P], bool], semantics: Semantics) ->
 
 def victims(tiers: Tiers[P], ask: Callable[[P], list[int] | None], candidates: Sequence[int], semantics: Semantics) -> list[int]:
     """What every plugin with an opinion offers. With `victims_first_tier_decides`: the first tier that offers any
-    decides alone, an empty list ends its tier, and a tier whose lists share nothing may start afresh."""
+    decides alone, an empty list ends its tier, and a tier whose lists share nothing may start afresh; whether a tier that refuses
+    decides too is `refusing_tier_is_final`."""
     if not semantics.victims_first_tier_decides:
         allowed: set[int] | None = None
         for tier in tiers:
@@ -69,12 +70,13 @@ def victims(tiers: Tiers[P], ask: Callable[[P], list[int] | None], candidates: S
         return [c for c in candidates if allowed is None or c in allowed]
     for tier in tiers:
         found = _tier_victims(tier, ask, semantics)
-        if found:
+        if found or (found is not None and semantics.refusing_tier_is_final):
             return found
     return []
 
 
-def _tier_victims(tier: Sequence[P], ask: Callable[[P], list[int] | None], semantics: Semantics) -> list[int]:
+def _tier_victims(tier: Sequence[P], ask: Callable[[P], list[int] | None], semantics: Semantics) -> list[int] | None:
+    """What the tier offers; None if nobody in it has an opinion."""
     found: list[int] | None = None
     for plugin in tier:
         offered = ask(plugin)
@@ -89,7 +91,7 @@ def _tier_victims(tier: Sequence[P], ask: Callable[[P], list[int] | None], seman
             found = [task for task in found if task in both]
             if not found and semantics.victims_reinitialise_on_empty:
                 found = None
-    return found or []
+    return found
 
 
 def united(tiers: Tiers[P], ask: Callable[[P], list[int] | None]) -> list[int]:

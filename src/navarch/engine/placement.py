@@ -87,9 +87,12 @@ class ClassView:
         task, rows, dims, need = self.task, at.rows, self.dims, self.need
         free = at.allocatable[dims] - at.used[dims]
         idle: BoolArray = np.all(need <= free, axis=0)
-        free += at.releasing[dims]
-        free -= at.pipelined[dims]
-        future: BoolArray = np.all(need <= free, axis=0)
+        if self.session.semantics.releasing_is_apart:
+            future: BoolArray = idle | np.all(need <= at.releasing[dims] - at.pipelined[dims], axis=0)
+        else:
+            free += at.releasing[dims]
+            free -= at.pipelined[dims]
+            future = np.all(need <= free, axis=0)
         if self.devices is not None:
             idle &= self.devices.fits(task, at.idle, rows)
             future &= self.devices.fits(task, at.future_idle, rows)
@@ -243,7 +246,12 @@ class ClassView:
         """Nodes for up to `count` tasks of the class, one after the other, and whether they are promises only.
 
         May return fewer than asked (the group is exhausted, or must be looked at again): call again for the rest."""
-        for group, pipelined in self.groups(within):
+        groups = self.groups(within)
+        if self.session.semantics.releasing_is_apart and self.session.nodes.releasing.any():
+            all_ = np.logical_or.reduce([group for group, _ in groups])
+            row = self.best(all_) if all_.any() else None
+            return ([], False) if row is None else ([row], not self.idle[row])
+        for group, pipelined in groups:
             if not group.any():
                 continue
             return self.choose_in(group, count, pipelined=pipelined), pipelined

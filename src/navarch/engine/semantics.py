@@ -35,6 +35,7 @@ class Semantics:
     victims_reinitialise_on_empty: bool = switch(
         False, "inside a tier, when two victim lists share nothing, the next plugin's list starts afresh"
     )
+    refusing_tier_is_final: bool = switch(True, "after a tier that offers no victim the next tier is asked as if it were the first")
     starving_first_tier_decides: bool = switch(
         False, "the first tier with a job-starving plugin decides alone whether a job is starving"
     )
@@ -96,6 +97,15 @@ class Semantics:
     zero_requests_must_fit: bool = switch(
         False, "a node whose cpu or memory is over-committed refuses even a task that asks for none of it"
     )
+    releasing_is_apart: bool = switch(
+        False,
+        "a task fits what is idle on a node or what is being released there, never the two together, and nodes of both kinds "
+        "compete by score",
+    )
+    overcommitted_nodes_are_out: bool = switch(False, "a node whose pods ask for more than it has takes no part in the cycle")
+    numbers_in_names_order_tasks: bool = switch(
+        True, "tasks that plugins do not tell apart go by age, whatever number their names end in"
+    )
     node_order: str = switch("name", "nodes are walked in the order of the input instead of by name")
     tolerance: float = switch(0.0, "amounts that differ by less than a tolerance count as equal")
 
@@ -104,6 +114,11 @@ class Semantics:
     )
 
     # Attempts and what they leave behind.
+    misfit_ends_turn: bool = switch(False, "the first task of a job that fits nowhere ends the job's turn")
+    placed_gang_is_running: bool = switch(
+        False,
+        "a group is Running as soon as enough of its pods are given a node, and Pending otherwise; it is never Inqueue or Completed",
+    )
     role_failure_is_remembered: bool = switch(
         False, "once a task of a role fitted nowhere, tasks of the same role are skipped for the rest of the cycle"
     )

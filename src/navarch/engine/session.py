@@ -78,6 +78,11 @@ class Session(Asking):
         """Whether the last run of equal tasks went over many nodes: the next one of this policy will too."""
         self.out_of_view: set[int] = set()
         """Tasks that stand on their node though the view of its pods has lost them (see `unevict_restores_scoring_view`)."""
+        self.slack: IntArray = _slack(snapshot.resource_names, policy.semantics.tolerance)
+        """(R,): by how much a request may exceed what a node has and still count as fitting; zeros in strict mode."""
+        if self.semantics.overcommitted_nodes_are_out:
+            over = self.nodes.used - self.slack[:, None] > self.nodes.allocatable
+            self.nodes.allocatable[:, np.delete(over, PODS, axis=0).any(axis=0)] = 0
         self.opening_free_pods: IntArray = self.nodes.idle[PODS].copy()
         self.total: IntArray = snapshot.nodes.allocatable.sum(axis=1)
         self.devices: Devices | None = None
@@ -86,8 +91,6 @@ class Session(Asking):
         """Task row -> the NUMA zones that its placement of this cycle uses, as far as a plugin knows."""
         self.stuck: frozenset[int] = frozenset()
         """Tasks that have been leaving for so long that nothing is promised on what they hold."""
-        self.slack: IntArray = _slack(snapshot.resource_names, policy.semantics.tolerance)
-        """(R,): by how much a request may exceed what a node has and still count as fitting; zeros in strict mode."""
         self.residents = Residents(self)
         self.shard, self.shard_is_hard = self._shard()
         self.queues: dict[str, Queue] = self._queues()
@@ -392,8 +395,9 @@ class Session(Asking):
 
 
 def _slack(names: tuple[str, ...], tolerance: float) -> IntArray:
-    """Less than the tolerance counts as equal: in MiB for amounts in bytes, in the resource's own unit for others."""
+    """Less than the tolerance counts as equal: in MiB for amounts in bytes, in thousandths for others; pods are counted exactly."""
     units = [max(math.ceil(tolerance * (1 << 20 if in_bytes(name) else 1)) - 1, 0) if tolerance >= 1 else 0 for name in names]
+    units[PODS] = 0
     return np.array(units, dtype=np.int64)
 
 
