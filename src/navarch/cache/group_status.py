@@ -47,10 +47,10 @@ _REPLY = msgspec.json.Decoder(_Reply)
 
 @dataclass(slots=True)
 class _Group:
-    due: float = 0.0
+    due: float | None = None
     sent: object = None
     """What was written last and not yet seen."""
-    sent_at: float = 0.0
+    sent_at: float = -PAUSE
     in_flight: bool = False
     failures: int = 0
     decision: JobDecision | None = None
@@ -92,7 +92,7 @@ class GroupStatuses:
             group = self._groups[key] = _Group()
         if decision is not None:
             group.decision = decision
-        if not group.due:
+        if group.due is None:
             self._schedule(key, group, max(now + SETTLE, group.sent_at + PAUSE))
 
     def forget(self, key: str) -> None:
@@ -104,7 +104,7 @@ class GroupStatuses:
             group = self._groups.get(key)
             if group is None or group.due != due:
                 continue
-            group.due = 0.0
+            group.due = None
             if group.in_flight:
                 self._schedule(key, group, now + 0.1)
                 continue

@@ -39,7 +39,7 @@ class _Word:
     reason: str = ""
     message: str = ""
     nominated: str | None = None
-    due: float = 0.0
+    due: float | None = None
     told: tuple[str, str, str | None] | None = None
     told_at: float = 0.0
     in_flight: bool = False
@@ -71,14 +71,14 @@ class PodStatuses:
             word.nominated = ""
         wanted = (reason, message, word.nominated)
         if wanted == word.told:
-            word.due = 0.0
+            word.due = None
             self._say(word)
             return
         if at_once:
             self._schedule(word, now)
         elif word.told is not None and (word.told[0], word.told[2]) == (reason, word.nominated):
             self._schedule(word, max(now + LASTING, word.told_at + WORDS_PAUSE))
-        elif not word.due:
+        elif word.due is None:
             self._schedule(word, now + LASTING)
 
     def nominate(self, task: TaskSpec, node: str, now: float) -> None:
@@ -103,7 +103,7 @@ class PodStatuses:
             elif word.in_flight:
                 self._schedule(word, now + 0.1)
             else:
-                word.due = 0.0
+                word.due = None
                 if word.reason:
                     self._say(word)
                 if self._enabled:

@@ -1,0 +1,83 @@
+"""Decisions count at once and yield to the truth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from navarch.cache.assumed import Assumed, AssumedBind, AssumedStatus
+from navarch.model.spec import Condition, JobSpec, Shape, TaskSpec
+from navarch.model.status import TaskStatus
+
+PENDING = TaskSpec("u1", "default", "a", Shape())
+BOUND = replace(PENDING, node="n1", status=TaskStatus.BOUND)
+GROUP = JobSpec("default/g", "default", uid="g1", phase="Pending")
+
+
+def bind(node: str = "n1") -> AssumedBind:
+    return AssumedBind("u1", "default", "a", node, "default/pod/a", 0.0)
+
+
+def test_a_bind_stands_until_the_watch_shows_it() -> None:
+    assumed = Assumed()
+    assumed.binds["u1"] = bind()
+    assert not assumed.observe(PENDING)
+    assert (assumed.over(PENDING).node, assumed.over(PENDING).status) == ("n1", TaskStatus.BINDING)
+    assert assumed.observe(BOUND)
+    assert assumed.binds == {}
+    assert assumed.over(BOUND) == BOUND
+
+
+def test_a_pod_bound_elsewhere_is_where_the_api_says() -> None:
+    assumed = Assumed()
+    assumed.binds["u1"] = bind("n1")
+    elsewhere = replace(BOUND, node="n2")
+    assert not assumed.observe(elsewhere)
+    assert assumed.over(elsewhere).node == "n2"
+
+
+def test_a_pod_deleted_while_it_is_being_bound_still_holds_its_place() -> None:
+    assumed = Assumed()
+    assumed.binds["u1"] = bind()
+    going = assumed.over(replace(PENDING, deleting=True, status=TaskStatus.RELEASING))
+    assert (going.node, going.status) == ("n1", TaskStatus.RELEASING)
+
+
+def test_an_eviction_stands_until_the_pod_is_going() -> None:
+    assumed = Assumed()
+    assumed.evictions["u1"] = 0.0
+    assert assumed.over(BOUND).status == TaskStatus.RELEASING
+    assumed.observe(replace(BOUND, deleting=True))
+    assert assumed.evictions == {}
+
+
+def test_a_promise_stands_until_the_pod_carries_it_or_is_placed() -> None:
+    assumed = Assumed()
+    assumed.nominations["u1"] = "n1"
+    assert assumed.over(PENDING).nominated_node == "n1"
+    assumed.observe(replace(PENDING, nominated_node="n1"))
+    assert assumed.nominations == {}
+
+
+def test_a_group_keeps_our_status_until_its_object_is_as_new() -> None:
+    assumed = Assumed()
+    assumed.statuses["default/g"] = AssumedStatus("g1", "Inqueue", ())
+    assert assumed.observe_group(GROUP, 5).phase == "Inqueue"
+    assumed.statuses["default/g"].version = 7
+    assert assumed.observe_group(GROUP, 6).phase == "Inqueue"
+    assert assumed.observe_group(GROUP, 7).phase == "Pending"
+    assert assumed.statuses == {}
+
+
+def test_a_group_made_anew_under_the_same_name_has_no_status_of_ours() -> None:
+    assumed = Assumed()
+    assumed.statuses["default/g"] = AssumedStatus("g1", "Inqueue", ())
+    assert assumed.observe_group(replace(GROUP, uid="g2"), 5).phase == "Pending"
+
+
+def test_times_and_ids_of_transitions_do_not_make_a_status_differ() -> None:
+    assumed = Assumed()
+    said = Condition("Unschedulable", "True", "NotEnoughResources", "no", "cycle-1", 1.0)
+    assumed.statuses["default/g"] = AssumedStatus("g1", "Pending", (said,))
+    seen = replace(GROUP, conditions=(replace(said, transition_id="cycle-9", last_transition=9.0),))
+    assert assumed.observe_group(seen, 1) == seen
+    assert assumed.statuses == {}

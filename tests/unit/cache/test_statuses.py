@@ -1,0 +1,224 @@
+"""What pods and groups are told: when it has lasted, when it differs, the newest word only."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any, cast
+
+import msgspec
+import pytest
+from tests.unit.cache.fake_pool import Submitted
+from tests.unit.cache.test_live_mirror import group, mirror, pod, put
+
+from navarch.cache.assumed import AssumedStatus
+from navarch.cache.events import Events
+from navarch.cache.group_status import GroupStatuses
+from navarch.cache.mirror import Mirror
+from navarch.cache.pod_status import PodStatuses
+from navarch.cache.queue_status import QueueStatuses
+from navarch.dialects.objects import from_manifest
+from navarch.dialects.pod_objects import PodStatus
+from navarch.engine.record import JobDecision, QueueFigures
+from navarch.kube.client import Client
+from navarch.kube.errors import OutcomeUnknown
+from navarch.model.spec import Condition, QueueSpec
+
+
+class Discovery:
+    """Which kinds have a status subresource."""
+
+    def __init__(self, subresource: bool) -> None:
+        self.subresource = subresource
+
+    async def serves(self, resource: object, subresource: str) -> bool:
+        return self.subresource
+
+
+class Asked:
+    def __init__(self, subresource: bool) -> None:
+        self.discovery = Discovery(subresource)
+
+
+def pods() -> tuple[PodStatuses, Mirror, Submitted, Submitted]:
+    made, _ = mirror()
+    put(made, pod("a"))
+    statuses, said = Submitted(), Submitted()
+    return PodStatuses(statuses.pool, made, Events(said.pool), lambda: 1e9), made, statuses, said
+
+
+def refuse(writer: PodStatuses, made: Mirror, message: str, now: float, **more: Any) -> None:
+    task = made.cluster.task("uid-a")
+    assert task is not None
+    writer.refuse(task, "Unschedulable", message, now, **more)
+
+
+def test_a_refusal_is_written_when_it_has_lasted() -> None:
+    writer, made, statuses, said = pods()
+    refuse(writer, made, "no room", 0.0)
+    writer.flush(0.9)
+    assert statuses.writes == []
+    writer.flush(1.0)
+    (body,) = statuses.bodies()
+    assert body["metadata"] == {"uid": "uid-a"}
+    assert body["status"]["conditions"][0]["message"] == "no room"
+    assert said.bodies()[0]["reason"] == "FailedScheduling"
+
+
+def test_a_pod_that_is_bound_meanwhile_is_told_nothing() -> None:
+    writer, made, statuses, said = pods()
+    refuse(writer, made, "no room", 0.0)
+    put(made, pod("a", "n1"))
+    writer.flush(2.0)
+    assert (statuses.writes, said.writes) == ([], [])
+
+
+def test_the_newest_word_is_told_and_new_words_wait_ten_seconds() -> None:
+    writer, made, statuses, _ = pods()
+    refuse(writer, made, "0/1 nodes", 0.0)
+    refuse(writer, made, "0/2 nodes", 0.5)
+    writer.flush(1.0)
+    statuses.end()
+    refuse(writer, made, "0/3 nodes", 2.0)
+    writer.flush(5.0)
+    assert len(statuses.writes) == 1
+    writer.flush(11.0)
+    assert [body["status"]["conditions"][0]["message"] for body in statuses.bodies()] == ["0/2 nodes", "0/3 nodes"]
+
+
+def test_the_same_word_is_not_written_twice_even_after_a_restart() -> None:
+    writer, made, statuses, _ = pods()
+    told = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}
+    found = pod("a")
+    put(made, msgspec.structs.replace(found, status=from_manifest({"conditions": [told]}, PodStatus)))
+    refuse(writer, made, "no room", 0.0)
+    writer.flush(100.0)
+    assert statuses.writes == []
+
+
+def test_a_promise_is_told_at_once_and_taken_back_when_it_is_void() -> None:
+    writer, made, statuses, _ = pods()
+    task = made.cluster.task("uid-a")
+    assert task is not None
+    writer.nominate(task, "n1", 0.0)
+    refuse(writer, made, "waits for victims", 0.0, promised=True)
+    writer.flush(0.0)
+    statuses.end()
+    refuse(writer, made, "no room", 5.0)
+    writer.flush(6.0)
+    assert [body["status"]["nominatedNodeName"] for body in statuses.bodies()] == ["n1", None]
+
+
+def test_what_could_not_be_written_is_said_again() -> None:
+    writer, made, statuses, _ = pods()
+    refuse(writer, made, "no room", 0.0)
+    writer.flush(1.0)
+    statuses.end(OutcomeUnknown("cut"))
+    refuse(writer, made, "no room", 2.0)
+    writer.flush(3.0)
+    assert len(statuses.writes) == 2
+
+
+SCHEDULED = Condition("Scheduled", "True", "tasks in gang are ready to be scheduled", "", "cycle-1", 1e9)
+
+
+def groups(subresource: bool = False) -> tuple[GroupStatuses, Mirror, Submitted]:
+    made, _ = mirror()
+    made.put(group("g", 2))
+    submitted = Submitted()
+    client = cast(Client, Asked(subresource))
+    writer = GroupStatuses(submitted.pool, client, made, made.assumed, Events(Submitted().pool), lambda: 1e9)
+    return writer, made, submitted
+
+
+def decided(phase: str, *conditions: Condition) -> JobDecision:
+    return JobDecision("default/g", "default", phase, 2, {"Running": 2}, conditions)
+
+
+def settle(made: Mirror, phase: str, *conditions: Condition) -> None:
+    row = made.cluster.jobs.rows.of["default/g"]
+    spec = made.cluster.jobs.specs[row]
+    assert spec is not None
+    made.assumed.statuses["default/g"] = AssumedStatus(spec.uid, phase, conditions)
+    made.put_status(replace(spec, phase=phase, conditions=conditions))
+
+
+async def flushed(writer: GroupStatuses, now: float) -> None:
+    """Until it is known whether the kind has a status subresource."""
+    writer.flush(now)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    writer.flush(now + 0.2)
+
+
+@pytest.mark.parametrize(("subresource", "path"), [(False, ""), (True, "/status")])
+async def test_a_groups_status_goes_where_its_kind_keeps_it(subresource: bool, path: str) -> None:
+    writer, made, submitted = groups(subresource)
+    settle(made, "Running", SCHEDULED)
+    writer.mark("default/g", 0.0, decided("Running", SCHEDULED))
+    await flushed(writer, 1.0)
+    assert submitted.writes[0].path == f"/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups/g{path}"
+    status = submitted.bodies()[0]["status"]
+    assert (status["phase"], status["running"], status["conditions"][0]["type"]) == ("Running", 0, "Scheduled")
+
+
+async def test_many_marks_make_one_write_and_an_equal_status_none() -> None:
+    writer, made, submitted = groups()
+    settle(made, "Running", SCHEDULED)
+    for i in range(20):
+        writer.mark("default/g", i * 0.01)
+    await flushed(writer, 1.0)
+    submitted.end({"metadata": {"resourceVersion": "77"}})
+    assert made.assumed.statuses["default/g"].version == 77
+    writer.mark("default/g", 2.0)
+    writer.flush(10.0)
+    assert len(submitted.writes) == 1
+
+
+async def test_pods_that_start_are_counted_into_the_status() -> None:
+    writer, made, submitted = groups()
+    settle(made, "Running", SCHEDULED)
+    writer.mark("default/g", 0.0)
+    await flushed(writer, 1.0)
+    submitted.end({"metadata": {"resourceVersion": "77"}})
+    put(made, pod("a", "n1", "Running", "g"))
+    put(made, pod("b", "n1", "Succeeded", "g"))
+    writer.mark("default/g", 3.0)
+    writer.flush(5.0)
+    status = submitted.bodies()[-1]["status"]
+    assert (status["running"], status["succeeded"], status["failed"]) == (1, 1, 0)
+
+
+async def test_a_status_that_could_not_be_written_is_tried_again() -> None:
+    writer, made, submitted = groups()
+    settle(made, "Running", SCHEDULED)
+    writer.mark("default/g", 0.0)
+    await flushed(writer, 1.0)
+    submitted.end(OutcomeUnknown("cut"))
+    writer.flush(asyncio.get_running_loop().time() + 2.0)
+    assert len(submitted.writes) == 2
+
+
+def figures(queue: str, cpu: int) -> QueueFigures:
+    return QueueFigures(queue, {}, {"cpu": cpu}, {}, 0.0)
+
+
+def test_a_queue_shows_what_it_holds_with_all_below_it_and_is_opened_if_nobody_did() -> None:
+    made, _ = mirror()
+    made.put(QueueSpec("root", dialect="volcano", state="Open"))
+    made.put(QueueSpec("team", dialect="volcano", parent="root"))
+    submitted = Submitted()
+    writer = QueueStatuses(submitted.pool, made)
+    writer.take([figures("default", 0), figures("root", 500), figures("team", 1500)])
+    writer.flush(0.0)
+    assert {write.path.split("/")[-2]: body["status"] for write, body in zip(submitted.writes, submitted.bodies())} == {
+        "root": {"allocated": {"cpu": "2"}, "state": "Open"},
+        "team": {"allocated": {"cpu": "1500m"}, "state": "Open"},
+    }
+    submitted.end()
+    submitted.end()
+    writer.take([figures("root", 0), figures("team", 0)])
+    writer.flush(0.5)
+    assert len(submitted.writes) == 2
+    writer.flush(1.0)
+    assert submitted.bodies()[2]["status"]["allocated"] == {"cpu": None}
