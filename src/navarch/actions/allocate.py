@@ -124,7 +124,7 @@ class Allocate(Action):
                 job.fit_errors.setdefault(skipped, FitErrors(0, message=text))
                 continue
             wanted = session.job_missing(job) if part is None else session.sub_job_missing(part)
-            if wanted > 1 and session.view(task).one_by_one:
+            if wanted > 1 and session.view(task).one_by_one(within):
                 wanted = 1
             room, reason = session.allocatable(job.queue, task, self._run_length(tasks, task, wanted))
             if reason is not None:

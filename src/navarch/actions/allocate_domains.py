@@ -179,6 +179,9 @@ class DomainSearch:
             sub = sheet.pop()
             found = self._part(job, sub, sheet.tasks[sub.name], domain, statement, compared=compared, pruned=pruned)
             if found is None:
+                if pruned and self._is_hopeless(job, sheet):
+                    self._passed_over = True
+                    break
                 continue
             where, value, left = found
             score += value
@@ -195,6 +198,17 @@ class DomainSearch:
             return Solution(domain, score, sheet, placed, statement)
         statement.discard()
         return None
+
+    def _is_hopeless(self, job: Job, sheet: Sheet) -> bool:
+        """Whether so many parts failed that what is left cannot make up for them."""
+        if not self.session.answering("sub_job_missing"):
+            return False
+        left = {sub.name for sub in sheet.parts}
+        for policy in job.spec.sub_groups:
+            mine = [sub for sub in job.sub_jobs if sub.policy is policy]
+            if sum(1 for sub in mine if sub.name in left or sub.is_pipelined) < policy.min_groups:
+                return True
+        return False
 
     # a part of it
 
@@ -272,10 +286,10 @@ class DomainSearch:
         session = self.session
         kinds: dict[int, TaskClass] = {}
         counts: Counter[int] = Counter()
-        for task in tasks:
+        for task in tasks:  # classes of one shape compete for the same room
             kind = session.class_of(task)
-            kinds[kind.number] = kind
-            counts[kind.number] += 1
+            kinds.setdefault(kind.shape_number, kind)
+            counts[kind.shape_number] += 1
         total = np.zeros(len(self._tree), dtype=np.int64)
         for number, count in counts.items():
             total += np.minimum(self._tree.sums(session.view(kinds[number]).slots(count)), count)

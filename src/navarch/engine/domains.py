@@ -100,6 +100,15 @@ class DomainTree:
         above = set(self.ancestors(left))
         return next((domain for domain in self.ancestors(right) if domain in above), NOWHERE)
 
+    def common_with(self, domain: int) -> IntArray:
+        """For every domain, the lowest one above (or equal to) both it and this."""
+        above = np.zeros(len(self) + 1, dtype=bool)
+        above[self.ancestors(domain)] = True
+        meets = np.arange(len(self))
+        while (outside := ~above[meets]).any():
+            meets[outside] = self.parent[meets[outside]]
+        return meets
+
     def within(self, domain: int, other: int) -> bool:
         return other in self.ancestors(domain)
 

@@ -143,6 +143,10 @@ class NodeScorer(ABC):
         """The score from the raw column; `low` and `high` are its extremes over the feasible nodes."""
         return raw
 
+    def is_level(self, task: TaskClass, nodes: BoolArray) -> bool:
+        """Whether a GLOBAL score is the same for all these nodes, and stays so while tasks of the class are placed on them."""
+        return False
+
     def prepare(self, task: TaskClass, feasible: BoolArray) -> None:
         """Called before `raw` with the candidate nodes, for GLOBAL scores whose raw column depends on them."""
         return None

@@ -94,7 +94,7 @@ class NetworkTopologyAware(Plugin):
         if bound is None:
             return [[root]]
         session = self.session
-        waiting = [t for t in sub_job.tasks if session.status[t] == TaskStatus.PENDING]
+        waiting = sub_job.rows[session.status[sub_job.rows] == int(TaskStatus.PENDING)]
         least: IntArray = session.snapshot.shape_request[:, session.shape[waiting]].sum(axis=1)
         return self._gradient(root, bound, self.where.of_part(sub_job), least, purpose)
 
@@ -147,7 +147,7 @@ class NetworkTopologyAware(Plugin):
 
     def hyper_node_order(self, sub_job: SubJob, domains: Sequence[int]) -> Sequence[float]:
         session = self.session
-        total: IntArray = session.snapshot.shape_request[:, session.shape[sub_job.tasks]].sum(axis=1)
+        total: IntArray = session.snapshot.shape_request[:, session.shape[sub_job.rows]].sum(axis=1)
         scores = self.filling(total)[list(domains)]
         if len(domains) > 1:
             best = scores == scores.max()
@@ -157,7 +157,7 @@ class NetworkTopologyAware(Plugin):
         return [float(score) for score in scores * self.scale]
 
     def _members_in(self, sub_job: SubJob, domain: int) -> int:
-        nodes = self.session.node[sub_job.tasks]
+        nodes = self.session.node[sub_job.rows]
         return int(self.tree.mask(domain)[nodes[nodes >= 0]].sum())
 
     def filling(self, request: IntArray) -> FloatArray:
@@ -221,6 +221,10 @@ class ClosestNode(NodeScorer):
             self._parts[task.number] = self.plugin.part_of(task.task)
         return self._parts[task.number]
 
+    def is_level(self, task: TaskClass, nodes: BoolArray) -> bool:
+        closest = self.plugin.where.closest[nodes]
+        return bool(len(closest)) and bool((closest == closest[0]).all())
+
     def prepare(self, task: TaskClass, feasible: BoolArray) -> None:
         self._feasible = feasible
 
@@ -230,28 +234,29 @@ class ClosestNode(NodeScorer):
         anchor = where.anchor(part)
         if anchor == NOWHERE:
             return np.zeros(at.used.shape[1])
-        close = self._close_to(anchor)[at.rows]
-        group = self._feasible
-        if group is None or len(group) != len(close) or not group.any():
+        close = self._close_to(anchor)
+        if self._feasible is None or not isinstance(at.rows, slice):
+            return close[at.rows]
+        rows = np.flatnonzero(self._feasible)
+        rows = rows[close[rows] == close[rows].max(initial=0.0)]
+        if len(rows) < 2:
             return close
-        tied = group & (close == close[group].max())
-        if tied.sum() < 2:
-            return close
-        closest, nodes = where.closest[at.rows], self.plugin.session.node[part.tasks]
+        nodes = self.plugin.session.node[part.rows]
         held = where.closest[nodes[nodes >= 0]]
-        members = np.bincount(held[held >= 0], minlength=len(where.tree))
-        drawn: FloatArray = close + tied * np.where(closest >= 0, members[closest], 0) / len(part.tasks)
-        return drawn
+        members = np.bincount(held[held >= 0], minlength=len(where.tree) + 1)  # the last entry: nodes in no domain
+        close = close.copy()
+        close[rows] += members[where.closest[rows]] / len(part.tasks)
+        return close
 
     def _close_to(self, anchor: int) -> FloatArray:
         found = self._closeness.get(anchor)
         if found is None:
             tree = self.plugin.tree
             low, high = tree.tiers[0], tree.tiers[-1]
+            meets = tree.common_with(anchor)
             of_domain = np.zeros(len(tree) + 1)  # the last entry: nodes in no domain
-            for domain in np.flatnonzero(tree.tier == low).tolist():
-                tier = int(tree.tier[tree.common(domain, anchor)])
-                of_domain[domain] = 1.0 if domain == anchor or low == high else (high - tier) / (high - low)
+            of_domain[:-1] = 1.0 if low == high else (high - tree.tier[meets]) / (high - low)
+            of_domain[anchor] = 1.0
             found = self._closeness[anchor] = of_domain[self.plugin.where.closest]
         return found
 
