@@ -15,14 +15,23 @@ from navarch.engine.reasons import Event
 
 SETTLE = 0.004
 PERIOD = 1.0
+BUSY_PERIODS = 5
+"""While bindings queue up, cycles that nothing calls for are left out for this many periods: they would only note progress."""
 
 
 class Loop:
     """`cycle()` is called whenever one is due. Times are the event loop's own, so a wall clock may jump."""
 
     def __init__(
-        self, holding: Holding, cycle: Callable[[], None], *, period: float = PERIOD, settle: float = SETTLE
+        self,
+        holding: Holding,
+        cycle: Callable[[], None],
+        *,
+        period: float = PERIOD,
+        settle: float = SETTLE,
+        busy: Callable[[], bool] = lambda: False,
     ) -> None:
+        self._busy = busy
         self.holding = holding
         self.period = period
         self.settle = settle
@@ -49,9 +58,13 @@ class Loop:
     async def run(self) -> None:
         """Cycle after cycle, until cancelled."""
         clock = asyncio.get_running_loop().time
-        took = 0.0
+        took, skipped = 0.0, 0
         while True:
-            await self._due(clock)
+            called = await self._due(clock)
+            if not called and self._busy() and skipped < BUSY_PERIODS:
+                skipped += 1
+                continue
+            skipped = 0
             # Half of the time at most is spent on cycles, however dense the changes are.
             await asyncio.sleep(max(self.settle, min(took, self.period)))
             self._urgent.clear()
@@ -60,7 +73,8 @@ class Loop:
             self._cycle()
             took = clock() - started
 
-    async def _due(self, clock: Callable[[], float]) -> None:
+    async def _due(self, clock: Callable[[], float]) -> bool:
+        """Wait until a cycle is due; whether something called for it."""
         wait = self.period
         expiry = self.holding.next_expiry
         if expiry is not None:
@@ -69,4 +83,5 @@ class Loop:
             async with asyncio.timeout(wait):
                 await self._urgent.wait()
         except TimeoutError:
-            return
+            return False
+        return True

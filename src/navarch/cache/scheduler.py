@@ -63,6 +63,8 @@ from navarch.plan import settings_for
 log = logging.getLogger(__name__)
 
 FLUSH = 0.1
+BUSY = 200
+"""Bindings under way from which on idle cycles can wait."""
 
 
 class Scheduler:
@@ -88,7 +90,9 @@ class Scheduler:
         self.pool = WritePool(endpoint, connections=options.write_connections, patience=20.0, rng=rng)
         self.assumed = Assumed()
         self.holding = Holding()
-        self.loop = Loop(self.holding, self.cycle, period=options.period, settle=options.settle)
+        self.loop = Loop(
+            self.holding, self.cycle, period=options.period, settle=options.settle, busy=lambda: len(self.binder.outbox) > BUSY
+        )
         self.mirror = Mirror(self.read_settings(), self.assumed, self._notice)
         self.events = Events(self.pool, instance=self.identity, clock=clock, enabled=live)
         self.aside = Aside(self.events, self.metrics)
@@ -144,6 +148,7 @@ class Scheduler:
         self.elector: Elector | None = None
         self.last: Cycle | None = None
         self.recorder = Recorder(options.record) if options.record is not None else None
+        self._bound_ok = self.metrics.binds.labels("ok")
         self._number = 0
         self._stopping = asyncio.Event()
         self._leads = False
@@ -324,7 +329,7 @@ class Scheduler:
     def _bound(self, bind: AssumedBind) -> None:
         self.preparations.ended(bind, bound=True)
         self.holding.forget(bind.job)
-        self.metrics.binds.labels("ok").inc()
+        self._bound_ok.inc()
         self.metrics.bind_seconds.observe(asyncio.get_running_loop().time() - bind.since)
 
     def _bind_dropped(self, bind: AssumedBind) -> None:
