@@ -10,6 +10,8 @@ import pytest
 from tests.cluster.objects import config_map, pod
 from tests.cluster.serving import Http, ServerThread, http_of
 
+from navarch.cluster.server import ApiServer
+
 pytestmark = pytest.mark.live
 MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
@@ -104,6 +106,31 @@ def test_a_restart_drops_connections_and_keeps_port_and_data(thread: ServerThrea
         assert list(events) == []
     assert thread.server.url == url
     assert api.get(f"{MAPS}/kept").code == 200
+
+
+def test_a_reader_that_does_not_read_is_cut_off(
+    thread: ServerThread, api: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert thread.server is not None
+    server = thread.server
+    monkeypatch.setattr("navarch.cluster.watch_stream.BEHIND_LIMIT", 20)
+    since = revision(api.get(MAPS).body)
+    with api.watch(MAPS, resourceVersion=since) as events:
+
+        def flood() -> bool:
+            kind = server.operations.kind("configmaps")
+            for index in range(60):  # in one turn of the loop: the reader has no chance
+                server.operations.create(kind, "default", config_map(f"m-{index}"))
+            return any(watch.is_remote for watch in server.store.watches("configmaps"))
+
+        assert thread.run(flood) is False
+        assert len(list(events)) < 60
+    assert api.get(f"{MAPS}/m-59").code == 200
+
+
+def test_it_listens_on_loopback_only() -> None:
+    with pytest.raises(ValueError, match="loopback only"):
+        ApiServer(host="0.0.0.0")
 
 
 def test_a_delay_holds_an_answer_back_and_nothing_else(thread: ServerThread, api: Http, tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from collections.abc import Callable
 
 from navarch.cluster.admission import Admission
 from navarch.cluster.deletion import DeleteOptions, Deletion, begin, is_finished
-from navarch.cluster.errors import ApiError, bad_request, cause, conflict, invalid, not_found
-from navarch.cluster.kinds import Kind, Registry, fields_reader
+from navarch.cluster.errors import already_exists, bad_request, cause, conflict, invalid, not_found, stale
+from navarch.cluster.kinds import CREATES_ON_UPDATE, Kind, Registry, fields_reader
 from navarch.cluster.managed_fields import track
 from navarch.cluster.record import Manifest, Record
 from navarch.cluster.store import Change, Store, timestamp
@@ -101,8 +101,7 @@ class Operations:
         stored = kind.to_storage(obj) if kind.to_storage else obj
         if options.dry_run:
             if self.store.find(kind.stored, metadata.get("namespace") or "", metadata["name"]):
-                raise ApiError(409, "AlreadyExists", f'{kind.resource} "{metadata["name"]}" already exists',
-                               resource=kind.resource, name=metadata["name"])  # fmt: skip
+                raise already_exists(kind.resource, metadata["name"])
             return Record(kind.stored, stored, 0)
         return self.store.create(kind.stored, stored)
 
@@ -130,8 +129,6 @@ class Operations:
             )
         current = self.store.find(kind.stored, namespace, name)
         if current is None:
-            from navarch.cluster.kinds import CREATES_ON_UPDATE
-
             if kind.resource in CREATES_ON_UPDATE and not subresource and not metadata.get("uid"):
                 metadata.pop("resourceVersion", None)
                 return self._create(kind, obj, options), True
@@ -188,8 +185,7 @@ class Operations:
         endpoint = "" if subresource == "scale" else subresource
         version = obj["metadata"].get("resourceVersion")
         if version and version != str(current.revision):
-            said = "the object has been modified; please apply your changes to the latest version and try again"
-            raise conflict(kind.resource, current.name, said)
+            raise stale(kind.resource, current.name)
         for name in ("name", "namespace"):
             if name in old["metadata"]:
                 obj["metadata"][name] = old["metadata"][name]

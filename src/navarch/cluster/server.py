@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -42,6 +43,8 @@ class ApiServer:
         clock: Callable[[], float] = time.time,
         taint_new_nodes: bool = True,
     ) -> None:
+        if not ipaddress.ip_address(host).is_loopback:
+            raise ValueError(f"the embedded API server listens on loopback only: found {host!r}, expected 127.0.0.1 or ::1")
         self.host = host
         self.port = port
         self.data_dir = data_dir

@@ -62,6 +62,8 @@ class WatchStream:
             await response.prepare(request)
             await response.write(_line("ERROR", msgspec.json.encode(error.status())))
             return response
+        if request.transport is not None:
+            watch.on_overflow = request.transport.abort
         with watch:
             await response.prepare(request)
             await self._send(response, watch.take())

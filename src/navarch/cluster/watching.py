@@ -29,6 +29,8 @@ class Watch:
         """The newest revision this watch was offered (matching or not); what a bookmark may say."""
         self.closed = False
         self.overflowed = False
+        self.on_overflow: Callable[[], None] | None = None
+        """Called when the reader fell too far behind: it may be stuck in a write and see nothing else."""
         self._store = store
         self._matches = matches
         self._limit = limit
@@ -64,6 +66,8 @@ class Watch:
         if self._limit and len(self._queue) > self._limit:
             self.overflowed = True
             self.close()
+            if self.on_overflow is not None:
+                self.on_overflow()
             return
         self._wake()
 
