@@ -4,9 +4,9 @@
     python -m bench.predicates --only affinity      those whose name contains a word
     python -m bench.predicates --small              a tenth of the nodes and pods: does it run at all
 
-Each row is one cycle over all measured pods, in time of the processor, divided by them. Beside it stands the floor of that project's CI for 1.36 in
-pods a second: those figures include an API server, etcd and binding, ours are decisions alone, so the target is ten times
-the floor. Rows without a floor have none there either.
+Each row is one cycle over all measured pods, in time of the processor, divided by them. Beside it stands the floor of that
+project's CI for 1.36 in pods a second: those figures include an API server, etcd and binding, ours are decisions alone, so
+the target is ten times the floor. Rows without a floor have none there either.
 """
 
 from __future__ import annotations

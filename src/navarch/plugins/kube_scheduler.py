@@ -38,6 +38,7 @@ from navarch.plugins.predicates import (
     volume_restrictions,
     volume_zone,
 )
+from navarch.plugins.predicates.claimed_resources import ClaimedResources
 from navarch.plugins.predicates.default_spread import SpreadDefaults
 
 _WEIGHT = Argument("weight", "int", 1, "factor of the score")
@@ -283,7 +284,8 @@ class DynamicResources(_Filtering):
     )
 
     def node_filters(self) -> list[NodeFilter]:
-        return self.keep(dynamic_resources.DynamicResources(self.session))
+        self.rules = [ClaimedResources(self.session), dynamic_resources.DynamicResources(self.session)]
+        return self.rules
 
     def node_scorers(self) -> list[NodeScorer]:
         return [dynamic_resources.DevicePreferences(self.session, self.weight)]

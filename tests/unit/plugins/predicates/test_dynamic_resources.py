@@ -1,0 +1,122 @@
+"""Claims on devices: counts, all devices, selectors, constraints, alternatives, and what placements take from each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import navarch
+from navarch.testing.builders import node, pod
+
+RESOURCE = "resource.k8s.io/v1"
+Object = dict[str, Any]
+
+
+def device_class(name: str = "gpu", expression: str = 'device.driver == "d"') -> Object:
+    spec = {"selectors": [{"cel": {"expression": expression}}]}
+    return {"apiVersion": RESOURCE, "kind": "DeviceClass", "metadata": {"name": name}, "spec": spec}
+
+
+def slice_of(node_name: str, *models: str, generation: int = 1, slices: int = 1) -> Object:
+    devices = [{"name": f"g{i}", "attributes": {"model": {"string": model}}} for i, model in enumerate(models)]
+    pool = {"name": node_name, "generation": generation, "resourceSliceCount": slices}
+    spec = {"driver": "d", "nodeName": node_name, "pool": pool, "devices": devices}
+    return {"apiVersion": RESOURCE, "kind": "ResourceSlice", "metadata": {"name": f"{node_name}-{generation}"}, "spec": spec}
+
+
+def claim(name: str, *requests: Object, constraints: tuple[Object, ...] = (), allocated: str = "") -> Object:
+    devices: Object = {"requests": list(requests), "constraints": list(constraints)}
+    found: Object = {"apiVersion": RESOURCE, "kind": "ResourceClaim", "metadata": {"name": name, "namespace": "default"}}
+    found["spec"] = {"devices": devices}
+    if allocated:
+        result = {"request": "r", "driver": "d", "pool": allocated, "device": "g0"}
+        names = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [allocated]}]}
+        found["status"] = {"allocation": {"devices": {"results": [result]}, "nodeSelector": {"nodeSelectorTerms": [names]}}}
+    return found
+
+
+def exactly(count: int = 1, name: str = "r", **more: Any) -> Object:
+    return {"name": name, "exactly": {"deviceClassName": "gpu", "count": count, **more}}
+
+
+def user(name: str, *claims: str) -> Object:
+    made = pod(name)
+    made["spec"]["resourceClaims"] = [{"name": f"c{i}", "resourceClaimName": each} for i, each in enumerate(claims)]
+    return made
+
+
+def outcome(*objects: Any, policy: str = "kube-scheduler") -> tuple[dict[str, str], dict[str, list[str]], str]:
+    """Binds, devices by claim, and the words of whoever waits."""
+    record = navarch.plan(objects, policy=policy).records[0]
+    binds = {bind.pod.removeprefix("default/"): bind.node for bind in record.binds}
+    devices = {each.claim.removeprefix("default/"): [d.device for d in each.devices] for each in record.claims}
+    return binds, devices, " ".join(r.message for job in record.jobs for r in job.refusals)
+
+
+@pytest.mark.parametrize("policy", ["kube-scheduler", "volcano", "navarch"])
+def test_devices_that_one_pod_takes_are_gone_for_the_next(policy: str) -> None:
+    world = [node("n1"), node("n2"), device_class(), slice_of("n1", "a"), slice_of("n2", "a", "b")]
+    claims = [claim("c1", exactly()), claim("c2", exactly(2)), claim("c3", exactly())]
+    binds, devices, words = outcome(*world, *claims, user("p1", "c1"), user("p2", "c2"), user("p3", "c3"), policy=policy)
+    assert binds == {"p1": "n1", "p2": "n2"}
+    assert devices == {"c1": ["g0"], "c2": ["g0", "g1"]}
+    assert "2 cannot allocate all claims" in words
+
+
+def test_an_allocated_claim_holds_its_pod_to_the_devices() -> None:
+    world = [node("n1"), node("n2"), device_class(), slice_of("n1", "a"), slice_of("n2", "a")]
+    binds, devices, _ = outcome(*world, claim("c", exactly(), allocated="n2"), user("p", "c"))
+    assert binds == {"p": "n2"} and not devices
+    full = [node("n1"), device_class(), slice_of("n1", "a"), claim("c", exactly(), allocated="n2"), user("p", "c")]
+    assert "1 resourceclaim not available on the node" in outcome(*full)[2]
+
+
+def test_two_pods_share_a_claim() -> None:
+    world = [node("n1"), node("n2"), device_class(), slice_of("n1", "a"), slice_of("n2", "a"), claim("c", exactly())]
+    binds, _, _ = outcome(*world, user("p1", "c"), user("p2", "c"))
+    assert binds["p1"] == binds["p2"]
+
+
+def test_all_devices_of_a_kind_or_none() -> None:
+    every = {"name": "r", "exactly": {"deviceClassName": "gpu", "allocationMode": "All"}}
+    world = [node("n1"), node("n2"), device_class(), slice_of("n1", "a", "b"), slice_of("n2")]
+    assert outcome(*world, claim("c", every), user("p", "c"))[1] == {"c": ["g0", "g1"]}
+    taken = [claim("c0", exactly(), allocated="n1"), claim("c", every), user("p", "c")]
+    assert not outcome(*world, *taken)[0]
+
+
+def test_selectors_constraints_and_alternatives() -> None:
+    only_b = [{"cel": {"expression": 'device.attributes["d"].model == "b"'}}]
+    world = [node("n1"), device_class(), slice_of("n1", "a", "b", "b")]
+    assert outcome(*world, claim("c", exactly(selectors=only_b)), user("p", "c"))[1] == {"c": ["g1"]}
+    alike = ({"requests": ["r", "s"], "matchAttribute": "d/model"},)
+    pair = claim("c", exactly(), exactly(name="s"), constraints=alike)
+    assert outcome(*world, pair, user("p", "c"))[1] == {"c": ["g1", "g2"]}
+    choices = [{"name": "many", "deviceClassName": "gpu", "count": 5}, {"name": "one", "deviceClassName": "gpu"}]
+    first = {"name": "r", "firstAvailable": choices}
+    assert outcome(*world, claim("c", first), user("p", "c"))[1] == {"c": ["g0"]}
+
+
+def test_only_complete_pools_of_the_newest_generation_count() -> None:
+    old, new = slice_of("n1", "a", "b"), slice_of("n1", "a", generation=2)
+    assert not outcome(node("n1"), device_class(), old, new, claim("c", exactly(2)), user("p", "c"))[0]
+    half = slice_of("n1", "a", slices=2)
+    assert not outcome(node("n1"), device_class(), half, claim("c", exactly()), user("p", "c"))[0]
+
+
+@pytest.mark.parametrize(
+    ("claims", "words"),
+    [
+        ([], 'resourceclaim.resource.k8s.io "c" not found'),
+        ([claim("c", exactly())], "request r: device class gpu does not exist"),
+    ],
+)
+def test_what_is_missing_is_named(claims: list[Object], words: str) -> None:
+    assert f"0/1 nodes are available: {words}." in outcome(node("n1"), *claims, user("p", "c"))[2]
+
+
+def test_a_selector_that_fails_says_how() -> None:
+    broken = device_class(expression='device.attributes["d"].healthy')
+    words = outcome(node("n1"), broken, slice_of("n1", "a"), claim("c", exactly()), user("p", "c"))[2]
+    assert "class gpu: selector #0: CEL runtime error: no such key: healthy" in words
