@@ -52,10 +52,13 @@ class Attempt:
     rejection: str = ""
     failed: bool = False
     """The attempt went wrong, rather than the pod did not fit."""
-    alone: bool = False
-    """The one feasible node is taken without scoring."""
+    node: int = -1
+    """The one node that is taken without looking at others; -1: none."""
     promised: frozenset[int] = frozenset()
     """Feasible nodes that others were promised: once one of them is taken, look again."""
+
+
+_NOWHERE: BoolArray = np.zeros(0, dtype=bool)
 
 
 def _up_to_first(nodes: list[int], special: frozenset[int]) -> list[int]:
@@ -130,11 +133,13 @@ class Schedule(Action):
                 self._refuse(left.pop(), known)
                 continue
             attempt, together = self._look(task, row)
+            if attempt.node >= 0:
+                self._allocate([left.pop()], [attempt.node], task)
+                continue
             if not attempt.feasible.any():
                 self._fail(task, left.pop(), attempt)
                 continue
-            only = int(attempt.feasible.argmax()) if attempt.alone else -1
-            nodes = [only] if attempt.alone else session.view(task).choose_in(attempt.feasible, min(len(left), together))
+            nodes = session.view(task).choose_in(attempt.feasible, min(len(left), together))
             nodes = _up_to_first(nodes, attempt.promised)
             self._allocate([left.pop() for _ in nodes], nodes, task)
 
@@ -159,25 +164,25 @@ class Schedule(Action):
         """Where the pod may go now, and how many of its like may be placed before looking again."""
         session = self.session
         size = len(session.nodes)
-        nothing = np.zeros(size, dtype=bool)
         if not size:
-            return Attempt(nothing, FitErrors(0), NO_NODES), 1
+            return Attempt(_NOWHERE, FitErrors(0), NO_NODES), 1
         rejected = self._rejection(task)
         if rejected is not None:
             everywhere = np.full(size, rejected.unresolvable)
             errors = FitErrors(size, unresolvable=everywhere)
-            return Attempt(nothing, errors, rejected.message, failed=rejected.error), 1
-        named, which = self._named(task)
-        if named is not None and int(named.sum()) == 1 and self.nominations.node_of(row) is None:
-            node = int(named.argmax())
-            if not self.nominations.expected(row, node) and self._takes(task, node):
-                return Attempt(named, FitErrors(0), alone=True), 1
+            return Attempt(_NOWHERE, errors, rejected.message, failed=rejected.error), 1
+        rows, which = self._named(task)
+        if rows is not None and len(rows) == 1 and self.nominations.node_of(row) is None:
+            if not self.nominations.expected(row, rows[0]) and self._takes(task, rows[0]):
+                return Attempt(_NOWHERE, FitErrors(0), node=rows[0]), 1
+        named: BoolArray | None = None
+        if rows is not None:
+            named = np.zeros(size, dtype=bool)
+            named[rows] = True
         view = session.view(task)
         nominated = self.nominations.node_of(row)
         if nominated is not None and (named is None or named[nominated]) and self.nominations.admits(view, row, nominated):
-            alone = nothing.copy()
-            alone[nominated] = True
-            return Attempt(alone, FitErrors(0), alone=True), 1
+            return Attempt(_NOWHERE, FitErrors(0), node=nominated), 1
         feasible = view.feasible() if named is None else view.feasible() & named
         feasible, looked_at = self.nominations.respected(view, row, feasible)
         if not feasible.any():
@@ -185,7 +190,7 @@ class Schedule(Action):
         if self.limit < size:
             feasible = self._sample(feasible)
         if int(feasible.sum()) > 1 and (problem := self._problem(task)):
-            return Attempt(nothing, FitErrors(size, unresolvable=~nothing), problem, failed=True), 1
+            return Attempt(_NOWHERE, FitErrors(size, unresolvable=np.ones(size, dtype=bool)), problem, failed=True), 1
         promised = frozenset(node for node in looked_at if feasible[node])
         return Attempt(feasible, FitErrors(0), promised=promised), 1 if self.limit < size else size
 
@@ -203,19 +208,19 @@ class Schedule(Action):
                 return f'running PreScore plugin "{scorer.name}": {problem}'
         return ""
 
-    def _named(self, task: TaskClass) -> tuple[BoolArray | None, list[str]]:
-        """The nodes that the pod itself names, and by which filters."""
-        out: BoolArray | None = None
+    def _named(self, task: TaskClass) -> tuple[list[int] | None, list[str]]:
+        """Rows of the nodes that the pod itself names, and by which filters; None: it names none."""
+        chosen: frozenset[str] | None = None
         which = []
         for f in self._naming:
             names = f.named_nodes(task) if f.applies(task) else None
             if names is not None:
-                known = (self.session.snapshot.nodes.row(name) for name in sorted(names))
-                here = np.zeros(len(self.session.nodes), dtype=bool)
-                here[[row for row in known if row is not None]] = True
-                out = here if out is None else out & here
+                chosen = names if chosen is None else chosen & names
                 which.append(f.name)
-        return out, sorted(which)
+        if chosen is None:
+            return None, which
+        rows = (self.session.snapshot.nodes.row(name) for name in sorted(chosen))
+        return [row for row in rows if row is not None], sorted(which)
 
     def _takes(self, task: TaskClass, node: int) -> bool:
         """Whether one node passes every filter, without a view of all others: for pods that name their node."""
