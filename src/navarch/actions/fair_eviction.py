@@ -18,7 +18,7 @@ from navarch.engine.job import Job
 from navarch.engine.lifetimes import Lifetimes
 from navarch.engine.reasons import Reason
 from navarch.engine.statement import Statement
-from navarch.model.status import TaskStatus
+from navarch.model.status import ON_NODE, TaskStatus
 
 
 class EvictingAction(FairAction):
@@ -77,8 +77,12 @@ class EvictingAction(FairAction):
         raise AssertionError("every action says how")
 
     def running_jobs(self) -> list[Job]:
-        """Jobs that may be evicted and hold or are promised something."""
-        return [job for job in self.session.all_jobs() if job.spec.preemptable and job.tree.active]
+        """Jobs that may be evicted and hold or are promised something. In strict mode what this cycle decided stands."""
+        session = self.session
+        found = [job for job in session.all_jobs() if job.spec.preemptable and job.tree.active]
+        if session.semantics.evicted_promise_stays:
+            return found
+        return [job for job in found if all(ON_NODE[session.task(task).status] for task in job.tree.active)]
 
 
 class Consolidation(EvictingAction):
@@ -102,7 +106,7 @@ class Consolidation(EvictingAction):
         most = self.session.policy.param("maxNumberConsolidationPreemptees")
         assert isinstance(most, int)
         victims = [each for each in self.running_jobs() if each is not job]
-        return Solver(self.session, victims, _nobody_lost, None if most < 0 else most + 1).solve(job)
+        return Solver(self.session, victims, _nobody_lost, None if most < 0 else most + 1, moves_only=True).solve(job)
 
     def _enough_in_all(self, chunk: list[int]) -> bool:
         """Whether the GPUs that are free somewhere, put together, would do."""

@@ -37,7 +37,10 @@ class Placing:
     statement: Statement
     nodes: BoolArray
     evicted: set[int] | None = None
+    hopeless: set[int] | None = None
+    """In a search, classes of tasks that found no node: room only shrinks there, so the next of their like is not tried."""
     failed: tuple[int, FitErrors | Reason] | None = field(default=None)
+    _start: int = 0
 
     def place(self, job: Job, tree: GangTree | None = None) -> bool:
         """Place the next chunk of the job (or of the copy that `tree` is), or nothing. `failed` says what stood against it."""
@@ -50,7 +53,9 @@ class Placing:
             if reason is not None:
                 self.failed = (-1, reason)
                 return False
-        start = self.statement.save_point()
+        if self.hopeless and self.session.class_of(chunk[0]).number in self.hopeless:
+            return False
+        start = self._start = self.statement.save_point()
         wanted = set(chunk)
         if len(tree.leaves) == 1:
             by_leaf = {id(tree.leaves[0]): chunk}
@@ -113,7 +118,10 @@ class Placing:
         while True:
             row = int(merits.argmax()) if len(merits) else -1
             if row < 0 or merits[row] == -np.inf:
-                self.failed = (task, view.explain())
+                if self.evicted is None:
+                    self.failed = (task, view.explain())
+                elif self.hopeless is not None and len(self.statement) == self._start and within.nodes is self.nodes:
+                    self.hopeless.add(kind.number)
                 return False
             groups: tuple[str, ...] = ()
             promised = self.evicted is not None or not view.idle[row]

@@ -8,13 +8,14 @@ from few tasks to all of them, keeping the victims that it has settled on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from navarch.actions.placing import Placing
 from navarch.actions.scenarios import GENERATORS, Ground, Victims
+from navarch.actions.strict_search import MOST_GIVEN_BACK_BY_TRIAL, Line, Outlook, Spare, admissible
 from navarch.actions.victim_pool import Batch, batches
 from navarch.engine.chunks import next_to_place
 from navarch.engine.forest import JobForest
@@ -44,6 +45,8 @@ class Solver:
     validate: Callable[[Scenario], bool]
     limit: int | None = None
     """How many jobs at most may be victims."""
+    moves_only: bool = False
+    """Nobody may lose a place, so a victim that finds none spoils the scenario."""
     _failed: set[tuple[int, frozenset[int], frozenset[int]]] = field(default_factory=set)
     _pending: list[Job] = field(default_factory=list)
 
@@ -56,8 +59,11 @@ class Solver:
         for plugin in session.answering("search_started"):
             plugin.search_started(job)
         self._failed = set()
-        self._pending = [each for each in session.jobs_with_pending() if each.tree.has_pending]
+        if not session.semantics.victims_are_minimal:
+            self._pending = [each for each in session.jobs_with_pending() if each.tree.has_pending]
         feasible = self._feasible(job)
+        if session.semantics.victims_are_minimal:
+            return self._least(job, chunk) if session.answering("scenario_generator") else None
         for plugin in session.answering("scenario_generator"):
             found = self._search(job, chunk, feasible, plugin.scenario_generator())
             if found is not None:
@@ -73,6 +79,56 @@ class Solver:
             found: BoolArray = (devices.idle_parts() > 0) | (devices.releasing_parts() > 0)
             return found
         return np.ones(len(session.nodes), dtype=bool)
+
+    # the fewest victims
+
+    def _least(self, job: Job, chunk: list[int]) -> Statement | None:
+        session = self.session
+        line = Line(session, list(batches(session, self.victims, (), self.limit)))
+        outlook = Outlook(session, chunk)
+        part = JobCopy(job, job.tree.holding([*job.tree.active, *chunk]))
+        everywhere = np.ones(len(session.nodes), dtype=bool)
+        places = outlook.choose(line)
+        for count in _wider(len(places), len(line.batches)):
+            offered = places
+            if count != len(places):
+                if not self.moves_only and not self._could_be_had(outlook, line, part, chunk):
+                    return None
+                offered = sorted({*places, *range(count)})
+            found = self._play(part, chunk, everywhere, [line.batches[place] for place in offered])
+            if found is not None:
+                return self._without_spare(found, part, chunk, line, outlook).statement
+        return None
+
+    def _could_be_had(self, outlook: Outlook, line: Line, part: JobCopy, chunk: list[int]) -> bool:
+        """Whether as much as the job asks for is free or may be taken, wherever that is."""
+        session = self.session
+        allowed = Line(session, admissible(line, part, chunk, self.validate))
+        room = allowed.sum_of(range(len(allowed.batches)), outlook.room)
+        return all(
+            bool((np.maximum(room, 0).sum(axis=1) >= count * outlook.need(kind)).all()) for kind, count in outlook.kinds
+        )
+
+    def _without_spare(self, found: Found, part: JobCopy, chunk: list[int], line: Line, outlook: Outlook) -> Found:
+        """Give back, from those who would go last, every victim without whom the scenario still holds."""
+        everywhere = np.ones(len(self.session.nodes), dtype=bool)
+        place_of = {id(batch): place for place, batch in enumerate(line.batches)}
+        kept = sorted(place_of[id(batch)] for batch in found.victims)
+        test = Spare(outlook, line, kept)
+        spare = [place for place in kept[::-1] if test.could_stay(place)][:MOST_GIVEN_BACK_BY_TRIAL]
+        if not spare:
+            return found
+        found.statement.discard()
+        for place in spare:
+            if place not in kept or len(kept) == 1:
+                continue
+            fewer = self._play(part, chunk, everywhere, [line.batches[p] for p in kept if p != place])
+            if fewer is not None:
+                kept = sorted(place_of[id(batch)] for batch in fewer.victims)
+                fewer.statement.discard()
+        again = self._play(part, chunk, everywhere, [line.batches[p] for p in kept])
+        assert again is not None, "what held once holds again"
+        return again
 
     # few tasks first
 
@@ -141,16 +197,18 @@ class Solver:
         """Place the job and what was evicted, once each, in the order of fairness. False if the job finds no place."""
         session = self.session
         concerned = {batch.job.row: batch.job for batch in victims}
-        others = [each for each in self._pending if each.row not in concerned and each.row != job.row]
+        unrelated = not session.semantics.victims_are_minimal
+        others = [each for each in self._pending if unrelated and each.row not in concerned and each.row != job.row]
         left = {*concerned, job.row}
         forest = JobForest(
             session, [job, *concerned.values(), *others], lambda each: next_to_place(session, each.tree, evicted)
         )
+        hopeless: set[int] = set()
         while left and (each := forest.pop()) is not None:
             if each.row not in left:
                 continue
             left.discard(each.row)
-            placing = Placing(session, statement, nodes, evicted)
+            placing = Placing(session, statement, nodes, evicted, hopeless)
             placed = placing.place(whole_job(each), each.tree)
             if each.row == job.row and not placed:
                 return False
@@ -163,6 +221,16 @@ class Solver:
         for batch in victims:
             by_job.setdefault(batch.job.row, (batch.job, []))[1].extend(batch.tasks)
         return self.validate(Scenario(job, tasks, list(by_job.values()), frozenset(stays), came_from))
+
+
+def _wider(first: int, most: int) -> Iterator[int]:
+    """What was chosen, then more and more of the line."""
+    if first:
+        yield first
+    size = max(1, first)
+    while size < most:
+        size = min(4 * size, most)
+        yield size
 
 
 def _distinct(victims: Victims) -> Victims:

@@ -33,10 +33,10 @@ def batches(
         if not chunk:
             continue
         again = bool(recorded) and any(task in recorded for task in chunk)
-        gone = [task for task in job.tree.active if task in recorded] if again else chunk
-        left = job.tree.without(gone)
-        if left.active:
-            forest.push(JobCopy(job, left))
+        active = job.tree.active
+        gone = [task for task in active if task in recorded] if again else chunk
+        if len(gone) < len(active):
+            forest.push(JobCopy(job, job.tree.without(gone)))
         if again:
             continue
         if limit is not None and job.row not in seen:

@@ -61,6 +61,7 @@ class FairProportion(Plugin):
         self.tree = QueueTree(parent, self.claims.quota, self.claims.limit, shares, allocated, fixed)
         self.request = request
         self.moved = [0] * len(self.queues)
+        self._worth: dict[int, tuple[tuple[int, ...], bool]] = {}
         self.paths = [list(self.tree.path(row)) for row in range(len(self.queues))]
         self.bounded = [bool(np.isfinite(self.tree.limit[:, path]).any()) for path in self.paths]
         """Whether any limit on the way up is finite."""
@@ -268,13 +269,22 @@ class FairProportion(Plugin):
         queue, giver = self.row.get(job.queue.name), self.row.get(victim.queue.name)
         if queue is None or giver is None:
             return False
-        return worth_reclaiming(self.tree, queue, self.weigh_waiting(tasks), giver)
+        key = (job.row, job.version, self.moved[queue], self.moved[giver], len(tasks))
+        kept = self._worth.get(giver)
+        if kept is None or kept[0] != key:
+            kept = self._worth[giver] = (key, worth_reclaiming(self.tree, queue, self.weigh_waiting(tasks), giver))
+        return kept[1]
 
     def reclaim_scenario(self, scenario: Scenario) -> bool:
         """Of each job, what its parts need goes as one unit, every task beyond it as a unit of its own."""
         moved_free = bool(self.session.policy.param("allowConsolidatingReclaim"))
         takings: dict[int, list[Floats]] = {}
         for job, tasks in scenario.victims:
+            if len(job.tasks) == 1:
+                if not (moved_free and tasks[0] in scenario.stays):
+                    amount = self.amounts.placed(tasks[0], scenario.came_from[tasks[0]])
+                    takings.setdefault(self.row[job.queue.name], []).append(amount)
+                continue
             core = np.zeros(len(RESOURCES))
             elastic: list[Floats] = []
             in_core: dict[str, int] = {}
@@ -295,8 +305,8 @@ class FairProportion(Plugin):
             units = [core, *elastic] if has_core else elastic
             if units:
                 takings.setdefault(self.row[job.queue.name], []).extend(units)
-        queue, amount = self.row[scenario.job.queue.name], self.weigh_waiting(scenario.tasks)
-        return may_take(self.before, queue, amount, scenario.job.spec.preemptable, list(takings.items()), self.saturation)
+        queue, required = self.row[scenario.job.queue.name], self.weigh_waiting(scenario.tasks)
+        return may_take(self.before, queue, required, scenario.job.spec.preemptable, list(takings.items()), self.saturation)
 
     # for people
 

@@ -16,8 +16,9 @@ from navarch.engine.session import Session
 from navarch.model.gpus import GPU_RESOURCES, mig_gpus
 from navarch.model.resources import CPU, BoolArray, FloatArray, IntArray
 from navarch.plugins.fair_amounts import FairAmounts
+from navarch.plugins.nodeorder.pod_preferences import PodPreferences
 
-DENSITY, KIND, AVAILABLE, SHARING, PROMISED = 9.0, 10.0, 1_000.0, 10_000.0, 10_000_000.0
+DENSITY, KIND, AVAILABLE, SHARING, TOGETHER, PROMISED = 9.0, 10.0, 1_000.0, 10_000.0, 1_000_000.0, 10_000_000.0
 GPU_COUNT_LABEL = "nvidia.com/gpu.count"
 
 
@@ -218,3 +219,18 @@ class NominatedNode(Plugin):
         name = self.session.task(task).nominated_node
         row = self.session.snapshot.nodes.row(name) if name else None
         return None if row is None else (row, PROMISED)
+
+
+class PodAffinityScore(Plugin):
+    """Prefers nodes near pods that this one likes, or that like it"""
+
+    name = "podaffinity"
+
+    def node_scorers(self) -> list[NodeScorer]:
+        return [_RawPreferences(self.session, TOGETHER)]
+
+
+class _RawPreferences(PodPreferences):
+    """As the terms' weights add up, not rescaled over the nodes."""
+
+    normalises = False

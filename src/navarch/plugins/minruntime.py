@@ -28,12 +28,13 @@ class MinRuntime(Plugin):
 
     def open(self) -> None:
         self.lifetimes = self.session.shared(Lifetimes)
+        self._guards: dict[tuple[str, str], float] = {}
 
     def reclaim_victim(self, job: Job, tasks: Sequence[int], victim: Job) -> bool:
-        return victim.tree.is_elastic or not self._protected(victim, self._reclaim_guard(job.queue, victim.queue))
+        return not self._protected(victim, self._reclaim_guard(job.queue, victim.queue)) or victim.tree.is_elastic
 
     def preempt_victim(self, job: Job, victim: Job) -> bool:
-        return victim.tree.is_elastic or not self._protected(victim, self._preempt_guard(victim.queue))
+        return not self._protected(victim, self._preempt_guard(victim.queue)) or victim.tree.is_elastic
 
     def reclaim_scenario(self, scenario: Scenario) -> bool:
         queue = scenario.job.queue
@@ -51,8 +52,10 @@ class MinRuntime(Plugin):
         )
 
     def _protected(self, victim: Job, guard: float) -> bool:
+        if guard <= 0:
+            return False
         started = self.lifetimes.started(victim)
-        return guard > 0 and started is not None and started + guard > self.session.now
+        return started is not None and started + guard > self.session.now
 
     def _keeps_minimum(self, victim: Job, tasks: Sequence[int]) -> bool:
         tree, gone = victim.tree, set(tasks)
@@ -62,12 +65,24 @@ class MinRuntime(Plugin):
         )
 
     def _preempt_guard(self, queue: Queue) -> float:
+        kept = self._guards.get(("", queue.name))
+        if kept is None:
+            kept = self._guards["", queue.name] = self._find_preempt_guard(queue)
+        return kept
+
+    def _reclaim_guard(self, queue: Queue, victim: Queue) -> float:
+        kept = self._guards.get((queue.name, victim.name))
+        if kept is None:
+            kept = self._guards[queue.name, victim.name] = self._find_reclaim_guard(queue, victim)
+        return kept
+
+    def _find_preempt_guard(self, queue: Queue) -> float:
         for each in (queue, *queue.ancestors):
             if each.spec.preempt_min_runtime is not None:
                 return each.spec.preempt_min_runtime
         return self.given.number("defaultPreemptMinRuntime")
 
-    def _reclaim_guard(self, queue: Queue, victim: Queue) -> float:
+    def _find_reclaim_guard(self, queue: Queue, victim: Queue) -> float:
         way = [victim, *victim.ancestors]
         if self.given.text("reclaimResolveMethod") == "lca":
             ours = {each.name for each in (queue, *queue.ancestors)}

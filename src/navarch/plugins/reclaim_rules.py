@@ -54,14 +54,19 @@ def may_take(
         taker, giver = tree.rivals(queue, victim)
         within_quota = not exceeds(tree.allocated[:, taker] + required, tree.quota[:, taker])
         allocatable, quota = tree.allocatable(giver), tree.quota[:, giver]
+        if not units:
+            continue
         path = list(tree.path(victim))
-        for unit in units:
-            remaining = held[:, giver]
-            if not exceeds(remaining, allocatable) and not (within_quota and exceeds(remaining, quota)):
-                return False
-            held[:, path] -= unit[:, None]
-            lost[path] = True
-            involved = involved | (unit > 0)
+        taken = np.cumsum(np.array(units), axis=0)
+        remaining = np.vstack([held[:, giver], held[:, giver] - taken[:-1]])  # each unit is judged before it goes
+        fair = (remaining > allocatable).any(axis=1)
+        if within_quota:
+            fair |= (remaining > quota).any(axis=1)
+        if not fair.all():
+            return False
+        held[:, path] -= taken[-1][:, None]
+        lost[path] = True
+        involved = involved | (taken[-1] > 0)
     return _stays_least_saturated(tree, queue, required, preemptible, held, lost, involved, saturation)
 
 
