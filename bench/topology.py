@@ -24,6 +24,8 @@ from navarch.model.spec import (
     LevelSpec,
     MemberSpec,
     NodeSpec,
+    QueueShare,
+    QueueSpec,
     Shape,
     SubGroupSpec,
     TopologyDemand,
@@ -78,6 +80,9 @@ def gang(demand: TopologyDemand, busy: int = 0, groups: int = 0) -> Cluster:
         cluster.put_object("HyperNode", "", name, spec)
     if demand.topology:
         labelled(cluster)
+        unlimited = {name: QueueShare(-1, -1, 1) for name in ("cpu", "memory", "gpu")}
+        cluster.put_queue(QueueSpec("department", dialect="kai", shares=unlimited))
+        cluster.put_queue(QueueSpec("default", dialect="kai", parent="department", shares=unlimited))
     if busy:
         add_gang(cluster, "busy", busy, WHOLE, node=[f"node-{i * 7 % NODES:06d}" for i in range(busy)])
     add_gang(cluster, "big", 512, WHOLE)
@@ -121,7 +126,7 @@ def figures() -> list[Figure]:
     soft = gang(TopologyDemand(hard=False), busy=2_000)
     out.append(Figure("  soft: as close as can be", decided(soft, VOLCANO), "s", 1.0))
     parts = gang(zone, busy=1_000, groups=32)
-    out.append(Figure("  in 32 sub-groups of 16, each in one rack", decided(parts, VOLCANO, 1), "s", 1.0))
+    out.append(Figure("  in 32 sub-groups of 16, each in one rack", decided(parts, VOLCANO), "s", 1.0))
     kai = gang(TopologyDemand(topology="net", required="zone", preferred="rack"), busy=2_000)
     out.append(Figure("512 pods, zone required, rack preferred", decided(kai, KAI), "s", 1.0))
     nodes, specs = [spec for spec in cluster.nodes.specs if spec is not None], hyper_nodes()

@@ -83,9 +83,10 @@ class DomainSearch:
     def turn(self, job: Job, sheet: Sheet) -> Sheet | None:
         """One attempt at a job. What is left of it if it is ready and has tasks left, else None."""
         session = self.session
-        reason = self._unmeetable(job)
-        if reason is not None:
-            job.refuse(reason)
+        unknown = session.domains.unknown_tier(job)
+        if unknown:
+            text = f'no HyperNode has the tier name "{unknown}"'
+            job.refuse(Reason("NoHyperNode", text, undone_by=(Event.NODE_CHANGED, Event.JOB_CHANGED)))
             return None
         found = self._search(job, sheet)
         if found is None:
@@ -96,16 +97,6 @@ class DomainSearch:
             return found.sheet if found.sheet.parts else None
         if not session.semantics.keep_pipelined_uncommitted:
             found.statement.discard()
-        return None
-
-    def _unmeetable(self, job: Job) -> Reason | None:
-        if not self.session.semantics.unknown_tier_is_nowhere:
-            return None
-        for demand in (job.spec.topology, *(group.topology for group in job.spec.sub_groups)):
-            if demand is not None and demand.hard and demand.tier_name and demand.highest_tier is None:
-                if demand.tier_name not in self._tree.tier_names:
-                    text = f'no HyperNode has the tier name "{demand.tier_name}"'
-                    return Reason("NoHyperNode", text, undone_by=(Event.NODE_CHANGED, Event.JOB_CHANGED))
         return None
 
     # the job
@@ -139,11 +130,18 @@ class DomainSearch:
                 return best
         if last != NOWHERE and (last != tried or self._passed_over):
             self._explain(job, sheet, last)
-        bound = session.domains.bound(job)
-        if bound is not None:
-            text = f"no HyperNode of tier {bound} or lower has room for the job"
-            job.refuse(Reason("NoHyperNode", text, undone_by=_ROOM))
+        self._refuse(job, sheet)
         return None
+
+    def _refuse(self, job: Job, sheet: Sheet) -> None:
+        """Say that no domain was found, for the job or for the first part that is bound to one."""
+        where = self.session.domains
+        demands = [(where.bound(job), "the job"), *((where.bound_of_part(s), f"the sub-group {s.name}") for s in sheet.parts)]
+        for bound, who in demands:
+            if bound is not None:
+                text = f"no HyperNode of tier {bound} or lower has room for {who}"
+                job.refuse(Reason("NoHyperNode", text, undone_by=_ROOM))
+                return
 
     def _ranked(self, sheet: Sheet, domains: list[int], seen: set[int]) -> list[int] | None:
         """The domains best first, where that is known without a trial: a job of one part that can only be put into the domain

@@ -47,7 +47,19 @@ class JobDomains:
 
     def is_bounded(self, job: Job) -> bool:
         """Whether the job, or a part of it, must stay below some tier."""
-        return self.bound(job) is not None or any(self.bound_of_part(sub) is not None for sub in job.sub_jobs)
+        if self.bound(job) is not None or self.unknown_tier(job):
+            return True
+        return any(self.bound_of_part(sub) is not None for sub in job.sub_jobs)
+
+    def unknown_tier(self, job: Job) -> str:
+        """The name of a tier that the job must stay below and that no HyperNode has; empty where that is not minded."""
+        if not self.session.semantics.unknown_tier_is_nowhere:
+            return ""
+        for demand in (job.spec.topology, *(group.topology for group in job.spec.sub_groups)):
+            if demand is not None and demand.hard and demand.tier_name and demand.highest_tier is None:
+                if demand.tier_name not in self.tree.tier_names:
+                    return demand.tier_name
+        return ""
 
     # where it is
 
