@@ -13,6 +13,7 @@ from navarch.engine.session import Session
 from navarch.model.selectors import equalities
 from navarch.model.spec import LabelSelector, SpreadConstraint, TaskSpec
 from navarch.model.workloads import CONTROLLERS, controllers, services
+from navarch.plugins.predicates.placed_pods import placed_pods
 
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
@@ -56,6 +57,7 @@ class DefaultSpread:
         self.possible = bool(defaults.constraints) and bool(keys)
         if self.possible:
             session.distinguish_labels(keys)
+            placed_pods(session)
 
     def constraints(self, task: TaskClass, *, hard: bool) -> tuple[SpreadConstraint, ...]:
         """The class's own constraints of one strength, or the defaults if it has none of either."""

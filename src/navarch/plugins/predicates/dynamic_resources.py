@@ -24,7 +24,7 @@ from navarch.plugins.nodeorder.normalise import default_normalise
 from navarch.plugins.predicates.device_pools import SelectorFailure, device_pools
 from navarch.plugins.predicates.device_search import Search, Solution
 from navarch.plugins.predicates.node_columns import node_columns
-from navarch.plugins.predicates.placed_pods import placed_pods
+from navarch.plugins.predicates.placed_pods import placed_pods, watch_pods
 
 NOT_HERE = "resourceclaim not available on the node"
 CANNOT = "cannot allocate all claims"
@@ -187,6 +187,7 @@ class DynamicResources(NodeFilter):
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        watch_pods(session, lambda shape: shape.claims)
 
     def applies(self, task: TaskClass) -> bool:
         return bool(task.shape.claims)

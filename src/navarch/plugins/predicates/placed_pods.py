@@ -79,4 +79,11 @@ class PlacedPods:
 
 
 def placed_pods(session: Session) -> PlacedPods:
+    """Made when the session opens (`watch_pods`): later, what was moved meanwhile could not be told from what stood there."""
     return session.shared(PlacedPods)
+
+
+def watch_pods(session: Session, wanted: Callable[[Shape], object]) -> None:
+    """Called by a rule when plugins open: pods are followed from now on if any shape in the cluster concerns the rule."""
+    if any(wanted(shape) for shape in session.snapshot.shapes):
+        placed_pods(session)

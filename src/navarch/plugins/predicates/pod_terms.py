@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.session import Session
 from navarch.model.spec import Labels, LabelSelector, PodAffinity, PodTerm, Shape
+from navarch.plugins.predicates.placed_pods import placed_pods
 from navarch.plugins.predicates.selection import means
 
 
@@ -19,7 +20,8 @@ class PodTerms:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        near = [shape.pod_affinity for shape in session.snapshot.shapes if shape.pod_affinity is not None]
+        shapes = [shape for shape in session.snapshot.shapes if shape.pod_affinity is not None or shape.spread]
+        near = [shape.pod_affinity for shape in shapes if shape.pod_affinity is not None]
         self.required: tuple[PodTerm, ...] = tuple(dict.fromkeys(t for a in near for t in a.required))
         self.anti_required: tuple[PodTerm, ...] = tuple(dict.fromkeys(t for a in near for t in a.anti_required))
         self.preferred: tuple[tuple[int, PodTerm], ...] = tuple(dict.fromkeys(t for a in near for t in a.preferred))
@@ -28,12 +30,14 @@ class PodTerms:
         )
         keys: set[str] = set()
         rules = False
-        for shape in session.snapshot.shapes:
+        for shape in shapes:
             for selector in selectors_of(shape):
                 rules = True
                 keys.update(requirement.key for requirement in selector.requirements)
         if rules:
             session.distinguish_labels(keys)
+        if shapes:
+            placed_pods(session)
 
     def labels_of(self, task: TaskClass) -> Labels:
         return self.session.task(task.task).labels

@@ -15,7 +15,7 @@ from navarch.engine.reasons import Event
 from navarch.engine.session import Session
 from navarch.model.resources import BoolArray
 from navarch.model.spec import HostPort
-from navarch.plugins.predicates.placed_pods import placed_pods
+from navarch.plugins.predicates.placed_pods import placed_pods, watch_pods
 
 MESSAGE = "node(s) didn't have free ports for the requested pod ports"
 ANY = "0.0.0.0"
@@ -63,6 +63,7 @@ class NodePorts(NodeFilter):
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        watch_pods(session, lambda shape: shape.ports)
 
     def applies(self, task: TaskClass) -> bool:
         return bool(task.shape.ports)

@@ -19,7 +19,7 @@ from navarch.model import storage
 from navarch.model.resources import BoolArray
 from navarch.model.storage import ClaimSpec
 from navarch.plugins.predicates.claims import find_claim, missing, ownership_problem, storage_classes
-from navarch.plugins.predicates.placed_pods import placed_pods
+from navarch.plugins.predicates.placed_pods import placed_pods, watch_pods
 from navarch.plugins.predicates.volume_search import Assumed, Found, VolumeSearch, chosen_at
 
 CONFLICT = "node(s) didn't match PersistentVolume's node affinity"
@@ -45,6 +45,7 @@ class VolumeBinding(NodeFilter):
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        watch_pods(session, lambda shape: shape.volumes)
         self.assumed = Assumed()
         self.search = VolumeSearch(session.snapshot, self.assumed)
         self._needs: dict[int, Needs] = {}

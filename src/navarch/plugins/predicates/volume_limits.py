@@ -13,6 +13,7 @@ from navarch.engine.session import Session
 from navarch.model.resources import BoolArray
 from navarch.plugins.predicates.attachable import Attachable
 from navarch.plugins.predicates.claims import find_claim, missing, ownership_problem
+from navarch.plugins.predicates.placed_pods import watch_pods
 
 MESSAGE = "node(s) exceed max volume count"
 
@@ -24,6 +25,7 @@ class NodeVolumeLimits(NodeFilter):
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        watch_pods(session, lambda shape: shape.volumes)
 
     def applies(self, task: TaskClass) -> bool:
         return task.shape.volumes is not None

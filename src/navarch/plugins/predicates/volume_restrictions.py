@@ -14,7 +14,7 @@ from navarch.engine.session import Session
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.status import ON_NODE
 from navarch.plugins.predicates.claims import find_claim, missing
-from navarch.plugins.predicates.placed_pods import placed_pods
+from navarch.plugins.predicates.placed_pods import placed_pods, watch_pods
 
 DISK_TAKEN = "node(s) had no available disk"
 CLAIM_TAKEN = (
@@ -99,6 +99,7 @@ class VolumeRestrictions(NodeFilter):
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        watch_pods(session, lambda shape: shape.volumes)
 
     def applies(self, task: TaskClass) -> bool:
         used = task.shape.volumes
