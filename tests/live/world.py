@@ -135,9 +135,12 @@ class World:
     # schedulers
 
     @contextlib.asynccontextmanager
-    async def scheduler(self, port: int = 0, **options: Any) -> AsyncIterator[Scheduler]:
-        """A scheduler in this process, stopped at the end of the block."""
-        made = Scheduler(self.endpoint(port), replace(OPTIONS, **options), patience=IMPATIENT)
+    async def scheduler(
+        self, port: int = 0, kubeconfig: str | Path | None = None, **options: Any
+    ) -> AsyncIterator[Scheduler]:
+        """A scheduler in this process, stopped at the end of the block; as somebody else than the admin if so wished."""
+        endpoint = connect(kubeconfig) if kubeconfig is not None else self.endpoint(port)
+        made = Scheduler(endpoint, replace(OPTIONS, **options), patience=IMPATIENT)
         task = asyncio.create_task(made.run())
         try:
             yield made

@@ -63,6 +63,8 @@ from navarch.plan import settings_for
 log = logging.getLogger(__name__)
 
 FLUSH = 0.1
+GC_THRESHOLDS = (20_000, 20, 50)
+"""Fewer, larger collections: next to nothing here is cyclic, and a full one holds everything up."""
 BUSY = 200
 """Bindings under way from which on idle cycles can wait."""
 
@@ -209,6 +211,7 @@ class Scheduler:
         # What was read at the start lives as long as we do: the collector need not look at it again.
         gc.collect()
         gc.freeze()
+        gc.set_threshold(*GC_THRESHOLDS)
         log.info("leading: %d nodes, %d pods", len(self.mirror.cluster.nodes.rows), len(self.mirror.cluster.tasks.rows))
         self._leads = True
         self.metrics.leading.set(1)
