@@ -3,7 +3,9 @@
 A file is a list of scenarios. Of each:
 
     name:     a sentence
-    policy:   a preset's name, or {actions: "...", plugins: [name or {name: arguments}], ...} (strict mode); default: navarch
+    policy:   a preset's name, or {actions: "...", plugins: [name or {name: arguments}], ...} (strict mode), `tiers` instead of
+              `plugins` being several such lists; default: navarch
+    api:      version of the PodGroups' and Queues' API; default: Volcano's
     nodes:    {name: {cpu, memory, pods, gpu, labels, taints, unschedulable}}
     queues:   {name: spec of a Volcano Queue}
     classes:  {priority class: value}
@@ -83,9 +85,11 @@ def policy_of(scenario: dict[str, Any]) -> str | dict[str, Any]:
     given = scenario.get("policy", "navarch")
     if isinstance(given, str):
         return given
-    tiers = [{"plugins": [_plugin(each) for each in given["plugins"]]}]
-    rest = {key: value for key, value in given.items() if key != "plugins"}
-    return {**rest, "tiers": tiers}
+    rest = {key: value for key, value in given.items() if key not in ("plugins", "tiers")}
+    if isinstance(given.get("plugins"), str):  # the flat map of the first releases of kube-batch
+        return given
+    tiers = given["tiers"] if "tiers" in given else [given["plugins"]]
+    return {**rest, "tiers": [{"plugins": [_plugin(each) for each in tier]} for tier in tiers]}
 
 
 def _plugin(given: str | dict[str, Any]) -> dict[str, Any]:
@@ -99,16 +103,17 @@ def _plugin(given: str | dict[str, Any]) -> dict[str, Any]:
 
 def manifests(scenario: dict[str, Any]) -> list[dict[str, Any]]:
     out: list[dict[str, Any]] = []
+    api = scenario.get("api", VOLCANO)
     for name, node in scenario.get("nodes", {}).items():
         out.append(_node(name, node or {}))
     for number, (name, spec) in enumerate(scenario.get("queues", {}).items()):
         spec = dict(spec or {})
         metadata = {"name": name, "annotations": spec.pop("annotations", {}), "creationTimestamp": _moment(number)}
-        out.append({"apiVersion": VOLCANO, "kind": "Queue", "metadata": metadata, "spec": {"weight": 1, **spec}})
+        out.append({"apiVersion": api, "kind": "Queue", "metadata": metadata, "spec": {"weight": 1, **spec}})
     for name, value in scenario.get("classes", {}).items():
         out.append({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value})
     for number, (name, job) in enumerate(scenario.get("jobs", {}).items()):
-        out += _job_objects(name, job, _moment(100 + number))
+        out += _job_objects(api, name, job, _moment(100 + number))
     return out + scenario.get("objects", [])
 
 
@@ -126,7 +131,7 @@ def _node(name: str, node: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": spec, "status": status}
 
 
-def _job_objects(name: str, job: dict[str, Any], created: str) -> list[dict[str, Any]]:
+def _job_objects(api: str, name: str, job: dict[str, Any], created: str) -> list[dict[str, Any]]:
     where = job.get("runs", [])
     count = job.get("pods", len(where) or 1)
     group = {"minMember": job.get("min", count), "queue": job.get("queue", "default"), **job.get("group", {})}
@@ -134,7 +139,7 @@ def _job_objects(name: str, job: dict[str, Any], created: str) -> list[dict[str,
         group["priorityClassName"] = job["class"]
     metadata = {"name": name, "namespace": "default", "creationTimestamp": created, "annotations": job.get("annotations", {})}
     status = {"phase": job.get("phase", "Running" if where else "Pending")}
-    out: list[dict[str, Any]] = [{"apiVersion": VOLCANO, "kind": "PodGroup", "metadata": metadata, "spec": group, "status": status}]
+    out: list[dict[str, Any]] = [{"apiVersion": api, "kind": "PodGroup", "metadata": metadata, "spec": group, "status": status}]
     return out + [_pod(name, job, number, where[number] if number < len(where) else "", created) for number in range(count)]
 
 

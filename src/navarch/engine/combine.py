@@ -55,7 +55,7 @@ def starving(tiers: Tiers[P], ask: Callable[[P], bool], semantics: Semantics) ->
 
 
 def victims(tiers: Tiers[P], ask: Callable[[P], list[int] | None], candidates: Sequence[int], semantics: Semantics) -> list[int]:
-    """What every plugin with an opinion offers. With `victims_first_tier_decides`: the first tier that offers any
+    """What every plugin with an opinion offers; nothing where none has one: an eviction needs somebody's word. With `victims_first_tier_decides`: the first tier that offers any
     decides alone, an empty list ends its tier, and a tier whose lists share nothing may start afresh; whether a tier that refuses
     decides too is `refusing_tier_is_final`."""
     if not semantics.victims_first_tier_decides:
@@ -67,7 +67,7 @@ def victims(tiers: Tiers[P], ask: Callable[[P], list[int] | None], candidates: S
                     allowed = set(offered) if allowed is None else allowed & set(offered)
                     if not allowed:
                         return []
-        return [c for c in candidates if allowed is None or c in allowed]
+        return [c for c in candidates if allowed is not None and c in allowed]
     for tier in tiers:
         found = _tier_victims(tier, ask, semantics)
         if found or (found is not None and semantics.refusing_tier_is_final):

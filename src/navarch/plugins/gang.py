@@ -99,7 +99,10 @@ class Gang(Plugin):
     def _conclude(self, job: Job) -> None:
         if job.is_ready:
             job.set_condition("Scheduled", "True", "tasks in gang are ready to be scheduled", "")
-            return
+        else:
+            self._tell_what_is_missing(job)
+
+    def _tell_what_is_missing(self, job: Job) -> None:
         counts, status, node = job.counts, self.session.status, self.session.node
         leaving = sum(1 for t in job.tasks if status[t] == S.RELEASING and node[t] >= 0) if counts[S.RELEASING] else 0
         scheduled = counts[S.RUNNING] + counts[S.BOUND] + counts[S.SUCCEEDED] + counts[S.FAILED]
@@ -121,3 +124,34 @@ class Gang(Plugin):
             errors = job.fit_errors[task]
             return f"{text}. Origin reason is {self.session.task(task).name}: {errors.text()}"
         return text
+
+
+class KubeBatchGang(Gang):
+    """A job runs when its minimum can, as kube-batch counts it"""
+
+    dialect = "kube-batch"
+
+    def job_valid(self, job: Job) -> Reason | None:
+        """Never asked in time there: a gang with too few pods is tried, and holds what it got until the cycle ends."""
+        return None
+
+    def job_order(self, job: Job) -> Key:
+        return self.job_ready(job)
+
+    def job_ready(self, job: Job) -> bool:
+        return job.ready_count >= job.min_member
+
+    def job_missing(self, job: Job) -> int:
+        return max(job.min_member - job.ready_count, 1)
+
+    def job_pipelined(self, job: Job) -> Vote:
+        return Vote.PERMIT if job.ready_count + job.counts[S.PIPELINED] >= job.min_member else Vote.REJECT
+
+    def _above_minimum(self, candidates: Sequence[int]) -> list[int]:
+        """Each candidate whose job could lose one and stay ready: several together may break it. A job of one has no gang."""
+        jobs = ((c, self.session.job_of(c)) for c in candidates)
+        return [c for c, job in jobs if job is not None and (job.min_member <= job.ready_count - 1 or job.min_member == 1)]
+
+    def _conclude(self, job: Job) -> None:
+        if not self.job_ready(job):
+            self._tell_what_is_missing(job)

@@ -52,3 +52,15 @@ class Priority(Plugin):
 
     def job_starving(self, job: Job) -> bool:
         return job.ready_count + job.counts[TaskStatus.PIPELINED] < len(job.tasks)
+
+
+class KubeBatchPriority(Priority):
+    """Orders jobs and tasks by priority; tasks of lower jobs are preemptable, those of the same job never"""
+
+    dialect = "kube-batch"
+
+    def preemptable(self, preemptor: int, candidates: Sequence[int]) -> list[int] | None:
+        job = self.session.job_of(preemptor)
+        assert job is not None
+        others = ((c, self.session.job_of(c)) for c in candidates)
+        return [c for c, other in others if other is not None and other.priority < job.priority]

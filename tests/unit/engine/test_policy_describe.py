@@ -41,7 +41,7 @@ def test_who_is_asked_by_tier() -> None:
         "point": "preemptable",
         "plugins": [["priority"], ["drf"]],
         "switchedOff": ["gang"],
-        "combined": "only what every plugin with an opinion offers is evicted",
+        "combined": "only what every plugin with an opinion offers is evicted; without any opinion, nothing",
     }
     assert asked["predicate"]["plugins"] == [["predicates"]]
     assert asked["node_order"]["plugins"] == [["binpack"]]

@@ -25,7 +25,7 @@ class Point:
 _ORDER = "the first plugin that prefers one decides"
 _TASK_ORDER = f"{_ORDER}; then pod index, creation time, UID"
 _ALL = "all must agree"
-_VICTIMS = "only what every plugin with an opinion offers is evicted"
+_VICTIMS = "only what every plugin with an opinion offers is evicted; without any opinion, nothing"
 _VOTE = "any rejection refuses; a permit ends the asking at its tier's end; silence permits"
 
 POINTS: tuple[Point, ...] = (
