@@ -12,6 +12,7 @@ policy and moment give the same bytes.
 from __future__ import annotations
 
 import gc
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -27,7 +28,7 @@ from navarch.dialects.dialect import Settings
 from navarch.dialects.errors import ObjectError
 from navarch.dialects.groups import is_shadow, shown_key
 from navarch.dialects.inventory import Inventory
-from navarch.dialects.manifests import Document, objects_in
+from navarch.dialects.manifests import STDIN, Document, objects_in
 from navarch.dialects.pod_objects import PodStatus
 from navarch.engine.cycle import decide
 from navarch.engine.policy import PRESETS, Mistake, Policy, PolicyError, load
@@ -56,7 +57,8 @@ class Plan:
 
     records: list[CycleRecord]
     timings: dict[str, float]
-    """Seconds: `read`, `snapshot`, and one entry for each action; opening and closing the session beside them."""
+    """Seconds: `policy`, `read`, `snapshot`, then `open`, one entry for each action and `close`, summed over the cycles; what
+    plugins took of opening and closing stands beside them as `NAME (open)` and `NAME (close)`."""
     ignored: dict[str, int] = field(default_factory=dict)
     """`apiVersion kind` -> objects of kinds that scheduling does not read."""
     mistakes: list[ObjectError] = field(default_factory=list)
@@ -68,17 +70,17 @@ class Plan:
 
 
 def plan(
-    objects: Objects,
+    objects: Objects | Mapping[str, Any],
     policy: str | Path | Mapping[str, object] | Policy = "navarch",
     cycles: int = 1,
-    scheduler_names: Iterable[str] | None = None,
+    scheduler_names: Iterable[str] | str | None = None,
     now: float | None = None,
     *,
     keep_going: bool = False,
     namespace_as_queue: bool = False,
     plugin_dirs: Iterable[str | Path] = (),
 ) -> Plan:
-    """Decide for decoded manifests, as many cycles as wished.
+    """Decide for decoded manifests (or a single one, such as a List), as many cycles as wished.
 
     `policy` is a preset's name, a path, or the decoded mapping of a policy file. `scheduler_names`: whose pending pods are
     decided; None: everyone's. `now` in seconds since the epoch; None: the newest moment in the objects, else 0. Raises
@@ -88,22 +90,27 @@ def plan(
     registry = installed(tuple(Path(each) for each in plugin_dirs))
     chosen = read_policy(policy, registry)
     settings = settings_for(chosen, scheduler_names, namespace_as_queue)
+    if now is not None and not math.isfinite(now):
+        raise ValueError(f"now: found {now}, expected seconds since the epoch")
+    timings = {"policy": perf_counter() - started, "read": 0.0, "snapshot": 0.0}
+    started = perf_counter()
     with _collector_at_rest():
-        inventory, mistakes = _take_in(objects, settings)
+        inventory, mistakes = _take_in([objects] if isinstance(objects, Mapping) else objects, settings)
         if mistakes and not keep_going:
             raise PlanError(mistakes)
         cluster = Cluster()
         inventory.fill(cluster)
     moment = inventory.newest if now is None else now
-    timings = {"read": perf_counter() - started, "snapshot": 0.0}
+    timings["read"] = perf_counter() - started
     records = []
     for number in range(1, cycles + 1):
         record = _decide(cluster, chosen, registry, moment, number, timings)
         records.append(record)
         if number < cycles:
             _settle(cluster, inventory, record, moment, promises_last=chosen.semantics.nominations_last)
-    warnings = [*chosen.warnings, *dict.fromkeys(text for record in records for text in record.warnings)]
-    return Plan(records, timings, dict(sorted(inventory.ignored.items())), mistakes if keep_going else [], warnings)
+    warnings = [*chosen.warnings, *inventory.warnings, *(text for record in records for text in record.warnings)]
+    left_out = mistakes if keep_going else []
+    return Plan(records, timings, dict(sorted(inventory.ignored.items())), left_out, list(dict.fromkeys(warnings)))
 
 
 def _take_in(objects: Objects, settings: Settings) -> tuple[Inventory, list[ObjectError]]:
@@ -145,14 +152,7 @@ def read_policy(policy: str | Path | Mapping[str, object] | Policy, registry: Re
     elif str(policy) in PRESETS:
         name, document = str(policy), PRESETS[str(policy)]
     else:
-        name = str(policy)
-        try:
-            document = Path(policy).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not UTF-8 text"
-            presets = ", ".join(PRESETS)
-            message = f"expected a preset ({presets}) or a file that can be read, but: {reason}"
-            raise PolicyError(name, [Mistake(message)]) from None
+        name, document = str(policy), policy_text(policy)
     key = (id(registry), msgspec.msgpack.encode((name, document)))
     found = _policies.get(key)
     if found is None:
@@ -162,11 +162,23 @@ def read_policy(policy: str | Path | Mapping[str, object] | Policy, registry: Re
     return found
 
 
+def policy_text(path: str | Path) -> str:
+    """What a policy file says; `-` is standard input."""
+    try:
+        return sys.stdin.read() if str(path) == STDIN else Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not UTF-8 text"
+        message = f"expected a preset ({', '.join(PRESETS)}) or a file that can be read, but: {reason}"
+        raise PolicyError(str(path), [Mistake(message)]) from None
+
+
 def settings_for(
-    policy: Policy, scheduler_names: Iterable[str] | None = None, namespace_as_queue: bool = False
+    policy: Policy, scheduler_names: Iterable[str] | str | None = None, namespace_as_queue: bool = False
 ) -> Settings:
     """How objects are read under this policy. Names given here go before those of the policy's own parameters."""
     semantics = policy.semantics
+    if isinstance(scheduler_names, str):
+        scheduler_names = [scheduler_names]
     if scheduler_names is None and policy.params.get("schedulerName"):
         scheduler_names = [str(policy.params["schedulerName"])]
     pooled = policy.compat == "kai" or "partitionLabelValue" in policy.params

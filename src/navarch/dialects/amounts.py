@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from navarch.dialects.errors import QUANTITY, ObjectError
+from navarch.dialects.errors import NOT_NEGATIVE, QUANTITY, ObjectError
 from navarch.dialects.objects import Quantity
 from navarch.model.label_syntax import key_complaints
 from navarch.model.quantity import QuantityError
@@ -20,6 +20,8 @@ _FORGET_AFTER = 1 << 14
 _known: dict[tuple[tuple[str, Quantity], ...], Requests] = {}
 """Nodes of one model and groups of one template repeat the same few lists."""
 _PLAIN = ("cpu", "memory", "ephemeral-storage")
+MOST = (1 << 53) - 1
+"""What one object may name of a resource, 8Pi of memory or so; more is cut to this, so that sums stay within a column."""
 
 
 @lru_cache(maxsize=4096)
@@ -64,11 +66,12 @@ def _parsed(resources: Mapping[str, Quantity], kind: str, name: str, path: str) 
         if resource != "pods" and not is_counted(resource):
             continue
         try:
-            found.append((resource, parse_amount(resource, 0 if quantity is None else quantity)))
+            amount = parse_amount(resource, 0 if quantity is None else quantity)
         except QuantityError as error:
-            raise ObjectError(
-                kind, name, f"{path}[{resource}]", repr(quantity), QUANTITY
-            ) from error
+            raise ObjectError(kind, name, f"{path}[{resource}]", repr(quantity), QUANTITY) from error
+        if amount < 0:
+            raise ObjectError(kind, name, f"{path}[{resource}]", repr(quantity), NOT_NEGATIVE)
+        found.append((resource, min(amount, MOST)))
     found.sort()
     return tuple(found)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from reprlib import Repr
 from typing import Any, Final
 
 import msgspec
@@ -27,6 +28,7 @@ _PYTHON_TYPES: Final = {"str": str, "int": int, "float": float, "bool": bool, "o
 
 
 QUANTITY: Final = "a quantity such as 500m, 2 or 1.5Gi"
+NOT_NEGATIVE: Final = "a quantity of 0 or more"
 
 
 class ObjectError(ValueError):
@@ -46,6 +48,10 @@ class ObjectError(ValueError):
         """The same mistake with its place."""
         return ObjectError(self.kind, self.name, self.path, self.found, self.expected, source)
 
+    def within(self, kind: str, name: str, path: str) -> ObjectError:
+        """The same mistake as one of the object whose part at `path` is to blame: a workload and its pod template."""
+        return ObjectError(kind, name, f"{path}.{self.path}" if self.path else path, self.found, self.expected, self.source)
+
     def as_dict(self) -> dict[str, str]:
         return {
             "kind": self.kind,
@@ -57,11 +63,17 @@ class ObjectError(ValueError):
         }
 
 
+_BRIEF: Final = Repr()
+"""Never longer to make than to read: a few aliases in YAML can stand for millions of values."""
+_BRIEF.maxlevel, _BRIEF.maxdict, _BRIEF.maxlist, _BRIEF.maxtuple, _BRIEF.maxset = 4, 6, 8, 8, 8
+_BRIEF.maxstring = _BRIEF.maxlong = _BRIEF.maxother = 200
+
+
 def shown(value: object, limit: int = 60) -> str:
     """A value as users would recognise it, cut to a readable length."""
     if value is None:
         return "nothing"
-    text = repr(value)
+    text = _BRIEF.repr(value)
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
@@ -77,6 +89,8 @@ def from_validation(error: msgspec.ValidationError, manifest: object, kind: str,
     known = [_KNOWN_TYPES[part] for part in types if part in _KNOWN_TYPES and part != "null"]
     if {"int", "float", "str"} <= set(types):
         known = [QUANTITY]
+    if expected.startswith("`int` "):
+        expected = f"a whole number {expected.removeprefix('`int` ')}"
     return ObjectError(kind, name, path, found, " or ".join(known) if known and got else expected[:1].lower() + expected[1:])
 
 

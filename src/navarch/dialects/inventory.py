@@ -24,7 +24,7 @@ from navarch.dialects.objects import KubeObject, from_manifest, identity, second
 from navarch.dialects.pod import PodReader, queue_of
 from navarch.dialects.pod_objects import Pod
 from navarch.dialects.registry import KEPT, KINDS
-from navarch.dialects.templates import expand
+from navarch.dialects.templates import EXPANDED, expand
 from navarch.model.cluster import Cluster
 from navarch.model.spec import (
     BindRequestSpec,
@@ -39,8 +39,9 @@ from navarch.model.spec import (
     TaskSpec,
 )
 
-_WORKLOADS = frozenset({"Deployment", "DaemonSet", "Job", "RuntimeClass", "LimitRange"})
-"""Kinds that have had their effect once pods are made and admitted."""
+_ADMITTING = frozenset({"RuntimeClass", "LimitRange"})
+"""Kinds that have had their effect once pods are admitted."""
+_MOST_NAMES = 5
 
 
 class Inventory:
@@ -51,6 +52,7 @@ class Inventory:
         self.mistakes: list[ObjectError] = []
         self.ignored: Counter[str] = Counter()
         """`apiVersion kind` -> how many objects of a kind that no part of scheduling reads."""
+        self.warnings: list[str] = []
         self.newest = 0.0
         """The latest moment that any object mentions."""
         self.nodes: list[NodeSpec] = []
@@ -67,6 +69,7 @@ class Inventory:
         """Budgets that no controller has counted for."""
         self._seen: dict[tuple[str, str, str], str] = {}
         self._looked_up: list[dict[str, Any]] = []
+        self._blamed: set[str] = set()
         self._take_in(list(documents))
 
     def fill(self, cluster: Cluster) -> None:
@@ -91,7 +94,7 @@ class Inventory:
             cluster.put_task(task)
 
     def _take_in(self, documents: list[Document]) -> None:
-        pods: list[tuple[Pod, str]] = []
+        pods: list[tuple[Pod, Document]] = []
         for document in documents:
             self._note(document, pods)
         made, mistakes = expand(documents)
@@ -99,16 +102,17 @@ class Inventory:
         for document in made:
             if _identify(document.manifest) not in self._seen:
                 self._note(document, pods)
+        self._warn_of_empty(pod for pod, _ in pods)
         self._complete()
         admission = AdmissionContext.of(self._looked_up) if self._looked_up else AdmissionContext()
         self._default_volumes(admission)
         self.reader = PodReader(self.settings, admission, self.classes)
         requests = {(each.namespace, each.name): each.value for each in self.objects if each.kind == "BindRequest"}
-        for pod, source in pods:
+        for pod, document in pods:
             try:
                 task = self.reader.read(pod)
             except ObjectError as error:
-                self.mistakes.append(error.at(source))
+                self._object_to(document, error)
                 continue
             if task is not None:
                 request = requests.get((task.namespace, task.name))
@@ -129,20 +133,39 @@ class Inventory:
             except ObjectError as error:
                 self.mistakes.append(error.at(source))
                 self._unmeasured.remove(entry)
+        place = {document.source: i for i, document in enumerate(documents)}
+        self.mistakes.sort(key=lambda mistake: place.get(mistake.source, len(place)))
 
     def measure(self, tasks: Iterable[TaskSpec]) -> list[DisruptionBudgetSpec]:
         """What budgets allow now, those that no controller counts for: a cycle has moved pods."""
         tasks = list(tasks) if self._unmeasured else []
         return [measured(budget, part, tasks) for budget, part, _ in self._unmeasured]
 
-    def _note(self, document: Document, pods: list[tuple[Pod, str]]) -> None:
+    def _object_to(self, document: Document, error: ObjectError) -> None:
+        """A mistake in what a workload would make is the workload's, and told once, not once a pod."""
+        error = error.at(document.source)
+        if document.made_by is not None:
+            error = error.within(*document.made_by)
+            if str(error) in self._blamed:
+                return
+            self._blamed.add(str(error))
+        self.mistakes.append(error)
+
+    def _warn_of_empty(self, pods: Iterable[Pod]) -> None:
+        """No API server takes such pods: more often than not the word `containers` is misspelt."""
+        names = sorted(pod.key for pod in pods if not pod.spec.containers)
+        if names:
+            more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+            self.warnings.append(f"no containers, so nothing is asked for: {', '.join(names[:_MOST_NAMES])}{more}")
+
+    def _note(self, document: Document, pods: list[tuple[Pod, Document]]) -> None:
         """Read one object, or remember why not."""
         manifest = document.manifest
         try:
             version, kind = self._checked(manifest, document.source)
             if kind == "Pod" and version == "v1":
                 pod = from_manifest(manifest, Pod)
-                pods.append((pod, document.source))
+                pods.append((pod, document))
                 self.newest = max(self.newest, *_moments(pod))
                 return
             if kind in LOOKED_UP:
@@ -162,10 +185,10 @@ class Inventory:
                 meta = from_manifest(manifest, KubeObject).metadata
                 self.newest = max(self.newest, meta.created)
                 self.objects.append(ObjectSpec(kind, meta.namespace or "", meta.name, manifest))
-            elif kind not in _WORKLOADS:
-                self.ignored[f"{version} {kind}"] += 1
+            elif kind not in _ADMITTING and (version, kind) not in EXPANDED:
+                self.ignored[f"{version} {kind}{_other_versions(version, kind)}"] += 1
         except ObjectError as error:
-            self.mistakes.append(error.at(document.source))
+            self._object_to(document, error)
 
     def _checked(self, manifest: Manifest, source: str) -> tuple[str, str]:
         """apiVersion and kind of an object that has both and a name, and was not there before."""
@@ -239,6 +262,13 @@ def _identify(manifest: Manifest) -> tuple[str, str, str]:
     metadata = manifest["metadata"]
     group = str(manifest["apiVersion"]).rpartition("/")[0]
     return f"{group}/{manifest['kind']}", str(metadata.get("namespace") or "default"), str(metadata["name"])
+
+
+def _other_versions(version: str, kind: str) -> str:
+    """Where only the version is not known, what would be."""
+    group = version.rpartition("/")[0]
+    known = sorted(v for v, k in (*KINDS, *EXPANDED) if k == kind and v.rpartition("/")[0] == group)
+    return f" (only {', '.join(known)} is read)" if known else ""
 
 
 def _moments(pod: Pod) -> list[float]:

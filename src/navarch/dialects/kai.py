@@ -17,7 +17,7 @@ from navarch.dialects.dialect import Dialect, Kind, Settings
 from navarch.dialects.errors import ObjectError
 from navarch.dialects.kai_objects import KINDS as OBJECT_KINDS
 from navarch.dialects.kai_objects import numa_placement
-from navarch.dialects.objects import KubeObject, Part, seconds
+from navarch.dialects.objects import Int32, KubeObject, Part, seconds
 from navarch.dialects.pod_objects import Pod
 from navarch.engine.arguments import WrongKind, duration
 from navarch.model.spec import (
@@ -62,20 +62,20 @@ class TopologyConstraint(Part, frozen=True):
 
 class SubGroup(Part, frozen=True):
     name: str = ""
-    min_member: int | None = None
-    min_sub_group: int | None = None
+    min_member: Int32 | None = None
+    min_sub_group: Int32 | None = None
     parent: str | None = None
     topology_constraint: TopologyConstraint | None = None
 
 
 class PodGroupPart(Part, frozen=True):
-    min_member: int | None = None
-    min_sub_group: int | None = None
+    min_member: Int32 | None = None
+    min_sub_group: Int32 | None = None
     queue: str | None = None
     priority_class_name: str | None = None
     preemptibility: str | None = None
     mark_unschedulable: bool | None = None
-    scheduling_backoff: int | None = None
+    scheduling_backoff: Int32 | None = None
     topology_constraint: TopologyConstraint | None = None
     sub_groups: tuple[SubGroup, ...] | None = None
     preemption_delay: str | None = None
@@ -117,7 +117,7 @@ class QueuePart(Part, frozen=True):
     display_name: str | None = None
     parent_queue: str | None = None
     resources: QueueResources | None = None
-    priority: int | None = None
+    priority: Int32 | None = None
     preempt_min_runtime: str | None = None
     reclaim_min_runtime: str | None = None
 

@@ -9,7 +9,7 @@ import msgspec
 from navarch.dialects.amounts import optional_amounts
 from navarch.dialects.dialect import Dialect, Kind, Settings
 from navarch.dialects.errors import ObjectError
-from navarch.dialects.objects import KubeObject, Metadata, Part, ResourceList, seconds
+from navarch.dialects.objects import Int32, KubeObject, Metadata, Part, ResourceList, seconds
 from navarch.dialects.pod_objects import Pod
 from navarch.model.spec import Condition, JobSpec, QueueSpec
 
@@ -37,7 +37,7 @@ class GroupStatus(Part, frozen=True):
 
 
 class PodGroupPart(Part, frozen=True):
-    min_member: int = 0
+    min_member: Int32 = 0
     queue: str | None = None
     priority_class_name: str | None = None
 
@@ -48,7 +48,7 @@ class PodGroup(KubeObject, frozen=True):
 
 
 class QueuePart(Part, frozen=True):
-    weight: int | None = None
+    weight: Int32 | None = None
     capability: ResourceList | None = None
 
 

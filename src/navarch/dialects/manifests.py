@@ -22,6 +22,10 @@ from navarch.dialects.errors import ObjectError, shown
 Manifest = Mapping[str, Any]
 SUFFIXES = (".yaml", ".yml", ".json")
 STDIN = "-"
+_BLANK = re.compile(r"(?:\s|#[^\n]*+|---|\.\.\.)*+\Z")
+"""No document at all: not even an empty list, as kubectl prints where it finds nothing."""
+_DEEPEST = 16
+"""Lists inside lists. A YAML alias can make a list hold itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,8 @@ class Document:
 
     manifest: Manifest
     source: str = ""
+    made_by: tuple[str, str, str] | None = None
+    """Of an object that a controller would make: kind and name of its workload, and which part of that it comes from."""
 
 
 def read_paths(paths: Iterable[str | Path]) -> tuple[list[Document], list[ObjectError]]:
@@ -45,6 +51,9 @@ def read_paths(paths: Iterable[str | Path]) -> tuple[list[Document], list[Object
                 mistakes.append(ObjectError("File", file, "", "", f"a file that can be read, but: {reason}"))
                 continue
             name = "stdin" if file == STDIN else file
+            if file == str(path) and _BLANK.match(text):
+                mistakes.append(ObjectError("File", name, "", "nothing", "objects in YAML or JSON"))
+                continue
             for found in read_text(text, name):
                 if isinstance(found, ObjectError):
                     mistakes.append(found)
@@ -64,15 +73,23 @@ def read_text(text: str, name: str) -> Iterator[Document | ObjectError]:
         mark = getattr(error, "problem_mark", None)
         place = f" line {mark.line + 1} column {mark.column + 1}" if mark is not None else ""
         problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        if mark is not None and _is_tab(text, mark.line, mark.column):
+            problem = "found a tab where only spaces may indent"
         source = f"{name} document {number + 1}{place}"
         yield ObjectError("File", name, "", "", f"YAML or JSON, but: {problem}", source)
+    except (RecursionError, ValueError) as error:
+        # Values nested beyond all measure, or a number of thousands of digits.
+        problem = "it is nested too deep" if isinstance(error, RecursionError) else str(error).partition(";")[0]
+        yield ObjectError("File", name, "", "", f"YAML or JSON, but: {problem}", f"{name} document {number + 1}")
 
 
-def objects_in(decoded: object, source: str = "") -> Iterator[Document | ObjectError]:
+def objects_in(decoded: object, source: str = "", depth: int = 0) -> Iterator[Document | ObjectError]:
     """One object, or those of a `List` (also a typed one such as PodList, whose items need not repeat their kind)."""
-    if isinstance(decoded, list):
+    if depth > _DEEPEST:
+        yield ObjectError("List", "?", "items", "itself", "lists no more than a few deep", source.partition(" item ")[0])
+    elif isinstance(decoded, list):
         for i, item in enumerate(decoded, start=1):
-            yield from objects_in(item, _item(source, i))
+            yield from objects_in(item, _item(source, i), depth + 1)
     elif not isinstance(decoded, Mapping):
         yield ObjectError("Object", "?", "", shown(decoded), "a mapping with apiVersion, kind and metadata", source)
     elif str(decoded.get("kind", "")).endswith("List") and "items" in decoded:
@@ -84,13 +101,18 @@ def objects_in(decoded: object, source: str = "") -> Iterator[Document | ObjectE
         for i, item in enumerate(items or (), start=1):
             if kind and isinstance(item, Mapping) and not item.get("kind"):
                 item = {"apiVersion": decoded.get("apiVersion"), **item, "kind": kind}
-            yield from objects_in(item, _item(source, i))
+            yield from objects_in(item, _item(source, i), depth + 1)
     else:
         yield Document(decoded, source)
 
 
 def _item(source: str, number: int) -> str:
     return f"{source} item {number}" if source else f"object {number}"
+
+
+def _is_tab(text: str, line: int, column: int) -> bool:
+    lines = text.splitlines()
+    return line < len(lines) and lines[line][column : column + 1] == "\t"
 
 
 def _files(path: str, mistakes: list[ObjectError]) -> list[str]:
@@ -133,7 +155,18 @@ _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Loader(_Base):  # type: ignore[misc]
-    """YAML as the API's clients read it: a time stays text, and 12:30 is no number in base sixty."""
+    """YAML as the API's clients read it: a time stays text, 12:30 is no number in base sixty, and no key is given twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        own = node.value
+        built: dict[Any, Any] = super().construct_mapping(node, deep=deep)
+        if len(built) < len(node.value):  # a key given twice, or one that stands before what is merged in by `<<`
+            seen: set[Any] = set()
+            for key, _ in own:
+                if key.value in seen:
+                    raise yaml.constructor.ConstructorError(None, None, f"the key {key.value!r} is given twice", key.start_mark)
+                seen.add(key.value)
+        return built
 
 
 _Loader.yaml_implicit_resolvers = {

@@ -6,7 +6,7 @@ from navarch.dialects.amounts import amounts
 from navarch.dialects.budgets import BudgetPart, BudgetStatus
 from navarch.dialects.dialect import Kind, Settings
 from navarch.dialects.errors import ObjectError
-from navarch.dialects.objects import KubeObject, Part, ResourceList
+from navarch.dialects.objects import Int32, Int64, KubeObject, Part, ResourceList
 from navarch.dialects.selection import label_selector
 from navarch.model.spec import (
     DisruptionBudgetSpec,
@@ -39,7 +39,7 @@ class NodeCondition(Part, frozen=True):
 
 class ContainerImage(Part, frozen=True):
     names: tuple[str, ...] | None = None
-    size_bytes: int | None = None
+    size_bytes: Int64 | None = None
 
 
 class NodeStatus(Part, frozen=True):
@@ -56,7 +56,7 @@ class Node(KubeObject, frozen=True):
 
 
 class PriorityClass(KubeObject, frozen=True):
-    value: int = 0
+    value: Int32 = 0
     global_default: bool | None = None
     preemption_policy: str | None = None
 

@@ -12,17 +12,20 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from navarch.dialects.errors import QUANTITY, ObjectError, from_validation
+from navarch.dialects.errors import QUANTITY, ObjectError, from_validation, shown
 from navarch.model.quantity import QuantityError, parse_nano
 from navarch.model.spec import NO_LABELS, Labels
 
 T = TypeVar("T")
 Quantity = str | int | float | None
 ResourceList = dict[str, Quantity]
+Int32 = Annotated[int, msgspec.Meta(ge=-(1 << 31), le=(1 << 31) - 1)]
+Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+"""Numbers as the API bounds them: one beyond that fits no column."""
 
 
 class Part(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
@@ -118,9 +121,13 @@ def identity(manifest: object) -> tuple[str, str]:
         return "Object", "?"
     metadata = manifest.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
-    name = str(metadata.get("name") or metadata.get("generateName") or "?")
-    namespace = metadata.get("namespace")
-    return str(manifest.get("kind") or "Object"), f"{namespace}/{name}" if namespace else name
+    kind, namespace = manifest.get("kind") or "Object", metadata.get("namespace")
+    name = _text(metadata.get("name") or metadata.get("generateName") or "?")
+    return _text(kind), f"{_text(namespace)}/{name}" if namespace else name
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else shown(value)
 
 
 def nano_of(quantity: Quantity, kind: str, name: str, path: str) -> int:

@@ -6,7 +6,15 @@ import datetime
 
 import msgspec
 
-from navarch.dialects.objects import KubeObject, LabelSelectorPart, LabelSelectorRequirement, Part, ResourceList
+from navarch.dialects.objects import (
+    Int32,
+    Int64,
+    KubeObject,
+    LabelSelectorPart,
+    LabelSelectorRequirement,
+    Part,
+    ResourceList,
+)
 
 
 class ResourceRequirements(Part, frozen=True):
@@ -15,8 +23,8 @@ class ResourceRequirements(Part, frozen=True):
 
 
 class ContainerPort(Part, frozen=True):
-    container_port: int | None = None
-    host_port: int | None = None
+    container_port: Int32 | None = None
+    host_port: Int32 | None = None
     host_ip: str | None = msgspec.field(default=None, name="hostIP")
     protocol: str | None = None
 
@@ -39,7 +47,7 @@ class NodeSelector(Part, frozen=True):
 
 
 class PreferredNodeTerm(Part, frozen=True):
-    weight: int = 0
+    weight: Int32 = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
@@ -60,7 +68,7 @@ class PodAffinityTerm(Part, frozen=True):
 
 
 class PreferredPodTerm(Part, frozen=True):
-    weight: int = 0
+    weight: Int32 = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
 
 
@@ -80,11 +88,11 @@ class Affinity(Part, frozen=True):
 
 
 class TopologySpreadConstraint(Part, frozen=True):
-    max_skew: int = 1
+    max_skew: Int32 = 1
     topology_key: str = ""
     when_unsatisfiable: str = "DoNotSchedule"
     label_selector: LabelSelectorPart | None = None
-    min_domains: int | None = None
+    min_domains: Int32 | None = None
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
     match_label_keys: tuple[str, ...] | None = None
@@ -192,13 +200,13 @@ class PodSpec(Part, frozen=True):
     resource_claims: tuple[PodResourceClaim, ...] | None = None
     scheduling_gates: tuple[SchedulingGate, ...] | None = None
     scheduler_name: str | None = None
-    priority: int | None = None
+    priority: Int32 | None = None
     priority_class_name: str | None = None
     preemption_policy: str | None = None
     runtime_class_name: str | None = None
     host_network: bool | None = None
     restart_policy: str | None = None
-    termination_grace_period_seconds: int | None = None
+    termination_grace_period_seconds: Int64 | None = None
 
 
 class ContainerStatus(Part, frozen=True):

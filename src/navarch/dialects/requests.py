@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from navarch.dialects.amounts import is_counted
-from navarch.dialects.errors import QUANTITY, ObjectError
+from navarch.dialects.amounts import MOST, is_counted
+from navarch.dialects.errors import NOT_NEGATIVE, QUANTITY, ObjectError
 from navarch.dialects.objects import Quantity, ResourceList
 from navarch.dialects.pod_objects import Container, ContainerStatus, Pod, PodStatus, ResourceRequirements
 from navarch.model.quantity import NANO, QuantityError, nano_to_milli, nano_to_value, parse_nano
@@ -106,7 +106,7 @@ def rounded(total: Amounts) -> Requests:
     """Only what scheduling counts, in the model's units, each name rounded up once."""
     return tuple(
         sorted(
-            (name, nano_to_milli(nano) if unit_of(name) == "milli" else nano_to_value(nano))
+            (name, min(MOST, nano_to_milli(nano) if unit_of(name) == "milli" else nano_to_value(nano)))
             for name, nano in total.items()
             if is_counted(name)
         )
@@ -142,7 +142,7 @@ def footprint(pod: Pod, *, use_status: bool) -> tuple[int, int]:
 
 
 def quantity_error(pod: Pod) -> ObjectError | None:
-    """The first quantity of the pod that does not parse, with its place; for when the sum has failed."""
+    """The first quantity of the pod that does not parse or is negative, with its place; for when the sum has failed."""
     lists: list[tuple[str, ResourceList | None]] = []
     for field, containers in (("containers", pod.spec.containers), ("initContainers", pod.spec.init_containers)):
         for i, container in enumerate(containers or ()):
@@ -161,11 +161,11 @@ def quantity_error(pod: Pod) -> ObjectError | None:
     for path, quantities in lists:
         for name, quantity in (quantities or {}).items():
             try:
-                parse_nano(quantity)
+                expected = "" if parse_nano(quantity) >= 0 else NOT_NEGATIVE
             except QuantityError:
-                return ObjectError(
-                    "Pod", pod.key, f"{path}[{name}]", repr(quantity), QUANTITY
-                )
+                expected = QUANTITY
+            if expected:
+                return ObjectError("Pod", pod.key, f"{path}[{name}]", repr(quantity), expected)
     return None
 
 
@@ -204,7 +204,10 @@ def _part(resources: ResourceRequirements | None, part: str) -> Amounts:
 
 
 def _parsed(quantities: Mapping[str, Quantity]) -> Amounts:
-    return {name: parse_nano(quantity) for name, quantity in quantities.items()}
+    amounts = {name: parse_nano(quantity) for name, quantity in quantities.items()}
+    if amounts and min(amounts.values()) < 0:
+        raise QuantityError(min(amounts.values()))
+    return amounts
 
 
 def _add(total: Amounts, more: Mapping[str, int]) -> None:

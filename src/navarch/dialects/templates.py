@@ -8,7 +8,7 @@ input has already been acted upon: nothing is made for it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -17,10 +17,13 @@ from navarch.dialects.daemons import daemon_pods
 from navarch.dialects.errors import ObjectError, shown
 from navarch.dialects.manifests import Document, Manifest
 from navarch.dialects.objects import identity
+from navarch.dialects.template_fields import count, mappings, template_at
 from navarch.dialects.volcano_job import volcano_job
 
 Made = dict[str, Any]
-Make = Callable[[Manifest, Iterable[Manifest]], Iterator[Made]]
+Make = Callable[[Manifest, Iterable[Manifest]], Iterator[tuple[Made, str]]]
+"""Workload and nodes -> objects, each with the part of the workload that it is made from."""
+_TEMPLATE = "spec.template"
 
 
 def expand(documents: Iterable[Document]) -> tuple[list[Document], list[ObjectError]]:
@@ -42,7 +45,11 @@ def expand(documents: Iterable[Document]) -> tuple[list[Document], list[ObjectEr
                 continue
             if kind == "Deployment" and _has_orphaned_pods(namespace, plain, have_children):
                 continue
-            made += [Document(child, each.source) for child in EXPANDED[kind_of(manifest)](manifest, nodes)]
+            _look_at(manifest)
+            children = EXPANDED[kind_of(manifest)](manifest, nodes)
+            made += [Document(child, each.source, (kind, name, part)) for child, part in children]
+        except ObjectError as error:
+            mistakes.append(error.at(each.source))
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             found = shown(error.args[0]) if error.args else ""
             mistakes.append(
@@ -107,6 +114,11 @@ def _key(manifest: Manifest) -> tuple[str, str]:
     return str(metadata.get("namespace") or "default"), str(metadata["name"])
 
 
+def _look_at(workload: Manifest) -> None:
+    if not isinstance(workload.get("spec"), Mapping):
+        raise ObjectError(*identity(workload), "spec", shown(workload.get("spec")), "a mapping")
+
+
 def _controllers(manifest: Manifest) -> Iterator[tuple[str, str, str]]:
     metadata = manifest.get("metadata")
     if isinstance(metadata, dict):
@@ -123,37 +135,44 @@ def _has_orphaned_pods(namespace: str, name: str, controllers: Iterable[tuple[st
     )
 
 
-def _replica_set(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[Made]:
-    spec = owner["spec"]
-    for i in range(_count(spec.get("replicas"), 1)):
-        yield pod_from(owner, spec["template"], f"{owner['metadata']['name']}-{i}")
+def _replica_set(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Made, str]]:
+    template = template_at(owner, _TEMPLATE, owner["spec"].get("template"))
+    for i in range(count(owner, "spec.replicas", owner["spec"].get("replicas"), 1)):
+        yield pod_from(owner, template, f"{owner['metadata']['name']}-{i}"), _TEMPLATE
 
 
-def _deployment(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[Made]:
+def _deployment(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Made, str]]:
     """Through the ReplicaSet that its controller makes, named after the template's content."""
     spec = owner["spec"]
-    digest = hashlib.sha256(msgspec.json.encode(spec["template"], order="sorted")).hexdigest()[:10]
+    template = template_at(owner, _TEMPLATE, spec.get("template"))
+    digest = hashlib.sha256(msgspec.json.encode(template, order="sorted")).hexdigest()[:10]
     replica_set = f"{owner['metadata']['name']}-{digest}"
-    for i in range(_count(spec.get("replicas"), 1)):
-        yield pod_from(
+    for i in range(count(owner, "spec.replicas", spec.get("replicas"), 1)):
+        pod = pod_from(
             owner,
-            spec["template"],
+            template,
             f"{replica_set}-{i}",
             owner_kind="ReplicaSet",
             owner_name=replica_set,
             labels={"pod-template-hash": digest},
         )
+        yield pod, _TEMPLATE
 
 
-def _stateful_set(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[Made]:
+def _stateful_set(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Made, str]]:
     """Pods by ordinal, and the claims of their volume claim templates."""
     spec, name = owner["spec"], owner["metadata"]["name"]
-    start = _count((spec.get("ordinals") or {}).get("start"), 0)
-    claims = spec.get("volumeClaimTemplates") or ()
-    for ordinal in range(start, start + _count(spec.get("replicas"), 1)):
+    template = template_at(owner, _TEMPLATE, spec.get("template"))
+    start = count(owner, "spec.ordinals.start", (spec.get("ordinals") or {}).get("start"), 0)
+    claims = mappings(owner, "spec.volumeClaimTemplates", spec.get("volumeClaimTemplates"))
+    for i, claim in enumerate(claims):
+        if not isinstance(claim.get("metadata"), Mapping) or not claim["metadata"].get("name"):
+            path = f"spec.volumeClaimTemplates[{i}].metadata"
+            raise ObjectError(*identity(owner), path, shown(claim.get("metadata")), "a mapping with a name")
+    for ordinal in range(start, start + count(owner, "spec.replicas", spec.get("replicas"), 1)):
         pod = pod_from(
             owner,
-            spec["template"],
+            template,
             f"{name}-{ordinal}",
             labels={"statefulset.kubernetes.io/pod-name": f"{name}-{ordinal}", "apps.kubernetes.io/pod-index": str(ordinal)},
         )
@@ -166,19 +185,21 @@ def _stateful_set(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[Made]:
         for claim in claims:
             own = {"name": mounted[claim["metadata"]["name"]], "namespace": pod["metadata"]["namespace"]}
             metadata = {**claim["metadata"], **own}
-            yield {**claim, "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
-        yield pod
+            yield {**claim, "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}, "spec.volumeClaimTemplates"
+        yield pod, _TEMPLATE
 
 
-def _job(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[Made]:
+def _job(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Made, str]]:
     """As many pods as may run at once and are still to be completed; none while suspended or once finished."""
     spec, name, status = owner["spec"], owner["metadata"]["name"], owner.get("status") or {}
     done = any(c.get("type") in ("Complete", "Failed") and c.get("status") == "True" for c in status.get("conditions") or ())
     if spec.get("suspend") or done:
         return
-    wanted = _count(spec.get("parallelism"), 1)
+    template = template_at(owner, _TEMPLATE, spec.get("template"))
+    wanted = count(owner, "spec.parallelism", spec.get("parallelism"), 1)
     if spec.get("completions") is not None:
-        wanted = min(wanted, max(0, _count(spec["completions"], 1) - _count(status.get("succeeded"), 0)))
+        succeeded = count(owner, "status.succeeded", status.get("succeeded"), 0)
+        wanted = min(wanted, max(0, count(owner, "spec.completions", spec["completions"], 1) - succeeded))
     indexed = spec.get("completionMode") == "Indexed"
     for i in range(wanted):
         labels = {"batch.kubernetes.io/job-name": name, "job-name": name}
@@ -186,31 +207,24 @@ def _job(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[Made]:
         if indexed:
             labels["batch.kubernetes.io/job-completion-index"] = str(i)
             annotations["batch.kubernetes.io/job-completion-index"] = str(i)
-        yield pod_from(owner, spec["template"], f"{name}-{i}", labels=labels, annotations=annotations)
+        yield pod_from(owner, template, f"{name}-{i}", labels=labels, annotations=annotations), _TEMPLATE
 
 
-def _daemon_set(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[Made]:
-    for node, spec in daemon_pods(owner["spec"]["template"], nodes):
-        pod = pod_from(owner, owner["spec"]["template"], f"{owner['metadata']['name']}-{node}")
+def _daemon_set(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Made, str]]:
+    template = template_at(owner, _TEMPLATE, owner["spec"].get("template"))
+    for node, spec in daemon_pods(template, nodes):
+        pod = pod_from(owner, template, f"{owner['metadata']['name']}-{node}")
         pod["spec"] = spec
-        yield pod
+        yield pod, _TEMPLATE
 
 
-def _volcano_job(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[Made]:
+def _volcano_job(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Made, str]]:
     for made in volcano_job(owner):
         if isinstance(made, tuple):
-            name, template, labels, annotations = made
-            yield pod_from(owner, template, name, labels=labels, annotations=annotations)
+            name, template, labels, annotations, path = made
+            yield pod_from(owner, template, name, labels=labels, annotations=annotations), path
         else:
-            yield made
-
-
-def _count(value: object, otherwise: int) -> int:
-    if value is None:
-        return otherwise
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(value)
-    return value
+            yield made, "spec"
 
 
 EXPANDED: dict[tuple[str, str], Make] = {

@@ -12,7 +12,7 @@ from navarch.dialects.amounts import optional_amounts
 from navarch.dialects.dialect import Dialect, Kind, Settings
 from navarch.dialects.errors import ObjectError
 from navarch.dialects.kube_batch import GroupStatus, conditions_of, counts_of, queue_weight
-from navarch.dialects.objects import KubeObject, LabelSelectorPart, Part, ResourceList
+from navarch.dialects.objects import Int32, KubeObject, LabelSelectorPart, Part, ResourceList
 from navarch.dialects.pod_objects import Pod
 from navarch.dialects.selection import label_selector
 from navarch.dialects.volcano_topology import KINDS as TOPOLOGY_KINDS
@@ -32,22 +32,22 @@ _HINTS = (
 
 class NetworkTopology(Part, frozen=True):
     mode: str | None = None
-    highest_tier_allowed: int | None = None
+    highest_tier_allowed: Int32 | None = None
     highest_tier_name: str | None = None
 
 
 class SubGroupPolicy(Part, frozen=True):
     name: str = ""
     network_topology: NetworkTopology | None = None
-    sub_group_size: int | None = None
-    min_sub_groups: int | None = None
+    sub_group_size: Int32 | None = None
+    min_sub_groups: Int32 | None = None
     label_selector: LabelSelectorPart | None = None
     match_label_keys: tuple[str, ...] | None = None
 
 
 class PodGroupPart(Part, frozen=True):
-    min_member: int = 0
-    min_task_member: dict[str, int] | None = None
+    min_member: Int32 = 0
+    min_task_member: dict[str, Int32] | None = None
     queue: str | None = None
     priority_class_name: str | None = None
     min_resources: ResourceList | None = None
@@ -75,13 +75,13 @@ class QueueAffinity(Part, frozen=True):
 
 
 class QueuePart(Part, frozen=True):
-    weight: int | None = None
+    weight: Int32 | None = None
     capability: ResourceList | None = None
     deserved: ResourceList | None = None
     guarantee: Guarantee | None = None
     reclaimable: bool | None = None
     parent: str | None = None
-    priority: int | None = None
+    priority: Int32 | None = None
     affinity: QueueAffinity | None = None
 
 

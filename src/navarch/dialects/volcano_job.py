@@ -13,21 +13,27 @@ from navarch.dialects.admission import AdmissionContext
 from navarch.dialects.objects import from_manifest
 from navarch.dialects.pod_objects import Pod
 from navarch.dialects.shape import shape_reader
+from navarch.dialects.template_fields import count, mappings, template_at
 from navarch.model.resources import format_amount
 
 Manifest = Mapping[str, Any]
-PodMade = tuple[str, Manifest, dict[str, str], dict[str, str]]
-"""Name, template, labels, annotations."""
+PodMade = tuple[str, Manifest, dict[str, str], dict[str, str], str]
+"""Name, template, labels, annotations, and where the template stands in the job."""
 
 
 def volcano_job(job: Manifest) -> Iterator[dict[str, Any] | PodMade]:
     spec, metadata = job["spec"], job["metadata"]
     name, namespace = metadata["name"], metadata.get("namespace") or "default"
-    tasks = [dict(task) for task in spec.get("tasks") or ()]
+    tasks = [dict(task) for task in mappings(job, "spec.tasks", spec.get("tasks"))]
     for i, task in enumerate(tasks):
         task.setdefault("name", f"default{i}")
-        task["replicas"] = int(task.get("replicas", 1))
-    minimum = int(spec.get("minAvailable") or sum(task.get("minAvailable") or task["replicas"] for task in tasks))
+        task["path"] = f"spec.tasks[{i}].template"
+        task["replicas"] = count(job, f"spec.tasks[{i}].replicas", task.get("replicas"), 1)
+        task["template"] = template_at(job, task["path"], task.get("template"))
+        if task.get("minAvailable") is not None:
+            task["minAvailable"] = count(job, f"spec.tasks[{i}].minAvailable", task["minAvailable"], 0)
+    given = count(job, "spec.minAvailable", spec.get("minAvailable"), 0)
+    minimum = given or sum(task.get("minAvailable") or task["replicas"] for task in tasks)
     group = f"{name}-{metadata['uid']}" if metadata.get("uid") else name
     group_spec: dict[str, Any] = {
         "minMember": minimum,
@@ -67,7 +73,8 @@ def volcano_job(job: Manifest) -> Iterator[dict[str, Any] | PodMade]:
                 "volcano.sh/queue-name": group_spec["queue"],
             }
             labels = {**facts, "volcano.sh/job-namespace": namespace}
-            yield f"{name}-{task['name']}-{i}", template, labels, {**facts, "scheduling.k8s.io/group-name": group}
+            annotations = {**facts, "scheduling.k8s.io/group-name": group}
+            yield f"{name}-{task['name']}-{i}", template, labels, annotations, task["path"]
 
 
 def _template(spec: Manifest, task: Manifest) -> dict[str, Any]:
@@ -84,7 +91,7 @@ def _minimum(tasks: list[dict[str, Any]], pods: int) -> dict[str, str]:
     for task in sorted(tasks, key=_priority, reverse=True):
         count = min(task["replicas"], pods)
         pods -= count
-        sample = from_manifest({"spec": (task.get("template") or {}).get("spec") or {}}, Pod)
+        sample = from_manifest({"spec": task["template"].get("spec") or {}}, Pod)
         for resource, amount in shape_reader(AdmissionContext()).read(sample, placed=False).requests if count > 0 else ():
             total[resource] = total.get(resource, 0) + count * amount
     return {resource: format_amount(resource, amount) for resource, amount in sorted(total.items())}

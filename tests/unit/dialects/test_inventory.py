@@ -90,6 +90,46 @@ def test_every_mistake_with_its_place_and_nothing_else_stops() -> None:
     ]
 
 
+def test_mistakes_come_in_the_order_of_the_input() -> None:
+    found = take(pod("a").cpu("much"), queue("q", -1), pod("b").cpu("-1"))
+    assert [mistake.source for mistake in found.mistakes] == ["f document 1", "f document 2", "f document 3"]
+    assert str(found.mistakes[2]).endswith("found '-1', expected a quantity of 0 or more")
+
+
+def test_a_mistake_in_a_template_is_the_workloads_and_is_told_once() -> None:
+    workload = Builder("apps/v1", "Deployment", "web", "default")
+    container = {"name": "c", "resources": {"requests": {"cpu": "much"}}}
+    workload["spec"] = {"replicas": 3, "template": {"spec": {"containers": [container]}}}
+    assert [str(mistake) for mistake in take(workload).mistakes] == [
+        "f document 1: Deployment default/web: spec.template.spec.containers[0].resources.requests[cpu]: found 'much', "
+        "expected a quantity such as 500m, 2 or 1.5Gi"
+    ]
+
+
+def test_numbers_that_no_column_holds() -> None:
+    huge = pod("a")
+    huge["spec"]["priority"] = 1 << 40
+    found = take(huge, node("n").cpu("1e30").memory("9999Ei"), pod("b").cpu("9e18"))
+    assert [str(mistake) for mistake in found.mistakes] == [
+        "f document 1: Pod default/a: spec.priority: found 1099511627776, expected a whole number <= 2147483647"
+    ]
+    assert dict(found.nodes[0].allocatable)["cpu"] == dict(found.nodes[0].allocatable)["memory"] == (1 << 53) - 1
+
+
+def test_pods_without_containers_are_warned_of() -> None:
+    empty = pod("a")
+    del empty["spec"]["containers"]
+    assert take(empty, pod("b")).warnings == ["no containers, so nothing is asked for: default/a"]
+
+
+def test_a_kind_in_a_version_nobody_reads_is_told_with_those_that_are() -> None:
+    found = take(Builder("scheduling.volcano.sh/v1", "Queue", "q"), Builder("apps/v1beta1", "Deployment", "d", "default"))
+    assert sorted(found.ignored) == [
+        "apps/v1beta1 Deployment (only apps/v1 is read)",
+        "scheduling.volcano.sh/v1 Queue (only scheduling.volcano.sh/v1beta1 is read)",
+    ]
+
+
 def test_a_claim_that_is_there_is_not_made_again() -> None:
     workload = Builder("apps/v1", "StatefulSet", "db", "default")
     workload["spec"] = {

@@ -101,3 +101,43 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO('{"kind": "Pod", "metadata": {"name": "a"}}'))
     documents, mistakes = read_paths(["-"])
     assert [each.source for each in documents] == ["stdin document 1"] and not mistakes
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("kind: Pod\nmetadata: {name: a}\nmetadata: {name: b}\n", "the key 'metadata' is given twice"),
+        ("kind: Pod\nmetadata:\n\tname: a\n", "found a tab where only spaces may indent"),
+        ("[" * 100_000, "it is nested too deep"),
+        (f"a: {'9' * 5000}", "Exceeds the limit"),
+    ],
+)
+def test_what_yaml_may_not_hold(text: str, said: str) -> None:
+    (found,) = read_text(text, "f")
+    assert isinstance(found, ObjectError) and said in found.expected
+
+
+def test_a_merge_is_no_key_given_twice() -> None:
+    (found,) = read_text("x: &x {kind: Pod, a: 1}\n<<: *x\nkind: Node\n", "f")
+    assert isinstance(found, Document) and found.manifest["kind"] == "Node" and found.manifest["a"] == 1
+
+
+def test_a_list_that_holds_itself() -> None:
+    (found,) = read_text("&a\napiVersion: v1\nkind: List\nitems: [*a]\n", "f")
+    assert isinstance(found, ObjectError) and found.found == "itself"
+
+
+def test_values_that_aliases_blow_up_are_shown_in_brief() -> None:
+    rows = "\n".join(f"{b}: &{b} [{','.join([f'*{a}'] * 9)}]" for a, b in zip("abcdefghi", "bcdefghij"))
+    (found,) = read_text(f"a: &a [x]\n{rows}\nkind: PodList\nitems: {{n: *j}}\n", "f")
+    assert isinstance(found, ObjectError) and len(found.found) <= 60
+
+
+def test_a_file_that_holds_nothing_is_a_mistake_and_an_empty_list_is_none(tmp_path: Path) -> None:
+    blank, none = tmp_path / "blank.yaml", tmp_path / "none.yaml"
+    blank.write_text("# nothing\n---\n")
+    none.write_text("apiVersion: v1\nkind: List\nitems: []\n")
+    documents, mistakes = read_paths([blank, none])
+    assert not documents
+    assert [str(each) for each in mistakes] == [f"File {blank}: found nothing, expected objects in YAML or JSON"]
+    assert read_paths([tmp_path]) == ([], [])

@@ -128,7 +128,42 @@ def test_a_volcano_job_makes_a_group_and_its_pods() -> None:
 def test_a_workload_that_makes_no_sense_is_told() -> None:
     made, (mistake,) = expand([Document(workload("ReplicaSet", replicas="many"), "f document 2")])
     assert not made
-    assert str(mistake).startswith("f document 2: ReplicaSet prod/w: spec: found 'many'")
+    assert str(mistake).startswith("f document 2: ReplicaSet prod/w: spec.replicas: found 'many', expected a whole number")
     bare = Builder("apps/v1", "Deployment", "w")
     _, (mistake,) = expand([Document(bare, "")])
     assert mistake.kind == "Deployment"
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "field", "found"),
+    [
+        ("Deployment", {"replicas": 2}, "spec.template", "nothing"),
+        ("Deployment", {"template": {"metadata": {"labels": ["a"]}, "spec": {}}}, "spec.template.metadata.labels", "['a']"),
+        ("Deployment", {"replicas": 3_000_000_000, "template": TEMPLATE}, "spec.replicas", "3000000000"),
+        ("DaemonSet", {"template": {"spec": "x"}}, "spec.template.spec", "'x'"),
+        ("StatefulSet", {"template": TEMPLATE, "volumeClaimTemplates": [{}]}, "spec.volumeClaimTemplates[0].metadata", "nothing"),
+        ("StatefulSet", {"template": TEMPLATE, "ordinals": {"start": -1}}, "spec.ordinals.start", "-1"),
+        ("ReplicaSet", None, "spec", "nothing"),
+    ],
+)
+def test_a_mistake_in_a_workload_names_the_field(kind: str, spec: object, field: str, found: str) -> None:
+    made = Builder("apps/v1", kind, "w", "prod")
+    made["spec"] = spec
+    _, (mistake,) = expand([Document(made, "f document 1")])
+    assert (mistake.kind, mistake.name, mistake.path, mistake.found) == (kind, "prod/w", field, found)
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "found"),
+    [
+        ({"tasks": "x"}, "spec.tasks", "'x'"),
+        ({"tasks": [{"replicas": "2", "template": TEMPLATE}]}, "spec.tasks[0].replicas", "'2'"),
+        ({"tasks": [{"replicas": 1}]}, "spec.tasks[0].template", "nothing"),
+        ({"minAvailable": -1, "tasks": []}, "spec.minAvailable", "-1"),
+    ],
+)
+def test_a_mistake_in_a_volcano_job_names_the_field(spec: object, field: str, found: str) -> None:
+    job = Builder("batch.volcano.sh/v1alpha1", "Job", "train", "prod")
+    job["spec"] = spec
+    _, (mistake,) = expand([Document(job, "")])
+    assert (mistake.name, mistake.path, mistake.found) == ("prod/train", field, found)

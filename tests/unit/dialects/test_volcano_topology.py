@@ -46,7 +46,8 @@ def test_members_are_read_in_every_way_that_finds_them() -> None:
 
 
 def test_empty_names_and_selectors_find_nobody() -> None:
-    empty = read(node(exactMatch={"name": ""}), node(labelMatch={}), {"type": "HyperNode", "selector": {"regexMatch": {"pattern": "x"}}})
+    by_pattern = {"type": "HyperNode", "selector": {"regexMatch": {"pattern": "x"}}}
+    empty = read(node(exactMatch={"name": ""}), node(labelMatch={}), by_pattern)
     assert empty.value == HyperNodeSpec("s0", 1)
 
 
