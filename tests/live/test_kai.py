@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+import yaml
 from tests.live.world import World
 
 from navarch.kube.client import PatchType
@@ -119,3 +120,20 @@ async def test_a_group_that_does_not_fit_says_so_in_kais_words(world: World) -> 
         assert (condition["type"], condition["status"], condition["transitionID"]) == ("UnschedulableOnNodePool", "True", "1")
         assert condition["message"] and condition["reason"] and condition["reasons"][0]["message"]
     assert history.bound() == []
+
+
+async def test_usage_over_time_is_kept_and_reaches_the_cycles(world: World) -> None:
+    policy = world.folder / "policy.yaml"
+    usage = {"clientType": "builtin", "connectionString": str(world.folder / "usage.db"), "usageParams": {"fetchInterval": "1s"}}
+    policy.write_text(yaml.safe_dump({"compat": "kai", "usageDBConfig": usage}))
+    await queues(world)
+    await world.node("n0")
+    history = await world.watch()
+    async with world.scheduler(**{**KAI, "policy": str(policy)}, bind_requests=False) as scheduler:
+        await gang(world, "whole", 2)
+        await history.until_bound(2)
+        held = await world.eventually(
+            lambda: asyncio.sleep(0, dict(scheduler.mirror.cluster.objects.get("QueueUsage", {}))),
+            lambda found: found.get(("", "team"), {}).get("cpu", 0.0) > 0,
+        )
+        assert held["", "team"]["cpu"] <= 0.5

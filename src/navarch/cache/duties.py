@@ -26,17 +26,19 @@ class Duties:
         clock = asyncio.get_running_loop().time
         while True:
             await asyncio.sleep(PERIOD)
-            self._look_at_policy()
+            await self._look_at_policy()
+            self._look_at_usage()
             if scheduler.leading and scheduler.dry is None:
                 scheduler.gangs.look(clock())
                 scheduler.bind_requests.clean()
                 self._look_for_default_queue()
 
-    def _look_at_policy(self) -> None:
+    async def _look_at_policy(self) -> None:
         scheduler = self._scheduler
         file, before = scheduler.policy_file, scheduler.policy_file.refused
         if file.look():
             scheduler.metrics.policy_loads.labels("ok").inc()
+            await scheduler.usage.open(file.policy.usage)
             settings = scheduler.read_settings()
             if settings != scheduler.mirror.settings:
                 self._read_all_again(settings)
@@ -44,6 +46,12 @@ class Duties:
             scheduler.loop.hurry()
         elif file.refused != before:
             scheduler.metrics.policy_loads.labels("refused").inc()
+
+    def _look_at_usage(self) -> None:
+        scheduler = self._scheduler
+        if scheduler.last is not None:
+            scheduler.usage.record(scheduler.last.record, scheduler.mirror.cluster)
+        scheduler.usage.lay_into(scheduler.mirror.cluster)
 
     def _read_all_again(self, settings: Settings) -> None:
         """The new policy reads objects differently: the mirror is filled afresh from what the informers hold."""

@@ -44,6 +44,7 @@ from navarch.cache.recording import Recorder, encoded
 from navarch.cache.resync import Resync
 from navarch.cache.settings import RunOptions
 from navarch.cache.sources import Sources
+from navarch.cache.usage_over_time import UsageOverTime
 from navarch.cache.volumes import Volumes
 from navarch.cache.writers import DryWriters, LiveWriters
 from navarch.dialects.dialect import Settings
@@ -145,6 +146,7 @@ class Scheduler:
         self.commit = Commit(self.mirror, self.assumed, self.holding, self.writers, self._obstacle)
         self.gangs = HalfBoundGangs(self.mirror, self._release, options.gang_timeout)
         self.sources = Sources(self.client, self.mirror, self.aside.take, patience, rng)
+        self.usage = UsageOverTime(clock)
         self.duties = Duties(self)
         self.health = Health(self.sources.missing, self.metrics.registry, self.debug_snapshot, lambda: self.gauges.refresh())
         self.elector: Elector | None = None
@@ -212,6 +214,8 @@ class Scheduler:
         gc.collect()
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
+        await self.usage.open(self.policy_file.policy.usage)
+        self.usage.lay_into(self.mirror.cluster)
         log.info("leading: %d nodes, %d pods", len(self.mirror.cluster.nodes.rows), len(self.mirror.cluster.tasks.rows))
         self._leads = True
         self.metrics.leading.set(1)
@@ -234,6 +238,7 @@ class Scheduler:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await self.usage.close()
             self._leads = False
             self.aside.lead(False)
             self.metrics.leading.set(0)
