@@ -9,6 +9,12 @@ from navarch.engine.session import Session
 from navarch.model.status import TaskStatus
 
 
+def needs_domain(job: Job) -> bool:
+    """Whether the job, or a part of it, must be put together in one HyperNode: no place for a search task by task."""
+    demands = (job.spec.topology, *(group.topology for group in job.spec.sub_groups))
+    return any(demand is not None and demand.hard and not demand.topology for demand in demands)
+
+
 def may_evict_for(session: Session, job: Job, row: int) -> bool:
     """No for preemptionPolicy Never. A task with a nominated node waits there unless the node has become impossible for it:
     it passes the filters (nothing to evict for), or lower tasks are still leaving it."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from navarch.actions.alike import FailedAttempts
-from navarch.actions.eligibility import may_evict_for
+from navarch.actions.eligibility import may_evict_for, needs_domain
 from navarch.actions.preempt_dry_run import DryRun
 from navarch.actions.worksheet import JobHeap, QueueHeap, takes_part, waiting_tasks
 from navarch.engine import victims as search
@@ -45,7 +45,8 @@ class Preempt(Action):
         self._failed = FailedAttempts(session)
         self._bounds: dict[str, IntArray] = {}
         for job in session.jobs_with_pending():
-            if not takes_part(session, job) or job.spec.topology is not None or not session.job_starving(job):
+            elsewhere = needs_domain(job) if session.semantics.evictions_mind_domains else job.spec.topology is not None
+            if not takes_part(session, job) or elsewhere or not session.job_starving(job):
                 continue
             tasks = waiting_tasks(session, job, best_effort=None)
             if tasks:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from navarch.actions.alike import FailedAttempts
+from navarch.actions.eligibility import needs_domain
 from navarch.actions.worksheet import JobHeap, QueueHeap, takes_part, waiting_tasks
 from navarch.engine import victims as search
 from navarch.engine.action import Action
@@ -31,7 +32,9 @@ class Reclaim(Action):
         self._bounds: dict[str, IntArray] = {}
         jobs: dict[str, JobHeap] = {}
         for job in session.jobs_with_pending():
-            if takes_part(session, job) and session.job_starving(job):
+            if not takes_part(session, job) or (session.semantics.evictions_mind_domains and needs_domain(job)):
+                continue
+            if session.job_starving(job):
                 jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
         queues = QueueHeap(session, (session.queues[name] for name in jobs))
         while (queue := queues.pop()) is not None:
@@ -79,8 +82,7 @@ class Reclaim(Action):
             job.refuse(reason)
             return False
         view = session.view(task)
-        possible = view.feasible() if session.semantics.victims_are_minimal else ~view.unresolvable()
-        nodes = np.flatnonzero(possible & search.within_reach(session, task, bound) & bound.any(axis=0))
+        nodes = np.flatnonzero(~view.unresolvable() & search.within_reach(session, task, bound) & bound.any(axis=0))
         if session.shard is not None:
             nodes = np.concatenate([nodes[session.shard[nodes]], nodes[~session.shard[nodes]]])
         return any(self._on_node(job, row, node, statement) for node in nodes.tolist())
@@ -95,8 +97,10 @@ class Reclaim(Action):
         if not search.fits(session, task, node, search.total_request(session, offered) if offered else None):
             return False
 
+        view, check = session.view(task), session.semantics.victims_are_minimal
+
         def enough() -> bool:
-            return search.fits(session, task, node)
+            return search.fits(session, task, node) and (not check or view.passes(node))
 
         mark = statement.save_point()
         gone = search.evict_until(

@@ -77,6 +77,9 @@ class Semantics:
         True, "gangreclaim may take a queue below what proportion gives it: only the capacity plugin is asked there"
     )
 
+    evictions_mind_domains: bool = switch(
+        True, "preempt passes over every job with a network topology; reclaim promises such a job nodes wherever it finds room"
+    )
     unknown_tier_is_nowhere: bool = switch(
         True, "a hard network topology that names a tier which no HyperNode has is not enforced"
     )

@@ -30,6 +30,7 @@ COMPAT: Mapping[str, Semantics] = {
         windows_cross_midnight=False,
         unnamed_root_capability_is_unlimited=False,
         weights_bind_gang_reclaim=False,
+        evictions_mind_domains=False,
         unknown_tier_is_nowhere=False,
         unevict_restores_scoring_view=False,
         affinity_lists_fixed_at_open=True,
