@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 SCHEDULER_NAMES = ("navarch", "default-scheduler", "volcano", "kai-scheduler", "kube-batch")
 """There is no other scheduler here: pods that ask for any of them are ours."""
 START_AFTER, STOP_AFTER = 0.5, 1.0
+TALKATIVE = 200
+"""Up to so many nodes kubelets write an event for each start and stop."""
 PER_RACK, RACKS_PER_ZONE = 4, 4
 
 
@@ -51,7 +53,7 @@ class UpCluster:
     def __init__(self, options: UpOptions) -> None:
         self.options = options
         self.server = ApiServer(port=options.port, data_dir=options.data_dir)
-        kubelets = KubeletOptions(start_after=START_AFTER, stop_after=STOP_AFTER)
+        kubelets = KubeletOptions(start_after=START_AFTER, stop_after=STOP_AFTER, events=options.nodes <= TALKATIVE)
         self.hollow = HollowCluster(self.server.operations, speed=options.speed, options=kubelets)
         self.kubeconfig = options.kubeconfig or _usual_kubeconfig(options.data_dir)
         self.scheduler: Scheduler | None = None

@@ -100,4 +100,9 @@ class StoryHandler(logging.Handler):
         self._story = story
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._story.say(f"{record.levelname.lower()}: {record.getMessage()}")
+        self._story.say(f"{record.levelname.lower()}: {record.getMessage()}{_cause(record)}")
+
+
+def _cause(record: logging.LogRecord) -> str:
+    error = record.exc_info[1] if record.exc_info else None
+    return f" ({type(error).__name__}: {error})" if error is not None else ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from time import perf_counter
 from typing import Generic, TypeVar
 
 from navarch.cluster.errors import ApiError
@@ -18,6 +19,10 @@ log = logging.getLogger(__name__)
 K = TypeVar("K")
 TURN_SECONDS = 0.005
 """How long one turn may take; requests are served between turns."""
+RESTED = 0.002
+REST = 20.0
+"""A key whose work takes long rests this many times as long before it is worked on again: no more than a twentieth of the process
+goes into any one object, however often it changes."""
 FIRST_RETRY, LONGEST_RETRY = 0.05, 30.0
 
 
@@ -30,10 +35,19 @@ class WorkQueue(Generic[K]):
         self._timers = timers
         self._waiting: dict[K, None] = {}
         self._failures: dict[K, int] = {}
+        self._resting: dict[K, float] = {}
+        """Keys with long work -> when they may be worked on again."""
         self._scheduled = False
         self._stopped = False
 
     def add(self, key: K) -> None:
+        if self._resting and key in self._resting:
+            wait = self._resting[key] - asyncio.get_running_loop().time()
+            if wait > 0:
+                if not self._timers.has((self.name, "rest", key)):
+                    self._timers.after_real((self.name, "rest", key), wait, lambda: self.add(key))
+                return
+            del self._resting[key]
         self._waiting[key] = None
         if not self._scheduled and not self._stopped:
             self._scheduled = True
@@ -56,12 +70,16 @@ class WorkQueue(Generic[K]):
 
     def _turn(self) -> None:
         loop = asyncio.get_running_loop()
-        until = loop.time() + TURN_SECONDS
+        started = perf_counter()  # the loop's own clock may stand still for the length of a turn
         while self._waiting:
             key = next(iter(self._waiting))
             del self._waiting[key]
+            begun = perf_counter()
             self._try(key)
-            if loop.time() >= until:
+            ended = perf_counter()
+            if ended - begun > RESTED:
+                self._resting[key] = loop.time() + (ended - started) + REST * (ended - begun)
+            if ended - started >= TURN_SECONDS:
                 break
         self._scheduled = bool(self._waiting)
         if self._scheduled:

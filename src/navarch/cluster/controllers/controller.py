@@ -10,9 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from navarch.cluster.controllers.family import Family, controller_of, owner_reference
+from navarch.cluster.controllers.family import Child, Family, controller_of, owner_reference
 from navarch.cluster.deletion import DeleteOptions
-from navarch.cluster.disruption import is_ready
 from navarch.cluster.errors import ApiError
 from navarch.cluster.operations import Operations
 from navarch.cluster.record import Event, Manifest, Record
@@ -48,7 +47,7 @@ class Controller(ABC):
     def sync(self, owner: Record) -> None:
         """Bring one object closer to what it asks for, and write its status."""
 
-    def lost(self, child: Record) -> None:
+    def lost(self, child: Child) -> None:
         """Called for a child whose owner does not exist (any more)."""
         return  # the garbage collector deletes it
 
@@ -83,10 +82,10 @@ class Controller(ABC):
             self.sync(owner)
 
     def _look_at_stray(self, key: Key) -> None:
-        child = self.store.find(self.owns, *key)
+        child = self.family.find(*key)
         owner = controller_of(child.obj) if child is not None else None
         if child is not None and owner is not None:
-            found = self.store.find(self.resource, child.namespace, owner["name"])
+            found = self.store.find(self.resource, key[0], owner["name"])
             if found is None or found.uid != owner["uid"]:
                 self.lost(child)
 
@@ -96,7 +95,7 @@ class Controller(ABC):
         found: Manifest | None = (owner.get("spec") or {}).get("selector")
         return found
 
-    def children(self, owner: Record) -> list[Record]:
+    def children(self, owner: Record) -> list[Child]:
         return self.family.claim(owner, self.kind, self.api_version, self.selector(owner.obj))
 
     @property
@@ -114,7 +113,7 @@ class Controller(ABC):
         annotations: Mapping[str, str] | None = None,
         finalizers: tuple[str, ...] = (),
         spec: Manifest | None = None,
-    ) -> Record:
+    ) -> Child:
         """A pod of a template. A refusal is told on the owner and raised: the queue comes back to it."""
         given = template.get("metadata") or {}
         metadata: Manifest = {"ownerReferences": [owner_reference(owner, self.kind, self.api_version)]}
@@ -129,7 +128,7 @@ class Controller(ABC):
         if finalizers or given.get("finalizers"):
             metadata["finalizers"] = [*(given.get("finalizers") or ()), *finalizers]
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec or template.get("spec") or {}}
-        return self.make(owner, "pods", body)
+        return self.families["pods"].born(self.make(owner, "pods", body))
 
     def make(self, owner: Record, resource: str, body: Manifest) -> Record:
         try:
@@ -141,13 +140,13 @@ class Controller(ABC):
             self.families[resource].born(record)
         return record
 
-    def remove(self, child: Record) -> None:
+    def remove(self, child: Child) -> None:
         """Delete a child; one that is gone or going is left alone."""
-        if child.obj["metadata"].get("deletionTimestamp"):
+        if child.is_deleted:
             return
         try:
-            kind = self.operations.kind(child.resource)
-            self.operations.delete(kind, child.namespace, child.name, DeleteOptions(uid=child.uid))
+            kind = self.operations.kind(child.record.resource)
+            self.operations.delete(kind, child.record.namespace, child.name, DeleteOptions(uid=child.uid))
         except ApiError as error:
             if error.code not in (404, 409):
                 raise
@@ -163,21 +162,6 @@ class Controller(ABC):
 
     def again_after(self, owner: Record, seconds: float) -> None:
         self.queue.add_later((owner.namespace, owner.name), seconds)
-
-
-def is_active(pod: Manifest) -> bool:
-    """Neither ended nor going."""
-    if pod["metadata"].get("deletionTimestamp"):
-        return False
-    return (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")
-
-
-def ready_since(pod: Manifest) -> str:
-    """When a pod became ready; empty while it is not."""
-    for each in (pod.get("status") or {}).get("conditions") or ():
-        if each.get("type") == "Ready" and each.get("status") == "True":
-            return str(each.get("lastTransitionTime") or "")
-    return ""
 
 
 def condition(
@@ -202,15 +186,16 @@ def condition(
     return found if placed else [*found, made]
 
 
-def removal_order(pod: Manifest) -> tuple[Any, ...]:
+def removal_order(child: Child) -> tuple[Any, ...]:
     """Which pods go first when there are too many: those that matter least."""
-    metadata, status = pod["metadata"], pod.get("status") or {}
-    phases = {"Pending": 0, "Unknown": 1}
+    pod = child.obj
+    metadata = pod["metadata"]
+    phases = {"": 0, "Pending": 0, "Unknown": 1}
     cost = (metadata.get("annotations") or {}).get("controller.kubernetes.io/pod-deletion-cost", "0")
     return (
         bool((pod.get("spec") or {}).get("nodeName")),
-        phases.get(status.get("phase") or "Pending", 2),
-        is_ready(pod),
+        phases.get(child.phase, 2),
+        child.is_ready,
         int(cost) if cost.lstrip("-").isdecimal() else 0,
         _reversed(metadata.get("creationTimestamp") or ""),
         metadata["name"],

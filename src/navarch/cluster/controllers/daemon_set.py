@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from navarch.cluster.controllers.controller import Controller, is_active, portion
-from navarch.cluster.controllers.family import Family
+from navarch.cluster.controllers.controller import Controller, portion
+from navarch.cluster.controllers.family import Child, Family
 from navarch.cluster.controllers.revisions import HASH, RevisionsOf
-from navarch.cluster.disruption import is_ready
 from navarch.cluster.operations import Operations
 from navarch.cluster.record import Event, Manifest, Record
 from navarch.cluster.timers import Timers
@@ -37,7 +36,7 @@ class DaemonSets(Controller):
         revision = self._revisions.current(owner)
         wanted = dict(daemon_pods(owner.obj["spec"]["template"], [record.obj for record in self.store.list("nodes")]))
         if not owner.obj["metadata"].get("deletionTimestamp"):
-            by_node: dict[str, list[Record]] = {}
+            by_node: dict[str, list[Child]] = {}
             for pod in pods:
                 by_node.setdefault(node_of(pod.obj), []).append(pod)
             self._match(owner, by_node, wanted, revision.labels[HASH])
@@ -47,40 +46,40 @@ class DaemonSets(Controller):
         self._revisions.forget(owner, {revision.name, *(f"{owner.name}-{pod.labels.get(HASH)}" for pod in pods)})
 
     def _match(
-        self, owner: Record, by_node: dict[str, list[Record]], wanted: Mapping[str, Manifest], digest: str
+        self, owner: Record, by_node: dict[str, list[Child]], wanted: Mapping[str, Manifest], digest: str
     ) -> None:
         for node, pods in sorted(by_node.items()):
-            ended = [pod for pod in pods if (pod.obj.get("status") or {}).get("phase") in ("Succeeded", "Failed")]
-            living = sorted((pod for pod in pods if is_active(pod.obj)), key=lambda pod: (not is_ready(pod.obj), pod.name))
+            ended = [pod for pod in pods if pod.has_ended]
+            living = sorted((pod for pod in pods if pod.is_active), key=lambda pod: (not pod.is_ready, pod.name))
             for pod in ended + (living[1:] if node in wanted else living):
                 self.remove(pod)
         for node, spec in wanted.items():
-            if not any(is_active(pod.obj) for pod in by_node.get(node, ())):
+            if not any(pod.is_active for pod in by_node.get(node, ())):
                 self.create(owner, owner.obj["spec"]["template"], labels={HASH: digest}, spec=spec)
 
     def _update(
-        self, owner: Record, by_node: dict[str, list[Record]], wanted: Mapping[str, Manifest], digest: str
+        self, owner: Record, by_node: dict[str, list[Child]], wanted: Mapping[str, Manifest], digest: str
     ) -> None:
         """Replace pods of older templates, so that no more than `maxUnavailable` nodes are without one that is ready."""
         strategy = owner.obj["spec"].get("updateStrategy") or {}
         if strategy.get("type") != "RollingUpdate":
             return
         most = max(1, portion((strategy.get("rollingUpdate") or {}).get("maxUnavailable", 1), len(wanted), round_up=True))
-        living = {node: next((p for p in by_node.get(node, ()) if is_active(p.obj)), None) for node in sorted(wanted)}
-        spare = most - sum(pod is None or not is_ready(pod.obj) for pod in living.values())
+        living = {node: next((p for p in by_node.get(node, ()) if p.is_active), None) for node in sorted(wanted)}
+        spare = most - sum(pod is None or not pod.is_ready for pod in living.values())
         for pod in living.values():
             if pod is None or pod.labels.get(HASH) == digest:
                 continue
-            if not is_ready(pod.obj):
+            if not pod.is_ready:
                 self.remove(pod)
             elif spare > 0:
                 self.remove(pod)
                 spare -= 1
 
-    def _report(self, owner: Record, pods: list[Record], wanted: set[str], digest: str) -> None:
-        living = [pod for pod in pods if is_active(pod.obj)]
+    def _report(self, owner: Record, pods: list[Child], wanted: set[str], digest: str) -> None:
+        living = [pod for pod in pods if pod.is_active]
         placed = [pod for pod in living if node_of(pod.obj) in wanted]
-        ready = sum(is_ready(pod.obj) for pod in placed)
+        ready = sum(pod.is_ready for pod in placed)
         updated = sum(pod.labels.get(HASH) == digest for pod in placed)
         status: Manifest = {
             "currentNumberScheduled": len({node_of(pod.obj) for pod in placed}),

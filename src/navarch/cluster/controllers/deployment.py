@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from navarch.cluster.controllers.controller import Controller, condition, portion
-from navarch.cluster.controllers.family import owner_reference
+from navarch.cluster.controllers.family import Child, owner_reference
 from navarch.cluster.controllers.template_hash import template_hash
 from navarch.cluster.record import Manifest, Record
 from navarch.cluster.timers import seconds_of
@@ -46,13 +46,13 @@ class Deployments(Controller):
         self._forget_old(owner, current, sets)
         self._report(owner, current, sets)
 
-    def _current(self, owner: Record, sets: list[Record]) -> Record | None:
+    def _current(self, owner: Record, sets: list[Child]) -> Child | None:
         """The ReplicaSet of the present template."""
         wanted = _plain(owner.obj["spec"]["template"])
         matching = [each for each in sets if _plain(each.obj["spec"]["template"]) == wanted]
         return min(matching, key=lambda each: (each.obj["metadata"]["creationTimestamp"], each.name), default=None)
 
-    def _make(self, owner: Record, sets: list[Record], replicas: int) -> Record:
+    def _make(self, owner: Record, sets: list[Child], replicas: int) -> Child:
         spec = owner.obj["spec"]
         digest = template_hash(spec["template"], (owner.obj.get("status") or {}).get("collisionCount", 0))
         given = spec["template"].get("metadata") or {}
@@ -73,26 +73,27 @@ class Deployments(Controller):
         }
         if spec.get("minReadySeconds"):
             body["spec"]["minReadySeconds"] = spec["minReadySeconds"]
-        return self.make(owner, self.owns, body)
+        return self.family.born(self.make(owner, self.owns, body))
 
-    def _annotations(self, owner: Record, sets: list[Record]) -> dict[str, str]:
+    def _annotations(self, owner: Record, sets: list[Child]) -> dict[str, str]:
         given = owner.obj["metadata"].get("annotations") or {}
         kept = {key: value for key, value in given.items() if key not in NOT_COPIED}
         return {**kept, REVISION: str(max((_revision(each) for each in sets), default=0) + 1)}
 
-    def _newest(self, owner: Record, current: Record | None, sets: list[Record], replicas: int) -> Record:
+    def _newest(self, owner: Record, current: Child | None, sets: list[Child], replicas: int) -> Child:
         """The present ReplicaSet, made if need be, with the highest revision."""
         if current is None:
             current = self._make(owner, sets, replicas)
         elif any(_revision(each) >= _revision(current) for each in sets if each.uid != current.uid):
             annotations = self._annotations(owner, sets)  # an older template again: a roll-back is a new revision
-            current = self.store.modify(self.owns, current.namespace, current.name, lambda obj: _annotated(obj, annotations))
+            changed = self.store.modify(self.owns, owner.namespace, current.name, lambda obj: _annotated(obj, annotations))
+            current = self.family.born(changed)
         revision = str(_revision(current))
         if (owner.obj["metadata"].get("annotations") or {}).get(REVISION) != revision:
             self.store.modify(self.resource, owner.namespace, owner.name, lambda obj: _annotated(obj, {REVISION: revision}))
         return current
 
-    def _roll(self, owner: Record, current: Record | None, sets: list[Record], rolling: Manifest) -> Record:
+    def _roll(self, owner: Record, current: Child | None, sets: list[Child], rolling: Manifest) -> Child:
         wanted = owner.obj["spec"]["replicas"]
         surge = portion(rolling.get("maxSurge", "25%"), wanted, round_up=True)
         missing = portion(rolling.get("maxUnavailable", "25%"), wanted, round_up=False)
@@ -110,7 +111,7 @@ class Deployments(Controller):
         self._shrink(owner, current, old, wanted - missing)
         return current
 
-    def _shrink(self, owner: Record, current: Record, old: list[Record], least: int) -> None:
+    def _shrink(self, owner: Record, current: Child, old: list[Child], least: int) -> None:
         """Take from the old sets what may go: first what is not available anyway, then what can be spared."""
         old = sorted((each for each in old if _wanted(each)), key=lambda each: (_revision(each), each.name))
         unavailable_new = _wanted(current) - _available(current)
@@ -127,17 +128,17 @@ class Deployments(Controller):
                 self._scale(owner, each, _wanted(each) - step)
                 spare -= step
 
-    def _recreate(self, owner: Record, current: Record | None, sets: list[Record]) -> Record | None:
+    def _recreate(self, owner: Record, current: Child | None, sets: list[Child]) -> Child | None:
         old = [each for each in sets if current is None or each.uid != current.uid]
         for each in old:
             self._scale(owner, each, 0)
         pods = self.families["pods"]
-        if any(pods.of(each) for each in old):
+        if any(pods.of(each.record) for each in old):
             return current
         current = self._newest(owner, current, sets, owner.obj["spec"]["replicas"])
         return self._scale(owner, current, owner.obj["spec"]["replicas"])
 
-    def _scale(self, owner: Record, replica_set: Record, replicas: int) -> Record:
+    def _scale(self, owner: Record, replica_set: Child, replicas: int) -> Child:
         if _wanted(replica_set) == replicas:
             return replica_set
         how = "up" if replicas > _wanted(replica_set) else "down"
@@ -149,9 +150,9 @@ class Deployments(Controller):
             obj["spec"]["replicas"] = replicas
             return obj
 
-        return self.operations.modify(kind, replica_set.namespace, replica_set.name, change)
+        return self.family.born(self.operations.modify(kind, owner.namespace, replica_set.name, change))
 
-    def _forget_old(self, owner: Record, current: Record | None, sets: list[Record]) -> None:
+    def _forget_old(self, owner: Record, current: Child | None, sets: list[Child]) -> None:
         limit = owner.obj["spec"].get("revisionHistoryLimit", 10)
         old = [each for each in sets if current is not None and each.uid != current.uid]
         idle = [each for each in old if not _wanted(each) and not (each.obj.get("status") or {}).get("replicas")]
@@ -160,7 +161,7 @@ class Deployments(Controller):
 
     # ------------------------------------------------------------------ status
 
-    def _report(self, owner: Record, current: Record | None, sets: list[Record]) -> None:
+    def _report(self, owner: Record, current: Child | None, sets: list[Child]) -> None:
         owner = self.store.get(self.resource, owner.namespace, owner.name)
         spec, before = owner.obj["spec"], owner.obj.get("status") or {}
         wanted, total = spec["replicas"], sum(_made(each) for each in sets)
@@ -195,7 +196,7 @@ class Deployments(Controller):
         self.write_status(owner, status)
 
     def _progress(
-        self, owner: Record, current: Record | None, status: Manifest, before: Manifest, figures: dict[str, int]
+        self, owner: Record, current: Child | None, status: Manifest, before: Manifest, figures: dict[str, int]
     ) -> None:
         spec = owner.obj["spec"]
         wanted = spec["replicas"]
@@ -238,25 +239,25 @@ def _annotated(obj: Manifest, annotations: dict[str, str]) -> Manifest:
     return obj
 
 
-def _revision(replica_set: Record) -> int:
+def _revision(replica_set: Child) -> int:
     text = (replica_set.obj["metadata"].get("annotations") or {}).get(REVISION, "0")
     return int(text) if text.isdecimal() else 0
 
 
-def _wanted(replica_set: Record) -> int:
+def _wanted(replica_set: Child) -> int:
     count: int = replica_set.obj["spec"].get("replicas", 1)
     return count
 
 
-def _made(replica_set: Record) -> int:
+def _made(replica_set: Child) -> int:
     count: int = (replica_set.obj.get("status") or {}).get("replicas", 0)
     return count
 
 
-def _available(replica_set: Record) -> int:
+def _available(replica_set: Child) -> int:
     count: int = (replica_set.obj.get("status") or {}).get("availableReplicas", 0)
     return count
 
 
-def _total(sets: list[Record], without: Record) -> int:
+def _total(sets: list[Child], without: Child) -> int:
     return sum(_wanted(each) for each in sets if each.uid != without.uid)

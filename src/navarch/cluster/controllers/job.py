@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from navarch.cluster.controllers.controller import Controller, condition, is_active, removal_order
-from navarch.cluster.controllers.family import Family
+from navarch.cluster.controllers.controller import Controller, condition, removal_order
+from navarch.cluster.controllers.family import Child, Family
 from navarch.cluster.controllers.job_indexes import INDEX, format_indexes, index_of, parse_indexes, with_index
 from navarch.cluster.controllers.pod_failures import verdict
 from navarch.cluster.deletion import DeleteOptions
-from navarch.cluster.disruption import is_ready
 from navarch.cluster.errors import ApiError
 from navarch.cluster.operations import Operations
 from navarch.cluster.record import Manifest, Record
@@ -23,7 +22,6 @@ from navarch.cluster.timers import Timers, seconds_of
 
 TRACKING = "batch.kubernetes.io/job-tracking"
 FIRST_BACKOFF, LONGEST_BACKOFF = 10.0, 600.0
-TERMINAL = ("Succeeded", "Failed")
 
 
 @dataclass(slots=True)
@@ -41,9 +39,9 @@ class Count:
     succeeded: int = 0
     failed: int = 0
     indexes: set[int] = field(default_factory=set)
-    active: list[Record] = field(default_factory=list)
-    leaving: list[Record] = field(default_factory=list)
-    counted: list[Record] = field(default_factory=list)
+    active: list[Child] = field(default_factory=list)
+    leaving: list[Child] = field(default_factory=list)
+    counted: list[Child] = field(default_factory=list)
     fatal: str = ""
 
 
@@ -57,7 +55,7 @@ class Jobs(Controller):
         super().__init__(operations, timers, families)
         self._backoff: dict[str, Backoff] = {}
 
-    def lost(self, child: Record) -> None:
+    def lost(self, child: Child) -> None:
         """Nobody counts the pods of a job that is gone."""
         self._untrack(child)
 
@@ -69,7 +67,7 @@ class Jobs(Controller):
             return
         if finished_at(owner.obj):
             for pod in pods:
-                if (pod.obj.get("status") or {}).get("phase") in TERMINAL or pod.obj["metadata"].get("deletionTimestamp"):
+                if not pod.is_active:
                     self._untrack(pod)
             self._expire(owner)
             return
@@ -96,22 +94,20 @@ class Jobs(Controller):
 
     # ------------------------------------------------------------------ counting
 
-    def _count(self, owner: Record, pods: list[Record]) -> Count:
+    def _count(self, owner: Record, pods: list[Child]) -> Count:
         """What has ended since the last look, and what runs."""
         status, spec = owner.obj.get("status") or {}, owner.obj["spec"]
         count = Count(status.get("succeeded", 0), status.get("failed", 0))
         count.indexes = parse_indexes(status.get("completedIndexes") or "")
         replace_early = spec.get("podReplacementPolicy", "TerminatingOrFailed") == "TerminatingOrFailed"
         for pod in pods:
-            phase = (pod.obj.get("status") or {}).get("phase")
-            tracked = TRACKING in (pod.obj["metadata"].get("finalizers") or ())
-            if is_active(pod.obj):
+            if pod.is_active:
                 count.active.append(pod)
-            elif phase not in TERMINAL and not replace_early:
+            elif not pod.has_ended and not replace_early:
                 count.leaving.append(pod)
-            elif tracked:
+            elif TRACKING in pod.finalizers:
                 count.counted.append(pod)
-                if phase == "Succeeded":
+                if pod.phase == "Succeeded":
                     self._success(owner, count, pod)
                 else:
                     self._failure(owner, count, pod)
@@ -119,14 +115,14 @@ class Jobs(Controller):
             count.succeeded = len(count.indexes)
         return count
 
-    def _success(self, owner: Record, count: Count, pod: Record) -> None:
+    def _success(self, owner: Record, count: Count, pod: Child) -> None:
         self._backoff.pop(owner.uid, None)
         count.succeeded += 1
         index = index_of(pod.obj)
         if index is not None:
             count.indexes.add(index)
 
-    def _failure(self, owner: Record, count: Count, pod: Record) -> None:
+    def _failure(self, owner: Record, count: Count, pod: Child) -> None:
         decision, why = verdict(owner.obj, pod.obj)
         if decision == "Ignore":
             return
@@ -137,15 +133,16 @@ class Jobs(Controller):
         wait = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2.0 ** min(backoff.failures - 1, 10))
         backoff.until = self.store.clock() + wait / self.timers.speed
 
-    def _discard(self, pod: Record) -> None:
+    def _discard(self, pod: Child) -> None:
         """Delete a pod that the job itself has no use for: that is nobody's failure."""
         self._untrack(pod)
         self.remove(pod)
 
-    def _untrack(self, pod: Record) -> None:
+    def _untrack(self, pod: Child) -> None:
         """Take the tracking finalizer away; a deleted pod that waited only for this goes now."""
-        current = self.store.find("pods", pod.namespace, pod.name)
-        if current is None or current.uid != pod.uid or TRACKING not in (current.obj["metadata"].get("finalizers") or ()):
+        namespace, name = pod.record.namespace, pod.name
+        current = self.family.find(namespace, name)
+        if current is None or current.uid != pod.uid or TRACKING not in current.finalizers:
             return
 
         def change(obj: Manifest) -> Manifest:
@@ -156,12 +153,12 @@ class Jobs(Controller):
                 del obj["metadata"]["finalizers"]
             return obj
 
-        changed = self.store.modify("pods", pod.namespace, pod.name, change)
+        changed = self.store.modify("pods", namespace, name, change)
         metadata = changed.obj["metadata"]
         if metadata.get("deletionTimestamp") and not metadata.get("finalizers"):
             if not metadata.get("deletionGracePeriodSeconds") or not changed.obj["spec"].get("nodeName"):
                 kind = self.operations.kind("pods")
-                self.operations.delete(kind, pod.namespace, pod.name, DeleteOptions(grace=0, uid=pod.uid))
+                self.operations.delete(kind, namespace, name, DeleteOptions(grace=0, uid=pod.uid))
 
     # ------------------------------------------------------------------ deciding
 
@@ -228,7 +225,7 @@ class Jobs(Controller):
             wanted = min(parallelism, completions - count.succeeded)
         wanted = max(0, wanted - len(count.leaving))
         if len(count.active) > wanted:
-            surplus = sorted(count.active, key=lambda pod: removal_order(pod.obj))[: len(count.active) - wanted]
+            surplus = sorted(count.active, key=removal_order)[: len(count.active) - wanted]
             for pod in surplus:
                 self._discard(pod)
                 count.active.remove(pod)
@@ -247,7 +244,7 @@ class Jobs(Controller):
         for _ in range(missing):
             count.active.append(self.create(owner, spec["template"], finalizers=(TRACKING,)))
 
-    def _indexed(self, owner: Record, index: int) -> Record:
+    def _indexed(self, owner: Record, index: int) -> Child:
         template = owner.obj["spec"]["template"]
         return self.create(
             owner,
@@ -268,7 +265,7 @@ class Jobs(Controller):
 
     def _figures(self, status: Manifest, count: Count) -> None:
         status["terminating"] = len(count.leaving)
-        status["ready"] = sum(is_ready(pod.obj) for pod in count.active)
+        status["ready"] = sum(pod.is_ready for pod in count.active)
         status["uncountedTerminatedPods"] = {}
         for name, number in (("active", len(count.active)), ("succeeded", count.succeeded), ("failed", count.failed)):
             if number:

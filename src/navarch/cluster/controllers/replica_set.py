@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from navarch.cluster.controllers.controller import Controller, condition, is_active, ready_since, removal_order
-from navarch.cluster.disruption import is_ready
+from navarch.cluster.controllers.controller import Controller, condition, removal_order
+from navarch.cluster.controllers.family import Child
 from navarch.cluster.errors import ApiError
 from navarch.cluster.record import Manifest, Record
 from navarch.cluster.selectors import object_selector
@@ -18,7 +18,7 @@ class ReplicaSets(Controller):
 
     def sync(self, owner: Record) -> None:
         spec = owner.obj["spec"]
-        pods = [pod for pod in self.children(owner) if is_active(pod.obj)]
+        pods = [pod for pod in self.children(owner) if pod.is_active]
         wanted = spec.get("replicas", 1)
         refused: ApiError | None = None
         if not owner.obj["metadata"].get("deletionTimestamp"):
@@ -27,7 +27,7 @@ class ReplicaSets(Controller):
                     pods.append(self.create(owner, spec["template"]))
             except ApiError as error:
                 refused = error
-            surplus = sorted(pods, key=lambda pod: removal_order(pod.obj))[: max(0, len(pods) - wanted)]
+            surplus = sorted(pods, key=removal_order)[: len(pods) - wanted] if len(pods) > wanted else []
             for pod in surplus:
                 self.remove(pod)
             gone = {pod.uid for pod in surplus}
@@ -36,14 +36,14 @@ class ReplicaSets(Controller):
         if refused is not None:
             raise refused
 
-    def _report(self, owner: Record, pods: list[Record], refused: ApiError | None) -> None:
+    def _report(self, owner: Record, pods: list[Child], refused: ApiError | None) -> None:
         spec, before = owner.obj["spec"], owner.obj.get("status") or {}
         template_labels = (spec["template"].get("metadata") or {}).get("labels") or {}
         labelled = object_selector({"matchLabels": template_labels})
         available, wait = self._available(spec, pods)
         figures = {
             "fullyLabeledReplicas": sum(labelled(pod.labels) for pod in pods),
-            "readyReplicas": sum(is_ready(pod.obj) for pod in pods),
+            "readyReplicas": sum(pod.is_ready for pod in pods),
             "availableReplicas": available,
         }
         status: Manifest = {
@@ -62,15 +62,14 @@ class ReplicaSets(Controller):
         if wait:
             self.again_after(owner, wait)
 
-    def _available(self, spec: Manifest, pods: list[Record]) -> tuple[int, float]:
+    def _available(self, spec: Manifest, pods: list[Child]) -> tuple[int, float]:
         """(how many have been ready long enough, seconds until the next will have)."""
         least = spec.get("minReadySeconds") or 0
         count, wait = 0, 0.0
         for pod in pods:
-            since = ready_since(pod.obj)
-            if not since:
+            if not pod.is_ready:
                 continue
-            left = least - (self.store.clock() - seconds_of(since)) * self.timers.speed if least else 0.0
+            left = least - (self.store.clock() - seconds_of(pod.ready_since)) * self.timers.speed if least else 0.0
             if left <= 0:
                 count += 1
             elif not wait or left < wait:

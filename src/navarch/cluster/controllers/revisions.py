@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from navarch.cluster.controllers.controller import Controller
-from navarch.cluster.controllers.family import owner_reference
+from navarch.cluster.controllers.family import Child, owner_reference
 from navarch.cluster.controllers.template_hash import template_hash
 from navarch.cluster.record import Manifest, Record
 
@@ -19,7 +19,7 @@ class RevisionsOf:
         self._family = controller.families[REVISIONS]
         self._store = controller.store
 
-    def current(self, owner: Record) -> Record:
+    def current(self, owner: Record) -> Child:
         """The revision of the present template, made if it is new; one that comes back is numbered anew."""
         template = owner.obj["spec"]["template"]
         data = {"spec": {"template": {**template, "$patch": "replace"}}}
@@ -29,7 +29,9 @@ class RevisionsOf:
             if each.obj.get("data") == data:
                 if each.obj["revision"] == highest:
                     return each
-                return self._store.modify(REVISIONS, each.namespace, each.name, lambda obj: {**obj, "revision": highest + 1})
+                return self._family.born(
+                    self._store.modify(REVISIONS, owner.namespace, each.name, lambda obj: {**obj, "revision": highest + 1})
+                )
         digest = template_hash(template)
         controller = self._controller
         labels = {**((template.get("metadata") or {}).get("labels") or {}), HASH: digest}
@@ -42,7 +44,7 @@ class RevisionsOf:
             "data": data,
             "revision": highest + 1,
         }
-        return controller.make(owner, REVISIONS, body)
+        return self._family.born(controller.make(owner, REVISIONS, body))
 
     def forget(self, owner: Record, in_use: set[str]) -> None:
         """Keep no more of the unused ones than the owner's limit."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from navarch.cluster.controllers.controller import Controller, is_active
-from navarch.cluster.controllers.family import Family
+from navarch.cluster.controllers.controller import Controller
+from navarch.cluster.controllers.family import Child, Family
 from navarch.cluster.controllers.revisions import HASH, RevisionsOf
-from navarch.cluster.disruption import is_ready
 from navarch.cluster.operations import Operations
 from navarch.cluster.record import Manifest, Record
 from navarch.cluster.timers import Timers
@@ -35,16 +34,16 @@ class StatefulSets(Controller):
         self._report(owner, pods, update.name, current)
         self._revisions.forget(owner, {update.name, current})
 
-    def _move(self, owner: Record, pods: dict[int, Record], update: str, current: str) -> None:
+    def _move(self, owner: Record, pods: dict[int, Child], update: str, current: str) -> None:
         spec = owner.obj["spec"]
         start = (spec.get("ordinals") or {}).get("start", 0)
         wanted = range(start, start + spec.get("replicas", 1))
         in_order = spec.get("podManagementPolicy", "OrderedReady") == "OrderedReady"
         for ordinal in wanted:
             pod = pods.get(ordinal)
-            if pod is not None and (pod.obj.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+            if pod is not None and pod.has_ended:
                 self.remove(pod)  # it comes back under the same name
-                if self.store.find("pods", pod.namespace, pod.name) is not None:
+                if self.store.find("pods", owner.namespace, pod.name) is not None:
                     if in_order:
                         return
                     continue
@@ -53,7 +52,7 @@ class StatefulSets(Controller):
                 self._create(owner, ordinal, self._revision_for(owner, ordinal, update, current))
                 if in_order:
                     return
-            elif in_order and (not is_ready(pod.obj) or not is_active(pod.obj)):
+            elif in_order and (not pod.is_ready or not pod.is_active):
                 return
         for ordinal in sorted((each for each in pods if each not in wanted), reverse=True):
             self.remove(pods[ordinal])
@@ -70,7 +69,7 @@ class StatefulSets(Controller):
             return current
         return update
 
-    def _update(self, owner: Record, pods: dict[int, Record], wanted: range, update: str) -> None:
+    def _update(self, owner: Record, pods: dict[int, Child], wanted: range, update: str) -> None:
         """Replace pods of older templates, the highest ordinal first, one at a time."""
         strategy = owner.obj["spec"].get("updateStrategy") or {}
         if strategy.get("type") != "RollingUpdate":
@@ -81,7 +80,7 @@ class StatefulSets(Controller):
             if pod.labels.get(HASH) != update:
                 self.remove(pod)
                 return
-            if not is_ready(pod.obj):
+            if not pod.is_ready:
                 return
 
     def _create(self, owner: Record, ordinal: int, revision: str) -> None:
@@ -112,9 +111,9 @@ class StatefulSets(Controller):
             body["metadata"].pop("creationTimestamp", None)
             self.make(owner, "persistentvolumeclaims", body)
 
-    def _report(self, owner: Record, pods: dict[int, Record], update: str, current: str) -> None:
-        made = [pod for pod in pods.values() if is_active(pod.obj)]
-        ready = sum(is_ready(pod.obj) for pod in made)
+    def _report(self, owner: Record, pods: dict[int, Child], update: str, current: str) -> None:
+        made = [pod for pod in pods.values() if pod.is_active]
+        ready = sum(pod.is_ready for pod in made)
         updated = sum(pod.labels.get(HASH) == update for pod in made)
         wanted = owner.obj["spec"].get("replicas", 1)
         if updated == wanted == ready == len(made):
@@ -132,6 +131,6 @@ class StatefulSets(Controller):
         self.write_status(owner, {**status, **{name: count for name, count in figures.items() if count}})
 
 
-def _ordinal(owner: Record, pod: Record) -> int | None:
+def _ordinal(owner: Record, pod: Child) -> int | None:
     name, dash, number = pod.name.rpartition("-")
     return int(number) if dash and name == owner.name and number.isdecimal() else None
