@@ -219,6 +219,10 @@ class Mirror:
         holder = self._groups.get(key)
         return holder[0] if holder else None
 
+    def groups(self) -> list[str]:
+        """Keys of all groups that have an object."""
+        return self._groups.names()
+
     def put_status(self, job: JobSpec) -> None:
         """A job whose phase or conditions were decided anew."""
         self.cluster.put_job(job)

@@ -221,6 +221,8 @@ class Scheduler:
         self.metrics.leading.set(1)
         self.holding.wake_all()
         self.writers.resume()
+        for key in self.mirror.groups():
+            self.group_statuses.mark(key, asyncio.get_running_loop().time())
         self.aside.lead(True)
         tasks = [
             asyncio.create_task(self.loop.run(), name="cycles"),
