@@ -19,6 +19,7 @@ from navarch.cluster.deletion import DeleteOptions
 from navarch.cluster.kubelet_conduct import PREFIX, Conduct, KubeletOptions, conduct_of
 from navarch.cluster.kubelet_nodes import NOT_READY, Heartbeat, conditions, registered
 from navarch.cluster.kubelet_room import Room, held_by
+from navarch.cluster.kubelet_stages import PodStages
 from navarch.cluster.operations import Operations
 from navarch.cluster.record import Event, Manifest, Record
 from navarch.cluster.recorder import Recorder
@@ -67,12 +68,14 @@ class HollowKubelets:
         self._timers = timers
         self._heartbeat = Heartbeat(operations, timers)
         self._recorder = Recorder(operations, "kubelet")
+        self._stages = PodStages(operations, timers, self._recorder, self.options.seed)
         self._queue: WorkQueue[Key] = WorkQueue("kubelet", self._look, timers)
         self._numbers = 0
 
     def start(self) -> None:
         """Take charge of all nodes and pods there are and will be; call it on the loop."""
         self._heartbeat.start()
+        self._stages.start()
         self._watches = [
             self._store.subscribe("nodes", self._on_node),
             self._store.subscribe("pods", self._on_pod),
@@ -81,6 +84,7 @@ class HollowKubelets:
     def stop(self) -> None:
         for watch in self._watches:
             watch.close()
+        self._stages.stop()
         self._queue.stop()
 
     @property
@@ -128,6 +132,7 @@ class HollowKubelets:
     def _forget_timers(self, uid: str) -> None:
         for step in ("start", "run", "stop", "deadline"):
             self._timers.cancel((step, uid))
+        self._stages.forget(uid)
 
     # ------------------------------------------------------------------ work
 
@@ -201,7 +206,10 @@ class HollowKubelets:
         if node is None or not node.uid or node.fault:
             return
         uid, phase = record.uid, (pod.get("status") or {}).get("phase")
-        if pod["metadata"].get("deletionTimestamp"):
+        if self._stages and (uid in node.room.pods or phase in TERMINAL) and self._staged(record, node):
+            if phase in TERMINAL:
+                node.room.release(uid)
+        elif pod["metadata"].get("deletionTimestamp"):
             self._stop(record, node)
         elif phase in TERMINAL:
             node.room.release(uid)
@@ -223,12 +231,23 @@ class HollowKubelets:
             return
         refusal = node.room.admit(record.uid, record.obj, home.obj)
         if refusal is None:
-            self._admitted(record, node)
+            if not self._staged(record, node):
+                self._admitted(record, node)
             return
         now = timestamp(self._store.clock())
         refused = kubelet_status.refused(record.obj, now, refusal.reason, refusal.message)
         self._recorder.warning(record, refusal.reason, refusal.message, node.name)
         self._write(record, refused)
+
+    def _staged(self, record: Record, node: HollowNode) -> bool:
+        """Whether a Stage of the user's has this pod in hand."""
+        if not self._stages:
+            return False
+        if not self._stages.follow(record, _address(self._store.find("nodes", "", node.name)), node.pod_ip()):
+            return False
+        for step in ("start", "run", "deadline"):
+            self._timers.cancel((step, record.uid))
+        return True
 
     def _admitted(self, record: Record, node: HollowNode) -> None:
         conduct = self._conduct(record)
