@@ -52,9 +52,13 @@ def differences(found: Outcome, wanted: Outcome) -> list[str]:
     renamed: dict[tuple[str, str], str] = {}
     for pod in sorted(wanted):
         want, have = wanted[pod], found.get(pod, {"status": "absent"})
-        if want["status"] != have["status"] or (want["status"] != "Releasing" and want.get("node") != have.get("node")) or (want.get("numaZones") != have.get("numaZones") and want["status"] in ("Binding", "Pipelined")):
+        placed = want["status"] in ("Binding", "Pipelined")
+        same = want["status"] == have["status"]
+        same = same and (want["status"] == "Releasing" or want.get("node") == have.get("node"))
+        same = same and (not placed or want.get("numaZones") == have.get("numaZones"))
+        if not same:
             out.append(f"{pod}: {_text(have)} instead of {_text(want)}")
-        elif want["status"] in ("Binding", "Pipelined") and not _same_groups(want, have, renamed):
+        elif placed and not _same_groups(want, have, renamed):
             out.append(f"{pod}: {_text(have)} instead of {_text(want)} (groups)")
     return out
 
@@ -79,7 +83,7 @@ def _text(found: dict[str, Any]) -> str:
 
 def judged(case: Case, found: Outcome, expect: dict[str, Any]) -> str:
     """Empty if the outcome is one of those that were seen; otherwise how it differs from the commonest."""
-    allowed = expect["allowed"] if "allowed" in expect else [expect]
+    allowed = expect.get("allowed", [expect])
     worst = [differences(found, outcome["tasks"]) for outcome in allowed]
     return "" if any(not each for each in worst) else "; ".join(worst[0])
 

@@ -1,8 +1,8 @@
 """Several cycles of a recorded case, with what KAI's test harness does between them.
 
 A pod that was given a node runs there; a promise is forgotten; an evicted pod comes back pending without its devices, unless the
-case says that its job was deleted; other claims keep the devices they were given. The objects of each cycle are written anew, so every cycle starts from
-manifests alone.
+case says that its job was deleted; other claims keep the devices they were given. The objects of each cycle are written anew,
+so every cycle starts from manifests alone.
 """
 
 from __future__ import annotations

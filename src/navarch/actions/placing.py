@@ -40,6 +40,8 @@ class Placing:
     hopeless: set[int] | None = None
     """In a search, classes of tasks that found no node: room only shrinks there, so the next of their like is not tried."""
     failed: tuple[int, FitErrors | Reason] | None = field(default=None)
+    placed: int = 0
+    """How many tasks found a node before one did not."""
     _start: int = 0
 
     def place(self, job: Job, tree: GangTree | None = None) -> bool:
@@ -61,6 +63,7 @@ class Placing:
             by_leaf = {id(tree.leaves[0]): chunk}
         else:
             by_leaf = {id(leaf): [task for task in leaf.tasks if task in wanted] for leaf in tree.leaves}
+        self.placed = 0
         if not self._part(job, tree, tree.root, by_leaf, NodeSet(self.nodes, everywhere=bool(self.nodes.all()))):
             self.statement.roll_back(start)
             return False
@@ -119,7 +122,7 @@ class Placing:
             row = int(merits.argmax()) if len(merits) else -1
             if row < 0 or merits[row] == -np.inf:
                 if self.evicted is None:
-                    self.failed = (task, view.explain())
+                    self.failed = (task, self._explain(job, task, view))
                 elif self.hopeless is not None and len(self.statement) == self._start and within.nodes is self.nodes:
                     self.hopeless.add(kind.number)
                 return False
@@ -134,6 +137,7 @@ class Placing:
                     continue
                 groups, promised = chosen[0], promised or chosen[1]
             self._put(task, row, groups, promised=promised)
+            self.placed += 1
             return True
 
     def _merits(self, job: Job, task: int, view: ClassView, within: NodeSet) -> FloatArray:
@@ -159,6 +163,19 @@ class Placing:
                 merits = merits.copy()
                 merits[found[0]] += found[1]
         return merits
+
+    def _explain(self, job: Job, task: int, view: ClassView) -> FitErrors:
+        """Why nodes refuse, those included that only the queue's bounds keep the task from."""
+        errors = view.explain()
+        open_ = view.feasible() & view.future
+        for plugin in self.session.answering("within_bounds"):
+            bounds = plugin.within_bounds(job, task)
+            for node in [] if bounds is None else np.flatnonzero(open_ & ~bounds).tolist():
+                reason: Reason | None = plugin.bounds_reason(job, task, node)
+                if reason is not None:
+                    text = f"node does not have enough capacity. Reason: {reason.code}, Details: {reason.message}"
+                    errors.nodes[text] = errors.nodes.get(text, 0) + 1
+        return errors
 
     def _slot_left(self, row: int, groups: Sequence[str]) -> bool:
         """A device that a pod must hold for the sharers needs a pod slot of its own, besides the task's."""

@@ -70,6 +70,15 @@ class Solver:
                 return found.statement
         return None
 
+    def holds(self, job: Job, victims: Victims) -> bool:
+        """Whether the next tasks of the job find room, and every rule is kept, if just these go."""
+        chunk = next_to_place(self.session, job.tree)
+        part = JobCopy(job, job.tree.holding([*job.tree.active, *chunk]))
+        found = self._play(part, chunk, np.ones(len(self.session.nodes), dtype=bool), victims)
+        if found is not None:
+            found.statement.discard()
+        return found is not None
+
     def _feasible(self, job: Job) -> BoolArray:
         """Nodes that may be used: those with a free GPU, or part of one, if every task of the job wants one."""
         session = self.session
@@ -97,7 +106,7 @@ class Solver:
                 offered = sorted({*places, *range(count)})
             found = self._play(part, chunk, everywhere, [line.batches[place] for place in offered])
             if found is not None:
-                return self._without_spare(found, part, chunk, line, outlook).statement
+                return self._without_spare(found, offered, part, chunk, line, outlook).statement
         return None
 
     def _could_be_had(self, outlook: Outlook, line: Line, part: JobCopy, chunk: list[int]) -> bool:
@@ -109,24 +118,28 @@ class Solver:
             bool((np.maximum(room, 0).sum(axis=1) >= count * outlook.need(kind)).all()) for kind, count in outlook.kinds
         )
 
-    def _without_spare(self, found: Found, part: JobCopy, chunk: list[int], line: Line, outlook: Outlook) -> Found:
+    def _without_spare(
+        self, found: Found, offered: list[int], part: JobCopy, chunk: list[int], line: Line, outlook: Outlook
+    ) -> Found:
         """Give back, from those who would go last, every victim without whom the scenario still holds."""
-        everywhere = np.ones(len(self.session.nodes), dtype=bool)
         place_of = {id(batch): place for place, batch in enumerate(line.batches)}
-        kept = sorted(place_of[id(batch)] for batch in found.victims)
-        test = Spare(outlook, line, kept)
-        spare = [place for place in kept[::-1] if test.could_stay(place)][:MOST_GIVEN_BACK_BY_TRIAL]
-        if not spare:
+        gone = sorted(place_of[id(batch)] for batch in found.victims)
+        test = Spare(outlook, line, gone)
+        spare = [place for place in gone[::-1] if test.could_stay(place)][:MOST_GIVEN_BACK_BY_TRIAL]
+        if gone == offered and not spare:
             return found
         found.statement.discard()
-        for place in spare:
-            if place not in kept or len(kept) == 1:
+        everywhere = np.ones(len(self.session.nodes), dtype=bool)
+        trials = [set(offered) - set(gone), *({place} for place in spare)]
+        for stay in trials:
+            fewer = [place for place in offered if place not in stay]
+            if len(fewer) == len(offered) or not fewer:
                 continue
-            fewer = self._play(part, chunk, everywhere, [line.batches[p] for p in kept if p != place])
-            if fewer is not None:
-                kept = sorted(place_of[id(batch)] for batch in fewer.victims)
-                fewer.statement.discard()
-        again = self._play(part, chunk, everywhere, [line.batches[p] for p in kept])
+            held = self._play(part, chunk, everywhere, [line.batches[place] for place in fewer])
+            if held is not None:
+                offered = fewer
+                held.statement.discard()
+        again = self._play(part, chunk, everywhere, [line.batches[place] for place in offered])
         assert again is not None, "what held once holds again"
         return again
 

@@ -85,7 +85,7 @@ def _reasons(session: Session, job: Job) -> list[Reason]:
     if not job.counts[S.PENDING]:
         return []
     reasons = list(job.reasons)
-    seen: set[str] = set()
+    seen = {reason.message for reason in reasons}
     for task in _by_name(session, job.fit_errors):
         errors = job.fit_errors[task]
         if session.status[task] != S.PENDING or errors.text() in seen:

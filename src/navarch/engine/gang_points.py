@@ -78,6 +78,8 @@ class NodeBounds(Protocol):
 
     def within_bounds(self, job: Job, task: int) -> BoolArray | None: ...
 
+    def bounds_reason(self, job: Job, task: int, node: int) -> Reason | None: ...
+
 
 @runtime_checkable
 class FavouredNode(Protocol):

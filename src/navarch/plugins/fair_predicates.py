@@ -21,7 +21,7 @@ from navarch.engine.session import Session
 from navarch.model.gpus import GPU_MEMORY_LABEL, GPU_RESOURCES, mig_gpus, node_is_fit
 from navarch.model.resources import BoolArray, format_amount
 from navarch.model.snapshot import Snapshot
-from navarch.model.status import ON_NODE
+from navarch.model.status import ON_NODE, TaskStatus
 from navarch.plugins.fair_amounts import FairAmounts
 from navarch.plugins.predicates.inter_pod import InterPodAffinity
 from navarch.plugins.predicates.node_affinity import NodeAffinity
@@ -30,6 +30,7 @@ from navarch.plugins.predicates.taints import TaintToleration
 from navarch.plugins.predicates.unsupported import Unsupported
 from navarch.plugins.predicates.volume_binding import VolumeBinding
 
+UNSCHEDULABLE: Final = "UnschedulableOnNodePool"
 MIG_STRATEGY: Final = "nvidia.com/mig.strategy"
 _CHANGES: Final = (Event.NODE_ADDED, Event.NODE_CHANGED)
 
@@ -43,6 +44,15 @@ class FairPredicates(Plugin):
     def open(self) -> None:
         self._with_word: dict[int, list[NodeFilter]] = {}
         self._sizes: dict[int, Reason | None] = {}
+
+    def close(self) -> None:
+        """A job that waits as a whole says so in a condition; one that was placed no longer does."""
+        for job in self.session.touched_jobs:
+            waits = bool(job.counts[TaskStatus.PENDING]) and not job.tree.active
+            if waits and job.reasons and job.reasons[0].code != "NotReady":
+                job.set_condition(UNSCHEDULABLE, "True", job.reasons[0].code, job.reasons[0].message)
+            elif not waits and UNSCHEDULABLE in job.conditions:
+                del job.conditions[UNSCHEDULABLE]
 
     def node_filters(self) -> list[NodeFilter]:
         session, snapshot = self.session, self.session.snapshot
@@ -90,9 +100,10 @@ class FairPredicates(Plugin):
             return None
         largest = nodes.allocatable.max(axis=1)
         for dim in np.flatnonzero(task.request > largest).tolist():
-            name = names[dim]
-            asked, most = format_amount(name, int(task.request[dim])), format_amount(name, int(largest[dim]))
-            text = f"The pod requires {name}: {asked}. Max {name} resources available in a single node in the node-pool: {most}"
+            name, most = _known(names[dim]), int(largest[dim])
+            asked = ", ".join(_said(names[i], int(task.request[i])) for i in np.flatnonzero(task.request).tolist())
+            bound = f"Max {name} resources available in a single node in the node-pool is topped at {_figure(names[dim], most)}"
+            text = f"The pod requires {asked}. " + (bound if most else f"No node in the node-pool has {name} resources")
             return Reason("PodSchedulingErrors", text, undone_by=_CHANGES)
         return self._too_many_devices(task)
 
@@ -105,6 +116,22 @@ class FairPredicates(Plugin):
             return None
         text = f"The pod claims {asked} GPUs. Max GPU resources available in a single node in the node-pool is topped at {most}"
         return Reason("PodSchedulingErrors", text, undone_by=_CHANGES)
+
+
+def _known(name: str) -> str:
+    return "GPU" if name in GPU_RESOURCES else "CPU" if name == "cpu" else name
+
+
+def _figure(name: str, amount: int) -> str:
+    if name == "cpu":
+        return f"{amount / 1000:g} (cores)"
+    if name == "memory":
+        return f"{amount / 1e9:g} (GB)"
+    return format_amount(name, amount)
+
+
+def _said(name: str, amount: int) -> str:
+    return f"{_known(name)}: {_figure(name, amount)}"
 
 
 class NodeCondition(NodeFilter):
@@ -168,8 +195,18 @@ class GpuKind(NodeFilter):
         return refused
 
     def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:
-        text = "node(s) do not have the kind of GPU that the pod asks for"
-        return [Refusal(text, self._refused(task)[at.rows], unresolvable=True, code="GpuKind")]
+        refused = self._refused(task)[at.rows]
+        legacy = any(mig_gpus(name) for name, _ in task.shape.hints)
+        if legacy:
+            return [Refusal("Legacy MIG jobs cannot be scheduled", refused, unresolvable=True, code="GpuKind")]
+        slices = any(mig_gpus(name) for name, _ in task.shape.requests)
+        said = (
+            ("only whole gpu jobs can run on a node with MigStrategy='single'", self.single & self.sliced),
+            ("only MIG jobs can run on a node with MigStrategy='mixed'", self.mixed & self.sliced & (not slices)),
+            ("MIG job cannot be scheduled on non-MIG node", ~self.sliced & slices),
+            ("fractional jobs cannot run on a node whose GPUs are given out by claims", self.dynamic & shares_devices(task)),
+        )
+        return [Refusal(text, refused & where[at.rows], unresolvable=True, code="GpuKind") for text, where in said]
 
 
 class LegacySlices(NodeFilter):

@@ -222,6 +222,10 @@ class FairProportion(Plugin):
         }
         return np.array([fits[int(memory)] for memory in memories], dtype=bool)
 
+    def bounds_reason(self, job: Job, task: int, node: int) -> Reason | None:
+        row = self.row.get(job.queue.name)
+        return None if row is None else self.refusal(job, row, self.amounts.placed(task, node))
+
     def refusal(self, job: Job, row: int, amount: Floats) -> Reason | None:
         broken = over_capacity(self.tree, row, amount, job.spec.preemptable)
         if broken is None:

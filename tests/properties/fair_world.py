@@ -1,0 +1,110 @@
+"""Random small clusters with a tree of queues, gangs, elastic jobs and shared GPUs, in a state that could really be."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from navarch.model.cluster import Cluster
+from navarch.model.resources import requests_from
+from navarch.model.spec import DeviceRequest, JobSpec, NodeSpec, QueueShare, QueueSpec, Shape, TaskSpec
+from navarch.model.status import TaskStatus
+
+CPUS, MEMORY, GPU_MEMORY = 16, 64, 40_000
+FREE = QueueShare(-1.0, -1.0, 1.0)
+
+
+@dataclass
+class FairWorld:
+    rng: random.Random
+    cluster: Cluster = field(default_factory=Cluster)
+    free: dict[str, int] = field(default_factory=dict)
+    """Node -> whole GPUs that nobody holds."""
+    room: dict[str, int] = field(default_factory=dict)
+    shared: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Node -> its shared GPU and the thousandths of it that are free."""
+    limits: dict[str, float] = field(default_factory=dict)
+    parents: dict[str, str] = field(default_factory=dict)
+
+
+def fair_world(seed: int) -> FairWorld:
+    world = FairWorld(random.Random(seed))
+    rng = world.rng
+    for i in range(rng.randint(2, 4)):
+        name, gpus = f"node-{i}", rng.choice((2, 4, 4))
+        requests = {"cpu": str(CPUS), "memory": f"{MEMORY}Gi", "pods": "40", "nvidia.com/gpu": str(gpus)}
+        labels = {"nvidia.com/gpu.memory": str(GPU_MEMORY), "kubernetes.io/hostname": name}
+        world.cluster.put_node(NodeSpec(name, allocatable=requests_from(requests), labels=labels))
+        world.free[name], world.room[name] = gpus, CPUS
+    total = sum(world.free.values())
+    departments = [f"dep-{i}" for i in range(rng.randint(1, 2))]
+    for i, name in enumerate(departments):
+        _queue(world, name, "", rng.choice((-1.0, float(total))), -1.0, i)
+    leaves = [f"queue-{i}" for i in range(rng.randint(2, 3))]
+    for i, name in enumerate(leaves):
+        limit = rng.choice((-1.0, -1.0, float(rng.randint(1, total))))
+        _queue(world, name, rng.choice(departments), float(rng.randint(0, total)), limit, 10 + i)
+    for i in range(rng.randint(4, 10)):
+        _job(world, f"job-{i}", rng.choice(leaves), 100 + i)
+    return world
+
+
+def _queue(world: FairWorld, name: str, parent: str, quota: float, limit: float, created: int) -> None:
+    world.limits[name], world.parents[name] = limit, parent
+    shares = {"cpu": FREE, "memory": FREE, "gpu": QueueShare(quota, limit, float(world.rng.choice((0, 1, 2))))}
+    world.cluster.put_queue(
+        QueueSpec(name, parent=parent, priority=100, state="Open", shares=shares, created=float(created))
+    )
+
+
+def _job(world: FairWorld, name: str, queue: str, created: int) -> None:
+    rng = world.rng
+    size = rng.randint(1, 4)
+    least = rng.randint(1, size)
+    gpus = rng.choice((0, 1, 1, 2, 4))
+    fraction = rng.choice((250, 500)) if rng.random() < 0.25 else 0
+    runs = rng.random() < 0.6
+    priority = rng.choice((50, 50, 75, 125))
+    world.cluster.put_job(
+        JobSpec(
+            f"ns/{name}", queue, least, "ns", name, name, "kai", priority=priority, preemptable=priority < 100,
+            created=float(created), phase="Inqueue",
+        )
+    )  # fmt: skip
+    amounts = {"cpu": "1", "memory": "1Gi"} | ({"nvidia.com/gpu": str(gpus)} if gpus and not fraction else {})
+    devices = DeviceRequest(fraction=fraction) if fraction else None
+    shape = Shape(requests=requests_from(amounts), devices=devices)
+    for i in range(size):
+        node, groups = _place(world, gpus, fraction) if runs else ("", ())
+        if runs and not node:
+            runs = i >= least  # what is placed so far stays if the gang is whole; the rest waits
+        status = TaskStatus.RUNNING if node else TaskStatus.PENDING
+        world.cluster.put_task(
+            TaskSpec(
+                f"{name}-{i}", "ns", f"{name}-{i}", shape, f"ns/{name}", node, status, created=float(created),
+                gpu_groups=groups, phase=status.name.capitalize(),
+            )
+        )  # fmt: skip
+
+
+def _place(world: FairWorld, gpus: int, fraction: int) -> tuple[str, tuple[str, ...]]:
+    nodes = sorted(world.free)
+    world.rng.shuffle(nodes)
+    for node in nodes:
+        if not world.room[node]:
+            continue
+        if fraction:
+            group, left = world.shared.get(node, ("", 0))
+            if left < fraction:
+                if not world.free[node]:
+                    continue
+                world.free[node] -= 1
+                group, left = f"group-{node}-{world.free[node]}", 1000
+            world.shared[node] = (group, left - fraction)
+            world.room[node] -= 1
+            return node, (group,)
+        if world.free[node] >= gpus:
+            world.free[node] -= gpus
+            world.room[node] -= 1
+            return node, ()
+    return "", ()

@@ -1,0 +1,152 @@
+"""What must hold of every cycle over a tree of queues, whatever the cluster: gangs whole, limits kept, nobody evicted in vain."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.properties.fair_world import FairWorld, fair_world
+
+from navarch.actions import fair_eviction
+from navarch.actions.fair_eviction import FairPreempt, FairReclaim
+from navarch.actions.solver import Solver
+from navarch.actions.victim_pool import Batch, batches
+from navarch.engine.cycle import decide
+from navarch.engine.forest import JobForest
+from navarch.engine.job import Job
+from navarch.engine.policy import PRESETS, load
+from navarch.engine.policy.values import Policy
+from navarch.engine.session import Session
+from navarch.engine.statement import Statement
+from navarch.installed import installed
+from navarch.model.status import ON_NODE, TaskStatus
+
+SEEDS = st.integers(0, 1_000_000)
+NOW = 1e6
+
+
+def policy(compat: str) -> Policy:
+    return load({**PRESETS["kai"], "compat": compat}, installed().catalogue(), "test")
+
+
+STRICT, KAI = policy("strict"), policy("kai")
+
+
+def finished(world: FairWorld, chosen: Policy) -> Session:
+    """A session after all of its actions."""
+    session = Session(world.cluster.snapshot(), chosen, installed(), NOW)
+    for name in chosen.actions:
+        action = installed().action(name, chosen.dialect)
+        assert action is not None
+        session.action = name
+        action(session).execute()
+    return session
+
+
+@settings(max_examples=150, deadline=None)
+@given(SEEDS, st.sampled_from(("strict", "kai")))
+def test_gangs_are_whole_and_nodes_hold_what_they_have(seed: int, compat: str) -> None:
+    session = finished(fair_world(seed), STRICT if compat == "strict" else KAI)
+    nodes = session.nodes
+    if compat == "strict":  # elsewhere a withdrawn promise stands on its node as if it had run there
+        assert (nodes.used <= nodes.allocatable).all(), "more is given than there is"
+    assert (nodes.future_idle >= 0).all(), "more is promised than there will be"
+    given_ = {int(TaskStatus.BINDING), int(TaskStatus.PIPELINED)}
+    for job in session.all_jobs():
+        if any(int(session.status[task]) in given_ for task in job.tasks):
+            assert len(job.tree.active) >= job.spec.min_member, f"{job.key} was placed in part"
+
+
+@settings(max_examples=100, deadline=None)
+@given(SEEDS)
+def test_no_queue_goes_above_its_limit(seed: int) -> None:
+    world = fair_world(seed)
+    before = Session(world.cluster.snapshot(), STRICT, installed(), NOW)
+    after = finished(world, STRICT)
+    held, holds = (_gpus(session, world) for session in (before, after))
+    for queue, limit in world.limits.items():
+        assert limit < 0 or holds[queue] <= max(limit, held[queue]) + 1e-9, queue
+
+
+def _gpus(session: Session, world: FairWorld) -> Counter[str]:
+    out: Counter[str] = Counter()
+    for job in session.all_jobs():
+        for task in job.tree.active:
+            shape = session.class_of(task).shape
+            amount = dict(shape.requests).get("nvidia.com/gpu", 0) / 1000
+            amount += shape.devices.fraction / 1000 if shape.devices else 0
+            queue = job.queue.name
+            while queue:
+                out[queue] += amount  # type: ignore[assignment]
+                queue = world.parents[queue]
+    return out
+
+
+@settings(max_examples=100, deadline=None)
+@given(SEEDS, st.sampled_from(("strict", "kai")))
+def test_whom_consolidation_moves_gets_a_place(seed: int, compat: str) -> None:
+    world = fair_world(seed)
+    only = load({**PRESETS["kai"], "compat": compat, "actions": "allocate, consolidation"}, installed().catalogue(), "test")
+    record = decide(world.cluster.snapshot(), only, installed(), NOW)
+    promised = {nomination.pod for nomination in record.nominations}
+    assert {eviction.pod for eviction in record.evictions} <= promised
+
+
+@settings(max_examples=120, deadline=None)
+@given(SEEDS)
+def test_a_strict_search_evicts_nobody_in_vain(seed: int) -> None:
+    """Without any one of the victims the job would find no room, or a rule would be broken."""
+    only = {**PRESETS["kai"], "compat": "strict", "actions": "allocate"}
+    session = finished(fair_world(seed), load(only, installed().catalogue(), "test"))
+
+    class Watched(Solver):
+        def solve(self, job: Job) -> Statement | None:
+            statement = super().solve(job)
+            if statement is not None:
+                gone = {op.tasks[0] for op in statement.operations if op.kind == TaskStatus.RELEASING and not op.void}
+                statement.discard()
+                line: list[Batch] = list(batches(session, self.victims, (), self.limit))
+                used = [batch for batch in line if any(task in gone for task in batch.tasks)]
+                for spared in used if len(used) > 1 else ():
+                    assert not self.holds(job, [b for b in used if b is not spared]), f"{spared} went in vain"
+            return None
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fair_eviction, "Solver", Watched)
+        for kind in (FairReclaim, FairPreempt):
+            session.action = kind.name
+            kind(session).execute()
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS, st.sampled_from(("strict", "kai")))
+def test_searches_leave_figures_as_they_found_them(seed: int, compat: str) -> None:
+    """Every trial is taken back to the last byte: figures agree with where tasks stand at the end of the cycle."""
+    session = finished(fair_world(seed), STRICT if compat == "strict" else KAI)
+    fresh = Session(fair_world(seed).cluster.snapshot(), STRICT, installed(), NOW)
+    fresh.share_devices()
+    assert session.devices is not None and fresh.devices is not None
+    if not session.record.evictions and not (session.status == TaskStatus.PIPELINED).any():
+        counted = np.zeros_like(session.nodes.used)
+        for task in np.flatnonzero(session.snapshot.tasks.alive & ON_NODE[session.status]).tolist():
+            counted[:, session.node[task]] += session.class_of(task).request
+        shared = session.devices.dims
+        rest = [dim for dim in range(counted.shape[0]) if dim not in shared]
+        assert (counted[rest] == session.nodes.used[rest]).all()
+        assert not session.nodes.releasing.any() and not session.nodes.pipelined.any()
+
+
+def test_order_of_victims_is_total() -> None:
+    session = finished(fair_world(7), STRICT)
+    jobs = [job for job in session.all_jobs() if job.tree.active]
+    orders = []
+    for given_jobs in (jobs, jobs[::-1]):
+        forest = JobForest(session, given_jobs, lambda job: job.tree.active, victims=True)
+        order = []
+        while (job := forest.pop()) is not None:
+            order.append(job.key)
+        orders.append(order)
+    assert orders[0] == orders[1]
