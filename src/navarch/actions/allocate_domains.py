@@ -223,18 +223,22 @@ class DomainSearch:
         lists = session.gradient_for_sub_job(sub, root, Purpose.ALLOCATE)
         if pruned and sum(map(len, lists)) > 1:
             lists = self._with_room(sub, tasks, lists)
-        exhaustive = compared and session.domains.of_part(sub) != NOWHERE
         for domains in lists:
+            if compared and self._scores_depend_on_rivals(sub):
+                domains = [d for d in domains if self._fits(job, sub, tasks, d, statement)]
             if not domains:
                 continue
-            if exhaustive:
-                domains = [d for d in domains if self._fits(job, sub, tasks, d, statement)]
             scores = session.hyper_node_scores(sub, domains)
             for i in sorted(range(len(domains)), key=lambda i: -scores[i]):
                 left = self._try(job, sub, tasks, domains[i], statement)
                 if left is not None:
                     return domains[i], scores[i], left
         return None
+
+    def _scores_depend_on_rivals(self, sub: SubJob) -> bool:
+        """Domains with equal scores may be told apart by what of the part they hold already: then a score is only known once
+        it is known which of them fit. Matters where whole solutions are compared by their scores."""
+        return self.session.domains.of_part(sub) != NOWHERE
 
     def _fits(self, job: Job, sub: SubJob, tasks: list[int], domain: int, statement: Statement) -> bool:
         mark = statement.save_point()

@@ -76,11 +76,13 @@ class JobDomains:
         status, node = self.session.status, self.session.node
         whole = NOWHERE
         for sub in job.sub_jobs:
-            if demand_of(sub) is None:
+            own = demand_of(sub) is not None
+            if not own and not self.session.semantics.every_part_ties_its_job:
                 continue
             rows = [int(node[task]) for task in sub.tasks if IS_ALLOCATED[status[task]] and node[task] >= 0]
             found = self.tree.holding(rows)
-            self._parts[_key(sub)] = found
+            if own:
+                self._parts[_key(sub)] = found
             whole = self.tree.common(whole, found)
         self._jobs[job.key] = whole
 

@@ -80,6 +80,9 @@ class Semantics:
     evictions_mind_domains: bool = switch(
         True, "preempt passes over every job with a network topology; reclaim promises such a job nodes wherever it finds room"
     )
+    every_part_ties_its_job: bool = switch(
+        True, "sub-groups without a network topology of their own do not tie their job to the HyperNode where they run"
+    )
     unknown_tier_is_nowhere: bool = switch(
         True, "a hard network topology that names a tier which no HyperNode has is not enforced"
     )

@@ -31,6 +31,7 @@ COMPAT: Mapping[str, Semantics] = {
         unnamed_root_capability_is_unlimited=False,
         weights_bind_gang_reclaim=False,
         evictions_mind_domains=False,
+        every_part_ties_its_job=False,
         unknown_tier_is_nowhere=False,
         unevict_restores_scoring_view=False,
         affinity_lists_fixed_at_open=True,
@@ -63,7 +64,9 @@ COMPAT: Mapping[str, Semantics] = {
         victims_are_minimal=False,
         nominations_last=False,
     ),
-    "kai": Semantics(victims_are_minimal=False, nominations_last=False, evicted_promise_stays=True),
+    "kai": Semantics(
+        implied_queues=False, victims_are_minimal=False, nominations_last=False, evicted_promise_stays=True
+    ),
     "kube-scheduler": Semantics(),
 }
 
