@@ -184,19 +184,20 @@ async def test_a_deployment_rolls_without_losing_availability() -> None:
         world.create(workload("Deployment", replicas=4))
         await world.until(lambda: has(world, "deployments.apps", "web", "Available"))
         await world.until(lambda: world.get("deployments.apps", "web")["status"].get("availableReplicas") == 4)
-        seen: list[int] = []
+        wanted: list[int] = []
+        ready: list[int] = []
         world.patch("deployments.apps", "web", _image("app:2"))
 
         def done() -> bool:
             pods = world.pods()
-            living = [pod for pod in pods if not pod["metadata"].get("deletionTimestamp")]
-            seen.append(len(living))
+            wanted.append(sum(each.obj["spec"]["replicas"] for each in world.store.list("replicasets.apps")))
+            ready.append(sum(pod["status"]["phase"] == "Running" for pod in pods))
             status = world.get("deployments.apps", "web")["status"]
             images = {pod["spec"]["containers"][0]["image"] for pod in pods}
             return images == {"app:2"} and status.get("updatedReplicas") == status.get("availableReplicas") == 4
 
         await world.until(done)
-        assert max(seen) <= 5 and min(seen) >= 3
+        assert max(wanted) <= 5 and min(ready) >= 3
         deployment = world.get("deployments.apps", "web")
         assert deployment["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "2"
         progressing = next(each for each in deployment["status"]["conditions"] if each["type"] == "Progressing")
