@@ -26,10 +26,10 @@ class Queue:
 
     @property
     def ancestors(self) -> list[Queue]:
-        """From the parent up to the top."""
+        """From the parent up to the top; of a ring, each once and never itself."""
         out: list[Queue] = []
         queue = self.parent
-        while queue is not None and queue not in out:
+        while queue is not None and queue is not self and queue not in out:
             out.append(queue)
             queue = queue.parent
         return out

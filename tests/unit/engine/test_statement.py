@@ -1,0 +1,185 @@
+"""The undo log: what each operation moves, what is taken back, and what a commit hands over."""
+
+from __future__ import annotations
+
+import pytest
+from tests.small_world import add_job, job_in, open_session, row_in, shape, with_nodes
+
+from navarch.engine.extension_points import Change
+from navarch.engine.plugin import Plugin
+from navarch.engine.session import Session
+from navarch.model.status import TaskStatus
+
+told: list[tuple[str, list[str], bool, bool]] = []
+
+
+class Listener(Plugin):
+    name = "listener"
+
+    def on_allocate(self, change: Change) -> None:
+        self._note("+", change)
+
+    def on_deallocate(self, change: Change) -> None:
+        self._note("-", change)
+
+    def _note(self, sign: str, change: Change) -> None:
+        told.append((sign, [self.session.task(t).uid for t in change.tasks], change.pipelined, change.undone))
+
+
+@pytest.fixture(autouse=True)
+def forget() -> None:
+    told.clear()
+
+
+def world() -> Session:
+    cluster = with_nodes(("a", {"cpu": 8}), ("b", {"cpu": 8}))
+    add_job(cluster, "run", [shape(cpu=2)] * 2, node="a")
+    add_job(cluster, "wait", [shape(cpu=1)] * 3)
+    return open_session(cluster, Listener)
+
+
+def rows(session: Session, *uids: str) -> list[int]:
+    return [row_in(session, uid) for uid in uids]
+
+
+def test_a_batch_moves_tasks_nodes_jobs_and_tells_listeners_once() -> None:
+    session = world()
+    job, tasks = job_in(session, "wait"), rows(session, "wait-0", "wait-1", "wait-2")
+    session.statement().allocate(job, tasks, [0, 1, 1], session.class_of(tasks[0]))
+    assert session.nodes.used[0].tolist() == [5000, 2000]
+    assert session.nodes.used[2].tolist() == [3, 2]
+    assert [session.status[t] for t in tasks] == [TaskStatus.ALLOCATED] * 3
+    assert session.node[tasks].tolist() == [0, 1, 1]
+    assert job.counts[TaskStatus.ALLOCATED] == 3
+    assert job.allocated.tolist() == [3000, 0, 3]
+    assert told == [("+", ["wait-0", "wait-1", "wait-2"], False, False)]
+
+
+def test_nothing_is_decided_before_the_commit() -> None:
+    session = world()
+    job, tasks = job_in(session, "wait"), rows(session, "wait-0")
+    statement = session.statement()
+    statement.allocate(job, tasks, [1], session.class_of(tasks[0]))
+    statement.evict(rows(session, "run-0")[0], for_="ns/wait", reason="why", message="a sentence")
+    assert not session.record.binds
+    assert not session.record.evictions
+    session.action = "preempt"
+    statement.commit()
+    (bind,) = session.record.binds
+    assert (bind.pod, bind.node, bind.uid, bind.job) == ("ns/wait-worker-0", "b", "wait-0", "ns/wait")
+    (eviction,) = session.record.evictions
+    assert (eviction.uid, eviction.node, eviction.for_, eviction.reason) == ("run-0", "a", "ns/wait", "why")
+    assert eviction.message == "a sentence"
+    assert session.status[tasks[0]] == TaskStatus.BINDING
+    assert job.counts[TaskStatus.BINDING] == 1
+    assert session.bound.tolist() == [0, 1]
+
+
+def test_a_spent_statement_commits_nothing_twice() -> None:
+    session = world()
+    statement = session.statement()
+    statement.evict(rows(session, "run-0")[0])
+    statement.commit()
+    statement.commit()
+    statement.discard()
+    assert len(session.record.evictions) == 1
+    assert session.status[rows(session, "run-0")[0]] == TaskStatus.RELEASING
+
+
+def test_rolling_back_to_a_save_point_keeps_what_came_before() -> None:
+    session = world()
+    job, tasks = job_in(session, "wait"), rows(session, "wait-0", "wait-1")
+    kind = session.class_of(tasks[0])
+    statement = session.statement()
+    statement.allocate(job, tasks[:1], [0], kind)
+    mark = statement.save_point()
+    statement.evict(rows(session, "run-0")[0])
+    statement.pipeline(job, tasks[1:], [0], kind, evicting=True)
+    statement.roll_back(mark)
+    assert len(statement) == 1
+    assert session.nodes.releasing[0].tolist() == [0, 0]
+    assert session.nodes.pipelined[0].tolist() == [0, 0]
+    assert session.nodes.used[0].tolist() == [5000, 0]
+    assert [session.status[t] for t in tasks] == [TaskStatus.ALLOCATED, TaskStatus.PENDING]
+    assert told[-2:] == [("-", ["wait-1"], True, True), ("+", ["run-0"], False, True)]
+
+
+def test_an_eviction_can_be_taken_out_of_the_middle() -> None:
+    session = world()
+    first, second = rows(session, "run-0", "run-1")
+    statement = session.statement()
+    statement.evict(first)
+    statement.evict(second)
+    statement.undo(statement.operations[0])
+    statement.commit()
+    assert [e.uid for e in session.record.evictions] == ["run-1"]
+    assert session.status[first] == TaskStatus.RUNNING
+    assert session.nodes.releasing[0, 0] == 2000
+
+
+def test_a_victim_that_stays_after_all_is_not_evicted_and_rolling_back_evicts_it_again() -> None:
+    session = world()
+    victim = rows(session, "run-0")[0]
+    statement = session.statement()
+    statement.evict(victim)
+    mark = statement.save_point()
+    statement.restore(victim)
+    assert session.status[victim] == TaskStatus.RUNNING
+    statement.roll_back(mark)
+    assert session.status[victim] == TaskStatus.RELEASING
+    statement.restore(victim)
+    statement.commit()
+    assert not session.record.evictions
+    assert session.nodes.releasing[0, 0] == 0
+
+
+def test_a_promise_that_is_withdrawn_leaves_the_task_pending() -> None:
+    session = world()
+    job, tasks = job_in(session, "wait"), rows(session, "wait-0")
+    session.statement().pipeline(job, tasks, [1], session.class_of(tasks[0]))
+    session.statement().withdraw(tasks[0])
+    assert session.status[tasks[0]] == TaskStatus.PENDING
+    assert session.node[tasks[0]] == -1
+    assert session.nodes.pipelined[0].tolist() == [0, 0]
+    assert job.counts[TaskStatus.PIPELINED] == 0
+
+
+def test_a_discarded_placement_is_remembered_as_what_could_have_been() -> None:
+    session = world()
+    job, tasks = job_in(session, "wait"), rows(session, "wait-0", "wait-1")
+    kind = session.class_of(tasks[0])
+    statement = session.statement()
+    statement.allocate(job, tasks[:1], [0], kind)
+    statement.pipeline(job, tasks[1:], [0], kind)
+    statement.discard()
+    assert job.last_undone == {tasks[0]: TaskStatus.ALLOCATED, tasks[1]: TaskStatus.PIPELINED}
+    second = session.statement()
+    second.allocate(job, tasks[:1], [0], kind)
+    second.commit()
+    assert tasks[0] not in job.last_undone
+
+
+def test_a_promise_made_by_evicting_is_told_from_one_that_was_not() -> None:
+    session = world()
+    job, tasks = job_in(session, "wait"), rows(session, "wait-0", "wait-1")
+    kind = session.class_of(tasks[0])
+    statement = session.statement()
+    statement.pipeline(job, tasks[:1], [0], kind, evicting=True)
+    statement.pipeline(job, tasks[1:], [0], kind)
+    statement.commit()
+    assert session.promised_by_eviction == {tasks[0]}
+
+
+def test_an_evicted_task_may_be_moved_to_another_node() -> None:
+    session = world()
+    victim = rows(session, "run-0")[0]
+    job = job_in(session, "run")
+    statement = session.statement()
+    statement.evict(victim)
+    statement.pipeline(job, [victim], [1], session.class_of(victim))
+    assert session.node[victim] == 1
+    statement.roll_back(1)
+    assert session.node[victim] == 0
+    assert session.status[victim] == TaskStatus.RELEASING
+    statement.discard()
+    assert session.status[victim] == TaskStatus.RUNNING
