@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from navarch.engine.statement import Statement
 from navarch.model.resources import BoolArray
 from navarch.model.status import TaskStatus
 
+FIRST_VICTIMS = 64
 _RELEASING, _PIPELINED = int(TaskStatus.RELEASING), int(TaskStatus.PIPELINED)
 
 
@@ -93,21 +95,39 @@ class Solver:
 
     def _least(self, job: Job, chunk: list[int]) -> Statement | None:
         session = self.session
-        line = Line(session, list(batches(session, self.victims, (), self.limit)))
         outlook = Outlook(session, chunk)
         part = JobCopy(job, job.tree.holding([*job.tree.active, *chunk]))
-        everywhere = np.ones(len(session.nodes), dtype=bool)
+        waiting = batches(session, self.victims, (), self.limit)
+        line = self._beginning(outlook, waiting)
+        places = outlook.choose(line)
+        found = self._offer(places, part, chunk, line, outlook)
+        if found is not None:
+            return found.statement
+        line = Line(session, [*line.batches, *waiting])
+        if not self.moves_only and not self._could_be_had(outlook, line, part, chunk):
+            return None
         places = outlook.choose(line)
         for count in _wider(len(places), len(line.batches)):
-            offered = places
-            if count != len(places):
-                if not self.moves_only and not self._could_be_had(outlook, line, part, chunk):
-                    return None
-                offered = sorted({*places, *range(count)})
-            found = self._play(part, chunk, everywhere, [line.batches[place] for place in offered])
+            found = self._offer(sorted({*places, *range(count)}), part, chunk, line, outlook)
             if found is not None:
-                return self._without_spare(found, offered, part, chunk, line, outlook).statement
+                return found.statement
         return None
+
+    def _beginning(self, outlook: Outlook, waiting: Iterator[Batch]) -> Line:
+        """As much of the line of victims as figures ask for, in steps that grow: most jobs need only its beginning."""
+        taken = list(islice(waiting, FIRST_VICTIMS))
+        while True:
+            line = Line(self.session, taken)
+            more = [] if outlook.sees_room(line) else list(islice(waiting, 4 * len(taken)))
+            if not more:
+                return line
+            taken += more
+
+    def _offer(self, offered: list[int], part: JobCopy, chunk: list[int], line: Line, outlook: Outlook) -> Found | None:
+        """Play one choice of victims, and keep as few of them as will do."""
+        everywhere = np.ones(len(self.session.nodes), dtype=bool)
+        found = self._play(part, chunk, everywhere, [line.batches[place] for place in offered])
+        return None if found is None else self._without_spare(found, offered, part, chunk, line, outlook)
 
     def _could_be_had(self, outlook: Outlook, line: Line, part: JobCopy, chunk: list[int]) -> bool:
         """Whether as much as the job asks for is free or may be taken, wherever that is."""
@@ -237,9 +257,8 @@ class Solver:
 
 
 def _wider(first: int, most: int) -> Iterator[int]:
-    """What was chosen, then more and more of the line."""
-    if first:
-        yield first
+    """Nothing beyond what was chosen, then more and more of the line."""
+    yield 0
     size = max(1, first)
     while size < most:
         size = min(4 * size, most)

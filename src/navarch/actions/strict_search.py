@@ -99,6 +99,14 @@ class Outlook:
         count: IntArray = (np.maximum(room[dims], 0) // need[dims, None]).min(axis=0)
         return count
 
+    def sees_room(self, line: Line) -> bool:
+        """Whether evicting the whole line would make room for each kind of task by itself."""
+        room = line.sum_of(range(len(line.batches)), self.room)
+        return all(
+            int(self.fits(kind, room)[possible].sum()) >= count
+            for (kind, count), possible in zip(self.kinds, self.possible, strict=True)
+        )
+
     def choose(self, line: Line) -> list[int]:
         """Places in the line of the victims that make room soonest; all of them if figures see no way."""
         room = self.room.copy()

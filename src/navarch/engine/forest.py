@@ -26,7 +26,7 @@ TasksOf = Callable[[Job], Sequence[int]]
 class _Stand:
     """A queue of the tree with the jobs that stand in it."""
 
-    __slots__ = ("children", "jobs", "leaf", "leaving", "parent", "queue", "rank", "seen", "touched", "weights")
+    __slots__ = ("children", "jobs", "leaf", "leaving", "parent", "queue", "rank", "seen", "taken", "touched", "weights")
 
     def __init__(self, queue: Queue | None, parent: _Stand | None) -> None:
         self.queue = queue
@@ -38,6 +38,8 @@ class _Stand:
         """Whose turn it is below, and the queue's rank with it, as of `seen`."""
         self.rank: Key = None
         self.seen: tuple[int, int] | None = None
+        self.taken: list[Sequence[int]] = []
+        """Tasks of jobs that were popped, not weighed yet."""
         self.touched = 0
         self.weights: tuple[Any, FloatArray] | None = None
 
@@ -91,8 +93,7 @@ class JobForest:
             return job
         job = leaf.jobs.pop()[2]
         if self._ranking is not None:
-            weight = self._ranking.weigh_held(self.tasks_of(job))
-            leaf.leaving = weight if leaf.leaving is None else leaf.leaving + weight
+            leaf.taken.append(self.tasks_of(job))
         return job
 
     # the tree
@@ -136,26 +137,38 @@ class JobForest:
             assert child.queue is not None
             seen = (child.touched, version(child.queue) if version is not None else 0)
             if child.seen != seen:
-                child.leaf = self._best(child)
-                child.rank = None if child.leaf is None else self._rank(child.queue, child.leaf)
-                child.seen = seen
+                child.leaf, child.rank, child.seen = self._best(child), None, seen
             if child.leaf is None:
                 continue
-            if best is None or (best.rank < child.rank if self.victims else child.rank < best.rank):
+            if best is None:
+                best = child
+            elif self._rank(best) < self._rank(child) if self.victims else self._rank(child) < self._rank(best):
                 best = child
         return None if best is None else best.leaf
 
-    def _rank(self, queue: Queue, leaf: _Stand) -> Key:
-        """A queue's place among its siblings, given the leaf that would be served in it."""
-        rank: Key = 0
-        if self._ranking is not None:
-            weight = self._weight(leaf)
-            if self.victims:
-                leaving = weight if leaf.leaving is None else leaf.leaving + weight
-                rank = self._ranking.queue_rank(queue, None, leaving)
-            else:
-                rank = self._ranking.queue_rank(queue, weight, None)
-        return rank, queue.spec.created, queue.spec.uid or queue.name
+    def _rank(self, stand: _Stand) -> Key:
+        """A queue's place among its siblings, given the leaf that would be served in it. Asked only where siblings compete."""
+        if stand.rank is None:
+            queue, leaf = stand.queue, stand.leaf
+            assert queue is not None and leaf is not None
+            rank: Key = 0
+            if self._ranking is not None:
+                weight = self._weight(leaf)
+                if self.victims:
+                    rank = self._ranking.queue_rank(queue, None, self._leaving(leaf, weight))
+                else:
+                    rank = self._ranking.queue_rank(queue, weight, None)
+            stand.rank = (rank, queue.spec.created, queue.spec.uid or queue.name)
+        return stand.rank
+
+    def _leaving(self, leaf: _Stand, next_one: FloatArray) -> FloatArray:
+        """The weight of all who were taken from a leaf, and of the next."""
+        assert self._ranking is not None
+        for tasks in leaf.taken:
+            weight = self._ranking.weigh_held(tasks)
+            leaf.leaving = weight if leaf.leaving is None else leaf.leaving + weight
+        leaf.taken = []
+        return next_one if leaf.leaving is None else leaf.leaving + next_one
 
     def _weight(self, leaf: _Stand) -> FloatArray:
         assert self._ranking is not None

@@ -101,7 +101,7 @@ class QueueLedger:
         held = self.allocated[queue.number]
         short = [d for d, asked in zip(dims.tolist(), request.tolist()) if held[d] + asked > limit[d]]
         return self.refusal(
-            "QueueLimit", f"queue {queue.name} is at its {limit_is}", short, queue, held, task.request, limit, limit_is
+            "QueueLimit", f"queue {queue.name} would exceed its {limit_is}", short, queue, held, task.request, limit, limit_is
         )
 
     def enqueueable(self, queue: Queue, job: Job, limit: Vector) -> Reason | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from navarch.engine.arguments import Reading
 from navarch.engine.semantics import STRICT, Semantics
 
+UNAVAILABLE = "nodes are unavailable"
 COMPAT: Mapping[str, Semantics] = {
     "strict": STRICT,
     "volcano": Semantics(
@@ -47,6 +48,7 @@ COMPAT: Mapping[str, Semantics] = {
         empty_gang_is_complete=True,
         gang_eviction_asks_filters=False,
         victims_are_minimal=False,
+        fit_words=UNAVAILABLE,
     ),
     "kube-batch": Semantics(
         victims_first_tier_decides=True,
@@ -61,6 +63,7 @@ COMPAT: Mapping[str, Semantics] = {
         numbers_in_names_order_tasks=False,
         node_order="listed",
         tolerance=10.0,
+        fit_words=UNAVAILABLE,
         victims_are_minimal=False,
         nominations_last=False,
     ),

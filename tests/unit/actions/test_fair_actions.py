@@ -1,0 +1,144 @@
+"""Cycles over a tree of queues as a user sees them: manifests in, binds, moves and refusals out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from navarch.plan import plan
+
+NOW = 1_767_225_600.0
+UNLIMITED = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
+
+
+def node(name: str, gpus: int = 2, memory: int = 40_000) -> dict[str, Any]:
+    allocatable = {"cpu": "32", "memory": "128Gi", "pods": "110", "nvidia.com/gpu": str(gpus)}
+    labels = {"nvidia.com/gpu.memory": str(memory), "nvidia.com/gpu.count": str(gpus)}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": {"allocatable": allocatable}}
+
+
+def queue(name: str, parent: str = "", quota: float = -1, limit: float = -1) -> dict[str, Any]:
+    gpu = {"quota": quota, "limit": limit, "overQuotaWeight": 1}
+    spec = {"resources": {"gpu": gpu, "cpu": UNLIMITED, "memory": UNLIMITED}} | ({"parentQueue": parent} if parent else {})
+    return {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
+
+
+def group(name: str, in_queue: str, least: int = 1, age: int = 1, **spec: Any) -> dict[str, Any]:
+    meta = {"name": name, "namespace": "ns", "creationTimestamp": f"2025-12-31T23:{59 - age:02d}:00Z"}
+    return {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": meta,
+        "spec": {"minMember": least, "queue": in_queue, **spec},
+    }
+
+
+def pod(name: str, in_group: str, gpus: int = 0, fraction: str = "", on: str = "", shares: str = "") -> dict[str, Any]:
+    annotations = {"pod-group-name": in_group} | ({"gpu-fraction": fraction} if fraction else {})
+    requests = {"cpu": "1", "memory": "1Gi"} | ({"nvidia.com/gpu": str(gpus)} if gpus else {})
+    meta = {"name": name, "namespace": "ns", "uid": name, "annotations": annotations, "creationTimestamp": "2025-12-31T22:00:00Z"}
+    if shares:
+        meta["labels"] = {"runai-gpu-group": shares}
+    limits = {"nvidia.com/gpu": str(gpus)} if gpus else {}
+    container = {"name": "c", "image": "i", "resources": {"requests": requests, "limits": limits}}
+    spec: dict[str, Any] = {"schedulerName": "kai-scheduler", "containers": [container]}
+    if on:
+        spec["nodeName"] = on
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": {"phase": "Running" if on else "Pending"}}
+
+
+def cycle(*objects: dict[str, Any], policy: object = "kai", cycles: int = 1) -> dict[str, Any]:
+    found: dict[str, Any] = plan(objects, policy=policy, now=NOW, cycles=cycles).to_dict()["cycles"][-1]  # type: ignore[arg-type]
+    return found
+
+
+def strict() -> dict[str, Any]:
+    from navarch.engine.policy import PRESETS
+
+    return {**PRESETS["kai"], "compat": "strict"}
+
+
+TREE = (queue("dep"), queue("a", "dep", quota=1), queue("b", "dep", quota=1))
+
+
+def test_the_preset_binds_and_says_what_each_queue_is_due() -> None:
+    found = cycle(node("n"), *TREE, group("j", "a"), pod("j-0", "j", gpus=1))
+    assert found["binds"] == [{"node": "n", "pod": "ns/j-0"}]
+    shares = {each["queue"]: each["fairShare"]["nvidia.com/gpu"] for each in found["queues"]}
+    assert shares == {"a": "1", "b": "0", "dep": "1"}
+
+
+def test_fractions_share_a_gpu_that_has_room() -> None:
+    pods = [pod("r-0", "r", fraction="0.5", on="n", shares="g1"), pod("j-0", "j", fraction="0.5"), pod("k-0", "k", fraction="0.75")]
+    found = cycle(node("n"), *TREE, group("r", "a"), group("j", "a", age=2), group("k", "b"), *pods)
+    groups = {each["pod"]: each["gpuGroups"] for each in found["binds"]}
+    assert groups["ns/j-0"] == ["g1"]
+    assert len(groups["ns/k-0"]) == 1 and groups["ns/k-0"] != ["g1"]
+
+
+def test_two_new_gpus_of_two_cycles_are_not_taken_for_one() -> None:
+    pods = [pod("j-0", "j", fraction="0.75"), pod("k-0", "k", fraction="0.75")]
+    policy = {**strict(), "queueDepthPerAction": {"allocate": 1}}
+    objects = (node("n"), queue("dep"), queue("a", "dep"), group("j", "a", age=2), group("k", "a"), *pods)
+    first = plan(objects, policy=policy, now=NOW, cycles=2).to_dict()["cycles"]
+    names = [each["gpuGroups"][0] for one in first for each in one["binds"]]
+    assert len(names) == 2 and len(set(names)) == 2
+
+
+def test_a_queue_below_its_share_takes_one_pod_and_no_more() -> None:
+    running = [pod(f"r{i}-0", f"r{i}", gpus=1, on="n") for i in range(2)]
+    groups = [group(f"r{i}", "a", age=9 - i) for i in range(2)]
+    found = cycle(node("n"), *TREE, *groups, *running, group("j", "b"), pod("j-0", "j", gpus=1), policy=strict())
+    assert [(each["pod"], each["action"], each["for"]) for each in found["evictions"]] == [("ns/r1-0", "reclaim", "ns/j")]
+    assert [each["pod"] for each in found["nominations"]] == ["ns/j-0"]
+
+
+def test_pods_move_together_before_anyone_loses_a_place() -> None:
+    running = [pod("r0-0", "r0", gpus=1, on="n1"), pod("r1-0", "r1", gpus=1, on="n2")]
+    objects = (node("n1"), node("n2"), queue("dep"), queue("a", "dep"), group("r0", "a", age=5), group("r1", "a", age=4))
+    found = cycle(*objects, *running, group("j", "a"), pod("j-0", "j", gpus=2), policy=strict())
+    moved = [each["pod"] for each in found["evictions"]]
+    assert len(moved) == 1
+    assert {each["pod"] for each in found["nominations"]} == {"ns/j-0", *moved}
+
+
+def test_a_refusal_names_the_bound_and_the_figures() -> None:
+    objects = (node("n"), queue("dep"), queue("a", "dep", quota=0, limit=1))
+    found = cycle(*objects, group("j", "a", least=2), pod("j-0", "j", gpus=1), pod("j-1", "j", gpus=1))
+    (job,) = found["jobs"]
+    text = "a quota has reached the allowable limit of GPUs. Limit is 1 GPUs, currently 0 GPUs allocated and workload requested 2 GPUs"
+    assert [(each["code"], each["message"]) for each in job["reasons"]] == [("OverLimit", text)]
+    assert [(each["type"], each["status"], each["reason"]) for each in job["conditions"]] == [
+        ("UnschedulableOnNodePool", "True", "OverLimit")
+    ]
+
+
+def test_a_gang_that_fits_in_part_says_how_much_of_it() -> None:
+    pods = [pod(f"j-{i}", "j", gpus=1) for i in range(2)]
+    found = cycle(node("n", 1), queue("dep"), queue("a", "dep"), group("j", "a", least=2), *pods)
+    (job,) = found["jobs"]
+    assert job["reasons"][0]["message"] == (
+        "Resources were found for 1 pods while 2 are required for gang scheduling. Additional pods cannot be scheduled due to: "
+        "no nodes with enough resources were found: 1 node(s) didn't have enough resources: GPUs."
+    )
+
+
+@pytest.mark.parametrize("policy", ["kai", "strict"])
+def test_an_elastic_job_gives_its_surplus_first(policy: str) -> None:
+    running = [pod(f"r-{i}", "r", gpus=1, on="n") for i in range(2)]
+    found = cycle(
+        node("n"), *TREE, group("r", "a", least=1, age=9), *running, group("j", "b"), pod("j-0", "j", gpus=1),
+        policy="kai" if policy == "kai" else strict(),
+    )  # fmt: skip
+    assert [each["pod"] for each in found["evictions"]] == ["ns/r-1"]
+    assert [each["pod"] for each in found["nominations"]] == ["ns/j-0"]
+
+
+def test_what_is_promised_is_kept_to_in_the_next_cycle() -> None:
+    running = [pod(f"r{i}-0", f"r{i}", gpus=1, on="n") for i in range(2)]
+    groups = [group(f"r{i}", "a", age=9 - i) for i in range(2)]
+    objects = (node("n"), *TREE, *groups, *running, group("j", "b"), pod("j-0", "j", gpus=1))
+    second = cycle(*objects, policy=strict(), cycles=2)
+    assert second["binds"] == [{"node": "n", "pod": "ns/j-0"}]
+    assert not second["evictions"]
