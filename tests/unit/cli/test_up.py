@@ -151,6 +151,19 @@ def test_a_node_fails_on_demand_and_comes_back(up: Up) -> None:
     up.kubectl("wait", "--for=condition=Ready", "node/node-002", "--timeout=60s")
 
 
+@needs_kubectl
+def test_a_drained_node_is_left_by_its_pods_and_taken_again(up: Up) -> None:
+    up.kubectl("create", "deployment", "moves", "--image=web", "--replicas=6")
+    up.kubectl("rollout", "status", "deployment/moves", "--timeout=90s")
+    up.kubectl("drain", "node-000", "--ignore-daemonsets", "--timeout=90s")
+    up.kubectl("rollout", "status", "deployment/moves", "--timeout=90s")
+    nodes = up.kubectl("get", "pods", "-l", "app=moves", "-o", "jsonpath={.items[*].spec.nodeName}").split()
+    assert "node-000" not in nodes
+    assert "SchedulingDisabled" in up.navarch("nodes")
+    up.kubectl("uncordon", "node-000")
+    up.kubectl("delete", "deployment/moves", "--timeout=60s")
+
+
 def test_settling_without_a_sample_makes_no_sense() -> None:
     result = CliRunner().invoke(main, ["up", "--until-settled", "--no-sample"])
     assert result.exit_code == 2

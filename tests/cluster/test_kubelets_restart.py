@@ -1,0 +1,51 @@
+"""A hollow cluster with a data directory goes on where it was, in whatever way it ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from navarch.cluster.binding import bind
+from navarch.cluster.hollow import HollowCluster
+from navarch.cluster.nodes import NodeSet
+from navarch.cluster.server import ApiServer
+from navarch.testing.builders import pod
+
+
+async def until(server: ApiServer, holds: Callable[[], bool]) -> None:
+    """Wait for changes of pods until a condition holds."""
+    async with asyncio.timeout(30):
+        with server.store.watch("pods", since=server.store.revision) as watch:
+            while not holds():
+                await watch.batch()
+
+
+async def test_pods_that_ran_run_on_and_end_in_their_time(tmp_path: Path) -> None:
+    def phase(server: ApiServer, name: str) -> str:
+        return str(server.store.get("pods", "default", name).obj["status"].get("phase"))
+
+    async with ApiServer(data_dir=tmp_path) as server:
+        hollow = HollowCluster(server.operations, speed=100)
+        hollow.start()
+        hollow.add_nodes(NodeSet(count=1, cpu="2").manifests())
+        for name, duration in (("long", "1h"), ("short", "150s")):
+            made = pod(name).cpu("500m").annotate("navarch.io/run-for", duration)
+            made["spec"]["restartPolicy"] = "Never"
+            server.operations.create(server.operations.kind("pods"), "default", dict(made))
+            bind(server.store, "default", name, {"metadata": {"name": name}, "target": {"name": "node-000"}})
+        await until(server, lambda: phase(server, "long") == phase(server, "short") == "Running")
+        hollow.stop()
+
+    async with ApiServer(data_dir=tmp_path) as server:
+        hollow = HollowCluster(server.operations, speed=100)
+        hollow.start()
+        assert hollow.add_nodes(NodeSet(count=1, cpu="2").manifests()) == 0
+        await until(server, lambda: phase(server, "short") == "Succeeded")
+        assert phase(server, "long") == "Running"
+        assert hollow.kubelets.nodes["node-000"].room.used["cpu"] == 500
+        too_much = pod("more").cpu("1600m")
+        server.operations.create(server.operations.kind("pods"), "default", dict(too_much))
+        bind(server.store, "default", "more", {"metadata": {"name": "more"}, "target": {"name": "node-000"}})
+        await until(server, lambda: phase(server, "more") == "Failed")
+        hollow.stop()
