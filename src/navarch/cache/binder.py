@@ -127,7 +127,7 @@ class Binder:
         if self._assumed.binds.get(bind.uid) is not bind:
             return
         del self._assumed.binds[bind.uid]
-        self._mirror.refresh(bind.namespace, bind.name)
+        self._mirror.refresh(bind.uid)
         self._hooks.failed(bind, why)
 
     async def idle(self) -> None:

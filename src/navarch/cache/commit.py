@@ -17,7 +17,6 @@ from navarch.dialects.groups import is_shadow
 from navarch.engine.reasons import Event
 from navarch.engine.record import Bind, CycleRecord, Eviction, JobDecision, Nomination, QueueFigures
 from navarch.model.spec import JobSpec, TaskSpec
-from navarch.model.status import TaskStatus
 
 _OWN = frozenset({Event.POD_CHANGED, Event.JOB_CHANGED})
 """Events that concern a job only if they are about its own pods or group: it is woken for those by name."""
@@ -73,15 +72,7 @@ class Commit:
             entry = AssumedBind(bind.uid, task.namespace, task.name, bind.node, bind.job, now, bind.gpu_groups)
             assumed.binds[bind.uid] = entry
             assumed.nominations.pop(bind.uid, None)
-            cluster.put_task(
-                replace(
-                    task,
-                    node=bind.node,
-                    status=TaskStatus.BINDING,
-                    nominated_node="",
-                    gpu_groups=bind.gpu_groups or task.gpu_groups,
-                )
-            )
+            self._mirror.refresh(bind.uid)
             placed.add(bind.job)
             self._writers.bind(entry)
         return placed
@@ -106,8 +97,7 @@ class Commit:
             if task is None or eviction.uid in self._assumed.evictions:
                 continue
             self._assumed.evictions[eviction.uid] = now
-            if task.node:
-                cluster.put_task(replace(task, status=TaskStatus.RELEASING))
+            self._mirror.refresh(eviction.uid)
             self._writers.evict(eviction, task)
 
     def _promises(self, record: CycleRecord) -> frozenset[str]:
@@ -118,7 +108,7 @@ class Commit:
             if task is None or not nomination.evicting or task.node or task.nominated_node == nomination.node:
                 continue
             self._assumed.nominations[nomination.uid] = nomination.node
-            cluster.put_task(replace(task, nominated_node=nomination.node))
+            self._mirror.refresh(nomination.uid)
             self._writers.nominate(nomination, task)
         return frozenset(nomination.uid for nomination in record.nominations)
 

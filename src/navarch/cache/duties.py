@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING
 
 from navarch.cache.default_queue import make_default_queue
 from navarch.cache.queue_status import QUEUES
 from navarch.dialects.dialect import Settings
+from navarch.kube.errors import KubeError
 
 if TYPE_CHECKING:
     from navarch.cache.scheduler import Scheduler
+
+log = logging.getLogger(__name__)
 
 PERIOD = 1.0
 
@@ -41,7 +45,7 @@ class Duties:
             await scheduler.usage.open(file.policy.usage)
             settings = scheduler.read_settings()
             if settings != scheduler.mirror.settings:
-                self._read_all_again(settings)
+                await self._read_all_again(settings)
             scheduler.holding.wake_all()
             scheduler.loop.hurry()
         elif file.refused != before:
@@ -53,15 +57,21 @@ class Duties:
             scheduler.usage.record(scheduler.last.record, scheduler.mirror.cluster)
         scheduler.usage.lay_into(scheduler.mirror.cluster)
 
-    def _read_all_again(self, settings: Settings) -> None:
-        """The new policy reads objects differently: the mirror is filled afresh from what the informers hold."""
-        sources = self._scheduler.sources
-        self._scheduler.mirror.configure(settings)
-        for informer, handler in sources.kinds:
-            for found in informer.store.values():
-                handler.added(found)
-        for pod in sources.pods.store.values():
-            sources.pod_handler.added(pod)
+    async def _read_all_again(self, settings: Settings) -> None:
+        """The new policy reads objects differently: the mirror is filled afresh, and no cycle runs meanwhile."""
+        scheduler = self._scheduler
+        scheduler.reading = True
+        try:
+            while True:
+                scheduler.mirror.configure(settings)
+                try:
+                    await scheduler.sources.read_again()
+                    return
+                except KubeError as error:
+                    log.warning("the cluster could not be read again for the new policy: %s", error)
+                    await asyncio.sleep(PERIOD)
+        finally:
+            scheduler.reading = False
 
     def _look_for_default_queue(self) -> None:
         scheduler = self._scheduler

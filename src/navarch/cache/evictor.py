@@ -180,7 +180,7 @@ class Evictor:
 
     def _give_up(self, going: _Going, why: str, *, told: bool = True) -> None:
         self._assumed.evictions.pop(going.eviction.uid, None)
-        self._mirror.refresh(going.namespace, going.name)
+        self._mirror.refresh(going.eviction.uid)
         self.counted(going.eviction.action, "given up")
         if told:
             log.warning("eviction of %s/%s was given up: %s", going.namespace, going.name, why)

@@ -2,6 +2,9 @@
 
 A bad object never stops the others: it is counted, told once for each of its versions, and what was known of it before stands
 (forgetting a running pod would give its node away a second time).
+
+Nodes, and pods that have one, are the bulk of a large cluster. Once the mirror has read them, the informer's store keeps no
+more of them than who they are: half of the memory.
 """
 
 from __future__ import annotations
@@ -14,18 +17,22 @@ import msgspec
 from navarch.cache.mirror import Mirror
 from navarch.cache.watched import Watched
 from navarch.dialects.errors import ObjectError
-from navarch.dialects.objects import KubeObject
+from navarch.dialects.node import Node
+from navarch.dialects.objects import KubeObject, Metadata
 from navarch.dialects.pod_objects import Pod
-from navarch.kube.decoding import Metadata
+from navarch.kube.decoding import Metadata as AnyMetadata
 from navarch.kube.resources import Resource
 from navarch.model.spec import ObjectSpec
 
-SetAside = Callable[[str, Resource, Metadata, Exception], None]
+SetAside = Callable[[str, Resource, AnyMetadata, Exception], None]
 """kind, resource, metadata of the object, what is wrong with it."""
 
 
 class PodHandler:
+    """`store` is the informer's, set once that is there."""
+
     def __init__(self, mirror: Mirror, resource: Resource, set_aside: SetAside) -> None:
+        self.store: dict[tuple[str, str], Pod] = {}
         self._mirror = mirror
         self._resource = resource
         self._set_aside = set_aside
@@ -35,6 +42,9 @@ class PodHandler:
             self._mirror.put_pod(new)
         except ObjectError as error:
             self._set_aside("Pod", self._resource, new.metadata, error)
+        if new.spec.node_name:
+            meta = new.metadata
+            self.store[meta.namespace or "", meta.name] = Pod(metadata=_who(meta))
 
     def updated(self, old: Pod, new: Pod, /) -> None:
         self.added(new)
@@ -42,7 +52,7 @@ class PodHandler:
     def deleted(self, old: Pod, /) -> None:
         self._mirror.remove_pod(old.metadata.uid or old.key)
 
-    def bad(self, metadata: Metadata, error: Exception) -> None:
+    def bad(self, metadata: AnyMetadata, error: Exception) -> None:
         self._set_aside("Pod", self._resource, metadata, error)
 
 
@@ -50,8 +60,9 @@ class KindHandler:
     """Every kind but pods."""
 
     def __init__(self, mirror: Mirror, watched: Watched, resource: Resource, set_aside: SetAside) -> None:
+        self.store: dict[tuple[str, str], KubeObject] = {}
         self._mirror = mirror
-        self._watched = watched
+        self.kind = watched
         self._resource = resource
         self._set_aside = set_aside
 
@@ -59,7 +70,9 @@ class KindHandler:
         try:
             self._mirror.put(self._read(new), _version(new))
         except ObjectError as error:
-            self._set_aside(self._watched.kind, self._resource, new.metadata, error)
+            self._set_aside(self.kind.kind, self._resource, new.metadata, error)
+        if isinstance(new, Node):
+            self.store["", new.metadata.name] = Node(metadata=_who(new.metadata))
 
     def updated(self, old: KubeObject, new: KubeObject, /) -> None:
         self.added(new)
@@ -71,18 +84,22 @@ class KindHandler:
             # It never was good, so the mirror knows nothing of it.
             return
 
-    def bad(self, metadata: Metadata, error: Exception) -> None:
-        self._set_aside(self._watched.kind, self._resource, metadata, error)
+    def bad(self, metadata: AnyMetadata, error: Exception) -> None:
+        self._set_aside(self.kind.kind, self._resource, metadata, error)
 
     def _read(self, found: KubeObject) -> Any:
         if not found.api_version:
             found = msgspec.structs.replace(found, api_version=self._resource.api_version)
-        if self._watched.reader is not None:
-            return self._watched.reader.read(found, self._mirror.settings)
+        if self.kind.reader is not None:
+            return self.kind.reader.read(found, self._mirror.settings)
         meta = found.metadata
         manifest = msgspec.to_builtins(found)
-        manifest["kind"] = self._watched.kind
-        return ObjectSpec(self._watched.kind, meta.namespace or "", meta.name, manifest)
+        manifest["kind"] = self.kind.kind
+        return ObjectSpec(self.kind.kind, meta.namespace or "", meta.name, manifest)
+
+
+def _who(meta: Metadata) -> Metadata:
+    return Metadata(name=meta.name, namespace=meta.namespace, uid=meta.uid, resource_version=meta.resource_version)
 
 
 def _version(found: KubeObject) -> int:

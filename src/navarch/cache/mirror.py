@@ -44,7 +44,7 @@ class Notice(Protocol):
 
 
 class Mirror:
-    """`pods` is the pod informer's store: the truth behind what was assumed."""
+    """`pods` is the pod informer's store; of pods that have a node it holds no more than who they are (see `handlers`)."""
 
     def __init__(self, settings: Settings, assumed: Assumed, notice: Notice) -> None:
         self.assumed = assumed
@@ -65,6 +65,8 @@ class Mirror:
         self._groups: Contested[tuple[JobSpec, int]] = Contested()
         self._queues: Contested[QueueSpec] = Contested()
         self._implied: set[str] = set()
+        self._truths: dict[str, TaskSpec] = {}
+        """uid -> the pod as the API shows it, where the cluster holds something else."""
         self._overlaid: dict[tuple[str, str, str], tuple[Any, Callable[[Any], bool]]] = {}
         """(kind, namespace, name) -> what the API shows, and what ends the assumption that hides it."""
         self._imply_queues()
@@ -78,23 +80,16 @@ class Mirror:
         if task is None:
             self.remove_pod(uid)
             return
-        requests = self.cluster.objects.get("BindRequest")
-        if requests:
-            request = requests.get((task.namespace, task.name))
-            if isinstance(request, BindRequestSpec):
-                bind = self.assumed.binds.get(task.uid)
-                if bind is not None and bind.delegated:
-                    del self.assumed.binds[task.uid]  # the request itself tells from now on
-                task = bound_by(task, request)
         if self.assumed.observe(task):
             self.on_bound(task)
         if IS_TERMINAL[task.status] and not task.job:
             self.remove_pod(uid)
             return
-        self._put_task(self.assumed.over(task), queue_of(pod))
+        self._put_truth(task, queue_of(pod))
 
     def remove_pod(self, uid: str) -> None:
         self.assumed.gone(uid)
+        self._truths.pop(uid, None)
         before = self.cluster.task(uid)
         if before is None:
             return
@@ -105,11 +100,29 @@ class Mirror:
         if before.job:
             self._notice(Event.POD_CHANGED, before.job, urgent=False)
 
-    def refresh(self, namespace: str, name: str) -> None:
-        """Take the pod as the informer shows it, with what is assumed now."""
-        pod = self.pods.get((namespace, name))
-        if pod is not None:
-            self.put_pod(pod)
+    def refresh(self, uid: str) -> None:
+        """What is assumed of this pod has changed: lay it anew over what the API shows."""
+        truth = self._truths.get(uid) or self.cluster.task(uid)
+        if truth is not None:
+            self._put_truth(truth, "")
+
+    def _put_truth(self, truth: TaskSpec, queue: str) -> None:
+        """The task as the API shows it, under what was decided or asked of a binder. The truth is kept only while it differs."""
+        task = truth
+        requests = self.cluster.objects.get("BindRequest")
+        if requests:
+            request = requests.get((truth.namespace, truth.name))
+            if isinstance(request, BindRequestSpec):
+                bind = self.assumed.binds.get(truth.uid)
+                if bind is not None and bind.delegated:
+                    del self.assumed.binds[truth.uid]  # the request itself tells from now on
+                task = bound_by(truth, request)
+        task = self.assumed.over(task)
+        if task is truth:
+            self._truths.pop(truth.uid, None)
+        else:
+            self._truths[truth.uid] = truth
+        self._put_task(task, queue)
 
     def _put_task(self, task: TaskSpec, queue: str) -> None:
         before = self.cluster.task(task.uid)
@@ -300,7 +313,9 @@ class Mirror:
 
     def _tell_object(self, spec: ObjectSpec) -> None:
         if spec.kind == "BindRequest":
-            self.refresh(spec.namespace, spec.name)
+            pod = self.pods.get((spec.namespace, spec.name))
+            if pod is not None:
+                self.refresh(pod.metadata.uid or "")
         elif spec.kind in _VOLUME_KINDS:
             self.on_volume()
             self._notice(Event.VOLUME_CHANGED)

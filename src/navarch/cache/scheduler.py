@@ -151,6 +151,8 @@ class Scheduler:
         self.health = Health(self.sources.missing, self.metrics.registry, self.debug_snapshot, lambda: self.gauges.refresh())
         self.elector: Elector | None = None
         self.last: Cycle | None = None
+        self.reading = False
+        """The mirror is being filled anew and is not complete."""
         self.recorder = Recorder(options.record) if options.record is not None else None
         self._bound_ok = self.metrics.binds.labels("ok")
         self._number = 0
@@ -266,7 +268,7 @@ class Scheduler:
 
     def cycle(self) -> None:
         """One cycle, if we may. Everything between the snapshot and the last assumption happens without a pause."""
-        if not self.leading:
+        if not self.leading or self.reading:
             return
         self._number += 1
         now = self.clock()
@@ -367,7 +369,7 @@ class Scheduler:
             if task.status == TaskStatus.BINDING or task.uid in self.assumed.evictions:
                 continue
             self.assumed.evictions[task.uid] = now
-            self.mirror.refresh(task.namespace, task.name)
+            self.mirror.refresh(task.uid)
             eviction = Eviction(task.key, task.node, task.uid, job, "release", job, "release", message)
             self.evictor.evict(eviction, task)
 

@@ -8,10 +8,13 @@ from typing import Any
 from navarch.cache.handlers import KindHandler, PodHandler, SetAside
 from navarch.cache.mirror import Mirror
 from navarch.cache.watched import choose, watched
+from navarch.dialects.node import Node
+from navarch.dialects.objects import KubeObject
 from navarch.dialects.pod_objects import Pod
 from navarch.kube.client import Client
 from navarch.kube.informer import Informer, Patience
 from navarch.kube.informer_group import InformerGroup
+from navarch.kube.mirror import is_newer
 from navarch.kube.resources import PODS, Resource
 
 
@@ -27,6 +30,7 @@ class Sources:
         """Kind -> the version that is watched (the last one, for kinds that several groups have)."""
         self.pod_handler = PodHandler(mirror, PODS, set_aside)
         self.pods: Informer[Pod] = self.group.add(PODS, Pod, self.pod_handler, on_bad=self.pod_handler.bad)
+        self.pod_handler.store = self.pods.store
         self.opened = False
         self._client = client
         self._mirror = mirror
@@ -38,9 +42,24 @@ class Sources:
             resource = await choose(self._client, kind)
             handler = KindHandler(self._mirror, kind, resource, self._set_aside)
             informer = self.group.add(resource, kind.struct, handler, on_bad=handler.bad, optional=kind.optional)
+            handler.store = informer.store
             self.kinds.append((informer, handler))
             self.resources[kind.kind] = resource
         self.opened = True
+
+    async def read_again(self) -> None:
+        """Tell the mirror everything anew. What the stores no longer hold in full is fetched."""
+        for informer, handler in self.kinds:
+            if issubclass(handler.kind.struct, Node):
+                for node in (await self._client.list(informer.resource, Node)).items:
+                    if _is_current(node, informer.store.get(("", node.metadata.name))):
+                        handler.added(node)
+            else:
+                for found in list(informer.store.values()):
+                    handler.added(found)
+        for pod in (await self._client.list(PODS, Pod)).items:
+            if _is_current(pod, self.pods.store.get((pod.metadata.namespace or "", pod.metadata.name))):
+                self.pod_handler.added(pod)
 
     def serves(self, resource: Resource) -> bool:
         """Whether the kind is served, as far as its informer knows."""
@@ -50,3 +69,8 @@ class Sources:
         if not self.opened:
             return ["the API server did not answer yet"]
         return [f"{resource} is not mirrored yet" for resource in self.group.unsynced]
+
+
+def _is_current(listed: KubeObject, known: KubeObject | None) -> bool:
+    """Whether the watch has shown nothing newer of it since it was listed: that would be in the mirror already."""
+    return known is not None and not is_newer(known.metadata, listed.metadata)

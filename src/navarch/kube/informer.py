@@ -22,7 +22,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -255,7 +255,7 @@ class Informer(Generic[T]):
                 rest = _collect(events, beginning)
                 if rest is not None:
                     end, live = rest
-                    self._whole_state(beginning.values(), end.resource_version)
+                    self._whole_state(_emptied(beginning), end.resource_version)
                     beginning = None
                     self._live(live)
                 elif now > deadline:
@@ -339,6 +339,12 @@ class Informer(Generic[T]):
         except TimeoutError:
             return
         self._backoff.reset()
+
+
+def _emptied(collected: dict[Key, T | BadObject]) -> Iterator[T | BadObject]:
+    """The objects in their order, let go of one by one: whoever takes them is the only one who holds them."""
+    for key in list(collected):
+        yield collected.pop(key)
 
 
 def _collect(

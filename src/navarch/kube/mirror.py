@@ -78,7 +78,9 @@ class Mirror(Generic[T]):
             self._gone(key, self.objects[key].metadata.uid)
         for key in sorted(self.bad.keys() - found.keys()):
             del self.bad[key]
-        for key, item in found.items():
+        for key in list(found):
+            # Taken out one by one: a handler that keeps less than the object lets go of the rest at once.
+            item = found.pop(key)
             if isinstance(item, BadObject):
                 self._set_aside(item)
                 continue

@@ -138,15 +138,15 @@ def test_any_history_ends_in_the_figures_of_its_end(history: list[tuple[Any, ...
                 task = made.cluster.task(f"uid-{rest[0]}")
                 if task is not None and task.status == TaskStatus.PENDING:
                     assumed.binds[task.uid] = AssumedBind(task.uid, "default", rest[0], rest[1], task.job, 0.0)
-                    made.refresh("default", rest[0])
+                    made.refresh(f"uid-{rest[0]}")
             case "evict":
                 task = made.cluster.task(f"uid-{rest[0]}")
                 if task is not None and task.node and ("pod", rest[0]) in there:
                     assumed.evictions[task.uid] = 0.0
-                    made.refresh("default", rest[0])
+                    made.refresh(f"uid-{rest[0]}")
             case "forget":
                 assumed.gone(f"uid-{rest[0]}")
-                made.refresh("default", rest[0])
+                made.refresh(f"uid-{rest[0]}")
     fresh, _ = mirror(assumed)
     for (kind, _), found in there.items():
         if kind == "pod":
@@ -162,7 +162,7 @@ def test_new_waiting_pods_and_freed_room_are_urgent_and_our_own_bind_is_not() ->
     put(made, pod("a"))
     assert heard.notices[-1] == (Event.POD_CHANGED, "default/pod/a", True)
     assumed.binds["uid-a"] = AssumedBind("uid-a", "default", "a", "n1", "default/pod/a", 0.0)
-    made.refresh("default", "a")
+    made.refresh("uid-a")
     heard.notices.clear()
     put(made, pod("a", "n1"))
     assert all(not urgent for _, _, urgent in heard.notices)

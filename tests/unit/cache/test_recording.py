@@ -62,7 +62,7 @@ def test_what_kubectl_keeps_in_annotations_is_left_out() -> None:
     assert '"kept":"yes"' in text
 
 
-@pytest.mark.parametrize("content", [b"", b"not gzip", gzip.compress(b"{}"), gzip.compress(b"nonsense")])
+@pytest.mark.parametrize("content", [b"", b"not gzip", gzip.compress(b"{}", mtime=0), gzip.compress(b"nonsense", mtime=0)])
 def test_what_is_no_recording_is_named(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "broken.json.gz"
     file.write_bytes(content)
