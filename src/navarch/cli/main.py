@@ -5,6 +5,7 @@ A command whose module is not there (a build without the live parts, say) is sim
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import importlib.util
 from collections.abc import Mapping
@@ -41,6 +42,13 @@ class _LazyGroup(click.Group):
         command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        wanted = args[0] if args else ""
+        if wanted and not wanted.startswith("-") and wanted not in (known := self.list_commands(ctx)):
+            near = difflib.get_close_matches(wanted, known, n=1)
+            ctx.fail(f"No such command {wanted!r}." + (f" Did you mean {near[0]!r}?" if near else ""))
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import click
 
 from navarch.cli.plan_tables import show
+from navarch.cli.policy_mistakes import MISTAKES, tell
 from navarch.dialects.errors import ObjectError
 from navarch.dialects.manifests import read_paths
 from navarch.engine.policy import PRESETS, PolicyError
@@ -17,7 +19,6 @@ from navarch.engine.registry import RegistrationError
 from navarch.plan import Plan, PlanError
 from navarch.plan import plan as run_plan
 
-MISTAKES = 2
 EXAMPLES = """\b
 Examples:
   navarch plan -f examples/two-queues.yaml
@@ -29,15 +30,17 @@ Examples:
 def _moment(text: str) -> float:
     """Seconds since the epoch, or a time such as 2026-01-01T12:00:00Z (UTC where no zone is given)."""
     try:
-        return float(text)
+        seconds = float(text)
     except ValueError:
-        pass
-    try:
-        moment = datetime.datetime.fromisoformat(text)
-    except ValueError:
+        try:
+            moment = datetime.datetime.fromisoformat(text)
+            seconds = (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp()
+        except (ValueError, OverflowError):
+            seconds = math.nan
+    if not math.isfinite(seconds):
         expected = "seconds since the epoch or a time such as 2026-01-01T12:00:00Z"
-        raise click.BadParameter(f"{text!r}: expected {expected}") from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp()
+        raise click.BadParameter(f"{text!r}: expected {expected}")
+    return seconds
 
 
 @click.command(epilog=EXAMPLES)
@@ -62,7 +65,7 @@ def _moment(text: str) -> float:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Directory with plugins of your own; may repeat.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Show timings and every refusal.")
+@click.option("-v", "--verbose", is_flag=True, help="Show timings and every reason of every job.")
 def plan(
     paths: tuple[str, ...],
     policy: str,
@@ -82,10 +85,11 @@ def plan(
     unless their pods are in the input. Exits with 2 and lists every mistake if something in the input cannot be used.
     """
     documents, unread = read_paths(paths)
-    if unread and not keep_going:
-        # The other mistakes are worth knowing too: plan with what there is, and fail either way.
-        _fail(unread + _mistakes_in(documents, policy, plugin_dirs))
     try:
+        if unread and not keep_going:
+            # The other mistakes are worth knowing too: plan with what there is, and fail either way.
+            rest = run_plan(documents, policy, keep_going=True, plugin_dirs=plugin_dirs)
+            raise PlanError(unread + rest.mistakes)
         result = run_plan(
             documents,
             policy,
@@ -99,8 +103,9 @@ def plan(
     except PlanError as error:
         _fail(error.mistakes)
     except PolicyError as error:
-        for mistake in error.mistakes:
-            click.echo(f"{error.source}: {mistake}", err=True)
+        for unreadable in unread:
+            click.echo(str(unreadable), err=True)
+        tell(error, policy, plugin_dirs)
         raise SystemExit(MISTAKES) from None
     except RegistrationError as error:
         raise click.UsageError(str(error)) from None
@@ -114,13 +119,6 @@ def plan(
             click.echo(yaml.safe_dump(result.to_dict(), sort_keys=True, width=120), nl=False)
         case _:
             show(result, verbose=verbose)
-
-
-def _mistakes_in(documents: Any, policy: str, plugin_dirs: tuple[Path, ...]) -> list[ObjectError]:
-    try:
-        return run_plan(documents, policy, keep_going=True, plugin_dirs=plugin_dirs).mistakes
-    except (PolicyError, RegistrationError):
-        return []
 
 
 def _fail(mistakes: list[ObjectError]) -> NoReturn:

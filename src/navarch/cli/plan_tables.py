@@ -2,92 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
+from navarch.cli.tables import print_line, print_prose, print_table
+from navarch.dialects.groups import shown_key
+from navarch.engine.record import CycleRecord
 from navarch.plan import Plan
 
-_MOST_ROWS = 200
-"""Beyond this many lines the rest of a table is only counted."""
+_WORTH_TELLING = 0.001
+"""Seconds from which on a plugin's part of opening and closing is shown."""
 
 
 def show(plan: Plan, *, verbose: bool = False, console: Console | None = None) -> None:
-    console = console or Console(highlight=False, soft_wrap=False)
-    cycles = plan.to_dict()["cycles"]
-    for cycle in cycles:
-        if len(cycles) > 1:
-            console.rule(f"cycle {cycle['cycle']}", align="left")
+    console = console or Console(highlight=False)
+    for record, cycle in zip(plan.records, plan.to_dict()["cycles"], strict=True):
+        if len(plan.records) > 1:
+            print_line(console, f"── cycle {cycle['cycle']} ──", "bold")
+        waiting = [job for job in cycle["jobs"] if job["pods"].get("Pending")]
+        if not (waiting or cycle["binds"] or cycle["evictions"] or cycle["nominations"]):
+            print_line(console, "Nothing waits, nothing to decide.")
+            print_line(console)
         _placed(console, cycle["binds"])
         _evicted(console, cycle["evictions"])
         _promised(console, cycle["nominations"])
-        _waiting(console, cycle["jobs"], verbose=verbose)
+        _waiting(console, waiting, _rooms(record), verbose=verbose)
         _queues(console, cycle["queues"])
     if verbose:
-        console.print(_timings(plan.timings))
-
-
-def _table(console: Console, title: str, columns: Iterable[str], rows: list[tuple[Any, ...]]) -> None:
-    if not rows:
-        return
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows[:_MOST_ROWS]:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
-    console.print(table)
-    if len(rows) > _MOST_ROWS:
-        console.print(f"... and {len(rows) - _MOST_ROWS} more (-o json shows all)")
-    console.print()
+        _timings(console, plan.timings)
 
 
 def _placed(console: Console, binds: list[dict[str, str]]) -> None:
-    _table(console, f"Placed: {len(binds)}", ("POD", "NODE"), [(bind["pod"], bind["node"]) for bind in binds])
+    print_table(console, f"Placed: {len(binds)}", ("POD", "NODE"), [(bind["pod"], bind["node"]) for bind in binds])
 
 
 def _evicted(console: Console, evictions: list[dict[str, str]]) -> None:
-    rows = [(e["pod"], e["node"], e["action"], e["for"], e["reason"]) for e in evictions]
-    _table(console, f"Evicted: {len(rows)}", ("POD", "FROM", "BY", "FOR", "REASON"), rows)
+    rows = [(e["pod"], e["node"], e["action"], e["for"] or "-") for e in evictions]
+    notes = [[e["reason"]] if e["reason"] not in ("", e["action"]) else [] for e in evictions]
+    print_table(console, f"Evicted: {len(rows)}", ("POD", "FROM", "BY", "FOR"), rows, notes)
 
 
 def _promised(console: Console, nominations: list[dict[str, str]]) -> None:
     rows = [(n["pod"], n["node"]) for n in nominations]
-    _table(console, f"Promised, once what they wait for is released: {len(rows)}", ("POD", "NODE"), rows)
+    print_table(console, f"Promised, once what they wait for is released: {len(rows)}", ("POD", "NODE"), rows)
 
 
-def _waiting(console: Console, jobs: list[dict[str, Any]], *, verbose: bool) -> None:
-    rows = []
-    for job in jobs:
-        pending = job["pods"].get("Pending", 0)
-        if pending:
-            rows.append((job["job"], job["queue"], pending, job["minMember"], job["phase"], _why(job, verbose=verbose)))
-    _table(console, f"Waiting: {len(rows)}", ("JOB", "QUEUE", "PENDING", "MIN", "PHASE", "WHY"), rows)
+def _waiting(console: Console, jobs: list[dict[str, Any]], rooms: Mapping[str, int], *, verbose: bool) -> None:
+    rows = [
+        (job["job"], job["queue"] or "-", job["phase"] or "-", str(job["pods"]["Pending"]), str(job["minMember"])) for job in jobs
+    ]
+    notes = [_why(job, rooms.get(job["job"], 0), verbose=verbose) for job in jobs]
+    print_table(console, f"Waiting: {len(rows)}", ("JOB", "QUEUE", "PHASE", "PENDING", "MIN"), rows, notes)
 
 
-def _why(job: Mapping[str, Any], *, verbose: bool) -> Text:
+def _rooms(record: CycleRecord) -> dict[str, int]:
+    """Job -> how many of its pending pods found a place that was given back because the rest of the gang did not."""
+    found = {}
+    for job in record.jobs:
+        room = sum(refusal.reason == "Schedulable" for refusal in job.refusals)
+        if room and job.pods.get("Pending", 0) >= room:
+            found[shown_key(job.job)] = room
+    return found
+
+
+def _why(job: Mapping[str, Any], room: int, *, verbose: bool) -> list[str]:
     texts = [reason["message"] for reason in job["reasons"]]
     if not texts:
         texts = [c["message"] or c["reason"] for c in job["conditions"] if c["type"] == "Unschedulable"]
-    texts = list(dict.fromkeys(texts))
+    texts = list(dict.fromkeys(texts)) or ["not reached in this cycle"]
     if not verbose and len(texts) > 2:
         texts = [*texts[:2], f"... and {len(texts) - 2} more (-v shows all)"]
-    return Text("\n".join(texts) or "not reached in this cycle")
+    if room:
+        pending, least = job["pods"]["Pending"], job["minMember"]
+        texts.insert(0, f"there is room for {room} of its {pending} pending pods, but the gang starts with {least} or not at all:")
+    return texts
 
 
 def _queues(console: Console, queues: list[dict[str, Any]]) -> None:
-    rows = [
-        (q["queue"], _amounts(q["deserved"]), _amounts(q["allocated"]), _amounts(q["request"]), f"{q['share']:.2f}")
-        for q in queues
-    ]
-    _table(console, "Queues", ("QUEUE", "DESERVED", "ALLOCATED", "REQUEST", "SHARE"), rows)
+    """A row for each resource: amounts of several resources in one cell cannot be compared by eye."""
+    rows: list[tuple[str, ...]] = []
+    idle = []
+    for queue in queues:
+        parts = [queue[part] for part in ("deserved", "allocated", "request")]
+        resources = sorted({name for part in parts for name in part})
+        for number, name in enumerate(resources):
+            head = (queue["queue"], f"{queue['share']:.2f}") if not number else ("", "")
+            rows.append((*head, name, *(part.get(name, "-") for part in parts)))
+        if not resources:
+            idle.append(queue["queue"])
+    print_table(console, "Queues", ("QUEUE", "SHARE", "RESOURCE", "DESERVED", "ALLOCATED", "REQUEST"), rows)
+    if idle:
+        print_prose(console, f"Queues that nobody uses: {', '.join(idle)}")
+        print_line(console)
 
 
-def _amounts(amounts: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {amount}" for name, amount in amounts.items()) or "-"
-
-
-def _timings(timings: Mapping[str, float]) -> str:
-    return "Timings: " + ", ".join(f"{name} {seconds * 1000:.1f} ms" for name, seconds in timings.items())
+def _timings(console: Console, timings: Mapping[str, float]) -> None:
+    told = {n: seconds for n, seconds in timings.items() if not n.endswith(")") or seconds >= _WORTH_TELLING}
+    print_prose(console, "Timings: " + ", ".join(f"{name} {seconds * 1000:.1f} ms" for name, seconds in told.items()))

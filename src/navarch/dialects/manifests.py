@@ -18,6 +18,7 @@ import msgspec
 import yaml
 
 from navarch.dialects.errors import ObjectError, shown
+from navarch.nesting import nests_too_deep
 
 Manifest = Mapping[str, Any]
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -134,6 +135,8 @@ def _decoded(text: str) -> Iterator[object]:
         if decoded:
             yield from decoded
             return
+    if nests_too_deep(text):
+        raise RecursionError
     yield from yaml.load_all(text, Loader=_Loader)
 
 

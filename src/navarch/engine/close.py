@@ -11,7 +11,7 @@ A job's phase is a function of where its tasks stand and whether this cycle call
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +21,7 @@ from navarch.engine.lifetimes import Lifetimes
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.record import JobDecision, Nomination, QueueFigures, TaskRefusal
+from navarch.model.resources import IntArray
 from navarch.model.status import STATUS_NAMES, TaskStatus
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ def close(session: Session) -> None:
     _promises(session)
     _forget_undone(session)
     session.record.jobs = [_decision(session, job) for job in session.jobs_to_conclude()]
-    session.record.queues = [_figures(session, queue) for _, queue in sorted(session.queues.items())]
+    counted = any(hasattr(plugin, "queue_figures") for plugin in session.plugins)
+    moved = {} if counted else _moved(session)
+    session.record.queues = [_figures(session, queue, moved) for _, queue in sorted(session.queues.items())]
 
 
 def phase_of(session: Session, job: Job) -> str:
@@ -88,12 +91,13 @@ def _reasons(session: Session, job: Job) -> list[Reason]:
     seen = {reason.message for reason in reasons}
     for task in _by_name(session, job.fit_errors):
         errors = job.fit_errors[task]
-        if session.status[task] != S.PENDING or errors.text() in seen:
+        text = errors.text(session.semantics.fit_words)
+        if session.status[task] != S.PENDING or text in seen:
             continue
-        seen.add(errors.text())
+        seen.add(text)
         code = "Unschedulable" if errors.nodes else "Skipped"
         undone = (Event.POD_REMOVED, Event.NODE_ADDED, Event.NODE_CHANGED)
-        reasons.append(Reason(code, f"{session.task(task).name}: {errors.text()}", errors.nodes, undone_by=undone))
+        reasons.append(Reason(code, f"{session.task(task).name}: {text}", errors.nodes, undone_by=undone))
     return reasons
 
 
@@ -105,7 +109,7 @@ def _refusals(session: Session, job: Job) -> list[TaskRefusal]:
         spec, errors = session.task(task), job.fit_errors.get(task)
         if session.status[task] == S.PENDING and job.last_undone.get(task) != S.ALLOCATED:
             reason = "Unschedulable"
-            message = errors.text() if errors else job.reasons[0].message if job.reasons else "the job is not ready"
+            message = errors.text(session.semantics.fit_words) if errors else job.reasons[0].message if job.reasons else "the job is not ready"
         else:
             reason, message = "Schedulable", "the task could run, but its gang is not ready"
         if spec.gates:
@@ -146,11 +150,22 @@ def _forget_undone(session: Session) -> None:
         record.evictions = [eviction for eviction in record.evictions if gone[eviction.uid] is eviction]
 
 
-def _figures(session: Session, queue: Queue) -> QueueFigures:
+def _figures(session: Session, queue: Queue, moved: Mapping[str, IntArray]) -> QueueFigures:
     for plugin in session.plugins:
         describe = getattr(plugin, "queue_figures", None)
         if describe is not None:
             figures: QueueFigures = describe(queue)
             return figures
     space = session.snapshot.space
-    return QueueFigures(queue.name, {}, space.as_mapping(queue.allocated), space.as_mapping(queue.request), 0.0)
+    allocated = queue.allocated + moved[queue.name] if queue.name in moved else queue.allocated
+    return QueueFigures(queue.name, {}, space.as_mapping(allocated), space.as_mapping(queue.request), 0.0)
+
+
+def _moved(session: Session) -> dict[str, IntArray]:
+    """Queue -> what its jobs hold now and did not when the session opened, or less; for policies where no plugin counts."""
+    before, out = session.snapshot.jobs.allocated, dict[str, IntArray]()
+    for job in session.touched_jobs:
+        change = job.allocated - before[:, job.row]
+        if change.any():
+            out[job.queue.name] = out[job.queue.name] + change if job.queue.name in out else change
+    return out

@@ -33,11 +33,12 @@ class FitErrors:
         reasons = f" {rejection}." if rejection else f" {histogram(self.nodes)}." if self.nodes else ""
         return f"0/{nodes} nodes are available:{reasons}{' ' if after else ''}{after}"
 
-    def text(self, prefix: str = "nodes are unavailable") -> str:
+    def text(self, words: str = "nodes are available") -> str:
+        """`words` as the semantics have them."""
         if self.message:
             return self.message
         where = f"In hyperNode {self.domain}: " if self.domain else ""
-        return f"{where}0/{self.refused} {prefix}: {histogram(self.nodes)}."
+        return f"{where}0/{self.refused} {words}: {histogram(self.nodes)}."
 
 
 def histogram(counts: Mapping[str, int]) -> str:

@@ -154,6 +154,9 @@ class Semantics:
     victims_are_minimal: bool = switch(True, "victims that turn out not to be needed are evicted all the same")
     nominations_last: bool = switch(True, "a nomination is forgotten when its cycle ends")
 
+    # Words.
+    fit_words: str = switch("nodes are available", 'a task that fits nowhere is told "0/N nodes are unavailable", meaning the same')
+
     def departures(self) -> tuple[str, ...]:
         """The sentences of every switch that is away from strict mode, in the order of the fields."""
         return tuple(f.metadata["otherwise"] for f in fields(self) if getattr(self, f.name) != f.default)

@@ -22,10 +22,10 @@ def test_histogram(counts: dict[str, int], text: str) -> None:
 
 def test_the_text_counts_nodes_or_says_what_came_before_them() -> None:
     errors = FitErrors(3, {"Insufficient cpu": 2, "node(s) were unschedulable": 1})
-    assert errors.text() == "0/3 nodes are unavailable: 1 node(s) were unschedulable, 2 Insufficient cpu."
+    assert errors.text() == "0/3 nodes are available: 1 node(s) were unschedulable, 2 Insufficient cpu."
     assert errors.text("nodes are x") == "0/3 nodes are x: 1 node(s) were unschedulable, 2 Insufficient cpu."
     assert FitErrors(0, message="skipped").text() == "skipped"
-    assert FitErrors(1, {"full": 1}, domain="rack-1").text() == "In hyperNode rack-1: 0/1 nodes are unavailable: 1 full."
+    assert FitErrors(1, {"full": 1}, domain="rack-1").text() == "In hyperNode rack-1: 0/1 nodes are available: 1 full."
 
 
 def test_the_text_as_kube_scheduler_writes_it() -> None:

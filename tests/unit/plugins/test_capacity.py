@@ -67,7 +67,7 @@ def test_a_queue_takes_on_work_up_to_its_capability() -> None:
     place(session, "j", "n", 3)
     reason = ask(session, "j", 1)
     assert isinstance(reason, Reason)
-    assert reason.message == "queue b is at its capability: insufficient cpu (asks 1, holds 3 of 3)"
+    assert reason.message == "queue b would exceed its capability: insufficient cpu (asks 1, holds 3 of 3)"
 
 
 def test_a_capability_that_names_no_device_does_not_limit_it_and_zero_forbids_it() -> None:
@@ -171,7 +171,7 @@ def test_a_placement_must_fit_every_ancestor() -> None:
     place(session, "y", "n", 5)
     reason = ask(session, "y", 1)
     assert isinstance(reason, Reason)
-    assert reason.message == "queue eng is at its capability: insufficient cpu (asks 1, holds 20 of 20)"
+    assert reason.message == "queue eng would exceed its capability: insufficient cpu (asks 1, holds 20 of 20)"
 
 
 def test_admission_looks_at_ancestors_too() -> None:

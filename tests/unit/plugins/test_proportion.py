@@ -74,7 +74,7 @@ def test_allocatable_says_how_many_fit_into_the_share() -> None:
     place(session, "a", "n", pipelined=True)
     reason = plugin(session).allocatable(session.queues["left"], task, 20)
     assert isinstance(reason, Reason)
-    assert reason.message == "queue left is at its deserved share: insufficient cpu (asks 1, holds 6 of 6)"
+    assert reason.message == "queue left would exceed its deserved share: insufficient cpu (asks 1, holds 6 of 6)"
     assert reason.figures["cpu held"] == 6000 and reason.figures["cpu deserved share"] == 6000
     assert plugin(session).preemptive(session.queues["left"], task) == reason
 

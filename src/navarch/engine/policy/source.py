@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import yaml
 
 from navarch.engine.policy.values import Mistake, PolicyError
+from navarch.nesting import nests_too_deep
 
 Path = tuple[str | int, ...]
 _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -48,6 +49,8 @@ def read(document: str | Mapping[str, object], name: str = "") -> Source:
 
 def _from_text(text: str, name: str, offset: int) -> Source:
     source = Source({}, name, from_text=True)
+    if nests_too_deep(text):
+        raise PolicyError(name, [Mistake("not valid YAML: it is nested too deep")])
     try:
         loader = _Loader(text)
         try:
@@ -64,8 +67,11 @@ def _from_text(text: str, name: str, offset: int) -> Source:
         found = "nothing" if not value else f"a {type(value).__name__}"
         raise PolicyError(name, [Mistake(f"found {found}, expected a mapping with `actions` and `tiers`")])
     source.value = {str(key): part for key, part in value.items()}
-    for path, line in _walk(node, (), source.duplicates):
-        source.lines[path] = line + 1 + offset
+    try:
+        for path, line in _walk(node, (), source.duplicates):
+            source.lines[path] = line + 1 + offset
+    except RecursionError:
+        raise PolicyError(name, [Mistake("an alias stands for something that holds the alias itself")]) from None
     return source
 
 

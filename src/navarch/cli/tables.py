@@ -1,0 +1,62 @@
+"""Tables for terminals and pipes: a name is never broken, prose stands below its row and is folded, no line ends in blanks.
+
+A name that is broken over two lines cannot be copied or found with grep; a sentence squeezed into a narrow column cannot be
+read. So columns are as wide as what stands in them, and only the sentences mind the width of the terminal.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+MOST_ROWS = 200
+"""Beyond this many rows the rest of a table is only counted."""
+_INDENT = " " * 4
+_NARROWEST = 40
+"""Columns that a sentence may have, however narrow the terminal says it is."""
+
+
+def print_table(
+    console: Console,
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    notes: Sequence[Sequence[str]] = (),
+) -> None:
+    """Nothing where there are no rows. `notes` are sentences for each row."""
+    if not rows:
+        return
+    shown = rows[:MOST_ROWS]
+    widths = [max(cell_len(row[i]) for row in (columns, *shown)) for i in range(len(columns))]
+    print_line(console, title, "bold")
+    print_line(console, _line(columns, widths), "dim")
+    for number, row in enumerate(shown):
+        print_line(console, _line(row, widths))
+        for note in notes[number] if notes else ():
+            print_prose(console, note, _INDENT)
+    if len(rows) > MOST_ROWS:
+        print_line(console, f"... and {len(rows) - MOST_ROWS} more (-o json shows all)")
+    print_line(console)
+
+
+def print_line(console: Console, text: str = "", style: str = "") -> None:
+    """As it is, however long."""
+    console.print(Text(text, style), soft_wrap=True)
+
+
+def print_prose(console: Console, text: str, indent: str = "") -> None:
+    """Folded between words; continued lines stand a little further in."""
+    width = max(_NARROWEST, console.width)
+    lines = textwrap.wrap(
+        text, width, initial_indent=indent, subsequent_indent=f"{indent}  ", break_long_words=False, break_on_hyphens=False
+    )
+    for line in lines:
+        print_line(console, line)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(cell + " " * (width - cell_len(cell)) for cell, width in zip(cells, widths)).rstrip()

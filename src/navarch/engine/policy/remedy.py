@@ -1,0 +1,34 @@
+"""For a file that strict mode refuses and the system it came from would take: which `compat` to add, in a sentence.
+
+Files in the field hold quoted numbers, arguments of releases long gone and plugins that nobody else has. Their owners should
+not have to find out by themselves that there is a mode for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from navarch.engine.policy.catalogue import Catalogue
+from navarch.engine.policy.compat import PEERS
+from navarch.engine.policy.load import load
+from navarch.engine.policy.source import read
+from navarch.engine.policy.values import PolicyError
+
+
+def remedy(document: str | Mapping[str, object], catalogue: Catalogue) -> str:
+    """Empty if the document names a compat already, or if none would help."""
+    try:
+        value = read(document).value
+    except PolicyError:
+        return ""
+    if "compat" in value:
+        return ""
+    for compat in ("volcano", "kube-batch") if "tiers" in value else ("kube-batch", "volcano"):
+        try:
+            policy = load({**value, "compat": compat}, catalogue)
+        except PolicyError:
+            continue
+        count = len(policy.warnings)
+        warned = f"with {count} warning{'s' if count > 1 else ''}" if count else "as it is"
+        return f"the line `compat: {compat}` would have it read as {PEERS[compat].title} reads it, {warned}"
+    return ""
