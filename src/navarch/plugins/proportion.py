@@ -22,7 +22,7 @@ from navarch.engine.plugin import Plugin
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Reason
 from navarch.engine.record import QueueFigures
-from navarch.model.resources import BoolArray, FloatArray, IntArray
+from navarch.model.resources import UNLIMITED, BoolArray, FloatArray, IntArray
 from navarch.plugins.queue_amounts import CLOSE, Amounts, asked_dims, fits, is_empty, largest_part
 from navarch.plugins.queue_figures import FREED, QueueLedger, closed, real_capabilities
 
@@ -38,7 +38,7 @@ class Proportion(Plugin):
         self.queues = sorted(session.queues.values(), key=lambda q: q.number)
         self.limits = real_capabilities(session.snapshot.resource_names, session.total, self.queues)
         self.deserved = self._deserved()
-        self.may_hold: IntArray = np.floor(self.deserved).astype(np.int64)
+        self.may_hold: IntArray = np.floor(np.minimum(self.deserved, UNLIMITED)).astype(np.int64)
         """Deserved in whole units: for integers, within this is within deserved."""
         self._dims = [np.flatnonzero(row >= CLOSE) for row in self.deserved]
         self._share: list[float | None] = [None] * len(self.queues)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -118,7 +119,7 @@ def sorted_uids(cluster: Cluster, *kinds: type[Plugin], **options: Any) -> list[
     rows = [i for i, spec in enumerate(session.snapshot.tasks.specs) if spec is not None]
     ordered = session.sorted_tasks(rows)
     assert session.sorted_tasks(rows, reverse=True) == ordered[::-1]
-    pairs = zip(ordered, ordered[1:])
+    pairs = pairwise(ordered)
     assert all(session.compare_tasks(left, right) < 0 for left, right in pairs), "both orders agree"
     return [session.task(t).uid for t in ordered]
 

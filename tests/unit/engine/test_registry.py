@@ -61,15 +61,15 @@ def test_mistakes_say_what_is_wrong() -> None:
         name = "nap"
 
     registry = Registry([Oldest], [Nap])
-    with pytest.raises(RegistrationError, match="two plugins are called 'oldest'.*Oldest.*Rival"):
+    with pytest.raises(RegistrationError, match=r"two plugins are called 'oldest'.*Oldest.*Rival"):
         registry.add_plugin(Rival)
     with pytest.raises(RegistrationError, match="two actions are called 'nap'"):
         registry.add_action(Siesta)
-    with pytest.raises(RegistrationError, match="Nameless.*has no name"):
+    with pytest.raises(RegistrationError, match=r"Nameless.*has no name"):
         registry.add_plugin(Nameless)
-    with pytest.raises(RegistrationError, match="is not a subclass of navarch.engine.plugin.Plugin"):
+    with pytest.raises(RegistrationError, match=r"is not a subclass of navarch.engine.plugin.Plugin"):
         registry.add_plugin(Nap)  # type: ignore[arg-type]
-    with pytest.raises(RegistrationError, match="is not a subclass of navarch.engine.action.Action"):
+    with pytest.raises(RegistrationError, match=r"is not a subclass of navarch.engine.action.Action"):
         registry.add_action(Oldest)  # type: ignore[arg-type]
     assert registry.plugin("oldest") is Oldest
 
