@@ -10,7 +10,6 @@ from navarch.engine.lifetimes import Lifetimes
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.session import Session
 
-
 _ROOM = (Event.POD_REMOVED, Event.NODE_ADDED, Event.NODE_CHANGED)
 _NO_NODES = "no nodes with enough resources were found"
 _NAMES = {"cpu": "CPU cores", "memory": "memory", "nvidia.com/gpu": "GPUs", "amd.com/gpu": "GPUs"}

@@ -8,7 +8,9 @@ from __future__ import annotations
 from navarch.actions.fair_jobs import FairAction
 from navarch.engine.job import Job
 from navarch.engine.lifetimes import Lifetimes
-from navarch.model.status import TaskStatus
+from navarch.model.status import ON_NODE, TaskStatus
+
+_USED = [int(s) for s in TaskStatus if ON_NODE[s] or s == TaskStatus.PIPELINED]
 
 
 class StaleGangEviction(FairAction):
@@ -43,6 +45,6 @@ class StaleGangEviction(FairAction):
         return float(grace)
 
     def _is_stale(self, job: Job) -> bool:
-        if job.counts[TaskStatus.SUCCEEDED] or not job.tree.used:
+        if job.counts[TaskStatus.SUCCEEDED] or not any(job.counts[status] for status in _USED):
             return False
-        return not job.tree.is_whole
+        return bool(job.tree.used) and not job.tree.is_whole
