@@ -12,10 +12,11 @@ from click.testing import CliRunner
 from tests.live.test_scheduling import conditions
 from tests.live.world import GROUPS, World
 
+from navarch import manifests
 from navarch import replay as recordings
 from navarch.cli.replay import replay
 from navarch.installed import installed
-from navarch.kube.resources import PODS
+from navarch.kube.resources import CRDS, PODS
 
 pytestmark = pytest.mark.live
 
@@ -166,3 +167,23 @@ async def test_a_node_pool_sees_its_own_nodes_only(world: World) -> None:
         )
         assert conditions(pod)["PodScheduled"]["status"] == "False"
     assert set(history.node_of.values()) == {"ours"}
+
+
+async def test_a_crd_that_comes_late_is_watched_from_then_on(world: World) -> None:
+    crds = {crd["metadata"]["name"]: crd for crd in manifests.crds()}
+    volcano = [f"{plural}.scheduling.volcano.sh" for plural in ("podgroups", "queues")]
+    for name in volcano:
+        await world.client.delete(CRDS, name)
+    await world.node("n0")
+    history = await world.watch()
+    async with world.scheduler() as scheduler:
+        await world.pod("single")
+        await history.until_bound(1)
+        assert not scheduler.sources.serves(GROUPS)
+        for name in volcano:
+            await world.client.create(CRDS, crds[name])
+        await world.eventually(lambda: world.client.discovery.serves(GROUPS), bool)
+        await world.gang("gang", 2)
+        await history.until_bound(3)
+        await world.eventually(lambda: world.get_group("gang"), lambda found: found.get("status", {}).get("phase") == "Running")
+    history.check([("gang", 2)])

@@ -1,0 +1,100 @@
+"""Evictions one by one: marked, asked for, waited for, given up."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from tests.unit.cache.fake_pool import Submitted
+from tests.unit.cache.test_live_mirror import mirror, pod, put
+
+from navarch.cache.assumed import Assumed
+from navarch.cache.events import Events
+from navarch.cache.evictor import Evictor
+from navarch.cache.mirror import Mirror
+from navarch.engine.record import Eviction
+from navarch.kube.errors import NotFound, Status, TooManyRequests
+from navarch.model.status import TaskStatus
+
+pytestmark = pytest.mark.looptime
+NOT_NOW = TooManyRequests(Status(code=429, reason="TooManyRequests", message="the budget allows none"))
+GONE = NotFound(Status(code=404, reason="NotFound", message="no such pod"))
+
+
+def scene(**options: float) -> tuple[Evictor, Mirror, Submitted, list[tuple[str, str]]]:
+    assumed = Assumed()
+    made, _ = mirror(assumed)
+    for name in ("a", "b"):
+        put(made, pod(name, "n1", "Running"))
+    submitted, ends = Submitted(), list[tuple[str, str]]()
+    evictor = Evictor(submitted.pool, made, assumed, Events(Submitted().pool), lambda: 1e9, **options)
+    evictor.counted = lambda action, result: ends.append((action, result))
+    return evictor, made, submitted, ends
+
+
+def evict(evictor: Evictor, made: Mirror, name: str) -> None:
+    task = made.cluster.task(f"uid-{name}")
+    assert task is not None
+    made.assumed.evictions[task.uid] = 0.0
+    made.refresh(task.uid)
+    evictor.evict(Eviction(task.key, "n1", task.uid, task.job, "preempt", "default/winner", "preempt"), task)
+
+
+def status(made: Mirror, name: str) -> TaskStatus:
+    task = made.cluster.task(f"uid-{name}")
+    assert task is not None
+    return task.status
+
+
+async def test_a_victim_is_marked_and_then_evicted() -> None:
+    evictor, made, submitted, ends = scene()
+    evict(evictor, made, "a")
+    assert submitted.bodies()[0]["status"]["conditions"][0]["type"] == "DisruptionTarget"
+    submitted.end()
+    assert submitted.writes[1].path == "/api/v1/namespaces/default/pods/a/eviction"
+    assert submitted.bodies()[1]["deleteOptions"]["preconditions"] == {"uid": "uid-a"}
+    submitted.end()
+    assert ends == [("preempt", "ok")]
+    assert status(made, "a") == TaskStatus.RELEASING
+
+
+async def test_evictions_keep_to_their_rate() -> None:
+    evictor, made, submitted, _ = scene(rate=2.0)
+    evict(evictor, made, "a")
+    evict(evictor, made, "b")
+    assert len(submitted.writes) == 1
+    await asyncio.sleep(0.4)
+    assert len(submitted.writes) == 1
+    await asyncio.sleep(0.2)
+    assert len(submitted.writes) == 2
+
+
+async def test_a_budget_is_waited_for_and_given_up_in_the_end() -> None:
+    evictor, made, submitted, ends = scene(timeout=5.0)
+    evict(evictor, made, "a")
+    submitted.end()
+    for _ in range(10):
+        if not submitted.open:
+            break
+        submitted.end(NOT_NOW)
+        await asyncio.sleep(5.0)
+    assert ends == [("preempt", "given up")]
+    assert status(made, "a") == TaskStatus.RUNNING
+    assert made.assumed.evictions == {}
+    assert len(evictor) == 0
+
+
+async def test_a_pod_that_is_gone_is_no_failure() -> None:
+    evictor, made, submitted, ends = scene()
+    evict(evictor, made, "a")
+    submitted.end(GONE)
+    assert ends == [("preempt", "gone")]
+
+
+async def test_stopped_what_waits_is_forgotten() -> None:
+    evictor, made, submitted, _ = scene(rate=0.1)
+    evict(evictor, made, "a")
+    evict(evictor, made, "b")
+    evictor.stop()
+    assert status(made, "b") == TaskStatus.RUNNING
+    assert len(submitted.writes) == 1
