@@ -40,8 +40,8 @@ class Controller(ABC):
         self.families = families
         self.family = families[self.owns]
         self.recorder = Recorder(operations, f"{self.kind.lower()}-controller")
-        self.queue: WorkQueue[Key] = WorkQueue(self.kind, self._look, timers)
-        self.strays: WorkQueue[Key] = WorkQueue(f"strays of {self.kind}", self._look_at_stray, timers)
+        self.queue: WorkQueue[Key] = WorkQueue(self.resource, self._look, timers)
+        self.strays: WorkQueue[Key] = WorkQueue(f"strays of {self.resource}", self._look_at_stray, timers)
 
     @abstractmethod
     def sync(self, owner: Record) -> None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import resources
+
+import yaml
+
+from navarch.cluster.applying import create_all
 from navarch.cluster.controllers.controller import Controller
 from navarch.cluster.controllers.daemon_set import DaemonSets
 from navarch.cluster.controllers.deployment import Deployments
@@ -10,6 +15,7 @@ from navarch.cluster.controllers.job import Jobs
 from navarch.cluster.controllers.replica_set import ReplicaSets, ReplicationControllers
 from navarch.cluster.controllers.revisions import REVISIONS
 from navarch.cluster.controllers.stateful_set import StatefulSets
+from navarch.cluster.controllers.volcano_job import VolcanoJobs
 from navarch.cluster.operations import Operations
 from navarch.cluster.record import Event
 from navarch.cluster.timers import Timers
@@ -22,15 +28,18 @@ class Workloads:
     """Start it on the loop; every existing object is looked at once."""
 
     def __init__(self, operations: Operations, timers: Timers) -> None:
+        self._operations = operations
         self._store = operations.store
         self.families = {resource: Family(operations.store, resource) for resource in OWNED}
         kinds: tuple[type[Controller], ...] = (
-            Jobs, ReplicaSets, ReplicationControllers, Deployments, StatefulSets, DaemonSets,
+            Jobs, ReplicaSets, ReplicationControllers, Deployments, StatefulSets, DaemonSets, VolcanoJobs,
         )  # fmt: skip
         self.controllers = [kind(operations, timers, self.families) for kind in kinds]
         self._watches: list[Watch] = []
 
     def start(self) -> None:
+        text = (resources.files("navarch.cluster") / "volcano_job_crd.yaml").read_bytes()
+        create_all(self._operations, [yaml.load(text, Loader=yaml.CSafeLoader)])
         # Children first: an owner must not be looked at before it is known what it has.
         for resource in OWNED:
             self._watches.append(self._store.subscribe(resource, self._on_child))
