@@ -107,7 +107,8 @@ class JobForest:
     def _grow(self, queue: Queue) -> _Stand | None:
         if queue.spec.parent and queue.parent is None:
             return None
-        above = self._root if queue.parent is None else self._grow(queue.parent)
+        parent = queue.parent if self._ranking is None else self._ranking.above(queue)
+        above = self._root if parent is None else self._grow(parent)
         if above is None:
             return None
         stand = above.children.get(queue.name)
@@ -140,9 +141,7 @@ class JobForest:
                 child.leaf, child.rank, child.seen = self._best(child), None, seen
             if child.leaf is None:
                 continue
-            if best is None:
-                best = child
-            elif self._rank(best) < self._rank(child) if self.victims else self._rank(child) < self._rank(best):
+            if best is None or (self._rank(best) < self._rank(child) if self.victims else self._rank(child) < self._rank(best)):
                 best = child
         return None if best is None else best.leaf
 

@@ -54,7 +54,8 @@ class QueueRank(Protocol):
     """The order of queues where it depends on their next job. The first plugin that has one is asked.
 
     Weights are additive. `queue_rank` gives a sort key; `waiting` is the weight of what would be placed next in the queue,
-    `leaving` of what would go from it (the order of victims is the reverse). It holds while `rank_version` stays."""
+    `leaving` of what would go from it (the order of victims is the reverse). It holds while `rank_version` stays. `above` is
+    the queue below which a queue competes with its siblings."""
 
     def weigh_waiting(self, tasks: Sequence[int]) -> FloatArray: ...
 
@@ -63,6 +64,8 @@ class QueueRank(Protocol):
     def queue_rank(self, queue: Queue, waiting: FloatArray | None, leaving: FloatArray | None) -> Key: ...
 
     def rank_version(self, queue: Queue) -> int: ...
+
+    def above(self, queue: Queue) -> Queue | None: ...
 
 
 @runtime_checkable

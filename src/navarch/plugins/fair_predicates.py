@@ -7,7 +7,7 @@ at, and no eviction can help it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Final
 
 import numpy as np
@@ -23,6 +23,7 @@ from navarch.model.resources import BoolArray, format_amount
 from navarch.model.snapshot import Snapshot
 from navarch.model.status import ON_NODE, TaskStatus
 from navarch.plugins.fair_amounts import FairAmounts
+from navarch.plugins.fair_scores import wants_gpu
 from navarch.plugins.predicates.inter_pod import InterPodAffinity
 from navarch.plugins.predicates.node_affinity import NodeAffinity
 from navarch.plugins.predicates.ports import NodePorts
@@ -56,8 +57,10 @@ class FairPredicates(Plugin):
 
     def node_filters(self) -> list[NodeFilter]:
         session, snapshot = self.session, self.session.snapshot
+        restricted = [WorkerKind(session)] if session.policy.param("restrictSchedulingNodes") else []
         return [
             Unsupported(),
+            *restricted,
             GpuKind(session),
             LegacySlices(session),
             MemoryKnown(session),
@@ -207,6 +210,32 @@ class GpuKind(NodeFilter):
             ("fractional jobs cannot run on a node whose GPUs are given out by claims", self.dynamic & shares_devices(task)),
         )
         return [Refusal(text, refused & where[at.rows], unresolvable=True, code="GpuKind") for text, where in said]
+
+
+class WorkerKind(NodeFilter):
+    """GPU pods go to GPU workers and other pods to CPU workers, as their nodes are labelled."""
+
+    name = "WorkerKind"
+    scope = Scope.STATIC
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        specs = session.nodes.specs
+        keys = (str(session.policy.param("cpuWorkerNodeLabelKey")), str(session.policy.param("gpuWorkerNodeLabelKey")))
+        self.workers = [np.array([key in spec.labels for spec in specs], dtype=bool) for key in keys]
+
+    def identity(self) -> Hashable:
+        params = self.session.policy
+        return (WorkerKind, params.param("cpuWorkerNodeLabelKey"), params.param("gpuWorkerNodeLabelKey"))
+
+    def mask(self, task: TaskClass, at: Figures) -> BoolArray:
+        found: BoolArray = self.workers[wants_gpu(self.session, task.task)][at.rows]
+        return found
+
+    def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:
+        gpu = wants_gpu(self.session, task.task)
+        text = f"node(s) are not {'GPU' if gpu else 'CPU'} workers"
+        return [Refusal(text, ~self.mask(task, at), unresolvable=True, code="WorkerKind")]
 
 
 class LegacySlices(NodeFilter):

@@ -50,7 +50,8 @@ class FairProportion(Plugin):
     def open(self) -> None:
         session = self.session
         self.amounts = session.shared(FairAmounts)
-        self.queues = linked(session.queues.values(), full=bool(session.policy.params.get("fullHierarchyFairness", True)))
+        self.full = bool(session.policy.param("fullHierarchyFairness"))
+        self.queues = linked(session.queues.values(), full=self.full)
         self.row = {queue.name: row for row, (queue, _) in enumerate(self.queues)}
         parent = np.array([self.row.get(above, NO_PARENT) for _, above in self.queues], dtype=np.intp)
         self.total = self.amounts.total()
@@ -178,6 +179,9 @@ class FairProportion(Plugin):
     def rank_version(self, queue: Queue) -> int:
         row = self.row.get(queue.name)
         return -1 if row is None else self.moved[row]
+
+    def above(self, queue: Queue) -> Queue | None:
+        return queue.parent if self.full else None
 
     def queue_rank(self, queue: Queue, waiting: Floats | None, leaving: Floats | None) -> QueueStanding:
         row = self.row.get(queue.name)

@@ -142,3 +142,22 @@ def test_what_is_promised_is_kept_to_in_the_next_cycle() -> None:
     second = cycle(*objects, policy=strict(), cycles=2)
     assert second["binds"] == [{"node": "n", "pod": "ns/j-0"}]
     assert not second["evictions"]
+
+
+def test_workers_take_only_their_kind_of_pods() -> None:
+    policy = {**strict(), "schedulerParams": {"restrictSchedulingNodes": True}}
+    plain, gpu = node("a-plain", gpus=1), node("b-gpu", gpus=1)
+    plain["metadata"]["labels"]["node-role.kubernetes.io/cpu-worker"] = ""
+    gpu["metadata"]["labels"]["node-role.kubernetes.io/gpu-worker"] = ""
+    groups = (group("j", "a"), group("k", "b"))
+    found = cycle(plain, gpu, *TREE, *groups, pod("j-0", "j", gpus=1), pod("k-0", "k"), policy=policy)
+    assert found["binds"] == [{"node": "b-gpu", "pod": "ns/j-0"}, {"node": "a-plain", "pod": "ns/k-0"}]
+
+
+def test_without_hierarchy_leaf_queues_compete_with_each_other() -> None:
+    policy = {**strict(), "schedulerParams": {"fullHierarchyFairness": False}}
+    queues = (queue("d1", quota=0), queue("d2", quota=0), queue("a", "d1", quota=1), queue("b", "d2", quota=2))
+    pods = [pod(f"{g}-0", g, gpus=1) for g in ("j", "k", "l")]
+    groups = (group("j", "a", age=9), group("k", "a", age=8), group("l", "b", age=1))
+    found = cycle(node("n", 2), *queues, *groups, *pods, policy=policy)
+    assert {each["pod"] for each in found["binds"]} == {"ns/j-0", "ns/l-0"}
