@@ -83,6 +83,9 @@ class Cluster:
         # A set, not a count: a port that two pods held is free once one of them goes.
         self._ports[node] -= host_ports(pod)
 
+    def restore_ports(self, node: str, ports: set[Port]) -> None:
+        self._ports[node] = ports
+
     def pods_on(self, node: str) -> list[Object]:
         return self._pods.get(node, [])
 

@@ -114,11 +114,13 @@ class Filtering:
             and priority_of(pod) >= priority_of(self.pod)
             and pod["metadata"].get("uid") != self.pod["metadata"].get("uid")
         ]
+        ports = set(self.cluster.ports_on(name_of(node)))
         for pod in expected:
             self.add(pod, node)
         status = self.first_refusal(node)
         for pod in expected:
             self.remove(pod, node)
+        self.cluster.restore_ports(name_of(node), ports)  # the pods were added to a copy of the node
         return self.first_refusal(node) if expected and status.ok else status
 
     def all_nodes(self) -> dict[str, Status]:

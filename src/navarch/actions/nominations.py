@@ -6,6 +6,7 @@ broken by whoever comes later, and may not be relied upon either.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -84,6 +85,29 @@ class Nominations:
             said = view.refusal_at(node)
         return said if said[0] or not others else view.refusal_at(node)
 
+    def refusals(self, view: ClassView, task: int, among: BoolArray) -> tuple[Counter[str], BoolArray, BoolArray]:
+        """Of the nodes among these that others were promised: how many give each reason, which nodes they are, and where
+        no eviction could help."""
+        size = len(self.session.nodes)
+        counts: Counter[str] = Counter()
+        where, unresolvable = np.zeros(size, dtype=bool), np.zeros(size, dtype=bool)
+        if not self._of:
+            return counts, where, unresolvable
+        if view.figures_only and task not in self._of:
+            promised, pods = self.promised(self.session.task(task).pod_priority)
+            where = among & (pods > 0)
+            nodes = np.flatnonzero(where)
+            if len(nodes):
+                at = Selected(self.session.nodes, nodes, {"requested": promised[:, nodes]}, None)
+                unresolvable[nodes] = _said(self.session, view, at, counts)
+            return counts, where, unresolvable
+        for node in self.nodes_with_others(task):
+            if among[node]:
+                where[node] = True
+                texts, unresolvable[node] = self.refusal_at(view, task, node)
+                counts.update(texts)
+        return counts, where, unresolvable
+
     def respected(self, view: ClassView, task: int, feasible: BoolArray) -> tuple[BoolArray, list[int]]:
         """The nodes that remain when promises are kept, and the feasible nodes on which there are some."""
         if not self._of:
@@ -139,3 +163,20 @@ class Nominations:
             if priority >= least:
                 sums[:, node] += step * request
                 pods[node] += step
+
+
+def _said(session: Session, view: ClassView, at: Selected, counts: Counter[str]) -> BoolArray:
+    """Add up what the first filter that refuses each column says; True where no eviction could change it."""
+    open_: BoolArray = np.ones(at.requested.shape[1], dtype=bool)
+    hopeless = np.zeros_like(open_)
+    for f in session.filters:
+        refusals = list(f.explain(view.task, at)) if f.applies(view.task) else []
+        for refusal in refusals:
+            here = refusal.refused & open_
+            counts[refusal.message] += int(here.sum())
+            hopeless |= here & refusal.unresolvable
+        for refusal in refusals:
+            open_ = open_ & ~refusal.refused
+    for text in [text for text, count in counts.items() if not count]:
+        del counts[text]
+    return hopeless

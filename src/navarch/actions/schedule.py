@@ -7,7 +7,6 @@ Groups, queues and shares have no say here.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -186,7 +185,7 @@ class Schedule(Action):
         feasible = view.feasible() if named is None else view.feasible() & named
         feasible, looked_at = self.nominations.respected(view, row, feasible)
         if not feasible.any():
-            return Attempt(feasible, self._errors(view, row, named, which, looked_at)), 1
+            return Attempt(feasible, self._errors(view, row, named, which)), 1
         if self.limit < size:
             feasible = self._sample(feasible)
         if int(feasible.sum()) > 1 and (problem := self._problem(task)):
@@ -244,24 +243,17 @@ class Schedule(Action):
 
     # failing
 
-    def _errors(
-        self, view: ClassView, row: int, named: BoolArray | None, which: list[str], looked_at: list[int]
-    ) -> FitErrors:
-        """Why every node refuses: those outside of what the pod names, those that promises keep, and all others."""
+    def _errors(self, view: ClassView, row: int, named: BoolArray | None, which: list[str]) -> FitErrors:
+        """Why every node refuses: those outside of what the pod names, those that others were promised, and the rest."""
         size = len(self.session.nodes)
-        if named is None:
-            errors = view.explain(resources=False)
-            counts, unresolvable = Counter(errors.nodes), errors.unresolvable
-            ask = looked_at
-        else:
-            outside = size - int(named.sum())
-            counts = Counter({f"node(s) didn't satisfy plugin(s) [{' '.join(which)}]": outside} if outside else {})
-            unresolvable = ~named
-            ask = np.flatnonzero(named).tolist()
-        for node in ask:
-            texts, unresolvable[node] = self.nominations.refusal_at(view, row, node)
-            counts.update(texts)
-        return FitErrors(size, dict(sorted(counts.items())), unresolvable)
+        among = np.ones(size, dtype=bool) if named is None else named
+        counts, promised, unresolvable = self.nominations.refusals(view, row, among)
+        rest = view.explain(resources=False, within=among & ~promised)
+        counts.update(rest.nodes)
+        outside = size - int(among.sum())
+        if outside:
+            counts[f"node(s) didn't satisfy plugin(s) [{' '.join(which)}]"] = outside
+        return FitErrors(size, dict(sorted(counts.items())), unresolvable | rest.unresolvable | ~among)
 
     def _key(self, task: TaskClass, row: int) -> tuple[int, int, str]:
         spec = self.session.task(row)
@@ -277,6 +269,8 @@ class Schedule(Action):
             errors.message = errors.available_text(size, attempt.rejection, after)
             if isinstance(found, Candidate):
                 self._evict(row, found)
+            elif self.given.flag("preemption") and "not eligible" not in found:
+                self.nominations.drop(row)  # no eviction helps: what it was promised is void
         if self.nominations.node_of(row) is None:  # one that just preempted is promised a node
             self._failures[self._key(task, row)] = errors
         self._refuse(row, errors)
@@ -314,9 +308,9 @@ class Schedule(Action):
             statement = session.statement()
             statement.evict(victim, for_=job.key if job else "", reason="preempt", message=message)
             statement.commit()
-            with Trial(session) as trial:
-                trial.add(victim, node)
-                trial.keep()
+            Trial(session).add(victim, node)  # outside of any context: it stays
+            for follower in session.followers:
+                follower.leaves(session.class_of(victim), victim, node)
         self.nominations.drop_lesser(node, spec.pod_priority)
         self.nominations.put(row, node)
         session.record.nominations.append(Nomination(spec.key, name, spec.uid, job.key if job else "", evicting=True))

@@ -19,23 +19,35 @@ if TYPE_CHECKING:
 class FollowsTrials(Protocol):
     """A shared object of the session that counts pods: it is told of imagined moves too."""
 
+    def trial_begins(self) -> None: ...
+
+    def trial_ends(self) -> None:
+        """Called once everything is moved back."""
+
     def imagined(self, task: TaskClass, tasks: Sequence[int], nodes: Sequence[int], step: int) -> None: ...
+
+    def leaves(self, task: TaskClass, row: int, node: int) -> None:
+        """A pod was asked to leave its node. It stands there until it is gone, but some rules no longer count it."""
 
 
 class Trial:
-    """Use as a context: what was moved inside is moved back at its end."""
+    """Use as a context: what was moved inside is moved back at its end. Without one, it stays moved."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self._moves: list[tuple[int, int, int]] = []
 
     def __enter__(self) -> Trial:
+        for follower in self.session.followers:
+            follower.trial_begins()
         return self
 
     def __exit__(self, *_: object) -> None:
         while self._moves:
             task, node, step = self._moves.pop()
             self._move(task, node, -step)
+        for follower in self.session.followers:
+            follower.trial_ends()
 
     def add(self, task: int, node: int) -> None:
         self._move(task, node, 1)
@@ -44,10 +56,6 @@ class Trial:
     def remove(self, task: int, node: int) -> None:
         self._move(task, node, -1)
         self._moves.append((task, node, -1))
-
-    def keep(self) -> None:
-        """Let what was moved stay."""
-        self._moves = []
 
     def _move(self, task: int, node: int, step: int) -> None:
         session = self.session

@@ -103,6 +103,7 @@ def test_a_promised_node_is_kept_from_the_less_important_and_taken_by_its_owner(
     plan = decided(node("n1").cpu("2"), node("n2").cpu("2"), owner, pod("other").cpu("2").priority(1))
     assert binds(plan) == {"owner": "n2", "other": "n1"}
     taken = pod("taken").cpu("1").priority(5).on("n2")
+    owner["spec"]["preemptionPolicy"] = "Never"  # else it would find that no eviction helps, and the promise would be void
     plan = decided(node("n2").cpu("2"), taken, owner, pod("small").cpu("1").priority(1))
     assert "small" not in binds(plan)
     assert "1 Insufficient cpu" in said(plan, "small")

@@ -40,6 +40,8 @@ class Neighbours:
     guards: list[DomainCount]
     """Pods that keep this class away."""
     moved_by_itself: bool
+    idle: bool = False
+    """Nothing was there to check when the attempt began: then pods that a trial adds are not looked at either."""
     version: int = -1
     everywhere: BoolArray | None = None
     """The mask over all nodes, good while the counts' version stays."""
@@ -74,6 +76,8 @@ class InterPodAffinity(NodeFilter):
     def reject(self, task: TaskClass) -> Rejection | None:
         own = task.shape.pod_affinity
         errors = term_errors_of(own) if own is not None else []
+        near = self._neighbours(task)
+        near.idle = not near.friends and not near.foes and not any(others.total for others in near.guards)
         return Rejection(f"parsing pod: {aggregate(errors)}") if errors else None
 
     def _neighbours(self, task: TaskClass) -> Neighbours:
@@ -120,14 +124,21 @@ class InterPodAffinity(NodeFilter):
 
     def _mask(self, task: TaskClass, rows: Rows | slice) -> BoolArray:
         near = self._neighbours(task)
+        if near.idle and self._trying():
+            return np.ones(len(self.session.nodes), dtype=bool)[rows]
         out = ~_without_friend(near, rows, len(self.session.nodes))
         for others in (*near.foes, *near.guards):
             if others.total:
                 out &= others.at(rows) <= 0
         return out
 
+    def _trying(self) -> bool:
+        return placed_pods(self.session).journal is not None
+
     def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:
         near = self._neighbours(task)
+        if near.idle and self._trying():
+            return []
         alone = _without_friend(near, at.rows, len(self.session.nodes))
         foe, guarded = np.zeros_like(alone), np.zeros_like(alone)
         for others in near.foes:

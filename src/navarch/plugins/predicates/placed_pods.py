@@ -31,13 +31,15 @@ class PlacedPods:
         self.opening: RowArray = self.where.copy()
         self._leaving: BoolArray = tasks.alive & (tasks.status == TaskStatus.RELEASING)
         self._listeners: list[Listener] = []
+        self._leaving_listeners: list[Listener] = []
+        self._journals: list[list[Callable[[], None]]] = []
 
     def listen(self, listener: Listener) -> None:
         self._listeners.append(listener)
 
     @property
     def leaving(self) -> BoolArray:
-        """Tasks whose deletion had been asked for when the cycle opened."""
+        """Tasks whose deletion was asked for."""
         return self._leaving
 
     def of_shapes(self, wanted: Callable[[Shape], object]) -> Iterable[tuple[Shape, Rows]]:
@@ -58,6 +60,29 @@ class PlacedPods:
             low, high = np.searchsorted(shapes, (number, number + 1))
             if low < high:
                 yield session.snapshot.shapes[number], there[low:high]
+
+    def leaves(self, task: TaskClass, row: int, node: int) -> None:
+        """The pod is being deleted from now on, though it still stands on its node."""
+        self._leaving[row] = True
+        for listener in self._leaving_listeners:
+            listener(task, (row,), (node,), -1)
+
+    def listen_to_leaving(self, listener: Listener) -> None:
+        self._leaving_listeners.append(listener)
+
+    # trials
+
+    def trial_begins(self) -> None:
+        self._journals.append([])
+
+    def trial_ends(self) -> None:
+        for undo in reversed(self._journals.pop()):
+            undo()
+
+    @property
+    def journal(self) -> list[Callable[[], None]] | None:
+        """Where a listener that cannot undo a move by the opposite one notes how to; None: moves are real."""
+        return self._journals[-1] if self._journals else None
 
     # events
 

@@ -80,7 +80,17 @@ class PodCounts:
         self._of_class: dict[int, list[PodCount]] = {}
         self.version = 0
         """Changes whenever a count does."""
+        self._changing = False
+        """Some counts follow trials only."""
+        self._without_leaving: list[tuple[PodCount, Callable[[TaskClass], bool]]] = []
         self.placed.listen(self._moved)
+        self.placed.listen_to_leaving(self._leaves)
+
+    def _leaves(self, task: TaskClass, tasks: Sequence[int], nodes: Sequence[int], step: int) -> None:
+        self.version += 1
+        for count, means in self._without_leaving:
+            if means(task):
+                count.move(nodes, step)
 
     def selected(self, selections: tuple[Selection, ...], *, leaving: bool = True) -> PodCount:
         """Pods that all the selections mean. `leaving` False: those whose deletion had been asked for are left out."""
@@ -96,7 +106,21 @@ class PodCounts:
             found: BoolArray = flags[snapshot.tasks.labels]
             return found if leaving else found & ~self.placed.leaving
 
-        return self._count((selections, leaving), means, rows)
+        known = (selections, leaving) in self._counts
+        found = self._count((selections, leaving), means, rows)
+        if not leaving and not known:
+            self._without_leaving.append((found, means))
+        return found
+
+    def imagined_in(self, namespace: str) -> PodCount:
+        """Pods that a trial moves in a namespace, and no others: what a selector that selects nobody still follows."""
+        key = ("imagined", namespace)
+        if key not in self._counts:
+            found = PodCount(self.session, np.zeros(len(self.session.nodes), dtype=np.int64))
+            self._counts[key] = found, lambda task: self.placed.journal is not None and task.namespace == namespace
+            self._of_class.clear()
+            self._changing = True
+        return self._counts[key][0]
 
     def carrying(self, key: Hashable, has: Callable[[Shape], bool]) -> PodCount:
         """Pods whose shape has something; `key` names what."""
@@ -119,9 +143,10 @@ class PodCounts:
         return found[0]
 
     def _moved(self, task: TaskClass, tasks: Sequence[int], nodes: Sequence[int], step: int) -> None:
-        counts = self._of_class.get(task.number)
+        number = task.number if self.placed.journal is None or not self._changing else -1 - task.number
+        counts = self._of_class.get(number)
         if counts is None:
-            counts = self._of_class[task.number] = [count for count, means in self._counts.values() if means(task)]
+            counts = self._of_class[number] = [count for count, means in self._counts.values() if means(task)]
         if counts:
             self.version += 1
             for count in counts:

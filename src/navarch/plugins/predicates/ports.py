@@ -1,11 +1,12 @@
 """NodePorts: two pods cannot listen on one port of one host.
 
-Used ports are a set a node, as in kube-scheduler: where two pods hold the same port, it is free once either of them goes.
+In a dry run the ports of a node are a set, as in kube-scheduler: where two pods hold the same one, it is free once either goes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from navarch.engine.figures import Figures, Rows
 from navarch.engine.node_functions import NodeFilter, Refusal, Scope, TaskClass
 from navarch.engine.reasons import Event
 from navarch.engine.session import Session
-from navarch.model.resources import BoolArray
+from navarch.model.resources import BoolArray, IntArray
 from navarch.model.spec import HostPort
 from navarch.plugins.predicates.placed_pods import placed_pods, watch_pods
 
@@ -22,28 +23,35 @@ ANY = "0.0.0.0"
 
 
 class UsedPorts:
-    """(protocol, port) -> address -> nodes where it is taken."""
+    """(protocol, port) -> address -> how many pods of each node hold it."""
 
     def __init__(self, session: Session) -> None:
         self.size = len(session.nodes)
-        self._used: dict[tuple[str, int], dict[str, BoolArray]] = {}
-        placed = placed_pods(session)
+        self._used: dict[tuple[str, int], dict[str, IntArray]] = {}
+        placed = self._placed = placed_pods(session)
         for shape, rows in placed.of_shapes(lambda shape: shape.ports):
             nodes = placed.where[rows]
             for port in shape.ports:
-                self._column(port)[nodes] = True
+                np.add.at(self._column(port), nodes, 1)
         placed.listen(self._moved)
 
-    def _column(self, port: HostPort) -> BoolArray:
+    def _column(self, port: HostPort) -> IntArray:
         addresses = self._used.setdefault((port.protocol, port.port), {})
         found = addresses.get(port.ip)
         if found is None:
-            found = addresses[port.ip] = np.zeros(self.size, dtype=bool)
+            found = addresses[port.ip] = np.zeros(self.size, dtype=np.int64)
         return found
 
     def _moved(self, task: TaskClass, tasks: Sequence[int], nodes: Sequence[int], step: int) -> None:
+        journal = self._placed.journal
         for port in task.shape.ports:
-            self._column(port)[nodes] = step > 0
+            column = self._column(port)
+            for node in nodes:
+                if journal is None:
+                    column[node] += step
+                else:
+                    journal.append(partial(column.__setitem__, node, int(column[node])))
+                    column[node] = column[node] + 1 if step > 0 else 0
 
     def free(self, ports: Iterable[HostPort], rows: Rows | slice) -> BoolArray:
         """Of these nodes, those where none of the ports is in use."""
@@ -51,7 +59,7 @@ class UsedPorts:
         for port in ports:
             for address, nodes in self._used.get((port.protocol, port.port), {}).items():
                 if address == port.ip or ANY in (address, port.ip):
-                    out &= ~nodes[rows]
+                    out &= nodes[rows] <= 0
         return out
 
 

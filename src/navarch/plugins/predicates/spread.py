@@ -53,9 +53,11 @@ class Limit:
 
 
 def counted_pods(session: Session, constraint: SpreadConstraint, namespace: str) -> PodCount:
-    """Pods that a constraint counts. An empty selector counts nobody, though it matches the pod itself."""
-    selector = constraint.selector if constraint.selector is not None and constraint.selector.requirements else None
-    return pod_counts(session).selected((Selection(frozenset({namespace}), selector),), leaving=False)
+    """Pods that a constraint counts. An empty selector counts nobody, though it matches the pod itself; but when a trial
+    moves pods, it follows them."""
+    if constraint.selector is not None and not constraint.selector.requirements:
+        return pod_counts(session).imagined_in(namespace)
+    return pod_counts(session).selected((Selection(frozenset({namespace}), constraint.selector),), leaving=False)
 
 
 def included(session: Session, task: TaskClass, constraint: SpreadConstraint) -> BoolArray:

@@ -99,6 +99,8 @@ class VolumeRestrictions(NodeFilter):
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self._free: dict[int, bool] = {}
+        """Classes whose claims nobody held when the attempt began: then pods that a trial adds are not looked at either."""
         watch_pods(session, lambda shape: shape.volumes)
 
     def applies(self, task: TaskClass) -> bool:
@@ -115,9 +117,12 @@ class VolumeRestrictions(NodeFilter):
         for name, ephemeral in task.shape.volumes.claims if task.shape.volumes else ():
             if not ephemeral and find_claim(self.session.snapshot, task.namespace, name) is None:
                 return Rejection(missing(name))
+        self._free[task.number] = not task.shape.volumes or not (task.shape.volumes.disks or self._claim_taken(task))
         return None
 
     def _claim_taken(self, task: TaskClass) -> bool:
+        if self._free.get(task.number) and placed_pods(self.session).journal is not None:
+            return False
         used = self.session.shared(UsedClaims).uses
         for name, ephemeral in task.shape.volumes.claims if task.shape.volumes else ():
             claim = None if ephemeral else find_claim(self.session.snapshot, task.namespace, name)
