@@ -187,3 +187,35 @@ async def test_a_crd_that_comes_late_is_watched_from_then_on(world: World) -> No
         await history.until_bound(3)
         await world.eventually(lambda: world.get_group("gang"), lambda found: found.get("status", {}).get("phase") == "Running")
     history.check([("gang", 2)])
+
+
+FAILING = """
+from navarch.engine.plugin import Plugin
+
+
+class Failing(Plugin):
+    name = "failing"
+
+    def job_valid(self, job):
+        if job.key.endswith("poison"):
+            raise RuntimeError("this plugin cannot bear poison")
+"""
+
+
+async def test_a_plugin_that_fails_is_told_of_and_the_scheduler_goes_on(world: World, tmp_path: Path) -> None:
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "failing.py").write_text(FAILING)
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(PLAIN.replace("{name: gang}", "{name: gang}, {name: failing}"))
+    await world.node("n0")
+    history = await world.watch()
+    async with world.scheduler(policy=str(policy), plugin_dirs=(tmp_path / "plugins",), period=0.05) as scheduler:
+        await world.pod("good")
+        await history.until_bound(1)
+        await world.pod("poison")
+        missing = await world.eventually(lambda: asyncio.sleep(0, scheduler.missing()), bool)
+        assert "this plugin cannot bear poison" in missing[0]
+        await world.client.delete(PODS, "poison", namespace="default")
+        await world.pod("after")
+        await history.until_bound(2)
+        assert scheduler.missing() == []

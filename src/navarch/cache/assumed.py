@@ -51,18 +51,14 @@ class Assumed:
 
     # pods
 
-    def observe(self, task: TaskSpec) -> bool:
-        """The informer shows this task; forget what it confirms or overrules. True: a bind of ours was confirmed as made."""
-        confirmed = False
-        bind = self.binds.get(task.uid)
-        if bind is not None and (task.node or IS_TERMINAL[task.status]):
+    def observe(self, task: TaskSpec) -> None:
+        """The informer shows this task; forget what it confirms or overrules."""
+        if task.uid in self.binds and (task.node or IS_TERMINAL[task.status]):
             del self.binds[task.uid]
-            confirmed = task.node == bind.node
         if task.uid in self.evictions and (task.deleting or IS_TERMINAL[task.status]):
             del self.evictions[task.uid]
         if task.uid in self.nominations and (task.node or task.nominated_node == self.nominations[task.uid]):
             del self.nominations[task.uid]
-        return confirmed
 
     def gone(self, uid: str) -> None:
         """The pod does not exist any more."""

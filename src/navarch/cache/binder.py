@@ -107,6 +107,13 @@ class Binder:
         assert self.resync is not None
         if self._assumed.binds.get(bind.uid) is bind:
             self.resync.ask(bind, delay)
+            return
+        # The watch was quicker than we are: it has shown the pod on its node, or gone.
+        task = self._mirror.cluster.task(bind.uid)
+        if task is not None and task.node == bind.node:
+            self.succeeded(bind)
+        else:
+            self._hooks.dropped(bind)
 
     def succeeded(self, bind: AssumedBind) -> None:
         """The API server has the binding. The assumption stays until the watch shows it."""
@@ -125,6 +132,7 @@ class Binder:
     def forget(self, bind: AssumedBind, why: str) -> None:
         """The pod is not bound: give its place back and let it be decided again."""
         if self._assumed.binds.get(bind.uid) is not bind:
+            self._hooks.dropped(bind)
             return
         del self._assumed.binds[bind.uid]
         self._mirror.refresh(bind.uid)

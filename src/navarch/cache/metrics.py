@@ -25,6 +25,7 @@ class Metrics:
     def __init__(self) -> None:
         registry = self.registry = CollectorRegistry()
         self.cycles = Counter("navarch_cycles", "Cycles run.", registry=registry)
+        self.failed_cycles = Counter("navarch_failed_cycles", "Cycles that ended in an error.", registry=registry)
         self.cycle_seconds = Histogram(
             "navarch_cycle_duration_seconds", "From snapshot to decisions.", buckets=_CYCLE, registry=registry
         )

@@ -49,8 +49,6 @@ class Mirror:
     def __init__(self, settings: Settings, assumed: Assumed, notice: Notice) -> None:
         self.assumed = assumed
         self.pods: Mapping[tuple[str, str], Pod] = {}
-        self.on_bound: Callable[[TaskSpec], None] = lambda task: None
-        """Told of each bind of ours that the watch confirms."""
         self.on_volume: Callable[[], None] = lambda: None
         """Told when a volume, a claim on one or anything else about storage changed."""
         self._notice = notice
@@ -80,8 +78,7 @@ class Mirror:
         if task is None:
             self.remove_pod(uid)
             return
-        if self.assumed.observe(task):
-            self.on_bound(task)
+        self.assumed.observe(task)
         if IS_TERMINAL[task.status] and not task.job:
             self.remove_pod(uid)
             return

@@ -66,6 +66,8 @@ log = logging.getLogger(__name__)
 FLUSH = 0.1
 GC_THRESHOLDS = (20_000, 20, 50)
 """Fewer, larger collections: next to nothing here is cyclic, and a full one holds everything up."""
+FAILING = 5
+"""Failed cycles in a row from which on we are not healthy."""
 BUSY = 200
 """Bindings under way from which on idle cycles can wait."""
 
@@ -148,9 +150,12 @@ class Scheduler:
         self.sources = Sources(self.client, self.mirror, self.aside.take, patience, rng)
         self.usage = UsageOverTime(clock)
         self.duties = Duties(self)
-        self.health = Health(self.sources.missing, self.metrics.registry, self.debug_snapshot, lambda: self.gauges.refresh())
+        self.health = Health(self.missing, self.metrics.registry, self.debug_snapshot, lambda: self.gauges.refresh())
         self.elector: Elector | None = None
         self.last: Cycle | None = None
+        self.failing = 0
+        """Cycles that failed, one after the other, up to now; `failure` says how."""
+        self.failure = ""
         self.reading = False
         """The mirror is being filled anew and is not complete."""
         self.recorder = Recorder(options.record) if options.record is not None else None
@@ -271,13 +276,24 @@ class Scheduler:
         if not self.leading or self.reading:
             return
         self._number += 1
-        now = self.clock()
+        try:
+            self._decide()
+        except Exception as error:
+            # A plugin or a policy that fails on one cluster must not take the process with it: it would only fail again.
+            self.failing += 1
+            self.failure = f"{type(error).__name__}: {error}"
+            self.metrics.failed_cycles.inc()
+            log.exception("cycle %d failed", self._number)
+            return
+        self.failing = 0
+
+    def _decide(self) -> None:
         cycle = self.last = run_cycle(
             self.mirror.cluster,
             self.policy_file.policy,
             self.registry,
             self.holding.asleep(),
-            now,
+            self.clock(),
             self._number,
             f"{self.identity[-12:]}-{self._number}",
         )
@@ -288,17 +304,12 @@ class Scheduler:
             self.preparations.plan(cycle)
             self.commit.take(cycle.record, asyncio.get_running_loop().time())
         committed = time.perf_counter() - started
-        self.metrics.cycle(cycle.record, cycle.snapshot_seconds, cycle.seconds, committed)
         record = cycle.record
+        self.metrics.cycle(record, cycle.snapshot_seconds, cycle.seconds, committed)
         if record.binds or record.evictions:
-            log.info(
-                "cycle %d: %d bound, %d evicted, %d promised in %.1f ms",
-                cycle.number,
-                len(record.binds),
-                len(record.evictions),
-                len(record.nominations),
-                (cycle.seconds + committed) * 1e3,
-            )
+            bound, evicted, promised = len(record.binds), len(record.evictions), len(record.nominations)
+            spent = (cycle.seconds + committed) * 1e3
+            log.info("cycle %d: %d bound, %d evicted, %d promised in %.1f ms", cycle.number, bound, evicted, promised, spent)
         if self.recorder is not None:
             self.recorder.take(cycle)
 
@@ -374,6 +385,13 @@ class Scheduler:
             self.evictor.evict(eviction, task)
 
     # what operators see
+
+    def missing(self) -> list[str]:
+        """What keeps us from working; empty: nothing."""
+        missing = self.sources.missing()
+        if self.failing >= FAILING:
+            missing.append(f"the last {self.failing} cycles failed: {self.failure}")
+        return missing
 
     async def debug_snapshot(self) -> bytes:
         if self.last is None:

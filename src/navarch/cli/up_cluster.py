@@ -14,6 +14,7 @@ from pathlib import Path
 
 from navarch.cache.scheduler import Scheduler
 from navarch.cache.settings import RunOptions
+from navarch.cluster.controllers.volume_provisioning import ensure_standard_class
 from navarch.cluster.hollow import HollowCluster
 from navarch.cluster.kubelet_conduct import KubeletOptions
 from navarch.cluster.nodes import NodeSet, read_nodes
@@ -63,10 +64,17 @@ class UpCluster:
         await self.server.start()
         try:
             self.server.kubeconfig(self.kubeconfig)
+            ensure_standard_class(self.server.operations)
             self.hollow.start()
             self.hollow.add_nodes(self._nodes())
             options = RunOptions(
-                policy=self.options.policy, scheduler_names=SCHEDULER_NAMES, listen="", leader_elect=False, shutdown_timeout=2.0
+                policy=self.options.policy,
+                scheduler_names=SCHEDULER_NAMES,
+                listen="",
+                leader_elect=False,
+                shutdown_timeout=2.0,
+                bind_requests=False,  # nobody runs KAI's binder here
+                gpu_sharing="annotations",
             )
             self.scheduler = Scheduler(connect(self.kubeconfig), options)
             self.scheduling = asyncio.create_task(self.scheduler.run(), name="scheduler")

@@ -1,0 +1,107 @@
+"""The end of a bind: yes, no, or nobody knows; and what the watch had shown by then."""
+
+from __future__ import annotations
+
+import msgspec
+from tests.unit.cache.fake_pool import Submitted
+from tests.unit.cache.test_live_mirror import mirror, pod, put
+
+from navarch.cache.assumed import Assumed, AssumedBind
+from navarch.cache.binder import Binder, BindHooks, binding
+from navarch.cache.events import Events
+from navarch.cache.mirror import Mirror
+from navarch.kube.errors import Conflict, Forbidden, NotFound, OutcomeUnknown, Status, Unreachable
+from navarch.model.status import TaskStatus
+
+
+class Ends:
+    """What the hooks heard, and what was asked for."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def ask(self, bind: AssumedBind, delay: float) -> None:
+        self.heard.append(f"ask after {delay:g}")
+
+    def hooks(self) -> BindHooks:
+        return BindHooks(
+            bound=lambda bind: self.heard.append("bound"),
+            failed=lambda bind, why: self.heard.append("failed"),
+            dropped=lambda bind: self.heard.append("dropped"),
+        )
+
+
+def scene() -> tuple[Binder, Mirror, Submitted, Ends, AssumedBind]:
+    assumed = Assumed()
+    made, _ = mirror(assumed)
+    put(made, pod("a"))
+    submitted, ends = Submitted(), Ends()
+    binder = Binder(submitted.pool, made, assumed, Events(Submitted().pool), ends.hooks())
+    binder.resync = ends
+    bind = assumed.binds["uid-a"] = AssumedBind("uid-a", "default", "a", "n1", "default/pod/a", 0.0)
+    made.refresh("uid-a")
+    binder.bind(bind)
+    return binder, made, submitted, ends, bind
+
+
+def status(made: Mirror) -> TaskStatus:
+    task = made.cluster.task("uid-a")
+    assert task is not None
+    return task.status
+
+
+def refused(kind: type[Conflict] | type[Forbidden] | type[NotFound], code: int) -> Conflict | Forbidden | NotFound:
+    return kind(Status(code=code, reason="", message="no"))
+
+
+def test_yes_leaves_the_pod_assumed_until_the_watch_shows_it() -> None:
+    _, made, submitted, ends, bind = scene()
+    submitted.end()
+    assert (ends.heard, bind.written, status(made)) == (["bound"], True, TaskStatus.BINDING)
+    put(made, pod("a", "n1"))
+    assert (made.assumed.binds, status(made)) == ({}, TaskStatus.BOUND)
+
+
+def test_no_gives_the_place_back() -> None:
+    for outcome in (refused(Forbidden, 403), refused(NotFound, 404), Unreachable("no connection")):
+        _, made, submitted, ends, _ = scene()
+        submitted.end(outcome)
+        assert (ends.heard, status(made), made.assumed.binds) == (["failed"], TaskStatus.PENDING, {})
+
+
+def test_a_conflict_and_a_lost_answer_are_asked_for_and_the_place_is_kept_meanwhile() -> None:
+    for outcome, delay in ((refused(Conflict, 409), 0), (OutcomeUnknown("cut"), 1)):
+        _, made, submitted, ends, _ = scene()
+        submitted.end(outcome)
+        assert (ends.heard, status(made)) == ([f"ask after {delay}"], TaskStatus.BINDING)
+
+
+def test_a_lost_answer_that_the_watch_has_given_already_is_a_yes() -> None:
+    _, made, submitted, ends, _ = scene()
+    put(made, pod("a", "n1"))
+    submitted.end(OutcomeUnknown("cut"))
+    assert ends.heard == ["bound"]
+
+
+def test_a_pod_that_was_deleted_is_dropped_whether_sent_or_not() -> None:
+    binder, made, submitted, ends, _ = scene()
+    made.remove_pod("uid-a")
+    submitted.end(refused(NotFound, 404))
+    assert ends.heard == ["dropped"]
+    put(made, pod("a"))
+    late = made.assumed.binds["uid-a"] = AssumedBind("uid-a", "default", "a", "n1", "default/pod/a", 0.0)
+    binder.outbox.pause()
+    binder.bind(late)
+    made.remove_pod("uid-a")
+    binder.outbox.resume()
+    assert (ends.heard, len(submitted.writes)) == (["dropped", "dropped"], 1)
+
+
+def test_the_body_is_a_binding_with_the_pods_uid_and_the_gpus_it_shares() -> None:
+    bind = AssumedBind("uid-a", "default", "a", "n1", "j", 0.0, gpu_groups=("g1", "g2"))
+    plain = msgspec.json.decode(binding(bind).body)
+    assert plain["metadata"] == {"name": "a", "namespace": "default", "uid": "uid-a"}
+    assert plain["target"] == {"apiVersion": "v1", "kind": "Node", "name": "n1"}
+    marked = msgspec.json.decode(binding(bind, label_gpus=True).body)
+    assert marked["metadata"]["labels"] == {"runai-gpu-group/g1": "g1", "runai-gpu-group/g2": "g2"}
+    assert binding(bind).path == "/api/v1/namespaces/default/pods/a/binding"
