@@ -16,20 +16,20 @@ def needs_domain(job: Job) -> bool:
 
 
 def may_evict_for(session: Session, job: Job, row: int) -> bool:
-    """No for preemptionPolicy Never. A task with a nominated node waits there unless the node has become impossible for it:
-    it passes the filters (nothing to evict for), or lower tasks are still leaving it."""
-    spec = session.task(row)
+    """No for preemptionPolicy Never. A task with a nominated node waits while lower tasks are still leaving that node, unless it has
+    become impossible for it. With `stale_promise_blocks` it waits as well where that node is gone, or would do but for resources."""
+    spec, blocks = session.task(row), session.semantics.stale_promise_blocks
     if spec.preemption_policy == "Never":
         return False
     if not spec.nominated_node:
         return True
     node = session.snapshot.nodes.row(spec.nominated_node)
     if node is None:
-        return False
+        return not blocks
     view = session.view(session.class_of(row))
     if view.unresolvable()[node]:
         return True
-    if view.passes(node):
+    if blocks and view.passes(node):
         return False
     return not _lower_leaving(session, row, node)
 

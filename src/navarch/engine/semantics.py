@@ -145,6 +145,9 @@ class Semantics:
         "allocate tries tasks that gang eviction has promised a node once more: one that would fit beside its own promise "
         "loses it, one that would not has that as its reason",
     )
+    stale_promise_blocks: bool = switch(
+        False, "a pod that was promised a node evicts nobody while that node would do but for resources, or is gone"
+    )
     reclaim_minds_job_order: bool = switch(
         True, "gangreclaim picks victims inside a queue by what they give, not from the job that would be served last"
     )

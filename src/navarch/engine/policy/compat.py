@@ -44,6 +44,7 @@ COMPAT: Mapping[str, Semantics] = {
         zero_requests_must_fit=True,
         evicts_for_all_pending=True,
         reclaim_minds_job_order=False,
+        stale_promise_blocks=True,
         promises_are_kept=False,
         empty_gang_is_complete=True,
         gang_eviction_asks_filters=False,
@@ -116,7 +117,7 @@ KAI = Peer(
 )
 KUBE_SCHEDULER = Peer(
     "kube-scheduler",
-    frozenset(),
+    _names("schedule"),
     _names("""
         DefaultBinder DefaultPreemption DeferredPodScheduling DynamicResources GangScheduling ImageLocality
         InterPodAffinity NodeAffinity NodeDeclaredFeatures NodeName NodePorts NodeResourcesBalancedAllocation
