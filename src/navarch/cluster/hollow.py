@@ -1,4 +1,4 @@
-"""Everything of a cluster that is not its API server: kubelets, node lifecycle and workload controllers, on one store.
+"""Everything of a cluster that is not its API server: kubelets, node lifecycle and controllers, on one store.
 
     async with ApiServer() as server:
         hollow = HollowCluster(server.operations, speed=10)
@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from navarch.cluster.controllers.ephemeral_volumes import EphemeralVolumes
+from navarch.cluster.controllers.resource_claims import ResourceClaims
+from navarch.cluster.controllers.volumes import Volumes
 from navarch.cluster.controllers.workloads import Workloads
 from navarch.cluster.kubelet_conduct import KubeletOptions
 from navarch.cluster.kubelets import HollowKubelets
@@ -30,14 +33,23 @@ class HollowCluster:
         self.kubelets = HollowKubelets(operations, self.timers, options)
         self.lifecycle = NodeLifecycle(operations, self.timers)
         self.workloads = Workloads(operations, self.timers)
+        self.volumes = Volumes(operations, self.timers)
+        self.ephemeral_volumes = EphemeralVolumes(operations, self.timers)
+        self.resource_claims = ResourceClaims(operations, self.timers)
 
     def start(self) -> None:
         self.kubelets.start()
         self.lifecycle.start()
+        self.volumes.start()
+        self.ephemeral_volumes.start()
+        self.resource_claims.start()
         self.workloads.start()
 
     def stop(self) -> None:
         self.workloads.stop()
+        self.resource_claims.stop()
+        self.ephemeral_volumes.stop()
+        self.volumes.stop()
         self.lifecycle.stop()
         self.kubelets.stop()
         self.timers.stop()
