@@ -108,7 +108,7 @@ def test_a_strict_search_evicts_nobody_in_vain(seed: int) -> None:
             if statement is not None:
                 gone = {op.tasks[0] for op in statement.operations if op.kind == TaskStatus.RELEASING and not op.void}
                 statement.discard()
-                line: list[Batch] = list(batches(session, self.victims, (), self.limit))
+                line: list[Batch] = list(batches(session, self.pool))
                 used = [batch for batch in line if any(task in gone for task in batch.tasks)]
                 for spared in used if len(used) > 1 else ():
                     assert not self.holds(job, [b for b in used if b is not spared]), f"{spared} went in vain"

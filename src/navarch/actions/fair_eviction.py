@@ -11,17 +11,24 @@ import numpy as np
 from navarch.actions.fair_jobs import FairAction
 from navarch.actions.signatures import FailedJobs
 from navarch.actions.solver import Solver
+from navarch.actions.victim_pool import VictimPool
 from navarch.engine.chunks import next_to_place
 from navarch.engine.forest import JobForest
 from navarch.engine.gang_points import Scenario
 from navarch.engine.job import Job
+from navarch.engine.job_shelf import JobShelf
 from navarch.engine.lifetimes import Lifetimes
 from navarch.engine.reasons import Reason
+from navarch.engine.session import Session
 from navarch.engine.statement import Statement
 from navarch.model.status import ON_NODE, TaskStatus
 
 
 class EvictingAction(FairAction):
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._shelf: JobShelf | None = None
+
     def execute(self) -> None:
         session = self.session
         uses_signatures = bool(session.policy.param("useSchedulingSignatures"))
@@ -56,10 +63,13 @@ class EvictingAction(FairAction):
 
     def _commit(self, statement: Statement) -> None:
         lifetimes = self.session.shared(Lifetimes)
+        moved = {operation.job.row: operation.job for operation in statement.operations}
         for operation in statement.operations:
             if operation.kind == TaskStatus.RELEASING and not operation.void:
                 lifetimes.is_evicted(operation.job)
         statement.commit()
+        for job in moved.values():
+            self.shelf.renew(job, keep=self._may_give(job))
 
     # what the actions differ in
 
@@ -76,13 +86,20 @@ class EvictingAction(FairAction):
     def solve(self, job: Job, chunk: list[int]) -> Statement | None:
         raise AssertionError("every action says how")
 
-    def running_jobs(self) -> list[Job]:
-        """Jobs that may be evicted and hold or are promised something. In strict mode what this cycle decided stands."""
+    @property
+    def shelf(self) -> JobShelf:
+        """Jobs that may be evicted and hold or are promised something, kept in order while the action runs."""
+        if self._shelf is None:
+            self._shelf = JobShelf(self.session, [job for job in self.session.all_jobs() if self._may_give(job)])
+        return self._shelf
+
+    def _may_give(self, job: Job) -> bool:
+        """In strict mode what this cycle decided stands."""
         session = self.session
-        found = [job for job in session.all_jobs() if job.spec.preemptable and job.tree.active]
-        if session.semantics.evicted_promise_stays:
-            return found
-        return [job for job in found if all(ON_NODE[session.task(task).status] for task in job.tree.active)]
+        if not job.spec.preemptable or not job.tree.active:
+            return False
+        stands = not session.semantics.evicted_promise_stays
+        return not stands or all(ON_NODE[session.task(task).status] for task in job.tree.active)
 
 
 class Consolidation(EvictingAction):
@@ -105,8 +122,8 @@ class Consolidation(EvictingAction):
             return None
         most = self.session.policy.param("maxNumberConsolidationPreemptees")
         assert isinstance(most, int)
-        victims = [each for each in self.running_jobs() if each is not job]
-        return Solver(self.session, victims, _nobody_lost, None if most < 0 else most + 1, moves_only=True).solve(job)
+        pool = VictimPool(self.shelf, lambda each: each.row != job.row, None if most < 0 else most + 1)
+        return Solver(self.session, pool, _nobody_lost, moves_only=True).solve(job)
 
     def _enough_in_all(self, chunk: list[int]) -> bool:
         """Whether the GPUs that are free somewhere, put together, would do."""
@@ -142,12 +159,11 @@ class FairReclaim(EvictingAction):
         session = self.session
         filters = session.answering("reclaim_victim")
         validators = session.answering("reclaim_scenario")
-        victims = [
-            each
-            for each in self.running_jobs()
-            if each.queue is not job.queue and all(p.reclaim_victim(job, chunk, each) for p in filters)
-        ]
-        return Solver(session, victims, lambda s: all(p.reclaim_scenario(s) for p in validators)).solve(job)
+
+        def allows(each: Job) -> bool:
+            return each.queue is not job.queue and all(p.reclaim_victim(job, chunk, each) for p in filters)
+
+        return Solver(session, VictimPool(self.shelf, allows), lambda s: all(p.reclaim_scenario(s) for p in validators)).solve(job)
 
 
 class FairPreempt(EvictingAction):
@@ -162,15 +178,12 @@ class FairPreempt(EvictingAction):
             return None
         filters = session.answering("preempt_victim")
         validators = session.answering("preempt_scenario")
-        victims = [
-            each
-            for each in self.running_jobs()
-            if each.queue is job.queue
-            and each is not job
-            and each.priority < job.priority
-            and all(p.preempt_victim(job, each) for p in filters)
-        ]
-        return Solver(session, victims, lambda s: all(p.preempt_scenario(s) for p in validators)).solve(job)
+
+        def allows(each: Job) -> bool:
+            lower = each.queue is job.queue and each.row != job.row and each.priority < job.priority
+            return lower and all(p.preempt_victim(job, each) for p in filters)
+
+        return Solver(session, VictimPool(self.shelf, allows), lambda s: all(p.preempt_scenario(s) for p in validators)).solve(job)
 
     def _over_quota(self, job: Job, chunk: list[int]) -> bool:
         for plugin in self.session.answering("chunk_refusal"):

@@ -17,7 +17,7 @@ import numpy as np
 from navarch.actions.placing import Placing
 from navarch.actions.scenarios import GENERATORS, Ground, Victims
 from navarch.actions.strict_search import MOST_GIVEN_BACK_BY_TRIAL, Line, Outlook, Spare, admissible
-from navarch.actions.victim_pool import Batch, batches
+from navarch.actions.victim_pool import Batch, VictimPool, batches
 from navarch.engine.chunks import next_to_place
 from navarch.engine.forest import JobForest
 from navarch.engine.gang_points import Scenario
@@ -28,7 +28,7 @@ from navarch.engine.statement import Statement
 from navarch.model.resources import BoolArray
 from navarch.model.status import TaskStatus
 
-FIRST_VICTIMS = 64
+FIRST_VICTIMS = 16
 _RELEASING, _PIPELINED = int(TaskStatus.RELEASING), int(TaskStatus.PIPELINED)
 
 
@@ -43,10 +43,8 @@ class Found:
 @dataclass(slots=True)
 class Solver:
     session: Session
-    victims: Sequence[Job]
+    pool: VictimPool
     validate: Callable[[Scenario], bool]
-    limit: int | None = None
-    """How many jobs at most may be victims."""
     moves_only: bool = False
     """Nobody may lose a place, so a victim that finds none spoils the scenario."""
     _failed: set[tuple[int, frozenset[int], frozenset[int]]] = field(default_factory=set)
@@ -97,7 +95,7 @@ class Solver:
         session = self.session
         outlook = Outlook(session, chunk)
         part = JobCopy(job, job.tree.holding([*job.tree.active, *chunk]))
-        waiting = batches(session, self.victims, (), self.limit)
+        waiting = batches(session, self.pool)
         line = self._beginning(outlook, waiting)
         places = outlook.choose(line)
         found = self._offer(places, part, chunk, line, outlook)
@@ -185,7 +183,7 @@ class Solver:
         part = JobCopy(job, job.tree.holding([*job.tree.active, *tasks]))
         settled = frozenset(task for batch in recorded for task in batch.tasks)
         ground = Ground(session, tasks, _with_nodes(session, feasible, recorded), recorded)
-        line = batches(session, self.victims, settled, self.limit)
+        line = batches(session, self.pool, settled)
         for chosen in GENERATORS[generator](ground, line):
             added = frozenset(task for batch in chosen for task in batch.tasks)
             key = (len(tasks), settled, added)

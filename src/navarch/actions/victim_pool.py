@@ -6,13 +6,14 @@ at once. Batches that a search has settled on already (`recorded`) do not come a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
 
 from navarch.engine.chunks import next_to_evict
 from navarch.engine.forest import JobForest
 from navarch.engine.job import Job
 from navarch.engine.job_copy import JobCopy, whole_job
+from navarch.engine.job_shelf import JobShelf
 from navarch.engine.session import Session
 
 
@@ -22,11 +23,27 @@ class Batch:
     tasks: tuple[int, ...]
 
 
-def batches(
-    session: Session, jobs: Sequence[Job], recorded: Collection[int] = (), limit: int | None = None
-) -> Iterator[Batch]:
-    """`limit`: how many jobs at most take part."""
-    forest = JobForest(session, jobs, _held, victims=True)
+@dataclass(slots=True)
+class VictimPool:
+    """Who may be a victim: running jobs in order, of the queues and of the kind that the action allows."""
+
+    shelf: JobShelf
+    allows: Callable[[Job], bool]
+    limit: int | None = None
+    """How many jobs at most take part."""
+    _known: dict[int, bool] = field(default_factory=dict)
+
+    def accepts(self, job: Job) -> bool:
+        """Found out once, before anything is evicted."""
+        known = self._known.get(job.row)
+        if known is None:
+            known = self._known[job.row] = self.allows(job)
+        return known
+
+
+def batches(session: Session, pool: VictimPool, recorded: Collection[int] = ()) -> Iterator[Batch]:
+    forest = JobForest(session, (), _held, victims=True, shelf=pool.shelf, accepts=pool.accepts)
+    limit = pool.limit
     seen: set[int] = set()
     while (job := forest.pop()) is not None:
         chunk = next_to_evict(session, job.tree)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from navarch.engine.extension_points import Key
 from navarch.engine.job import Job
+from navarch.engine.job_shelf import JobShelf
 from navarch.engine.queue import Queue
 from navarch.model.resources import FloatArray
 
@@ -48,8 +49,17 @@ class JobForest:
     """`tasks_of` gives the tasks of a job that its queue is weighed with: the next chunk, or for victims what it holds."""
 
     def __init__(
-        self, session: Session, jobs: Iterable[Job], tasks_of: TasksOf, *, victims: bool = False, depth: int | None = None
+        self,
+        session: Session,
+        jobs: Iterable[Job],
+        tasks_of: TasksOf,
+        *,
+        victims: bool = False,
+        depth: int | None = None,
+        shelf: JobShelf | None = None,
+        accepts: Callable[[Job], bool] | None = None,
     ) -> None:
+        """`shelf` brings jobs that are sorted already. Jobs that `accepts` turns down are passed over when their turn comes."""
         self.session = session
         self.victims = victims
         self.tasks_of = tasks_of
@@ -58,6 +68,11 @@ class JobForest:
         self._root = _Stand(None, None)
         self._stands: dict[str, _Stand | None] = {}
         self._serial = 0
+        self._accepts = accepts
+        for name, entries in shelf.queues.items() if shelf is not None else ():
+            on_shelf = self._stand_of(session.queues[name])
+            if on_shelf is not None:
+                on_shelf.jobs = entries.copy()
         found: dict[str, list[tuple[Key, int, Job]]] = {}
         for job in jobs:
             if self._stand_of(job.queue) is not None:
@@ -131,6 +146,8 @@ class JobForest:
     def _best(self, stand: _Stand) -> _Stand | None:
         """The leaf whose turn it is below a queue. A queue in whose subtree nothing moved answers as before."""
         if not stand.children:
+            while self._accepts is not None and stand.jobs and not self._accepts(self._head(stand)):
+                stand.jobs.pop() if self.victims else heappop(stand.jobs)
             return stand if stand.jobs else None
         version = self._ranking.rank_version if self._ranking is not None else None
         best: _Stand | None = None
