@@ -64,7 +64,7 @@ def test_beyond_their_minimum_jobs_grow_in_turns() -> None:
         name = "fewest"
 
         def job_order(self, job: object) -> int:
-            return int(getattr(job, "ready_count"))
+            return int(job.ready_count)
 
     found = binds(decided(cluster, Fewest, Gang))
     assert sorted(uid.rpartition("-")[0] for uid in found) == ["first"] * 3 + ["second"] * 3

@@ -87,7 +87,7 @@ def test_queues_take_turns() -> None:
 
         def queue_order(self, left: object, right: object) -> int:
             def count(queue: object) -> int:
-                return sum(1 for key in admitted if key.startswith(f"ns/{getattr(queue, 'name')}"))
+                return sum(1 for key in admitted if key.startswith(f"ns/{queue.name}"))
 
             return count(left) - count(right)
 

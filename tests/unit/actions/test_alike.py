@@ -1,0 +1,99 @@
+"""Equal jobs fail alike, until something is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from tests.small_world import add_job, decided, job_in, open_session, shape, waits, with_nodes
+
+from navarch.actions.alike import FailedAttempts
+from navarch.engine.plugin import Plugin
+from navarch.engine.reasons import Reason
+from navarch.engine.semantics import STRICT, Semantics
+from navarch.engine.session import Session
+from navarch.model.cluster import Cluster
+from navarch.model.spec import QueueSpec
+
+
+def world() -> Cluster:
+    cluster = with_nodes(("a", {"cpu": 4}))
+    cluster.put_queue(QueueSpec("other"))
+    add_job(cluster, "first", [shape(cpu=1)], priority=5)
+    add_job(cluster, "twin", [shape(cpu=1)], priority=5, created=3.0)
+    add_job(cluster, "higher", [shape(cpu=1)], priority=6)
+    add_job(cluster, "larger", [shape(cpu=2)], priority=5)
+    add_job(cluster, "more", [shape(cpu=1)] * 2, priority=5)
+    add_job(cluster, "elsewhere", [shape(cpu=1)], priority=5, queue="other")
+    spec = add_job(cluster, "told", [shape(cpu=1)], priority=5)
+    cluster.put_job(replace(spec, annotations={"a": "b"}))
+    return cluster
+
+
+def foretold(session: Session, failed: FailedAttempts) -> list[str]:
+    return [job.key.removeprefix("ns/") for job in session.all_jobs() if failed.foretell(job, job.tasks)]
+
+
+def test_only_jobs_that_look_the_same_are_foretold() -> None:
+    session = open_session(world())
+    failed = FailedAttempts(session)
+    assert foretold(session, failed) == []
+    first = job_in(session, "first")
+    failed.note(first, first.tasks, known=0)
+    assert foretold(session, failed) == ["first", "twin"]
+    failed.forget()
+    assert foretold(session, failed) == []
+
+
+def test_a_foretold_job_waits_for_the_same_reasons() -> None:
+    session = open_session(world())
+    failed = FailedAttempts(session)
+    first, twin = job_in(session, "first"), job_in(session, "twin")
+    first.refuse(Reason("Before", "from another action"))
+    first.refuse(Reason("Now", "nobody may go"))
+    failed.note(first, first.tasks, known=1)
+    assert failed.foretell(twin, twin.tasks)
+    assert [reason.code for reason in twin.reasons] == ["Now"]
+
+
+@pytest.mark.parametrize(("semantics", "known"), [(STRICT, True), (Semantics(unevict_restores_scoring_view=False), False)])
+def test_where_failures_leave_traces_nothing_is_foretold(semantics: Semantics, known: bool) -> None:
+    session = open_session(world(), semantics=semantics)
+    failed = FailedAttempts(session)
+    first = job_in(session, "first")
+    failed.note(first, first.tasks, known=0)
+    assert failed.foretell(first, first.tasks) == known
+
+
+class Refuses(Plugin):
+    name = "refuses"
+    asked = 0
+
+    def preemptable(self, preemptor: int, candidates: Sequence[int]) -> list[int] | None:
+        Refuses.asked += 1
+        return []
+
+    def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> list[int] | None:
+        Refuses.asked += 1
+        return []
+
+    def unified_evictable(self, job: object, candidates: Sequence[int], *, reclaim: bool) -> list[int] | None:
+        Refuses.asked += 1
+        return []
+
+
+@pytest.mark.parametrize("action", ["preempt", "reclaim", "gangpreempt", "gangreclaim"])
+def test_a_long_backlog_of_equal_jobs_is_tried_once(action: str) -> None:
+    Refuses.asked = 0
+    queue = "default" if "preempt" in action else "other"
+    cluster = with_nodes(("a", {"cpu": 1}), ("b", {"cpu": 1}))
+    cluster.put_queue(QueueSpec("other"))
+    for node in ("a", "b"):
+        add_job(cluster, f"run-{node}", [shape(cpu=1)], node=node, queue=queue)
+    for number in range(30):
+        add_job(cluster, f"wait{number}", [shape(cpu=1)], priority=9)
+    record = decided(cluster, Refuses, actions=("allocate", action))
+    assert not record.evictions
+    assert 1 <= Refuses.asked <= 4
+    assert waits(record, "wait0")
