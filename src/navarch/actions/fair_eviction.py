@@ -6,6 +6,8 @@ A job is served once: it does not evict again in the same cycle to grow.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 
 from navarch.actions.fair_jobs import FairAction
@@ -24,7 +26,7 @@ from navarch.engine.statement import Statement
 from navarch.model.status import ON_NODE, TaskStatus
 
 
-class EvictingAction(FairAction):
+class EvictingAction(FairAction, ABC):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._shelf: JobShelf | None = None
@@ -83,8 +85,9 @@ class EvictingAction(FairAction):
     def may_start(self, job: Job, chunk: list[int]) -> bool:
         return True
 
+    @abstractmethod
     def solve(self, job: Job, chunk: list[int]) -> Statement | None:
-        raise AssertionError("every action says how")
+        """A statement that makes room for the next tasks of the job, ready to be committed."""
 
     @property
     def shelf(self) -> JobShelf:

@@ -28,7 +28,7 @@ from navarch.engine.statement import Statement
 from navarch.model.resources import BoolArray
 from navarch.model.status import TaskStatus
 
-FIRST_VICTIMS = 16
+FIRST_VICTIMS = 4
 _RELEASING, _PIPELINED = int(TaskStatus.RELEASING), int(TaskStatus.PIPELINED)
 
 
@@ -113,7 +113,7 @@ class Solver:
 
     def _beginning(self, outlook: Outlook, waiting: Iterator[Batch]) -> Line:
         """As much of the line of victims as figures ask for, in steps that grow: most jobs need only its beginning."""
-        taken = list(islice(waiting, FIRST_VICTIMS))
+        taken = list(islice(waiting, max(FIRST_VICTIMS, outlook.size)))
         while True:
             line = Line(self.session, taken)
             more = [] if outlook.sees_room(line) else list(islice(waiting, 4 * len(taken)))

@@ -79,6 +79,7 @@ class Outlook:
 
     def __init__(self, session: Session, chunk: Sequence[int]) -> None:
         self.session = session
+        self.size = len(chunk)
         kinds: dict[int, tuple[TaskClass, int]] = {}
         for task in chunk:
             kind = session.class_of(task)
