@@ -55,11 +55,11 @@ class CoveringEviction(Action):
         for node in nodes:
             there = [t for t in session.residents.on(node) if session.status[t] == RUNNING]
             candidates = [t for t in there if (other := session.job_of(t)) is not None and is_candidate(other)]
+            candidates.sort(key=cmp_to_key(session.compare_tasks), reverse=True)
             victims = allowed(row, candidates) if candidates else []
             if not victims or not (need <= total_request(session, victims)[dims]).all():
                 continue
             freed = np.zeros_like(task.request)
-            victims.sort(key=cmp_to_key(session.compare_tasks), reverse=True)
             for victim in victims:
                 if (need <= freed[dims]).all():
                     break

@@ -184,4 +184,4 @@ class Preempt(Action):
             if session.status[task] in EVICTABLE and session.task(task).preemptable:
                 if not only_empty or empty[session.shape[task]]:
                     out.append(task)
-        return out
+        return search.as_offered(session, out, job.queue)

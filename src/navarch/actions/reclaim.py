@@ -123,4 +123,4 @@ class Reclaim(Action):
             if other is not None and other.queue is not job.queue and other.queue.spec.reclaimable:
                 if session.status[task] == TaskStatus.RUNNING and session.task(task).preemptable:
                     out.append(task)
-        return out
+        return search.as_offered(session, out, job.queue)

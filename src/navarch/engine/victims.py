@@ -116,6 +116,12 @@ def victim_order(session: Session, victims: Sequence[int], preemptor: Queue) -> 
     return sorted(victims, key=cmp_to_key(compare)) if len(victims) > 1 else list(victims)
 
 
+def as_offered(session: Session, candidates: Sequence[int], preemptor: Queue) -> list[int]:
+    """Candidates as plugins are asked about them. A plugin that gives up only so many gives up the first it is shown, so they
+    come in the order in which they would go, not in that of their arrival; without `victims_are_minimal`, as they stand there."""
+    return victim_order(session, candidates, preemptor) if session.semantics.victims_are_minimal else list(candidates)
+
+
 def evict_until(statement: Statement, victims: Sequence[int], enough: Callable[[], bool], *, for_: str, reason: str) -> int | None:
     """Evict in order until the test holds (asked before any eviction too). How many went, or None if it never held."""
     if enough():
