@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import signal
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests.live.world import NODES, World, end
 from navarch.cluster.server import ApiServer
 from navarch.kube.errors import Unreachable
 from navarch.kube.lease import LeaseRecord
+from navarch.kube.resources import LEASES
 
 pytestmark = pytest.mark.live
 
@@ -203,3 +205,18 @@ async def test_clocks_that_jump_do_no_harm(server: ApiServer, world: World) -> N
             await asyncio.sleep(rng.random() * 0.05)
         await history.until_bound(16)
     history.check([(f"gang{i}-", 4) for i in range(4)])
+
+
+async def test_a_process_told_to_stop_finishes_its_writes_and_hands_the_lease_back(server: ApiServer, world: World) -> None:
+    history = await nodes(world)
+    await world.gang("gang", 8)
+    server.faults.delay(0.4, path="/binding")
+    process = await world.process("--lock-namespace=default", "--log-format=json")
+    await history.until_bound(1)
+    assert await end(process, signal.SIGTERM) == 0
+    await history.until_bound(8, timeout=1)
+    lease = await world.client.get(LEASES, "navarch", namespace="default")
+    assert not lease["spec"].get("holderIdentity")
+    lines = [json.loads(line) for line in (world.folder / "scheduler.log").read_text().splitlines()]
+    assert lines[-1]["message"] == "stopped"
+    history.check([("gang", 8)])
