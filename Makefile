@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: up test test-slow lint bench envtest clean
+.PHONY: up test test-slow lint docs bench envtest clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -25,6 +25,10 @@ test: lint
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -m slow
+
+# The reference of plugins is made from what the code declares; a test compares.
+docs: $(STAMP)
+	$(BIN)/navarch policy plugins -o markdown > docs/plugins.md
 
 bench: $(STAMP)
 	$(BIN)/python -m bench

@@ -131,6 +131,8 @@ class JobPipelined(Protocol):
 
 @runtime_checkable
 class SubJobReady(Protocol):
+    """Has the sub-group enough to start? All must agree."""
+
     def sub_job_ready(self, sub_job: SubJob) -> bool: ...
 
 
@@ -143,6 +145,8 @@ class SubJobMissing(Protocol):
 
 @runtime_checkable
 class SubJobPipelined(Protocol):
+    """Will the sub-group have enough once what is being released is free?"""
+
     def sub_job_pipelined(self, sub_job: SubJob) -> Vote: ...
 
 

@@ -160,6 +160,8 @@ class ReclaimScenario(Protocol):
 
 @runtime_checkable
 class PreemptScenario(Protocol):
+    """The same for preemption inside a queue."""
+
     def preempt_scenario(self, scenario: Scenario) -> bool: ...
 
 

@@ -54,8 +54,8 @@ class Registry:
     def catalogue(self) -> Catalogue:
         """What a policy file may name."""
         return Catalogue(
-            actions={k: Entry(a.arguments, None, _first_line(a)) for k, a in sorted(self._actions.items())},
-            plugins={k: Entry(p.arguments, answers(p), _first_line(p)) for k, p in sorted(self._plugins.items())},
+            actions={k: Entry(a.arguments, None, _first_line(a), a) for k, a in sorted(self._actions.items())},
+            plugins={k: Entry(p.arguments, answers(p), _first_line(p), p) for k, p in sorted(self._plugins.items())},
         )
 
 

@@ -115,3 +115,54 @@ def test_asking_for_help_reads_no_command() -> None:
         "CliRunner().invoke(main, ['--help']); sys.exit('numpy' in sys.modules or 'aiohttp' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_tables_fit_eighty_columns_and_a_gang_is_told_how_far_it_got() -> None:
+    result = CliRunner(env={"COLUMNS": "80"}).invoke(main, ["plan", "-f", str(SAMPLE), "-v"])
+    lines = result.stdout.splitlines()
+    assert max(map(len, lines)) <= 80 and not any(line.endswith(" ") for line in lines)
+    why = lines.index("    there is room for 2 of its 6 pending pods, but the gang starts with 6 or not")
+    assert lines[why - 1].split() == ["research/sweep", "research", "Inqueue", "6", "6"]
+    assert lines[why + 2].startswith("    queue research would exceed its deserved share: insufficient nvidia.com/gpu")
+    assert "Queues that nobody uses: default, root" in lines
+    timings = next(line for line in lines if line.startswith("Timings: "))
+    assert "policy" in timings and "priority (open)" not in result.stdout
+
+
+def test_what_a_policy_without_a_queue_plugin_placed_is_counted_for_its_queue(policy: str) -> None:
+    result = CliRunner().invoke(main, ["plan", "-f", str(SAMPLE), "--policy", policy, "-o", "json"])
+    queues = {each["queue"]: each["allocated"] for each in json.loads(result.stdout)["cycles"][0]["queues"]}
+    assert queues["research"] == {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "4", "pods": "4"}
+
+
+def test_nothing_to_decide_is_said(tmp_path: Path, policy: str) -> None:
+    result = CliRunner().invoke(main, ["plan", "-f", written(tmp_path, node("n")), "--policy", policy])
+    assert result.stdout.startswith("Nothing waits, nothing to decide.\n")
+
+
+def test_empty_input_and_moments_that_are_none(tmp_path: Path, policy: str) -> None:
+    result = CliRunner().invoke(main, ["plan", "-f", "-", "--policy", policy], input="")
+    assert result.exit_code == 2 and "File stdin: found nothing, expected objects" in result.stderr
+    for moment in ("nan", "inf", "99999-01-01"):
+        arguments = ["plan", "-f", written(tmp_path, node("n")), "--policy", policy, "--now", moment]
+        assert CliRunner().invoke(main, arguments).exit_code == 2
+
+
+def test_mistakes_in_files_do_not_hide_those_in_the_policy(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["plan", "-f", str(tmp_path / "absent"), "--policy", "no-such"])
+    assert result.exit_code == 2 and "absent" in result.stderr and "expected a preset" in result.stderr
+
+
+def test_a_file_of_volcano_that_strict_mode_refuses_is_shown_the_way_out(tmp_path: Path) -> None:
+    conf = tmp_path / "volcano.conf"
+    conf.write_text("actions: allocate\ntiers:\n- plugins: [{name: binpack, arguments: {binpack.weight: '5'}}, {name: usage}]\n")
+    result = CliRunner().invoke(main, ["plan", "-f", str(SAMPLE), "--policy", str(conf)])
+    assert result.exit_code == 2
+    assert "the line `compat: volcano` would have it read as Volcano reads it, with " in result.stderr
+    conf.write_text(conf.read_text() + "compat: volcano\n")
+    assert CliRunner().invoke(main, ["plan", "-f", str(SAMPLE), "--policy", str(conf)]).exit_code == 0
+
+
+def test_a_command_that_almost_exists() -> None:
+    result = CliRunner().invoke(main, ["plna"])
+    assert result.exit_code == 2 and "Did you mean 'plan'?" in result.stderr

@@ -70,7 +70,7 @@ def test_every_mistake_and_exit_two(conf: Path) -> None:
 
 def test_neither_a_file_nor_a_preset() -> None:
     code, _, err = check("nothing-here.yaml")
-    assert code == 2 and "neither a file nor a preset (navarch, volcano, kube-batch, kai, kube-scheduler)" in err
+    assert code == 2 and "expected a preset (navarch, volcano, kube-batch, kai, kube-scheduler) or a file that can be read" in err
 
 
 def test_plugins_of_a_directory(tmp_path: Path) -> None:
@@ -84,3 +84,38 @@ def test_plugins_of_a_directory(tmp_path: Path) -> None:
     code, out, _ = check(str(conf), "--plugin-dir", str(tmp_path))
     assert code == 0 and "The oldest first." in out
     assert installed().plugin("oldest") is None
+
+
+def test_values_read_as_a_file_would_have_them(tmp_path: Path) -> None:
+    conf = tmp_path / "conf.yaml"
+    conf.write_text(
+        "actions: allocate\ntiers:\n- plugins:\n  - {name: sla, arguments: {sla-waiting-time: 1m30s}}\n"
+        "  - {name: predicates}\n  - {name: nodegroup, arguments: {strict: false}}\n"
+    )
+    _, out, _ = check(str(conf))
+    assert "sla-waiting-time = 90s\n" in out and "strict = false\n" in out and "predicate.NodePortsEnable = true  (default)" in out
+
+
+@pytest.mark.parametrize("name", ["navarch", "volcano", "kube-batch", "kai", "kube-scheduler"])
+def test_every_preset_can_be_read_in_eighty_columns(name: str) -> None:
+    result = CliRunner(env={"COLUMNS": "80"}).invoke(policy, ["check", name])
+    assert result.exit_code == 0
+    assert max(map(len, result.stdout.splitlines()[1:])) <= 80
+    assert ("nobody answers" in result.stdout) == (name not in ("kai", "kube-scheduler"))
+
+
+def test_points_that_no_file_can_switch_are_told() -> None:
+    assert "\n  queue rank          proportion\n" in check("kai")[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("actions: allocate\ntiers: &a [*a]\n", "holds the alias itself"),
+        ("a: " + "[" * 5000, "nested too deep"),
+        ("", "found nothing"),
+    ],
+)
+def test_files_that_are_none(text: str, said: str) -> None:
+    code, _, err = check("-", stdin=text)
+    assert code == 2 and said in err

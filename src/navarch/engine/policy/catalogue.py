@@ -20,6 +20,8 @@ class Entry:
     arguments: tuple[Argument, ...] = ()
     points: tuple[str, ...] | None = None
     doc: str = ""
+    made_from: type | None = None
+    """The class, for those who want to read more of what it says about itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from navarch.engine.arguments import Argument, Arguments
+from navarch.engine.arguments import Argument, Arguments, find
 from navarch.engine.policy.catalogue import Catalogue
 from navarch.engine.policy.points import BY_NAME, DEFAULTS, POINTS, SAME_SWITCH
 from navarch.engine.policy.values import PluginOption, Policy
@@ -12,12 +12,15 @@ from navarch.engine.semantics import Semantics
 
 _VICTIM_POINTS = frozenset({"preemptable", "reclaimable", "unified_evictable"})
 _NOT_ASKED = frozenset({"hierarchy"})
+_OTHER_QUESTIONS = frozenset({"kai", "kube-scheduler"})
+"""Whose actions never ask most of the points that a policy file can switch: that nobody answers there says nothing."""
 
 
 def describe(policy: Policy, catalogue: Catalogue) -> dict[str, object]:
     """JSON-ready, in a total order: what runs, who answers where, which arguments hold."""
     points = _points(policy, catalogue)
     answered = {point["point"] for point in points if point["plugins"]}
+    all_points = policy.dialect not in _OTHER_QUESTIONS
     return {
         "source": policy.source,
         "compat": policy.compat,
@@ -26,7 +29,7 @@ def describe(policy: Policy, catalogue: Catalogue) -> dict[str, object]:
         "actions": [_action(policy, name, catalogue) for name in policy.actions],
         "tiers": [[_plugin(option, policy.dialect, catalogue) for option in tier] for tier in policy.tiers],
         "points": points,
-        "unanswered": [p.name for p in POINTS if p.name not in answered and p.name not in _NOT_ASKED],
+        "unanswered": [p.name for p in POINTS if all_points and p.name not in answered and p.name not in _NOT_ASKED],
         "departures": list(policy.semantics.departures()),
         "parameters": dict(sorted(policy.params.items())),
         "metrics": dict(policy.metrics),
@@ -80,7 +83,8 @@ def _plugin(option: PluginOption, dialect: str, catalogue: Catalogue) -> dict[st
 
 def _arguments(declared: tuple[Argument, ...], given: Mapping[str, object]) -> list[dict[str, object]]:
     shown = Arguments(declared, given).items()
-    return [{"name": name, "value": value, "given": was_given} for name, value, was_given in shown]
+    kinds = {name: "any" if (found := find(declared, name)) is None else found.kind for name, _, _ in shown}
+    return [{"name": name, "value": value, "given": was_given, "kind": kinds[name]} for name, value, was_given in shown]
 
 
 def _answers(option: PluginOption, dialect: str, catalogue: Catalogue) -> set[str] | None:
@@ -110,4 +114,18 @@ def _points(policy: Policy, catalogue: Catalogue) -> list[dict[str, object]]:
                     "combined": combined(point.name, policy.semantics),
                 }
             )
-    return described
+    return described + _unswitched(policy, catalogue)
+
+
+def _unswitched(policy: Policy, catalogue: Catalogue) -> list[dict[str, object]]:
+    """Points that no file knows: asked by one system's actions alone, each in its own way."""
+    found: dict[str, list[list[str]]] = {}
+    for number, tier in enumerate(policy.tiers):
+        for option in tier:
+            for point in sorted(_answers(option, policy.dialect, catalogue) or ()):
+                if point not in BY_NAME:
+                    found.setdefault(point, [[] for _ in policy.tiers])[number].append(option.name)
+    return [
+        {"point": point, "plugins": [names for names in asked if names], "switchedOff": [], "combined": ""}
+        for point, asked in sorted(found.items())
+    ]

@@ -28,7 +28,9 @@ class Findings:
         self.mistakes.append(Mistake(message, dotted(path), self.source.line(path)))
 
     def warn(self, path: Path, message: str) -> None:
-        self.warned.append(Mistake(message, dotted(path), self.source.line(path)))
+        warning = Mistake(message, dotted(path), self.source.line(path))
+        if warning not in self.warned:
+            self.warned.append(warning)
 
     def object_to(self, path: Path, message: str, consequence: str) -> None:
         """A mistake in strict mode; under a compat a warning with what happens there instead."""
