@@ -80,6 +80,13 @@ class Preparations:
             return
         go()
 
+    async def close(self) -> None:
+        """Give up what is still being prepared, without taking it back: whoever schedules next goes on from there."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
     def _keep(self, task: asyncio.Task[None]) -> None:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

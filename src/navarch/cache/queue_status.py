@@ -31,7 +31,6 @@ PAUSE = 1.0
 class _Queue:
     wanted: dict[str, object]
     sent: dict[str, object] | None = None
-    sent_at: float = -PAUSE
     in_flight: bool = False
 
 
@@ -42,9 +41,14 @@ class QueueStatuses:
         self._mirror = mirror
         self._enabled = enabled
         self._queues: dict[str, _Queue] = {}
+        self._newest: list[QueueFigures] | None = None
+        self._flushed = -PAUSE
 
     def take(self, figures: list[QueueFigures]) -> None:
-        """What a cycle found the queues to hold."""
+        """What a cycle found the queues to hold; looked at when the next writes are due, not in every cycle."""
+        self._newest = figures
+
+    def _sum_up(self, figures: list[QueueFigures]) -> None:
         specs = self._mirror.cluster.queues
         total: dict[str, dict[str, int]] = {each.queue: {} for each in figures}
         for each in figures:
@@ -71,11 +75,15 @@ class QueueStatuses:
                 queue.wanted = wanted
 
     def flush(self, now: float) -> None:
-        if not self._enabled:
+        if not self._enabled or now - self._flushed < PAUSE:
             return
+        self._flushed = now
+        if self._newest is not None:
+            self._sum_up(self._newest)
+            self._newest = None
         for name, queue in self._queues.items():
-            if queue.wanted != queue.sent and not queue.in_flight and now - queue.sent_at >= PAUSE:
-                queue.in_flight, queue.sent_at = True, now
+            if queue.wanted != queue.sent and not queue.in_flight:
+                queue.in_flight = True
                 self.outbox.put(lambda name=name, queue=queue: self._make(name, queue))  # type: ignore[misc]
 
     def _make(self, name: str, queue: _Queue) -> tuple[Write, Done]:

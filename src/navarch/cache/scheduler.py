@@ -188,6 +188,7 @@ class Scheduler:
                 await asyncio.gather(task, return_exceptions=True)
             if self.recorder is not None:
                 await self.recorder.finish()
+            await self.preparations.close()
             await self.pool.close()
             await self.client.close()
             await self.health.stop()

@@ -18,7 +18,7 @@ from navarch.cache.cycle import Cycle
 from navarch.cache.mirror import Mirror
 from navarch.cache.preparing import PreparationFailed
 from navarch.kube.client import Client, PatchType
-from navarch.kube.errors import KubeError
+from navarch.kube.errors import Conflict, KubeError, NotFound
 from navarch.kube.resources import Resource
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import TaskSpec
@@ -32,6 +32,7 @@ VOLUMES = Resource("", "v1", "persistentvolumes", namespaced=False)
 CLAIMS = Resource("", "v1", "persistentvolumeclaims")
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 BOUND_BY_US = "pv.kubernetes.io/bound-by-controller"
+ATTEMPTS = 5
 
 
 @dataclass(slots=True)
@@ -114,18 +115,16 @@ class Volumes:
             return
         self._forget(plan)
         for claim, volume in plan.written:
-            now = self._claim(claim)
-            if now is not None and now.is_bound:
-                continue  # too late to take back, and no harm: it is the pod's own
             try:
+                if await self._is_bound(claim):
+                    continue  # too late to take back, and no harm: it is the pod's own
                 if volume is not None:
-                    body = {"metadata": {"annotations": {BOUND_BY_US: None}}, "spec": {"claimRef": None}}
-                    await self._client.patch(VOLUMES, volume.name, body, PatchType.MERGE)
+                    await self._refer(volume.name, claim, keep=False)
                 else:
-                    body = {"metadata": {"annotations": {SELECTED_NODE: None}}}
+                    body = {"metadata": {"uid": claim.uid, "annotations": {SELECTED_NODE: None}}}
                     await self._client.patch(CLAIMS, claim.name, body, PatchType.MERGE, namespace=claim.namespace)
-            except KubeError as error:
-                log.warning("claim %s/%s keeps the node chosen for it: %s", claim.namespace, claim.name, error)
+            except (KubeError, PreparationFailed) as error:
+                log.warning("claim %s/%s keeps what was chosen for it: %s", claim.namespace, claim.name, error)
 
     def done(self, bind: AssumedBind) -> None:
         plan = self._plans.pop(bind.uid, None)
@@ -134,21 +133,43 @@ class Volumes:
 
     async def _write(self, claim: ClaimSpec, volume: VolumeSpec | None, node: str) -> None:
         if volume is not None:
-            reference = {
-                "apiVersion": "v1",
-                "kind": CLAIM,
-                "namespace": claim.namespace,
-                "name": claim.name,
-                "uid": claim.uid,
-            }
-            body: dict[str, Any] = {
-                "metadata": {"annotations": {BOUND_BY_US: "yes"}},
-                "spec": {"claimRef": reference},
-            }
-            await self._client.patch(VOLUMES, volume.name, body, PatchType.MERGE)
+            await self._refer(volume.name, claim, keep=True)
         else:
             body = {"metadata": {"uid": claim.uid, "annotations": {SELECTED_NODE: node}}}
             await self._client.patch(CLAIMS, claim.name, body, PatchType.MERGE, namespace=claim.namespace)
+
+    async def _refer(self, name: str, claim: ClaimSpec, *, keep: bool) -> None:
+        """Let a volume be kept for a claim, or no longer. What it says of another claim is never overwritten."""
+        reference = {"apiVersion": "v1", "kind": CLAIM, "namespace": claim.namespace, "name": claim.name, "uid": claim.uid}
+        for _ in range(ATTEMPTS):
+            found = await self._client.get(VOLUMES, name)
+            held = found["spec"].get("claimRef") or {}
+            ours = held.get("uid") == claim.uid
+            if ours == keep:
+                return
+            if not ours and held and (held.get("uid") or (held.get("namespace"), held.get("name")) != claim.key):
+                raise PreparationFailed(f"volume {name} is kept for claim {held.get('namespace')}/{held.get('name')}")
+            body: dict[str, Any] = {
+                "metadata": {
+                    "resourceVersion": found["metadata"]["resourceVersion"],
+                    "annotations": {BOUND_BY_US: "yes" if keep else None},
+                },
+                "spec": {"claimRef": reference if keep else None},
+            }
+            try:
+                await self._client.patch(VOLUMES, name, body, PatchType.MERGE)
+                return
+            except Conflict:
+                continue  # somebody else changed it: look again
+        raise PreparationFailed(f"volume {name} changed too often to be written")
+
+    async def _is_bound(self, claim: ClaimSpec) -> bool:
+        """As the API server says now: the watch may be behind."""
+        try:
+            now = read_claim(await self._client.get(CLAIMS, claim.name, namespace=claim.namespace))
+        except NotFound:
+            return False
+        return now.uid == claim.uid and now.is_bound
 
     def _all_bound(self, plan: _Plan, bind: AssumedBind) -> bool:
         for claim, volume in plan.choices:
