@@ -112,8 +112,8 @@ async def test_a_suspended_job_has_no_pods_until_it_is_resumed() -> None:
     async with World(placing=True) as world:
         world.nodes(1)
         world.create(job(suspend=True, parallelism=3, completions=3))
-        await world.settle()
-        assert not world.pods() and has(world, "jobs.batch", "j", "Suspended")
+        await world.until(lambda: has(world, "jobs.batch", "j", "Suspended"))
+        assert not world.pods()
         world.patch("jobs.batch", "j", lambda obj: obj["spec"].update(suspend=False))
         await world.until(lambda: len(world.pods("Running")) == 3)
         world.patch("jobs.batch", "j", lambda obj: obj["spec"].update(suspend=True))

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.looptime
 async def test_a_new_node_looks_like_a_real_one() -> None:
     async with World() as world:
         world.nodes(4, cpu="64", memory="512Gi", gpus=8, zones=2, racks=4)
-        await world.settle()
+        await world.until(lambda: "taints" not in world.get("nodes", "node-002")["spec"])
         node = world.get("nodes", "node-002")
         labels, status = node["metadata"]["labels"], node["status"]
         assert labels["kubernetes.io/hostname"] == "node-002"
@@ -32,7 +32,7 @@ async def test_a_new_node_looks_like_a_real_one() -> None:
 async def test_a_bare_node_is_filled_in() -> None:
     async with World() as world:
         world.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "bare"}})
-        await world.settle()
+        await world.until(lambda: "taints" not in world.get("nodes", "bare")["spec"])
         node = world.get("nodes", "bare")
         assert node["status"]["allocatable"]["pods"] == "110"
         assert "taints" not in node["spec"]
@@ -77,7 +77,7 @@ async def test_a_pod_that_starts_late_says_that_it_is_being_made() -> None:
         world.nodes(1)
         world.create(pod("a"))
         world.bind("a", "node-000")
-        await world.settle()
+        await world.until(lambda: world.get("pods", "a")["status"].get("containerStatuses"))
         status = world.get("pods", "a")["status"]
         assert status["phase"] == "Pending"
         assert status["containerStatuses"][0]["state"]["waiting"]["reason"] == "ContainerCreating"
@@ -92,7 +92,7 @@ async def test_more_than_the_node_has_is_refused() -> None:
             world.bind(name, "node-000")
         world.create(pod("d").cpu("5"))
         world.bind("d", "node-000")
-        await world.settle()
+        await world.until(lambda: world.phase("d") == "Failed")
         assert [world.phase(name) for name in "abcd"] == ["Running", "Running", "Failed", "Failed"]
         refused = world.get("pods", "c")["status"]
         assert refused["reason"] == "OutOfnvidia.com/gpu"
@@ -108,7 +108,7 @@ async def test_too_many_pods_and_the_wrong_node_are_refused() -> None:
         world.create(pod("b"))
         for name in ("picky", "a", "b"):
             world.bind(name, "node-000")
-        await world.settle()
+        await world.until(lambda: world.phase("b") == "Failed")
         assert [world.get("pods", name)["status"].get("reason") for name in ("picky", "a", "b")] == [
             "NodeAffinity",
             None,
@@ -127,8 +127,7 @@ async def test_deletion_takes_its_grace_and_frees_the_room() -> None:
         assert world.get("pods", "a")["metadata"]["deletionTimestamp"]
         world.create(pod("b").cpu("1500m"))
         world.bind("b", "node-000")
-        await world.settle()
-        assert world.phase("b") == "Failed"
+        await world.until(lambda: world.phase("b") == "Failed", within=5)
         await world.until(lambda: world.store.find("pods", "default", "a") is None)
         assert world.store.clock() - started == pytest.approx(8, abs=0.1)
         world.create(pod("c").cpu("1500m"))
@@ -194,8 +193,7 @@ async def test_an_annotation_that_cannot_be_read_is_told() -> None:
         world.nodes(1)
         world.create(pod("a").annotate("navarch.io/run-for", "soon"))
         world.bind("a", "node-000")
-        await world.settle()
-        assert world.phase("a") == "Running"
+        await world.until(lambda: world.phase("a") == "Running")
         (event,) = [each.obj for each in world.store.list("events") if each.obj["reason"] == "InvalidAnnotation"]
         assert "metadata.annotations[navarch.io/run-for]: found 'soon'" in event["message"]
 
@@ -235,7 +233,7 @@ async def test_a_node_that_says_it_is_not_ready_is_tainted_at_once() -> None:
         world.nodes(1)
         await world.settle()
         world.patch("nodes", "node-000", lambda node: node["metadata"].setdefault("annotations", {}).update(_fail("not-ready")))
-        await world.settle()
+        await world.until(lambda: len(world.get("nodes", "node-000")["spec"].get("taints", ())) == 2, within=10)
         taints = {(each["key"], each["effect"]) for each in world.get("nodes", "node-000")["spec"]["taints"]}
         assert taints == {("node.kubernetes.io/not-ready", effect) for effect in ("NoSchedule", "NoExecute")}
 
