@@ -13,7 +13,7 @@ from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeFilter, NodeScorer, Refusal, Scope, TaskClass
 from navarch.engine.plugin import Plugin
 from navarch.engine.record import CycleRecord
-from navarch.engine.semantics import Semantics
+from navarch.engine.semantics import STRICT, Semantics
 from navarch.model.cluster import Cluster
 from navarch.model.resources import BoolArray, FloatArray
 from navarch.model.spec import JobSpec, QueueSpec
@@ -26,7 +26,7 @@ BOTH = ("allocate", "preempt")
 AWARE = {"preempt": {"enableTopologyAwarePreemption": True}}
 
 
-def preempted(cluster: Cluster, *more: type[Plugin], semantics: Semantics = Semantics(), **options: object) -> CycleRecord:
+def preempted(cluster: Cluster, *more: type[Plugin], semantics: Semantics = STRICT, **options: object) -> CycleRecord:
     return decided(cluster, Priority, Gang, *more, actions=BOTH, semantics=semantics, **options)
 
 
