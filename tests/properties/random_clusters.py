@@ -171,8 +171,94 @@ class Maker:
         status = {"allocatable": room, "capacity": room, "images": images}
         return {"metadata": {"name": name, "uid": name, "labels": found}, "spec": spec, "status": status}
 
-    def case(self) -> Object:
+    # storage
+
+    def storage(self, nodes: Sequence[str]) -> list[Object]:
+        """Classes, volumes, claims and what nodes attach; claims c0 to c3 of both namespaces, some missing."""
+        made: list[Object] = []
+        for name, mode in (("wait", "WaitForFirstConsumer"), ("now", "Immediate")):
+            found: Object = {"kind": "StorageClass", "metadata": {"name": name}, "volumeBindingMode": mode}
+            found["provisioner"] = self.pick("p", "kubernetes.io/no-provisioner")
+            if self.chance(3):
+                expressions = [{"key": "rack", "values": self.subset(("1", "2"), 1)}]
+                found["allowedTopologies"] = [{"matchLabelExpressions": expressions}]
+            made.append(found)
+        made += [self.volume(f"v{i}") for i in range(4)]
+        made += [self.claim(f"c{i}", space) for i in range(4) for space in ("default", "other") if not self.chance(8)]
+        for node in nodes:
+            if not self.chance(3):
+                drivers = [{"name": d, "allocatable": {"count": self.random.randint(0, 2)}} for d in self.subset(("d", "p"))]
+                meta: Object = {"name": node}
+                if self.chance(3):
+                    meta["annotations"] = {"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/aws-ebs"}
+                made.append({"kind": "CSINode", "metadata": meta, "spec": {"drivers": drivers}})
+        if self.chance(2):
+            made.append({"kind": "CSIDriver", "metadata": {"name": "p"}, "spec": {"storageCapacity": True}})
+            topology = self.pick({}, {"matchLabels": {"rack": "1"}})
+            meta = {"name": "k", "namespace": "default"}
+            room = {"storageClassName": "wait", "nodeTopology": topology, "capacity": self.pick("1Gi", "2Gi")}
+            made.append({"kind": "CSIStorageCapacity", "metadata": meta, **room})
+        if self.chance(2):
+            spec = {"attacher": "d", "nodeName": self.pick(*nodes), "source": {"persistentVolumeName": "v0"}}
+            made.append({"kind": "VolumeAttachment", "metadata": {"name": "a"}, "spec": spec})
+        return [{"apiVersion": "v1", **each} for each in made]
+
+    def volume(self, name: str) -> Object:
+        spec: Object = {"capacity": {"storage": self.pick("1Gi", "2Gi", "3Gi")}, "storageClassName": self.pick("wait", "wait", "now")}
+        spec["accessModes"] = self.subset(("ReadWriteOnce", "ReadWriteOncePod"), 1)
+        if self.chance(2):
+            spec["csi"] = {"driver": "d", "volumeHandle": name}
+        elif self.chance(2):
+            spec["awsElasticBlockStore"] = {"volumeID": f"aws://{name}"}
+        if self.chance(2):
+            values = self.subset(("1", "2"), 1)
+            term = {"matchExpressions": [{"key": "rack", "operator": "In", "values": values}]}
+            spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [term]}}
+        if self.chance(5):
+            spec["claimRef"] = {"name": "c0", "namespace": "default"}
+        labels = {"topology.kubernetes.io/zone": self.pick("z1", "z1__z2")} if self.chance(3) else {}
+        meta = {"name": name, "labels": labels}
+        status = {"phase": self.pick("Available", "Available", "Bound")}
+        return {"kind": "PersistentVolume", "metadata": meta, "spec": spec, "status": status}
+
+    def claim(self, name: str, namespace: str) -> Object:
+        meta: Object = {"name": name, "namespace": namespace, "uid": f"{namespace}-{name}", "annotations": {}}
+        spec: Object = {"storageClassName": self.pick("wait", "wait", "wait", "now", "absent")}
+        spec["accessModes"] = [self.pick("ReadWriteOnce", "ReadWriteOnce", "ReadWriteOncePod")]
+        if not self.chance(4):
+            spec["resources"] = {"requests": {"storage": self.pick("1Gi", "2Gi")}}
+        if self.chance(2):
+            spec["volumeName"] = self.pick("v0", "v1", "v2", "v3", "v9")
+            if not self.chance(4):
+                meta["annotations"]["pv.kubernetes.io/bind-completed"] = "yes"
+        elif self.chance(4):
+            meta["annotations"]["volume.kubernetes.io/selected-node"] = self.pick("n0", "n1")
+        if self.chance(12):
+            meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        return {"kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec, "status": {"phase": "Pending"}}
+
+    def mounts(self) -> list[Object]:
+        made: list[Object] = []
+        for number in range(self.random.randint(1, 2)):
+            source: Object = {"persistentVolumeClaim": {"claimName": f"c{self.random.randint(0, 3)}"}}
+            if self.chance(4):
+                source = {"gcePersistentDisk": {"pdName": self.pick("x", "y"), "readOnly": self.chance(2)}}
+            elif self.chance(6):
+                source = {"awsElasticBlockStore": {"volumeID": self.pick("x", "y")}}
+            made.append({"name": f"m{number}", **source})
+        return made
+
+    def case(self, *, volumes: bool = False) -> Object:
         """Nodes, placed pods, objects and one pending pod, in the form of a recorded case."""
+        case = self._plain_case()
+        if volumes:
+            case["objects"] += self.storage([node["metadata"]["name"] for node in case["nodes"]])
+            for pod in (*case["existingPods"], case["pod"]):
+                if self.chance(2):
+                    pod["spec"]["volumes"] = self.mounts()
+        return case
+
+    def _plain_case(self) -> Object:
         names = [f"n{i}" for i in range(self.random.randint(1, 5))]
         existing = [self.pod(f"e{i}", self.pick(*names)) for i in range(self.random.randint(0, 7))]
         objects: list[Object] = [

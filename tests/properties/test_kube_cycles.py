@@ -59,7 +59,7 @@ def one_pod(cluster: Cluster, pod: dict[str, Any], out: Outcome) -> str | None:
     after = post_filter(cluster, pod, statuses)
     text, rejection = "", filtering.rejection
     if after.chosen:
-        evict(cluster, pod, after.chosen[0], [v for v in after.candidates[after.chosen[0]].victims], out)
+        evict(cluster, pod, after.chosen[0], list(after.candidates[after.chosen[0]].victims), out)
     else:
         text = f"{CLAIMS}, {after.status.reasons[0]}"
         if "not eligible" not in text:

@@ -48,7 +48,7 @@ def fast(case: dict[str, Any]) -> tuple[Session, int]:
 @many
 @given(seeds)
 def test_filters_and_scores_are_the_references(seed: int) -> None:
-    case = Maker(seed).case()
+    case = Maker(seed).case(volumes=seed % 2 == 0)
     cluster = slow(case)
     session, row = fast(case)
     task = session.class_of(row)
@@ -82,7 +82,7 @@ def test_filters_and_scores_are_the_references(seed: int) -> None:
 @many
 @given(seeds)
 def test_victims_are_the_references(seed: int) -> None:
-    case = Maker(seed).case()
+    case = Maker(seed).case(volumes=seed % 4 == 0)
     case["pod"]["spec"]["priority"] = 7
     cluster = slow(case)
     session, row = fast(case)

@@ -33,6 +33,8 @@ class PlacedPods:
         self._listeners: list[Listener] = []
         self._leaving_listeners: list[Listener] = []
         self._journals: list[list[Callable[[], None]]] = []
+        self.moved_in_trial: list[tuple[TaskClass, Sequence[int], int]] = []
+        """(class, nodes, step) of every move of the trials under way, undone ones included."""
 
     def listen(self, listener: Listener) -> None:
         self._listeners.append(listener)
@@ -78,6 +80,8 @@ class PlacedPods:
     def trial_ends(self) -> None:
         for undo in reversed(self._journals.pop()):
             undo()
+        if not self._journals:
+            self.moved_in_trial = []
 
     @property
     def journal(self) -> list[Callable[[], None]] | None:
@@ -99,6 +103,8 @@ class PlacedPods:
     def imagined(self, task: TaskClass, tasks: Sequence[int], nodes: Sequence[int], step: int) -> None:
         """Moves of a trial look the same as real ones from here."""
         self.where[list(tasks)] = nodes if step > 0 else -1
+        if self._journals:
+            self.moved_in_trial.append((task, nodes, step))
         for listener in self._listeners:
             listener(task, tasks, nodes, step)
 

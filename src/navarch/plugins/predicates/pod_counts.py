@@ -120,6 +120,9 @@ class PodCounts:
             self._counts[key] = found, lambda task: self.placed.journal is not None and task.namespace == namespace
             self._of_class.clear()
             self._changing = True
+            for task, nodes, step in self.placed.moved_in_trial:
+                if task.namespace == namespace:
+                    found.move(nodes, step)
         return self._counts[key][0]
 
     def carrying(self, key: Hashable, has: Callable[[Shape], bool]) -> PodCount:
