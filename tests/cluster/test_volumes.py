@@ -239,6 +239,7 @@ class Up:
     def __init__(self, cluster: UpCluster) -> None:
         self.operations = cluster.server.operations
         self.store = cluster.server.store
+        self.volumes = cluster.hollow.volumes
         self.scheduler = cluster.scheduler
 
     def create(self, resource: str, body: Manifest) -> str:
@@ -273,7 +274,9 @@ class Up:
 async def up(tmp_path: Path) -> AsyncIterator[Up]:
     options = UpOptions(nodes=2, gpus=0, sample=False, kubeconfig=tmp_path / "kubeconfig", speed=20.0)
     async with UpCluster(options) as cluster:
-        yield Up(cluster)
+        made = Up(cluster)
+        yield made
+    assert made.scheduler is not None and len(made.scheduler.preparations) == 0
 
 
 def with_claim(name: str, claim_name: str) -> Manifest:
@@ -303,7 +306,6 @@ async def test_a_stateful_set_with_claims_runs(up: Up, mode: str) -> None:
         chosen = each["metadata"]["annotations"].get(SELECTED)
         assert each["status"]["phase"] == "Bound" and chosen == (place if mode == "WaitForFirstConsumer" else None)
         assert each["spec"]["storageClassName"] == (name or "standard")
-    assert up.scheduler is not None and len(up.scheduler.preparations) == 0
 
 
 async def test_pods_take_local_volumes_where_they_lie(up: Up) -> None:
@@ -341,6 +343,15 @@ async def test_claims_that_cannot_be_met_leave_their_pods_pending_with_the_reaso
     up.create("storageclasses.storage.k8s.io", storage_class("none-such"))
     up.create(CLAIMS, claim("missing", "1Gi"))
     await up.until(lambda: up.pods("Running") == ["a", "b", "c"])
+
+
+async def test_a_scheduler_that_stops_leaves_no_waiting_behind(up: Up) -> None:
+    up.volumes.stop()  # nobody will bind the claim
+    up.create(CLAIMS, claim("data", "1Gi"))
+    up.create("pods", with_claim("a", "data"))
+    await up.until(lambda: SELECTED in (up.store.get(CLAIMS, "default", "data").obj["metadata"].get("annotations") or {}))
+    assert up.scheduler is not None and len(up.scheduler.preparations) == 1
+    assert "nodeName" not in up.store.get("pods", "default", "a").obj["spec"]
 
 
 async def test_a_pod_gets_a_device_by_its_template(up: Up) -> None:

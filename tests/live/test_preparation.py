@@ -110,6 +110,21 @@ async def test_volumes_that_do_not_come_are_given_up_and_the_node_is_taken_back(
     assert history.bound() == []
 
 
+async def test_a_volume_that_is_not_bound_in_time_is_free_again(world: World) -> None:
+    await world.node("n0", **{"kubernetes.io/hostname": "n0"})
+    await storage_class(world, "kubernetes.io/no-provisioner")
+    await volume(world, "lies-around", "n0")
+    await claim(world, "data")
+    history = await world.watch()
+    async with world.scheduler(volume_timeout=0.3):
+        await world.pod("a", **with_claim("data"))
+        found = lambda: world.client.get(VOLUMES, "lies-around")  # noqa: E731
+        await world.eventually(found, lambda body: "claimRef" in body["spec"])
+        body = await world.eventually(found, lambda body: "claimRef" not in body["spec"])
+        assert "pv.kubernetes.io/bound-by-controller" not in (body["metadata"].get("annotations") or {})
+    assert history.bound() == []
+
+
 async def devices(world: World, node: str, count: int) -> None:
     await world.client.create(DEVICE_CLASSES, {"metadata": {"name": "gpu"}, "spec": {}})
     spec = {

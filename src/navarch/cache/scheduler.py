@@ -169,13 +169,11 @@ class Scheduler:
 
     async def run(self) -> None:
         """Mirror, lead when it is our turn, until stopped or cancelled."""
-        await self.sources.open()
-        self.device_claims.resource = self.sources.resources["ResourceClaim"]
         if self.options.listen:
             await self.health.start(self.options.listen)
         tasks = [
             asyncio.create_task(self._stopping.wait(), name="stopping"),
-            asyncio.create_task(self.sources.group.run(), name="informers"),
+            asyncio.create_task(self.sources.run(), name="informers"),
             asyncio.create_task(self._lead_when_elected(), name="leading"),
         ]
         try:
@@ -217,7 +215,8 @@ class Scheduler:
 
     async def _lead(self) -> None:
         """Decide and write until cancelled; then finish what is under way."""
-        await self.sources.group.wait_for_sync()
+        await self.sources.wait_for_sync()
+        self.device_claims.resource = self.sources.resources["ResourceClaim"]
         # What was read at the start lives as long as we do: the collector need not look at it again.
         gc.collect()
         gc.freeze()
