@@ -96,7 +96,7 @@ def decided(
     **options: Any,
 ) -> CycleRecord:
     """One cycle with these plugins in one tier."""
-    chosen = replace(policy(*(p.name for p in plugins), actions=actions, semantics=semantics), **options)
+    chosen = replace(_policy(plugins, semantics), actions=actions, **options)
     return decide(cluster.snapshot(semantics.node_order), chosen, Registry(plugins, builtin_actions()), now)
 
 
@@ -151,5 +151,10 @@ def row_in(session: Session, uid: str) -> int:
 
 
 def open_session(cluster: Cluster, *plugins: type[Plugin], semantics: Semantics = STRICT) -> Session:
-    registry = Registry(plugins, builtin_actions())
-    return Session(cluster.snapshot(), policy(*(p.name for p in plugins), semantics=semantics), registry, now=0.0)
+    return Session(cluster.snapshot(), _policy(plugins, semantics), Registry(plugins, builtin_actions()), now=0.0)
+
+
+def _policy(plugins: tuple[type[Plugin], ...], semantics: Semantics) -> Policy:
+    """Of the dialect that any of the plugins is of."""
+    found = policy(*(p.name for p in plugins), semantics=semantics)
+    return replace(found, dialect=next((p.dialect for p in plugins if p.dialect), found.dialect))
