@@ -15,6 +15,7 @@ from tests.live.world import GROUPS, World
 from navarch import manifests
 from navarch import replay as recordings
 from navarch.cli.replay import replay
+from navarch.cluster.server import ApiServer
 from navarch.installed import installed
 from navarch.kube.resources import CRDS, PODS
 
@@ -47,11 +48,25 @@ async def test_health_tells_when_it_is_ready_and_metrics_what_it_did(world: Worl
         assert recording.nodes[0].name == "n0"
 
 
-async def test_readiness_names_what_is_missing(world: World) -> None:
+async def test_a_server_that_is_not_there_yet_is_waited_for(server: ApiServer, world: World) -> None:
+    await world.node("n0")
+    await world.pod("early")
+    down = asyncio.create_task(server.faults.restart(down=1.5))
+    await asyncio.sleep(0.2)
     async with world.scheduler() as scheduler:
-        assert scheduler.sources.missing() == ["the API server did not answer yet"]
-        await scheduler.sources.group.wait_for_sync() if scheduler.sources.kinds else None
-        await world.eventually(lambda: asyncio.sleep(0, scheduler.sources.missing()), lambda missing: missing == [])
+        await asyncio.sleep(0.1)
+        assert scheduler.missing() == ["the API server did not answer yet"]
+        await down
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.missing()), lambda missing: missing == [])
+        await world.eventually(lambda: world.get_pod("early"), lambda found: found["spec"].get("nodeName"))
+
+
+async def test_an_address_that_is_taken_is_named(world: World) -> None:
+    async with world.scheduler(listen="127.0.0.1:0") as scheduler:
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.health.port), bool)
+        process = await world.process("--no-leader-elect", f"--listen=127.0.0.1:{scheduler.health.port}")
+        assert await process.wait() == 2
+    assert "expected an address" in (world.folder / "scheduler.log").read_text()
 
 
 async def test_a_changed_policy_file_is_taken_and_a_bad_one_refused(world: World, tmp_path: Path) -> None:

@@ -16,6 +16,10 @@ Missing = Callable[[], list[str]]
 """What keeps us from being ready; empty: nothing."""
 
 
+class ListenError(ValueError):
+    """The address cannot be listened on; the message says which and why."""
+
+
 class Health:
     def __init__(
         self, missing: Missing, registry: CollectorRegistry, snapshot: Callable[[], Awaitable[bytes]], refresh: Callable[[], None]
@@ -37,8 +41,12 @@ class Health:
         app.router.add_get("/debug/snapshot", self._debug_snapshot)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, host.strip("[]") or None, int(port))
-        await site.start()
+        try:
+            await web.TCPSite(self._runner, host.strip("[]") or None, int(port)).start()
+        except (OSError, ValueError) as error:
+            await self.stop()
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise ListenError(f"{listen}: expected an address such as 0.0.0.0:8080 that is free: {reason}") from error
         addresses = self._runner.addresses
         self.port = int(addresses[0][1]) if addresses else int(port)
 

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import random
 from typing import Any
 
 from navarch.cache.handlers import KindHandler, PodHandler, SetAside
 from navarch.cache.mirror import Mirror
-from navarch.cache.watched import choose, watched
+from navarch.cache.watched import Watched, choose, watched
 from navarch.dialects.node import Node
 from navarch.dialects.objects import KubeObject
 from navarch.dialects.pod_objects import Pod
+from navarch.kube.backoff import Backoff
 from navarch.kube.client import Client
+from navarch.kube.errors import KubeError
 from navarch.kube.informer import Informer, Patience
 from navarch.kube.informer_group import InformerGroup
 from navarch.kube.mirror import is_newer
 from navarch.kube.resources import PODS, Resource
 
+log = logging.getLogger(__name__)
+
 
 class Sources:
-    """Empty until `open`: which versions are watched is asked of the server."""
+    """Pods alone until it runs: which versions of the other kinds are watched is asked of the server."""
 
     def __init__(
         self, client: Client, mirror: Mirror, set_aside: SetAside, patience: Patience | None, rng: random.Random
@@ -31,21 +37,40 @@ class Sources:
         self.pod_handler = PodHandler(mirror, PODS, set_aside)
         self.pods: Informer[Pod] = self.group.add(PODS, Pod, self.pod_handler, on_bad=self.pod_handler.bad)
         self.pod_handler.store = self.pods.store
-        self.opened = False
+        self._opened = asyncio.Event()
+        self._backoff = Backoff(first=0.5, cap=10.0, rng=rng)
         self._client = client
         self._mirror = mirror
         self._set_aside = set_aside
         mirror.pods = self.pods.store
 
-    async def open(self) -> None:
+    async def run(self) -> None:
+        """Mirror everything until cancelled; a server that does not answer yet is waited for."""
+        await self._open()
+        await self.group.run()
+
+    async def wait_for_sync(self) -> None:
+        await self._opened.wait()
+        await self.group.wait_for_sync()
+
+    async def _open(self) -> None:
         for kind in watched():
-            resource = await choose(self._client, kind)
+            resource = await self._choose(kind)
             handler = KindHandler(self._mirror, kind, resource, self._set_aside)
             informer = self.group.add(resource, kind.struct, handler, on_bad=handler.bad, optional=kind.optional)
             handler.store = informer.store
             self.kinds.append((informer, handler))
             self.resources[kind.kind] = resource
-        self.opened = True
+        self._opened.set()
+
+    async def _choose(self, kind: Watched) -> Resource:
+        while True:
+            try:
+                return await choose(self._client, kind)
+            except KubeError as error:
+                wait = self._backoff.next()
+                log.warning("the API server does not answer: %s; again in %.1f s", error, wait)
+                await asyncio.sleep(wait)
 
     async def read_again(self) -> None:
         """Tell the mirror everything anew. What the stores no longer hold in full is fetched."""
@@ -66,7 +91,7 @@ class Sources:
         return any(i.resource == resource and i.synced and not i.absent for i, _ in self.kinds)
 
     def missing(self) -> list[str]:
-        if not self.opened:
+        if not self._opened.is_set():
             return ["the API server did not answer yet"]
         return [f"{resource} is not mirrored yet" for resource in self.group.unsynced]
 

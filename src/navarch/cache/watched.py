@@ -13,7 +13,6 @@ from navarch.dialects.dialect import Kind
 from navarch.dialects.objects import KubeObject, Part
 from navarch.dialects.registry import KEPT, KINDS
 from navarch.kube.client import Client
-from navarch.kube.errors import ApiError
 from navarch.kube.resources import Resource
 
 
@@ -100,7 +99,4 @@ async def choose(client: Client, kind: Watched) -> Resource:
     """The version to watch: the first that is served, else the first (which is then waited for)."""
     if len(kind.candidates) == 1:
         return kind.candidates[0]
-    try:
-        return await client.discovery.first_served(kind.candidates) or kind.candidates[0]
-    except ApiError:
-        return kind.candidates[0]
+    return await client.discovery.first_served(kind.candidates) or kind.candidates[0]

@@ -100,6 +100,7 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
         endpoint = connect(kubeconfig, context)
     except ConfigError as error:
         raise click.UsageError(str(error)) from None
+    from navarch.cache.health import ListenError
     from navarch.cache.scheduler import Scheduler
 
     async def main() -> None:
@@ -110,7 +111,10 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, scheduler.stop)
-        await scheduler.run()
+        try:
+            await scheduler.run()
+        except ListenError as error:
+            raise click.UsageError(f"--listen {error}") from None
         logging.getLogger("navarch").info("stopped")
 
     _run(main())
