@@ -101,8 +101,9 @@ class EvictingAction(FairAction, ABC):
         session = self.session
         if not job.spec.preemptable or not job.tree.active:
             return False
-        stands = not session.semantics.evicted_promise_stays
-        return not stands or all(ON_NODE[session.task(task).status] for task in job.tree.active)
+        if session.semantics.evicted_promise_stays:
+            return True
+        return all(ON_NODE[session.status[task]] and ON_NODE[session.task(task).status] for task in job.tree.active)
 
 
 class Consolidation(EvictingAction):

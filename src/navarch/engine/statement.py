@@ -269,6 +269,7 @@ class Statement:
         if not view:
             session.out_of_view.add(victim)
         session.status[victim] = operation.before
+        session.node[victim] = row
         job.shift(after, operation.before, 1, task.request, task.best_effort)
         session.notify_allocate(Change(job, operation.tasks, operation.nodes, task, task.request, undone=True, view=view))
 
