@@ -194,7 +194,8 @@ async def test_a_deployment_rolls_without_losing_availability() -> None:
             ready.append(sum(pod["status"]["phase"] == "Running" for pod in pods))
             status = world.get("deployments.apps", "web")["status"]
             images = {pod["spec"]["containers"][0]["image"] for pod in pods}
-            return images == {"app:2"} and status.get("updatedReplicas") == status.get("availableReplicas") == 4
+            counts = {status.get(name) for name in ("updatedReplicas", "availableReplicas", "replicas")}
+            return images == {"app:2"} and counts == {4}
 
         await world.until(done)
         assert max(wanted) <= 5 and min(ready) >= 3

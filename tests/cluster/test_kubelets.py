@@ -54,7 +54,7 @@ async def test_a_pod_runs_and_succeeds_after_its_time() -> None:
         assert status["containerStatuses"][0]["state"]["running"]
         assert {each["type"]: each["status"] for each in status["conditions"]}["Ready"] == "True"
         await world.until(lambda: world.phase("a") == "Succeeded")
-        assert world.store.clock() - started == pytest.approx(90, abs=0.1)
+        assert world.store.clock() - started == pytest.approx(90, abs=0.5)
         assert world.hollow.kubelets.nodes["node-000"].room.used["cpu"] == 0
 
 
@@ -67,7 +67,7 @@ async def test_speed_shortens_the_time() -> None:
         world.bind("a", "node-000")
         started = world.store.clock()
         await world.until(lambda: world.phase("a") == "Failed")
-        assert world.store.clock() - started == pytest.approx(60, abs=0.1)
+        assert world.store.clock() - started == pytest.approx(60, abs=0.5)
         ended = world.get("pods", "a")["status"]["containerStatuses"][0]["state"]["terminated"]
         assert ended["exitCode"] == 3 and ended["reason"] == "Error"
 
@@ -129,7 +129,7 @@ async def test_deletion_takes_its_grace_and_frees_the_room() -> None:
         world.bind("b", "node-000")
         await world.until(lambda: world.phase("b") == "Failed", within=5)
         await world.until(lambda: world.store.find("pods", "default", "a") is None)
-        assert world.store.clock() - started == pytest.approx(8, abs=0.1)
+        assert world.store.clock() - started == pytest.approx(8, abs=0.5)
         world.create(pod("c").cpu("1500m"))
         world.bind("c", "node-000")
         await world.until(lambda: world.phase("c") == "Running")
@@ -144,7 +144,7 @@ async def test_a_short_grace_is_kept() -> None:
         started = world.store.clock()
         world.delete("pods", "a", grace=2)
         await world.until(lambda: world.store.find("pods", "default", "a") is None)
-        assert world.store.clock() - started == pytest.approx(2, abs=0.1)
+        assert world.store.clock() - started == pytest.approx(2, abs=0.5)
 
 
 async def test_containers_that_end_are_restarted_with_a_back_off() -> None:
@@ -185,7 +185,7 @@ async def test_a_sleep_is_taken_at_its_word() -> None:
         world.bind("a", "node-000")
         started = world.store.clock()
         await world.until(lambda: world.phase("a") == "Succeeded")
-        assert world.store.clock() - started == pytest.approx(30, abs=0.1)
+        assert world.store.clock() - started == pytest.approx(30, abs=0.5)
 
 
 async def test_an_annotation_that_cannot_be_read_is_told() -> None:
