@@ -141,7 +141,7 @@ class VolumeSearch:
         size = len(self.columns)
         wanted = claim.requested or 0
         fitting: list[VolumeSpec] = []
-        mine: VolumeSpec | None = None
+        mine: list[VolumeSpec] = []
         for volume in self._of_class(claim.storage_class):
             owner = self.assumed.claim_of.get(volume.name)
             reference = (owner[0], owner[1], "") if owner is not None else volume.claim
@@ -155,24 +155,23 @@ class VolumeSearch:
             ):
                 continue
             if points_here:
-                mine = volume
-                break
-            if (
+                mine.append(volume)
+            elif (
                 volume.phase == "Available"
                 and (claim.selector is None or selector_matches(claim.selector, volume.labels))
                 and claim.access_modes <= volume.access_modes
             ):
                 fitting.append(volume)
-        candidates = [mine] if mine is not None else sorted(fitting, key=lambda v: (v.capacity, v.name))
+        candidates = mine + sorted(fitting, key=lambda v: (v.capacity, v.name))
         chosen: Rows = np.full(size, -1, dtype=np.intp)
+        open_ = np.ones(size, dtype=bool)
         for number, volume in enumerate(candidates):
-            usable = (chosen < 0) & self.reachable(volume.node_affinity)
-            for others, theirs in taken:
-                for place, other in enumerate(others):
-                    if other is volume:
-                        usable &= theirs != place
-            chosen[usable] = number
-            if (chosen >= 0).all():
+            free = open_ & ~_taken_at(volume, taken) if taken else open_
+            reached = free & self.reachable(volume.node_affinity)
+            chosen[reached] = number
+            # A volume that is kept for this claim is taken or nothing is; any other is one of several.
+            open_ = open_ & ~(free if number < len(mine) else reached)
+            if not open_.any():
                 break
         return candidates, chosen
 
@@ -216,6 +215,16 @@ class VolumeSearch:
                 if capacity.largest >= claim.requested:
                     out |= self.columns.selector(capacity.topology)
         return out
+
+
+def _taken_at(volume: VolumeSpec, taken: Sequence[tuple[list[VolumeSpec], Rows]]) -> BoolArray:
+    """Nodes on which an earlier claim of the pod would take the volume."""
+    out: BoolArray = np.zeros(len(taken[0][1]), dtype=bool)
+    for others, theirs in taken:
+        for place, other in enumerate(others):
+            if other is volume:
+                out |= theirs == place
+    return out
 
 
 def as_csi(volume: VolumeSpec, key: str) -> tuple[NodeTerm, ...] | None:
