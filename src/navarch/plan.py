@@ -306,7 +306,7 @@ def _cycle(number: int, record: CycleRecord) -> dict[str, Any]:
             ),
             key=_by("pod", "node"),
         ),
-        "jobs": [_job(job) for job in record.jobs],
+        "jobs": sorted((_job(job) for job in record.jobs), key=_by("job")),
         "nominations": sorted((_placement(nomination) for nomination in record.nominations), key=_by("pod", "node")),
         "queues": sorted((_queue(queue) for queue in record.queues), key=_by("queue")),
     }

@@ -57,6 +57,25 @@ def test_the_input_is_left_alone_and_its_order_does_not_matter() -> None:
 def test_lists_are_taken_apart() -> None:
     items = {"apiVersion": "v1", "kind": "List", "items": [node("n").cpu("1"), pod("a")]}
     assert binds(plan([items], SIMPLE)) == {"default/a": "n"}
+    assert binds(plan(items, SIMPLE)) == {"default/a": "n"}, "a list alone will do"
+
+
+def test_one_scheduler_name_alone_will_do() -> None:
+    objects = [node("n").cpu("4"), pod("a").scheduler("mine"), pod("b").scheduler("other")]
+    assert set(binds(plan(objects, SIMPLE, scheduler_names="mine"))) == {"default/a"}
+
+
+def test_a_moment_that_is_none() -> None:
+    with pytest.raises(ValueError, match="now: found nan, expected seconds since the epoch"):
+        plan([node("n")], SIMPLE, now=float("nan"))
+
+
+def test_gated_pods_say_what_they_wait_for() -> None:
+    objects = [node("n").cpu("4"), pod("a").gate("example.com/wait"), pod("b").in_group("absent")]
+    for policy in (SIMPLE, "kube-scheduler"):
+        found = jobs(plan(objects, policy))
+        assert found["default/a"]["reasons"][0]["message"] == "1 pod waits for scheduling gates: [example.com/wait]"
+        assert list(found) == ["default/a", "default/absent"]
 
 
 def test_bound_pods_run_in_the_next_cycle() -> None:

@@ -77,11 +77,11 @@ def read_text(text: str, name: str) -> Iterator[Document | ObjectError]:
         if mark is not None and _is_tab(text, mark.line, mark.column):
             problem = "found a tab where only spaces may indent"
         source = f"{name} document {number + 1}{place}"
-        yield ObjectError("File", name, "", "", f"YAML or JSON, but: {problem}", source)
+        yield ObjectError("File", name, "", "", f"YAML or JSON, but: {problem}; nothing from there on is read", source)
     except (RecursionError, ValueError) as error:
         # Values nested beyond all measure, or a number of thousands of digits.
         problem = "it is nested too deep" if isinstance(error, RecursionError) else str(error).partition(";")[0]
-        yield ObjectError("File", name, "", "", f"YAML or JSON, but: {problem}", f"{name} document {number + 1}")
+        yield ObjectError("File", name, "", "", f"YAML or JSON, but: {problem}; nothing from there on is read", f"{name} document {number + 1}")
 
 
 def objects_in(decoded: object, source: str = "", depth: int = 0) -> Iterator[Document | ObjectError]:

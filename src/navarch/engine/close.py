@@ -11,6 +11,7 @@ A job's phase is a function of where its tasks stand and whether this cycle call
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -98,7 +99,22 @@ def _reasons(session: Session, job: Job) -> list[Reason]:
         code = "Unschedulable" if errors.nodes else "Skipped"
         undone = (Event.POD_REMOVED, Event.NODE_ADDED, Event.NODE_CHANGED)
         reasons.append(Reason(code, f"{session.task(task).name}: {text}", errors.nodes, undone_by=undone))
-    return reasons
+    return reasons + _gates(session, job)
+
+
+def _gates(session: Session, job: Job) -> list[Reason]:
+    """Pods that wait for someone to lift their gates, counted by the gates they have."""
+    pending = np.array(job.tasks_in(S.PENDING), dtype=np.intp)
+    gated = Counter(session.task(task).gates for task in pending[session.snapshot.tasks.gated[pending]].tolist())
+    return [
+        Reason(
+            "SchedulingGated",
+            f"{count} pod{'s' if count > 1 else ''} wait{'' if count > 1 else 's'} for scheduling gates: [{' '.join(gates)}]",
+            figures={"pods": count},
+            undone_by=(Event.POD_CHANGED,),
+        )
+        for gates, count in sorted(gated.items())
+    ]
 
 
 def _refusals(session: Session, job: Job) -> list[TaskRefusal]:
@@ -109,7 +125,8 @@ def _refusals(session: Session, job: Job) -> list[TaskRefusal]:
         spec, errors = session.task(task), job.fit_errors.get(task)
         if session.status[task] == S.PENDING and job.last_undone.get(task) != S.ALLOCATED:
             reason = "Unschedulable"
-            message = errors.text(session.semantics.fit_words) if errors else job.reasons[0].message if job.reasons else "the job is not ready"
+            otherwise = job.reasons[0].message if job.reasons else "the job is not ready"
+            message = errors.text(session.semantics.fit_words) if errors else otherwise
         else:
             reason, message = "Schedulable", "the task could run, but its gang is not ready"
         if spec.gates:
