@@ -349,10 +349,17 @@ class Session(Asking):
     def bind(self, job: Job, tasks: Sequence[int]) -> None:
         """Hand allocated tasks to binding."""
         names, rows = self.nodes.names, self.node[list(tasks)].tolist()
-        for task, row in zip(tasks, rows):
-            spec = self.task(task)
-            groups = () if self.devices is None else self.devices.groups.get(task, ())
-            self.record.binds.append(Bind(spec.key, names[row], spec.uid, job.key, groups, self.zones.get(task, ())))
+        specs, key, binds = self._specs, job.key, self.record.binds
+        if self.devices is None and not self.zones:
+            for task, row in zip(tasks, rows):
+                spec = specs[task]
+                assert spec is not None
+                binds.append(Bind(spec.key, names[row], spec.uid, key))
+        else:
+            held = {} if self.devices is None else self.devices.groups
+            for task, row in zip(tasks, rows):
+                spec = self.task(task)
+                binds.append(Bind(spec.key, names[row], spec.uid, key, held.get(task, ()), self.zones.get(task, ())))
         if job.last_undone:
             for task in tasks:
                 job.last_undone.pop(task, None)
