@@ -24,6 +24,7 @@ from navarch.engine.reasons import Event, Reason
 from navarch.engine.record import JobDecision, Nomination, QueueFigures, TaskRefusal
 from navarch.model.resources import IntArray
 from navarch.model.status import STATUS_NAMES, TaskStatus
+from navarch.model.typed import set_aside
 
 if TYPE_CHECKING:
     from navarch.engine.session import Session
@@ -37,6 +38,7 @@ def close(session: Session) -> None:
         plugin.close()
         session.timings[f"{plugin.name} (close)"] = session.stopwatch() - started
     _promises(session)
+    session.record.warnings += set_aside(session.snapshot)
     _forget_undone(session)
     session.record.jobs = [_decision(session, job) for job in session.jobs_to_conclude()]
     counted = any(hasattr(plugin, "queue_figures") for plugin in session.plugins)

@@ -1,7 +1,8 @@
 """Objects that only some plugins read, from manifests to values of the model, each read once in its life.
 
 A cluster keeps such objects as decoded manifests. A plugin asks for a kind here; what is read stays in the snapshot's memo,
-and when the kind changes only the objects that are new are read again.
+and when the kind changes only the objects that are new are read again. An object that cannot be read is set aside with a
+sentence (`set_aside`): to those who need it, it is not there; nobody else notices.
 """
 
 from __future__ import annotations
@@ -25,14 +26,25 @@ def of_kind(
         sources = snapshot.objects.get(kind, {})
         before: dict[Key, tuple[Any, V]] = held[1] if held is not None else {}
         made: dict[Key, tuple[Any, V]] = {}
+        aside: list[str] = []
         for (namespace, name), source in sorted(sources.items()):
             key = ((namespace or "default") if namespaced else "", name)
             known = before.get(key)
             if known is not None and known[0] is source:
                 made[key] = known
-            else:
+                continue
+            try:
                 made[key] = source, read(source) if isinstance(source, Mapping) else source
-        held = version, made, {key: value for key, (_, value) in made.items()}
+            except (ValueError, TypeError, AttributeError, LookupError) as error:
+                shown = f"{namespace}/{name}" if namespace else name
+                aside.append(f"{kind} {shown} cannot be read and is left out: {type(error).__name__}: {error}")
+        held = version, made, {key: value for key, (_, value) in made.items()}, aside
     snapshot.memo["typed", kind] = held
     found: Mapping[Key, V] = held[2]
     return found
+
+
+def set_aside(snapshot: Snapshot) -> list[str]:
+    """What could not be read of the kinds that were asked for, a sentence each, in a total order."""
+    held = [value for key, value in snapshot.memo.items() if isinstance(key, tuple) and key[0] == "typed"]
+    return sorted(text for value in held for text in value[3])
