@@ -68,7 +68,6 @@ class JobTable:
         self.scheduled[row] = any(c.type == "Scheduled" and c.status == "True" for c in spec.conditions)
         self.has_min_resources[row] = spec.min_resources is not None
         self._fit_space()
-        self.min_resources[:, row] = 0
         self.min_resources[: len(self.space), row] = self.space.bounded_vector(spec.min_resources or ())
         return row
 

@@ -40,7 +40,6 @@ class NodeTable:
         before = self.specs[row]
         self._fit_space()
         if before is None or before.allocatable != spec.allocatable:
-            self.allocatable[:, row] = 0
             self.allocatable[: len(self.space), row] = self.space.bounded_vector(spec.allocatable, most=BOUND // 2)
         if before is None or not _same_but_figures(before, spec):
             self.version += 1

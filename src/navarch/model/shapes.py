@@ -50,7 +50,6 @@ class ShapeTable:
             self.best_effort.append(False)
         self._number[shape] = number
         self.request = grown(grown(self.request, len(self.space), axis=0), number + 1)
-        self.request[:, number] = 0
         self.request[: len(self.space), number] = self.space.bounded_vector(shape.requests, pods=1)
         self.best_effort[number] = not any(amount for name, amount in shape.requests if name != "pods")
         return number

@@ -61,7 +61,7 @@ def test_roles_keep_their_minimum() -> None:
 def test_as_many_parts_as_are_needed_stay_unbroken() -> None:
     cluster = with_nodes(("n", {"cpu": 8}))
     policy = SubGroupSpec("rack", min_member=2, match_label_keys=("rack",), min_groups=1)
-    cluster.put_job(JobSpec("ns/j", "default", min_member=2, sub_groups=(policy,)))
+    cluster.put_job(JobSpec("ns/j", "default", min_member=1, sub_groups=(policy,)))
     for name, rack in (("a0", "a"), ("b0", "b"), ("a1", "a"), ("b1", "b")):
         cluster.put_task(task(name, shape(cpu=1), "ns/j", "n", labels={"rack": rack}))
     assert split_all(cluster) == [(["a0", "a1"], False), (["b0", "b1"], True)]

@@ -8,12 +8,14 @@ from dataclasses import replace
 import pytest
 from tests.small_world import add_job, apply, binds, decided, evicted, promises, shape, waits, with_nodes
 
-from navarch.engine.node_functions import TaskClass
+from navarch.engine.figures import Figures
+from navarch.engine.node_functions import NodeFilter, Scope, TaskClass
 from navarch.engine.plugin import Plugin
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Reason
 from navarch.engine.record import CycleRecord
 from navarch.model.cluster import Cluster
+from navarch.model.resources import PODS, BoolArray
 from navarch.model.spec import QueueSpec
 from navarch.model.status import TaskStatus
 from navarch.plugins.gang import Gang
@@ -132,3 +134,28 @@ def test_a_job_with_its_minimum_takes_nothing_more() -> None:
     record = reclaimed(cluster)
     assert len(binds(record)) == 1
     assert evicted(record) == []
+
+
+class TwoAtMost(NodeFilter):
+    """A node takes no more than two pods beside the new one."""
+
+    name = "two"
+    scope = Scope.ROW
+    resolvable = True
+
+    def mask(self, task: TaskClass, at: Figures) -> BoolArray:
+        few: BoolArray = at.requested[PODS] <= 2
+        return few
+
+
+class Few(Plugin):
+    name = "few"
+
+    def node_filters(self) -> list[NodeFilter]:
+        return [TwoAtMost()]
+
+
+def test_victims_go_until_the_filters_are_content_too() -> None:
+    cluster = world()
+    add_job(cluster, "want", [shape(cpu=1)], queue="a")
+    assert len(evicted(reclaimed(cluster, Few))) == 2

@@ -263,3 +263,29 @@ def test_a_normalised_score_is_combined_again_when_the_feasible_nodes_change() -
         order += found[0]
     assert order == [2, 2, 1, 1, 0, 0]
     assert view.totals(np.array([True, True, False])).tolist()[:2] == [0.0, 100.0]
+
+
+class Fifty(NodeScorer):
+    name = "fifty"
+    scope = Scope.STATIC
+
+    def raw(self, task: TaskClass, at: Figures) -> FloatArray:
+        return np.array([50.0, 0.0, 0.0])[at.rows]
+
+
+class Torn(Plugin):
+    name = "torn"
+
+    def node_scorers(self) -> list[NodeScorer]:
+        return [Fifty(), Halved()]
+
+
+def test_a_run_ends_where_the_best_of_a_normalised_score_is_used_up() -> None:
+    session = open_session(world((1, 1, 1)), Torn)
+    view, job = view_of(session), job_in(session, "wait")
+    order = []
+    while (found := view.choose(3))[0]:
+        waiting = [t for t in job.tasks if session.status[t] == 0][: len(found[0])]
+        session.statement().allocate(job, waiting, found[0], view.task)
+        order += found[0]
+    assert order == [2, 1, 0], "without the third node the second is the best of those left, by the rescaled score"
