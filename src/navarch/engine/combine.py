@@ -55,9 +55,10 @@ def starving(tiers: Tiers[P], ask: Callable[[P], bool], semantics: Semantics) ->
 
 
 def victims(tiers: Tiers[P], ask: Callable[[P], list[int] | None], candidates: Sequence[int], semantics: Semantics) -> list[int]:
-    """What every plugin with an opinion offers; nothing where none has one: an eviction needs somebody's word. With `victims_first_tier_decides`: the first tier that offers any
-    decides alone, an empty list ends its tier, and a tier whose lists share nothing may start afresh; whether a tier that refuses
-    decides too is `refusing_tier_is_final`."""
+    """What every plugin with an opinion offers; nothing where none has one: an eviction needs somebody's word.
+
+    With `victims_first_tier_decides`: the first tier that offers any decides alone, an empty list ends its tier, and a tier
+    whose lists share nothing may start afresh; whether a tier that refuses decides too is `refusing_tier_is_final`."""
     if not semantics.victims_first_tier_decides:
         allowed: set[int] | None = None
         for tier in tiers:

@@ -26,8 +26,8 @@ def with_claim(name: str, claim_name: str) -> dict[str, object]:
 
 
 def test_a_claim_that_cannot_be_read_is_set_aside() -> None:
-    objects = [node("n1").cpu("4"), CLASS, claim("good", "1Gi"), claim("bad", "one gigabyte"), with_claim("a", "good"), with_claim("b", "bad")]
-    plan = navarch.plan(objects, keep_going=True)
+    claims = [claim("good", "1Gi"), claim("bad", "one gigabyte")]
+    plan = navarch.plan([node("n1").cpu("4"), CLASS, *claims, with_claim("a", "good"), with_claim("b", "bad")], keep_going=True)
     cycle = plan.to_dict()["cycles"][0]
     assert [bind["pod"] for bind in cycle["binds"]] == ["default/a"]
     waiting = next(job for job in cycle["jobs"] if job["job"] == "default/b")
