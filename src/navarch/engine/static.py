@@ -2,7 +2,7 @@
 
 The memo belongs to the cluster mirror and is handed on by each snapshot. An entry is good while the nodes' version is the
 same; it is keyed by the Shape value and the function's identity, so nothing has to be invalidated by hand. Least recently
-used entries go first when the memo is full.
+used entries go first when the memo is full: fewer fit the more nodes there are, so that memory stays bounded.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from navarch.engine.session import Session
 
 LIMIT = 4096
+LIMIT_BYTES = 512 << 20
 A = TypeVar("A", bound=npt.NDArray[np.generic])
 
 
@@ -37,6 +38,6 @@ def _kept(session: Session, key: Hashable, compute: Callable[[], A]) -> A:
     if held is None or held[0] != version:
         held = (version, compute())
     memo[key] = held
-    if len(memo) > LIMIT:
+    if len(memo) > min(LIMIT, LIMIT_BYTES // (held[1].nbytes or 1)):
         del memo[next(iter(memo))]
     return held[1]

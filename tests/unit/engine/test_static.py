@@ -101,3 +101,14 @@ def test_the_memo_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> 
     for i in range(30):
         session.view(session.class_of(row_in(session, f"j{i}-0")))
     assert len(cluster.memo) <= 8
+
+
+def test_the_more_nodes_the_fewer_answers_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(static, "LIMIT_BYTES", 5 * 4)
+    cluster = with_nodes(*((f"n{i}", {"cpu": 8}) for i in range(4)))
+    for i in range(12):
+        add_job(cluster, f"j{i}", [shape(cpu=f"{i + 1}m")])
+    session = open_session(cluster, EvenNodes)
+    for i in range(12):
+        session.view(session.class_of(row_in(session, f"j{i}-0")))
+    assert len(cluster.memo) == 5, "of four bytes each"
