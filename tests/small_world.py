@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from navarch.actions import builtin_actions
+import navarch.actions
+from navarch.engine.action import Action
 from navarch.engine.cycle import decide
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
@@ -15,12 +16,14 @@ from navarch.engine.record import CycleRecord
 from navarch.engine.registry import Registry
 from navarch.engine.semantics import STRICT, Semantics
 from navarch.engine.session import Session
+from navarch.installed import builtin
 from navarch.model.cluster import Cluster
 from navarch.model.resources import requests_from
 from navarch.model.spec import JobSpec, NodeSpec, QueueSpec, Shape, TaskSpec
 from navarch.model.status import TaskStatus
 
 Amounts = Mapping[str, str | int]
+ACTIONS = builtin(navarch.actions, Action)
 
 
 def shape(**amounts: str | int) -> Shape:
@@ -97,7 +100,7 @@ def decided(
 ) -> CycleRecord:
     """One cycle with these plugins in one tier."""
     chosen = replace(_policy(plugins, semantics), actions=actions, **options)
-    return decide(cluster.snapshot(semantics.node_order), chosen, Registry(plugins, builtin_actions()), now)
+    return decide(cluster.snapshot(semantics.node_order), chosen, Registry(plugins, ACTIONS), now)
 
 
 def apply(cluster: Cluster, record: CycleRecord) -> None:
@@ -151,7 +154,7 @@ def row_in(session: Session, uid: str) -> int:
 
 
 def open_session(cluster: Cluster, *plugins: type[Plugin], semantics: Semantics = STRICT) -> Session:
-    return Session(cluster.snapshot(), _policy(plugins, semantics), Registry(plugins, builtin_actions()), now=0.0)
+    return Session(cluster.snapshot(), _policy(plugins, semantics), Registry(plugins, ACTIONS), now=0.0)
 
 
 def _policy(plugins: tuple[type[Plugin], ...], semantics: Semantics) -> Policy:

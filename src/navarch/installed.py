@@ -9,11 +9,14 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
+import re
+import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
+from typing import TypeVar
 
 import navarch.actions
 import navarch.plugins
@@ -21,20 +24,30 @@ from navarch.engine.action import Action
 from navarch.engine.plugin import Plugin
 from navarch.engine.registry import RegistrationError, Registry
 
+K = TypeVar("K", Plugin, Action)
+
+
+_NO_PLUGINS = ("_", "test_", "conftest.")
+"""Beginnings of names of files in a directory of plugins that are something else."""
+
 
 @cache
 def installed(plugin_dirs: tuple[Path, ...] = ()) -> Registry:
     """The registry of this process; read once for each set of directories. Do not add to it."""
-    registry = Registry()
-    for module in (*_walk(navarch.plugins), *_walk(navarch.actions)):
-        _add_module(registry, module)
+    registry = Registry(builtin(navarch.plugins, Plugin), builtin(navarch.actions, Action))
     for group, add in (("navarch.plugins", registry.add_plugin), ("navarch.actions", registry.add_action)):
         for entry in sorted(entry_points(group=group), key=lambda e: (e.name, e.value)):
             add(entry.load())
     for directory in plugin_dirs:
         for path in sorted(directory.glob("*.py")):
-            _add_module(registry, _load(path))
+            if not path.name.startswith(_NO_PLUGINS):
+                _add_module(registry, _load(path))
     return registry
+
+
+def builtin(room: ModuleType, base: type[K]) -> list[type[K]]:
+    """The plugins or the actions that come with Navarch: every named class that a module of the room defines."""
+    return [kind for module in _walk(room) for kind in _defined(module) if issubclass(kind, base)]
 
 
 def _walk(package: ModuleType) -> Iterator[ModuleType]:
@@ -43,22 +56,29 @@ def _walk(package: ModuleType) -> Iterator[ModuleType]:
 
 
 def _load(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"navarch_plugin_dir.{path.stem}", path)
+    name = re.sub(r"\W", "_", f"navarch_plugin_dir{path.resolve().with_suffix('')}")
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise RegistrationError(f"{path} cannot be read as a Python module")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickle look their module up by name
     try:
         spec.loader.exec_module(module)
     except Exception as error:
+        del sys.modules[name]
         raise RegistrationError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
     return module
 
 
-def _add_module(registry: Registry, module: ModuleType) -> None:
+def _defined(module: ModuleType) -> Iterator[type]:
     """The named classes that are defined in the module itself; bases without a name are nobody's plugin."""
     for kind in vars(module).values():
-        if not (isinstance(kind, type) and kind.__module__ == module.__name__ and hasattr(kind, "name")):
-            continue
+        if isinstance(kind, type) and kind.__module__ == module.__name__ and hasattr(kind, "name"):
+            yield kind
+
+
+def _add_module(registry: Registry, module: ModuleType) -> None:
+    for kind in _defined(module):
         if issubclass(kind, Plugin):
             registry.add_plugin(kind)
         elif issubclass(kind, Action):

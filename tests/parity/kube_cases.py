@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from tests.parity.shared_cases import Case
 
-from navarch.actions import builtin_actions
 from navarch.actions.pod_preemption import NO_VICTIMS, Candidate, Hopeless, PodPreemption
 from navarch.dialects.dialect import Settings
 from navarch.dialects.inventory import Inventory
@@ -21,13 +20,12 @@ from navarch.dialects.registry import KEPT
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.policy.compat import COMPAT
 from navarch.engine.policy.values import PluginOption, Policy
-from navarch.engine.registry import Registry
 from navarch.engine.session import Session
+from navarch.installed import installed
 from navarch.model.cluster import Cluster
 from navarch.model.spec import JobSpec, QueueSpec, TaskSpec
-from navarch.plugins import builtin_plugins
 
-REGISTRY = Registry(builtin_plugins(), builtin_actions())
+REGISTRY = installed()
 QUEUE = "default"
 Status = dict[str, Any]
 

@@ -7,9 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from tests.small_world import add_job, job_in, open_session, row_in, shape, task, with_nodes
+from tests.small_world import ACTIONS, add_job, job_in, open_session, row_in, shape, task, with_nodes
 
-from navarch.actions import builtin_actions
 from navarch.engine.extension_points import Vote
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
@@ -43,7 +42,7 @@ def session_of(
             row.append(PluginOption(kind.name, enabled))
         options.append(tuple(row))
     policy = Policy(("allocate",), tuple(options), semantics=semantics)
-    return Session(cluster.snapshot(), policy, Registry(kinds, builtin_actions()), now=0.0)
+    return Session(cluster.snapshot(), policy, Registry(kinds, ACTIONS), now=0.0)
 
 
 def world() -> Cluster:

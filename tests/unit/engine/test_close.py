@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.small_world import add_job, decided, job_in, open_session, policy, row_in, shape, task, with_nodes
+from tests.small_world import ACTIONS, add_job, decided, job_in, open_session, policy, row_in, shape, task, with_nodes
 
-from navarch.actions import builtin_actions
 from navarch.engine.close import close, phase_of
 from navarch.engine.cycle import decide
 from navarch.engine.policy.compat import COMPAT
@@ -197,5 +196,5 @@ def test_a_job_nobody_looked_at_is_left_out_where_only_news_is_asked_for() -> No
     spec = add_job(cluster, "calm", [shape(cpu=1)], node="n")
     first = decided(cluster, Gang)
     cluster.put_job(replace(spec, conditions=first.jobs[0].conditions))
-    record = decide(cluster.snapshot(), policy("gang"), Registry([Gang], builtin_actions()), 1.0, report_all=False)
+    record = decide(cluster.snapshot(), policy("gang"), Registry([Gang], ACTIONS), 1.0, report_all=False)
     assert record.jobs == []
