@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from navarch.engine.extension_points import POINTS
+from navarch.engine.extension_points import POINTS, answers
 from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeFilter, NodeScorer, Scope, TaskClass
 from navarch.engine.plugin import Plugin
@@ -29,6 +29,7 @@ from navarch.model.cluster import Cluster
 from navarch.model.resources import requests_from
 from navarch.model.spec import JobSpec, NodeSpec, QueueSpec, Shape, TaskSpec
 from navarch.model.status import TaskStatus
+from navarch.testing.answers import check_answers
 
 _OWN = frozenset({"open", "close", "queue_figures", "on_allocate", "on_deallocate"})
 
@@ -130,6 +131,11 @@ def _decide(plugin: type[Plugin], arguments: Mapping[str, object], seed: int) ->
         for task in {session.class_of(t).number: session.class_of(t) for t in waiting}.values():
             if function.applies(task):
                 problems += _check_function(session, function, task, picture)
+    for job in session.all_jobs():
+        for one in session.plugins:
+            problems += check_answers(one, answers(plugin), job, session.class_of(next(iter(job.tasks))))
+    if problems:
+        return list(dict.fromkeys(problems)), picture
     for job in session.all_jobs():
         picture.append(repr(session.job_order(job)))
         picture += [session.job_ready(job), session.job_pipelined(job), repr(session.job_valid(job))]

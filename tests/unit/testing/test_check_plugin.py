@@ -123,3 +123,19 @@ def test_a_filter_that_answers_numbers() -> None:
             return [Numbers()]
 
     assert check_plugin(Filtering) == ["numbers (row) answers with int64; expected booleans"]
+
+
+def test_an_answer_of_the_wrong_kind() -> None:
+    class Wordy(Plugin):
+        name = "wordy"
+
+        def job_valid(self, job: Job) -> str:
+            return "no"
+
+        def allocatable(self, queue: object, task: TaskClass, count: int) -> None:
+            return None
+
+    assert check_plugin(Wordy) == [
+        "job_valid answers with 'no'; expected a Reason or None",
+        "allocatable answers with None; expected a number or a Reason",
+    ]
