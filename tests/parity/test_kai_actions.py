@@ -15,7 +15,6 @@ from tests.parity.recorded import recorded_cases
 from navarch.plan import plan
 
 DIFFERS = {
-    "seed-1252": "a moved share of a GPU leaves a ghost behind in KAI when its scenario is taken back",
     "seed-1055": "KAI does not see the GPU that a whole group of shares leaves beside a promised one",
 }
 ONE_CYCLE = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction", "random")

@@ -103,6 +103,11 @@ class Devices:
         self._promise(kind, node, groups, -sign)
         self._sit(kind, node, groups, sign)
 
+    def haunt(self, kind: TaskClass, node: int, groups: tuple[str, ...]) -> None:
+        """A share that nobody holds any more stands there as leaving."""
+        self._sit(kind, node, groups, 1)
+        self._leave(kind, node, groups, 1)
+
     def _sit(self, kind: TaskClass, node: int, groups: tuple[str, ...], sign: int) -> None:
         amount = sign * int(self.amount(kind)[node])
         for group in groups:

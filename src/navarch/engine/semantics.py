@@ -154,6 +154,9 @@ class Semantics:
     evicts_for_all_pending: bool = switch(
         False, "gang eviction makes room for every pending task of a job at once, or for none"
     )
+    moved_share_leaves_ghost: bool = switch(
+        False, "taking back the move of a shared GPU's user to another GPU of its node leaves its old share there as being released"
+    )
     victims_are_minimal: bool = switch(True, "victims that turn out not to be needed are evicted all the same")
     nominations_last: bool = switch(True, "a nomination is forgotten when its cycle ends")
 

@@ -245,6 +245,16 @@ class Statement:
             if operation.before == PENDING:
                 operation.job.last_undone.update(dict.fromkeys(operation.tasks, operation.kind))
             self._apply(operation, -1)
+            if operation.left and operation.came_from == operation.nodes[0] and self.session.semantics.moved_share_leaves_ghost:
+                self._leave_ghost(operation)
+
+    def _leave_ghost(self, operation: Operation) -> None:
+        """What a task left on another device of its node stays there as leaving, beside the task itself."""
+        session, task, row = self.session, operation.task, operation.nodes[0]
+        session.nodes.place(operation.rows, _ONE, task.request, task.footprint, 1, pipelined=False)
+        session.nodes.release(row, task.request, task.footprint, 1)
+        if session.devices is not None:
+            session.devices.haunt(task, row, operation.left)
 
     def _unrelease(self, operation: Operation) -> None:
         session, task, job = self.session, operation.task, operation.job

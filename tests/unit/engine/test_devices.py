@@ -30,7 +30,7 @@ def session_with(*tasks: tuple[str, int, str]) -> Session:
         where = "n" if group else ""
         groups = (group,) if group else ()
         cluster.put_task(TaskSpec(name, "ns", name, shape, f"ns/{name}", where, status, gpu_groups=groups))
-    policy = load(dict(PRESETS["kai"]), installed().catalogue(), "test")
+    policy = load({**PRESETS["kai"], "compat": "strict"}, installed().catalogue(), "test")
     session = Session(cluster.snapshot(), policy, installed(), 0.0)
     session.share_devices()
     return session

@@ -69,7 +69,8 @@ COMPAT: Mapping[str, Semantics] = {
         nominations_last=False,
     ),
     "kai": Semantics(
-        implied_queues=False, victims_are_minimal=False, nominations_last=False, evicted_promise_stays=True
+        implied_queues=False, victims_are_minimal=False, nominations_last=False, evicted_promise_stays=True,
+        moved_share_leaves_ghost=True,
     ),
     "kube-scheduler": Semantics(),
 }
