@@ -23,7 +23,7 @@ def test_two_queues() -> None:
 
 
 def test_a_plugin_of_ones_own() -> None:
-    policy, switched_off = EXAMPLES / "power-saving.yaml", {"example.com/switch-off": "tonight"}
+    policy, switched_off = EXAMPLES / "power-saving.conf", {"example.com/switch-off": "tonight"}
     objects = [node("a").cpu("4"), node("b").cpu("4"), node("c").cpu("4"), pod("old").cpu("1").on("b"), pod("new").cpu("1")]
     objects[2]["metadata"]["labels"] = switched_off
     (cycle,) = navarch.plan(objects, policy, plugin_dirs=[OWN]).to_dict()["cycles"]
