@@ -56,7 +56,7 @@ class Cluster:
         self._identity: dict[Identity, int] = {}
         self._identity_uses: list[int] = []
         self._unused_identities = 0
-        self._order: tuple[tuple[int, str], np.ndarray[Any, Any]] | None = None
+        self._order: tuple[tuple[int, str], np.ndarray[Any, Any], list[str]] | None = None
 
     # nodes
 
@@ -195,12 +195,12 @@ class Cluster:
         if self._unused_identities > max(FORGET_AT, len(self.identities) // 2):
             self._renumber_identities()
         size = len(self.space)
-        order = self._node_order(node_order)
+        order, names = self._node_order(node_order)
         back = np.full(max(self.nodes.rows.top, 1) + 1, -1, dtype=np.int32)
         back[order] = np.arange(len(order), dtype=np.int32)
         rows = order.tolist()
         nodes = NodeColumns(
-            names=[self.nodes.names[r] for r in rows],
+            names=names,
             specs=[spec for r in rows if (spec := self.nodes.specs[r]) is not None],
             allocatable=_columns(self.nodes.allocatable, size, order),
             used=_columns(self.nodes.used, size, order),
@@ -262,16 +262,17 @@ class Cluster:
             memo=self.memo,
         )
 
-    def _node_order(self, node_order: str) -> np.ndarray[Any, np.dtype[np.intp]]:
+    def _node_order(self, node_order: str) -> tuple[np.ndarray[Any, np.dtype[np.intp]], list[str]]:
+        """Rows of living nodes in this order, and their names; kept while no node comes or goes."""
         key = (self.nodes.version, node_order)
         if self._order is not None and self._order[0] == key:
-            return self._order[1]
+            return self._order[1:]
         alive = np.flatnonzero(self.nodes.alive[: self.nodes.rows.top]).tolist()
         by = self.nodes.serial if node_order == "listed" else self.nodes.names
         alive.sort(key=by.__getitem__)
         order = np.array(alive, dtype=np.intp)
-        self._order = (key, order)
-        return order
+        self._order = (key, order, [self.nodes.names[row] for row in alive])
+        return self._order[1:]
 
 
 def _columns(array: np.ndarray[Any, Any], resources: int, order: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
