@@ -46,8 +46,7 @@ class Allocate(Action):
         while (queue := queues.pop()) is not None:
             reason = session.overused(queue)
             if reason is not None:
-                while (left := jobs[queue.name].pop()) is not None:
-                    left.refuse(reason)
+                jobs[queue.name].refuse(reason)
                 continue
             best = jobs[queue.name].pop()
             if best is None:

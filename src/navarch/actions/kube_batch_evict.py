@@ -136,8 +136,7 @@ class KubeBatchReclaim(CoveringEviction):
         while (queue := queues.pop()) is not None:
             reason = session.overused(queue)
             if reason is not None:
-                while (left := jobs[queue.name].pop()) is not None:
-                    left.refuse(reason)
+                jobs[queue.name].refuse(reason)
                 continue
             job = jobs[queue.name].pop()
             if job is not None and self.tasks[job.row] and self._for_task(job, self.tasks[job.row].pop()):

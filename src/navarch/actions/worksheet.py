@@ -13,6 +13,7 @@ from typing import Any
 
 from navarch.engine.job import Job
 from navarch.engine.queue import Queue
+from navarch.engine.reasons import Reason
 from navarch.engine.session import Session
 from navarch.model.status import TaskStatus
 
@@ -44,6 +45,11 @@ class JobHeap:
 
     def pop(self) -> Job | None:
         return heapq.heappop(self._heap)[1] if self._heap else None
+
+    def refuse(self, reason: Reason) -> None:
+        """Nobody here gets a turn; all are told why."""
+        while (job := self.pop()) is not None:
+            job.refuse(reason)
 
     def __len__(self) -> int:
         return len(self._heap)
