@@ -12,6 +12,8 @@ from navarch.dialects.groups import shown_key
 from navarch.engine.record import CycleRecord
 from navarch.plan import Plan
 
+_FIGURES = (("deserved", "DESERVED"), ("allocated", "ALLOCATED"), ("request", "REQUEST"), ("fairShare", "FAIR SHARE"))
+"""The last is known only where shares are divided over a tree of queues."""
 _WORTH_TELLING = 0.001
 """Seconds from which on a plugin's part of opening and closing is shown."""
 
@@ -39,9 +41,9 @@ def _placed(console: Console, binds: list[dict[str, str]]) -> None:
 
 
 def _evicted(console: Console, evictions: list[dict[str, str]]) -> None:
-    rows = [(e["pod"], e["node"], e["action"], e["for"] or "-") for e in evictions]
-    notes = [[e["reason"]] if e["reason"] not in ("", e["action"]) else [] for e in evictions]
-    print_table(console, f"Evicted: {len(rows)}", ("POD", "FROM", "BY", "FOR"), rows, notes)
+    by = [e["action"] if e["reason"] in ("", e["action"]) else f"{e['action']} ({e['reason']})" for e in evictions]
+    rows = [(e["pod"], e["node"], who, e["for"] or "-") for e, who in zip(evictions, by)]
+    print_table(console, f"Evicted: {len(rows)}", ("POD", "FROM", "BY", "FOR"), rows)
 
 
 def _promised(console: Console, nominations: list[dict[str, str]]) -> None:
@@ -82,17 +84,18 @@ def _why(job: Mapping[str, Any], room: int, *, verbose: bool) -> list[str]:
 
 def _queues(console: Console, queues: list[dict[str, Any]]) -> None:
     """A row for each resource: amounts of several resources in one cell cannot be compared by eye."""
+    shown = dict(_FIGURES if any("fairShare" in queue for queue in queues) else _FIGURES[:-1])
     rows: list[tuple[str, ...]] = []
     idle = []
     for queue in queues:
-        parts = [queue[part] for part in ("deserved", "allocated", "request")]
-        resources = sorted({name for part in parts for name in part})
+        parts = [queue.get(part, {}) for part in shown]
+        resources = sorted({name for part in parts for name, amount in part.items() if amount != "0"})
         for number, name in enumerate(resources):
             head = (queue["queue"], f"{queue['share']:.2f}") if not number else ("", "")
             rows.append((*head, name, *(part.get(name, "-") for part in parts)))
         if not resources:
             idle.append(queue["queue"])
-    print_table(console, "Queues", ("QUEUE", "SHARE", "RESOURCE", "DESERVED", "ALLOCATED", "REQUEST"), rows)
+    print_table(console, "Queues", ("QUEUE", "SHARE", "RESOURCE", *shown.values()), rows)
     if idle:
         print_prose(console, f"Queues that nobody uses: {', '.join(idle)}")
         print_line(console)
