@@ -17,6 +17,8 @@ AMOUNT = st.integers(min_value=0, max_value=10**6)
 QUEUE = st.tuples(st.integers(min_value=1, max_value=100), AMOUNT, AMOUNT, AMOUNT, AMOUNT)
 """weight, then request and limit of two resources"""
 CLOSE = 1e-3
+NOTHING = 0.1
+"""Below this an amount counts as nothing left to divide (thousandths of a core, bytes), so rounds may end that far apart."""
 
 
 @given(st.lists(QUEUE, min_size=1, max_size=8), AMOUNT, AMOUNT)
@@ -30,7 +32,7 @@ def test_division(queues: list[tuple[int, int, int, int, int]], first: int, seco
     assert (found <= np.minimum(request, limit) + CLOSE).all()
     assert (found.sum(axis=0) <= total + CLOSE).all()
     backwards = divide(total, weight[::-1], limit[::-1], request[::-1], np.zeros_like(request))
-    assert np.allclose(backwards[::-1], found, atol=CLOSE)
+    assert np.allclose(backwards[::-1], found, atol=NOTHING)
 
 
 @given(st.lists(QUEUE, min_size=1, max_size=8), AMOUNT)
