@@ -28,7 +28,7 @@ from navarch.dialects.dialect import Settings
 from navarch.dialects.errors import ObjectError
 from navarch.dialects.groups import is_shadow, shown_key
 from navarch.dialects.inventory import Inventory
-from navarch.dialects.manifests import STDIN, Document, objects_in
+from navarch.dialects.manifests import STDIN, Document, objects_in, stdin_text
 from navarch.dialects.pod_objects import PodStatus
 from navarch.engine.cycle import decide
 from navarch.engine.policy import PRESETS, Mistake, Policy, PolicyError, load
@@ -165,7 +165,7 @@ def read_policy(policy: str | Path | Mapping[str, object] | Policy, registry: Re
 def policy_text(path: str | Path) -> str:
     """What a policy file says; `-` is standard input."""
     try:
-        return sys.stdin.read() if str(path) == STDIN else Path(path).read_text(encoding="utf-8")
+        return stdin_text() if str(path) == STDIN else Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not UTF-8 text"
         message = f"expected a preset ({', '.join(PRESETS)}) or a file that can be read, but: {reason}"

@@ -8,6 +8,8 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
+import io
+import sys
 from collections.abc import Mapping
 
 import click
@@ -71,6 +73,9 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version.")
 def main() -> None:
     """Navarch: a batch scheduler for Kubernetes."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter is no reason to fail
 
 
 if __name__ == "__main__":

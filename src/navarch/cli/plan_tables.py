@@ -22,7 +22,7 @@ def show(plan: Plan, *, verbose: bool = False, console: Console | None = None) -
     console = console or Console(highlight=False)
     for record, cycle in zip(plan.records, plan.to_dict()["cycles"], strict=True):
         if len(plan.records) > 1:
-            print_line(console, f"── cycle {cycle['cycle']} ──", "bold")
+            print_line(console, f"=== cycle {cycle['cycle']}", "bold")
         waiting = [job for job in cycle["jobs"] if job["pods"].get("Pending")]
         if not (waiting or cycle["binds"] or cycle["evictions"] or cycle["nominations"]):
             print_line(console, "Nothing waits, nothing to decide.")

@@ -46,7 +46,7 @@ def read_paths(paths: Iterable[str | Path]) -> tuple[list[Document], list[Object
     for path in paths:
         for file in _files(str(path), mistakes):
             try:
-                text = sys.stdin.read() if file == STDIN else Path(file).read_text(encoding="utf-8")
+                text = stdin_text() if file == STDIN else Path(file).read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as error:
                 reason = error.strerror or str(error) if isinstance(error, OSError) else "it is not UTF-8 text"
                 mistakes.append(ObjectError("File", file, "", "", f"a file that can be read, but: {reason}"))
@@ -63,6 +63,12 @@ def read_paths(paths: Iterable[str | Path]) -> tuple[list[Document], list[Object
     return documents, mistakes
 
 
+def stdin_text() -> str:
+    """Standard input as UTF-8, which is what clients of Kubernetes write whatever the locale is."""
+    binary = getattr(sys.stdin, "buffer", None)
+    return sys.stdin.read() if binary is None else binary.read().decode()
+
+
 def read_text(text: str, name: str) -> Iterator[Document | ObjectError]:
     """The objects of one text, lists taken apart."""
     number = 0
@@ -76,12 +82,15 @@ def read_text(text: str, name: str) -> Iterator[Document | ObjectError]:
         problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
         if mark is not None and _is_tab(text, mark.line, mark.column):
             problem = "found a tab where only spaces may indent"
-        source = f"{name} document {number + 1}{place}"
-        yield ObjectError("File", name, "", "", f"YAML or JSON, but: {problem}; nothing from there on is read", source)
-    except (RecursionError, ValueError) as error:
-        # Values nested beyond all measure, or a number of thousands of digits.
-        problem = "it is nested too deep" if isinstance(error, RecursionError) else str(error).partition(";")[0]
-        yield ObjectError("File", name, "", "", f"YAML or JSON, but: {problem}; nothing from there on is read", f"{name} document {number + 1}")
+        yield _unreadable(name, f"{name} document {number + 1}{place}", problem)
+    except RecursionError:
+        yield _unreadable(name, f"{name} document {number + 1}", "it is nested too deep")
+    except ValueError as error:  # a number of thousands of digits
+        yield _unreadable(name, f"{name} document {number + 1}", str(error).partition(";")[0])
+
+
+def _unreadable(name: str, source: str, problem: str) -> ObjectError:
+    return ObjectError("File", name, "", "", f"YAML or JSON, but: {problem}; nothing from there on is read", source)
 
 
 def objects_in(decoded: object, source: str = "", depth: int = 0) -> Iterator[Document | ObjectError]:

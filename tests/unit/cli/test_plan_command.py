@@ -166,3 +166,12 @@ def test_a_file_of_volcano_that_strict_mode_refuses_is_shown_the_way_out(tmp_pat
 def test_a_command_that_almost_exists() -> None:
     result = CliRunner().invoke(main, ["plna"])
     assert result.exit_code == 2 and "Did you mean 'plan'?" in result.stderr
+
+
+def test_letters_that_the_terminal_lacks_and_a_locale_that_is_none(tmp_path: Path, policy: str) -> None:
+    objects = json.dumps([node("n").cpu("1"), pod("größe").cpu("1")], ensure_ascii=False)
+    command = [sys.executable, "-m", "navarch.cli.main", "plan", "-f", "-", "--policy", policy]
+    env = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
+    result = subprocess.run(command, input=objects.encode(), env=env, capture_output=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert b"default/gr\\xf6\\xdfe  n" in result.stdout
