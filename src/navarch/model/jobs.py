@@ -97,6 +97,20 @@ class JobTable:
             self.tasks[row].pop(task, None)
             self._drop_if_unused(row)
 
+    def move(self, row: int, before: int, after: int, request: IntArray, best_effort: bool) -> None:
+        """A task of the job goes from one status to another."""
+        self.counts[row, before] -= 1
+        self.counts[row, after] += 1
+        self._fit_space()
+        size = request.shape[0]
+        change = int(IS_ALLOCATED[after]) - int(IS_ALLOCATED[before])
+        if change:
+            self.allocated[:size, row] += change * request
+        change = (after == TaskStatus.PENDING) - (before == TaskStatus.PENDING)
+        if change:
+            self.pending[:size, row] += change * request
+            self.best_effort_pending[row] += change * best_effort
+
     def _fit_space(self) -> None:
         if self.allocated.shape[0] < len(self.space):
             for name in ("allocated", "pending", "min_resources"):

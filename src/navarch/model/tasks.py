@@ -53,6 +53,16 @@ class TaskTable:
         self.index[row] = pod_index(spec.name)
         return row
 
+    def restate(self, row: int, spec: TaskSpec, node: int) -> None:
+        """A newer version of the same pod: same shape, job, name and labels."""
+        self.specs[row] = spec
+        self.status[row] = spec.status
+        self.node[row] = node
+        self.priority[row] = spec.priority
+        self.created[row] = spec.created
+        self.gated[row] = bool(spec.gates)
+        self.preemptable[row] = spec.preemptable
+
     def drop(self, uid: str) -> None:
         row = self.rows.give_back(uid)
         self.specs[row] = None
