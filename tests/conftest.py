@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -15,3 +16,8 @@ def closed_default_loop() -> Iterator[None]:
     asyncio.set_event_loop(loop)
     yield
     loop.close()
+
+
+# A slow machine is not a wrong answer: no test fails for the time an example takes.
+settings.register_profile("navarch", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("navarch")

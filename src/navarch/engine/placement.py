@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from navarch.engine.figures import Figures, Rows
 from navarch.engine.fit import FitErrors
 from navarch.engine.node_functions import NodeScorer, Refusal, Scope, TaskClass
 from navarch.engine.static import static_mask, static_raw
-from navarch.model.resources import CPU, MEMORY, BoolArray, FloatArray, IntArray
+from navarch.model.resources import CPU, MEMORY, PODS, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from navarch.engine.session import Session
@@ -29,8 +29,18 @@ _LADDER = 32
 """Steps of a node's ladder that are computed at once when a run fills it."""
 _FIRST_STEPS = 3
 """Steps computed for all candidates together once a run turns out to spread."""
+_FORETOLD = 16
+"""Steps of a row that are worked out together when single tasks go onto it."""
+_FORETOLD_ROWS = 4096
 _LOOK = 4
 """A run that needs more distinct nodes than this spreads."""
+
+
+class _Foretold(NamedTuple):
+    """Answers for a row whose figures are `start`, and for it with one, two ... more tasks of the class."""
+
+    start: IntArray
+    answers: list[tuple[bool, bool, bool, float]]
 
 
 class ClassView:
@@ -81,6 +91,11 @@ class ClassView:
         self.is_local = not (self.global_filters or self.global_scorers or self.normalised)
         """Every answer about a node depends on that node alone."""
         self._refused: tuple[int, FitErrors] | None = None
+        self._foretells = self.figures_only and self.devices is None and not moving
+        """Answers about a row follow from its figures alone, so those for its next steps can be worked out beforehand."""
+        self._foretold: dict[int, _Foretold] = {}
+        nothing = np.zeros_like(task.request)
+        self._step = np.concatenate((task.request, task.request, task.footprint, nothing, nothing))
 
     def _judge(self, at: Figures) -> tuple[BoolArray, BoolArray, BoolArray, FloatArray]:
         """Row answers for any columns: passes filters, fits what is idle, fits what will be idle, plain score."""
@@ -113,13 +128,37 @@ class ClassView:
         rows = log[self.read] if len(log) - self.read == 1 else np.unique(np.concatenate(log[self.read :]))
         self.read = len(log)
         at = nodes.at(rows)
-        self.possible[rows], self.idle[rows], self.future[rows], self.score[rows] = self._judge(at)
+        if len(rows) == 1 and self._foretells:
+            row = int(rows[0])
+            self.possible[row], self.idle[row], self.future[row], self.score[row] = self._judge_row(row)
+        else:
+            self.possible[rows], self.idle[rows], self.future[rows], self.score[rows] = self._judge(at)
         if self._merits is not None:
             self._merits[1][rows] = self._merit(rows, self._merits[0])
         for number, scorer in enumerate(self.normalised):
             if scorer.scope is Scope.ROW:
                 self.raw[number][rows] = scorer.raw(self.task, at)
                 self.normal[number] = None
+
+    def _judge_row(self, row: int) -> tuple[bool, bool, bool, float]:
+        """The same for one row. Single tasks often follow each other onto one node, so the answers for the next steps are
+        worked out together, and hold as long as the row's figures are just those steps away."""
+        nodes = self.session.nodes
+        figures = (nodes.used, nodes.requested, nodes.scoring, nodes.releasing, nodes.pipelined)
+        now = np.concatenate([column[:, row] for column in figures])
+        known = self._foretold.get(row)
+        if known is not None:
+            step = int(now[PODS] - known.start[PODS])
+            if 0 <= step < len(known.answers) and np.array_equal(now, known.start + step * self._step):
+                return known.answers[step]
+        start = np.array([-1], dtype=np.int64)
+        at = nodes.ladder(np.array([row]), start, _FORETOLD, self.task.request, self.task.footprint, pipelined=False)
+        possible, idle, future, score = self._judge(at)
+        answers = list(zip(possible.tolist(), idle.tolist(), future.tolist(), score.tolist()))
+        if len(self._foretold) >= _FORETOLD_ROWS:
+            self._foretold.clear()
+        self._foretold[row] = _Foretold(now, answers)
+        return answers[0]
 
     def merits(self, at_once: float) -> FloatArray:
         """Scores of the nodes that take the task now or later, `at_once` more where now; minus infinity elsewhere. Kept by
