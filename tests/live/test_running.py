@@ -104,6 +104,7 @@ async def test_a_policy_that_reads_objects_differently_fills_the_mirror_anew(wor
         await world.eventually(lambda: asyncio.sleep(0, set(scheduler.mirror.cluster.queues)), lambda names: names == {"default"})
         policy.write_text(PLAIN)
         await world.eventually(lambda: asyncio.sleep(0, set(scheduler.mirror.cluster.queues)), lambda names: "root" in names)
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.reading), lambda reading: not reading)
         assert len(scheduler.mirror.cluster.tasks.rows) == 2
         await asyncio.gather(world.pod("fits", cpu="2"), world.pod("does-not", cpu="2"))
         await history.until_bound(3)
