@@ -17,10 +17,11 @@ from navarch.dialects.dialect import Settings, Spec
 from navarch.dialects.errors import ObjectError, shown
 from navarch.dialects.groups import ShadowGroups, completed, is_shadow
 from navarch.dialects.kai_objects import bound_by
+from navarch.dialects.kept_objects import kept
 from navarch.dialects.lookups import DEFAULTED, LOOKED_UP, defaulted, looked_up
 from navarch.dialects.manifests import Document, Manifest
 from navarch.dialects.node import PodDisruptionBudget
-from navarch.dialects.objects import KubeObject, from_manifest, identity, seconds
+from navarch.dialects.objects import from_manifest, identity, seconds
 from navarch.dialects.pod import PodReader, queue_of
 from navarch.dialects.pod_objects import Pod
 from navarch.dialects.registry import KEPT, KINDS
@@ -182,7 +183,7 @@ class Inventory:
                     assert isinstance(spec, DisruptionBudgetSpec)
                     self._unmeasured.append((spec, found.spec, document.source))
             elif kind in KEPT:
-                meta = from_manifest(manifest, KubeObject).metadata
+                meta = kept(manifest, kind).metadata
                 self.newest = max(self.newest, meta.created)
                 self.objects.append(ObjectSpec(kind, meta.namespace or "", meta.name, manifest))
             elif kind not in _ADMITTING and (version, kind) not in EXPANDED:

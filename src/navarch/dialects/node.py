@@ -8,6 +8,7 @@ from navarch.dialects.dialect import Kind, Settings
 from navarch.dialects.errors import ObjectError
 from navarch.dialects.objects import Int32, Int64, KubeObject, Part, ResourceList
 from navarch.dialects.selection import label_selector
+from navarch.model.gpus import GPU_RESOURCES
 from navarch.model.spec import (
     DisruptionBudgetSpec,
     NamespaceSpec,
@@ -19,6 +20,9 @@ from navarch.model.spec import (
 )
 
 OVERSUBSCRIPTION = (("cpu", "volcano.sh/oversubscription-cpu"), ("memory", "volcano.sh/oversubscription-memory"))
+
+MOST_DEVICES = 4096
+"""GPUs are looked at one by one; no machine has so many, however they are sliced."""
 
 
 class TaintPart(Part, frozen=True):
@@ -92,6 +96,10 @@ def read_node(node: Node, settings: Settings) -> NodeSpec:
     allocatable = (
         capacity if status.allocatable is None else amounts(status.allocatable, "Node", name, "status.allocatable")
     )
+    for resource, amount in allocatable:
+        if resource in GPU_RESOURCES and amount > MOST_DEVICES * 1000:
+            found = (status.allocatable or status.capacity or {})[resource]
+            raise ObjectError("Node", name, f"status.allocatable[{resource}]", repr(found), f"at most {MOST_DEVICES} devices")
     extra = _oversubscribed(node)
     if extra:
         capacity, allocatable = _sum(capacity, extra), _sum(allocatable, extra)

@@ -21,11 +21,11 @@ from navarch.model.quantity import QuantityError, parse_nano
 from navarch.model.spec import NO_LABELS, Labels
 
 T = TypeVar("T")
-Quantity = str | int | float | None
-ResourceList = dict[str, Quantity]
 Int32 = Annotated[int, msgspec.Meta(ge=-(1 << 31), le=(1 << 31) - 1)]
 Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 """Numbers as the API bounds them: one beyond that fits no column."""
+Quantity = str | Int64 | float | None
+ResourceList = dict[str, Quantity]
 
 
 class Part(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):

@@ -128,7 +128,7 @@ def container_specs(pod: Pod) -> tuple[ContainerSpec, ...]:
 
 def scoring_pair(total: Amounts) -> tuple[int, int]:
     """(milli-cpu, bytes of memory) of a request."""
-    return nano_to_milli(total.get("cpu", 0)), nano_to_value(total.get("memory", 0))
+    return min(MOST, nano_to_milli(total.get("cpu", 0))), min(MOST, nano_to_value(total.get("memory", 0)))
 
 
 def scoring_request(pod: Pod) -> tuple[int, int]:

@@ -121,8 +121,9 @@ def _look_at(workload: Manifest) -> None:
 
 def _controllers(manifest: Manifest) -> Iterator[tuple[str, str, str]]:
     metadata = manifest.get("metadata")
-    if isinstance(metadata, dict):
-        for owner in metadata.get("ownerReferences") or ():
+    owners = metadata.get("ownerReferences") if isinstance(metadata, dict) else None
+    if isinstance(metadata, dict) and isinstance(owners, list | tuple):
+        for owner in owners:
             if isinstance(owner, dict) and owner.get("controller"):
                 yield str(metadata.get("namespace") or "default"), str(owner.get("kind")), str(owner.get("name"))
 

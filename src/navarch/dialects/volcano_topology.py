@@ -7,7 +7,7 @@ from typing import Final
 
 from navarch.dialects.dialect import Kind, Settings
 from navarch.dialects.errors import ObjectError
-from navarch.dialects.objects import KubeObject, LabelSelectorPart, Part
+from navarch.dialects.objects import Int32, KubeObject, LabelSelectorPart, Part
 from navarch.dialects.selection import label_selector
 from navarch.model.selectors import label_selector_errors
 from navarch.model.spec import HyperNodeSpec, MemberSpec, ObjectSpec
@@ -35,7 +35,7 @@ class Member(Part, frozen=True):
 
 
 class HyperNodePart(Part, frozen=True):
-    tier: int = 0
+    tier: Int32 = 0
     tier_name: str | None = None
     members: tuple[Member, ...] | None = None
 

@@ -116,6 +116,13 @@ def test_numbers_that_no_column_holds() -> None:
     assert dict(found.nodes[0].allocatable)["cpu"] == dict(found.nodes[0].allocatable)["memory"] == (1 << 53) - 1
 
 
+def test_more_gpus_than_any_machine_has() -> None:
+    machine = node("n").cpu("1")
+    machine["status"]["allocatable"]["nvidia.com/gpu"] = "1e12"
+    (mistake,) = take(machine).mistakes
+    assert str(mistake) == "f document 1: Node n: status.allocatable[nvidia.com/gpu]: found '1e12', expected at most 4096 devices"
+
+
 def test_pods_without_containers_are_warned_of() -> None:
     empty = pod("a")
     del empty["spec"]["containers"]
