@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from navarch.dialects.objects import Int32, Int64, KubeObject, Part, Quantity
+from navarch.dialects.objects import Int64, KubeObject, Part, Quantity
 from navarch.dialects.pod_objects import NodeSelector, TolerationPart
 
 
@@ -81,7 +81,7 @@ class RequestBody(Part, frozen=True):
     device_class_name: str | None = None
     selectors: tuple[DeviceSelector, ...] | None = None
     allocation_mode: str | None = None
-    count: Int32 | None = None
+    count: Int64 | None = None
     tolerations: tuple[TolerationPart, ...] | None = None
 
 
