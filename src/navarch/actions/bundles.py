@@ -40,10 +40,7 @@ class Bundle:
 
 def split(session: Session, job: Job, candidates: Sequence[int]) -> list[Bundle]:
     """The job's candidates as a safe and a whole bundle, lowest tasks first; either may be missing."""
-    if session.semantics.reclaim_minds_job_order:
-        ordered = session.sorted_tasks(candidates, reverse=True)  # who would be placed last goes first
-    else:
-        ordered = sorted(candidates, key=lambda t: (session.task(t).priority, session.task(t).uid))
+    ordered = sorted(candidates, key=lambda t: (session.task(t).priority, session.task(t).uid))
     surplus = job.ready_count - job.min_member
     if surplus < 0:
         return [Bundle(job, tuple(ordered), whole=False)]
