@@ -101,7 +101,7 @@ async def test_discovery_and_refusals(live: Live) -> None:
     assert not await client.discovery.serves(Resource("nobody.example.com", "v1", "things"))
     with pytest.raises(NotFound):
         await client.list(Resource("nobody.example.com", "v1", "things"))
-    stranger = Endpoint(live.endpoint.server, live.endpoint.ssl_context, StaticCredentials.token("wrong"))
+    stranger = Endpoint(live.endpoint.server, live.endpoint.tls, StaticCredentials.token("wrong"))
     async with Client(stranger) as nobody:
         with pytest.raises((Unauthorized, Forbidden)):
             await nobody.list(PODS)

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from navarch.kube.credentials import Credentials, StaticCredentials
 from navarch.kube.errors import ConfigError
+from navarch.kube.tls import Tls
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Endpoint:
     """
 
     server: str
-    ssl_context: ssl.SSLContext | None = None
+    tls: Tls | None = None
     credentials: Credentials = field(default_factory=StaticCredentials)
     namespace: str = "default"
     #: Sent with every request: impersonation, mostly.
@@ -39,8 +40,13 @@ class Endpoint:
         parts = urlsplit(self.server)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ConfigError(f"server: expected an http:// or https:// URL, found {self.server!r}")
-        if parts.scheme == "https" and self.ssl_context is None:
-            raise ConfigError(f"server {self.server}: expected a TLS context for https")
+        if (parts.scheme == "https") != (self.tls is not None):
+            raise ConfigError(f"server {self.server}: expected TLS for https and for nothing else")
+
+    @property
+    def ssl_context(self) -> ssl.SSLContext | None:
+        """For a connection made now: ask each time, certificates are replaced while we run."""
+        return self.tls.context() if self.tls is not None else None
 
     @property
     def base(self) -> str:

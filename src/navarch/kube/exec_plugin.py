@@ -2,7 +2,7 @@
 
 The program prints an `ExecCredential` with a token, or a client certificate, or both, and perhaps until when they hold.
 It is run when there is none, shortly before it expires, and after a 401; requests that need it meanwhile wait for the
-one run. A certificate is loaded into the endpoint's TLS context, so that connections made from then on use it.
+one run. A certificate is handed to the endpoint's `Tls`: connections made from then on show it, and older ones are let go.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from datetime import datetime
 import msgspec
 
 from navarch.kube.errors import ConfigError
-from navarch.kube.tls import load_client_certificate
+from navarch.kube.tls import Tls
 
 log = logging.getLogger(__name__)
 
@@ -59,10 +58,10 @@ class ExecCredentials:
     """The `Authorization` header from an `ExecCommand`. `wall_clock` is what expiry is compared with."""
 
     def __init__(
-        self, command: ExecCommand, context: ssl.SSLContext | None, wall_clock: Callable[[], float] = time.time
+        self, command: ExecCommand, tls: Tls | None, wall_clock: Callable[[], float] = time.time
     ) -> None:
         self._command = command
-        self._context = context
+        self._tls = tls
         self._wall_clock = wall_clock
         self._lock = asyncio.Lock()
         self._value: str | None = None
@@ -84,11 +83,9 @@ class ExecCredentials:
     async def _run(self) -> str:
         status = await self._credential()
         if status.client_certificate_data:
-            if self._context is None:
+            if self._tls is None:
                 raise ConfigError(f"exec plugin {self._command.command}: a client certificate is of no use without TLS")
-            load_client_certificate(
-                self._context, status.client_certificate_data.encode(), status.client_key_data.encode()
-            )
+            self._tls.show(status.client_certificate_data.encode(), status.client_key_data.encode())
         self._value = f"Bearer {status.token}" if status.token else ""
         expiry = status.expiration_timestamp
         self._expires_at = expiry.timestamp() if expiry else None

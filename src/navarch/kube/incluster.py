@@ -9,7 +9,7 @@ from pathlib import Path
 from navarch.kube.connect import Endpoint
 from navarch.kube.credentials import TokenFileCredentials
 from navarch.kube.errors import ConfigError
-from navarch.kube.tls import make_context
+from navarch.kube.tls import Tls
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -20,7 +20,7 @@ def in_cluster(folder: Path = SERVICE_ACCOUNT, environ: Mapping[str, str] = os.e
 
 
 def load_in_cluster(folder: Path = SERVICE_ACCOUNT, environ: Mapping[str, str] = os.environ) -> Endpoint:
-    """The API server of the cluster this pod runs in, with its token read again as it is rotated."""
+    """The API server of the cluster this pod runs in, with its token and authority read again as they are rotated."""
     host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT", "443")
     if not host:
         raise ConfigError("KUBERNETES_SERVICE_HOST: expected the API server's address, found nothing: not in a pod")
@@ -29,7 +29,7 @@ def load_in_cluster(folder: Path = SERVICE_ACCOUNT, environ: Mapping[str, str] =
     namespace_file = folder / "namespace"
     return Endpoint(
         server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
-        ssl_context=make_context(ca_file=folder / "ca.crt"),
+        tls=Tls(authority=folder / "ca.crt"),
         credentials=TokenFileCredentials(folder / "token"),
         namespace=namespace_file.read_text(encoding="utf-8").strip() if namespace_file.exists() else "default",
     )

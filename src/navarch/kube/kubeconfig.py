@@ -11,7 +11,6 @@ import base64
 import binascii
 import logging
 import shutil
-import ssl
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,7 +22,7 @@ from navarch.kube.connect import Endpoint
 from navarch.kube.credentials import Credentials, StaticCredentials, TokenFileCredentials
 from navarch.kube.errors import ConfigError
 from navarch.kube.exec_plugin import API_VERSIONS, ExecCommand, ExecCredentials
-from navarch.kube.tls import load_client_certificate, load_client_certificate_files, make_context
+from navarch.kube.tls import Source, Tls
 
 log = logging.getLogger(__name__)
 
@@ -145,14 +144,12 @@ def load_kubeconfig(paths: Sequence[Path], *, context: str | None = None) -> End
         raise ConfigError(f"kubeconfig {where}: cluster {chosen.cluster!r}: server: expected a URL, found nothing")
     if cluster.proxy_url:
         raise ConfigError(f"kubeconfig {where}: cluster {chosen.cluster!r}: proxy-url is not supported")
-    ssl_context = _ssl_context(cluster, cluster_folder) if cluster.server.startswith("https://") else None
-    _client_certificate(ssl_context, user, user_folder, f"kubeconfig {where}: user {chosen.user!r}")
+    who = f"kubeconfig {where}: user {chosen.user!r}"
+    tls = _tls(cluster, cluster_folder, user, user_folder, who)
     return Endpoint(
         server=cluster.server,
-        ssl_context=ssl_context,
-        credentials=_credentials(
-            user, user_folder, cluster, cluster_folder, ssl_context, f"kubeconfig {where}: user {chosen.user!r}"
-        ),
+        tls=tls,
+        credentials=_credentials(user, user_folder, cluster, cluster_folder, tls, who),
         namespace=chosen.namespace or "default",
         headers=_impersonation(user),
         tls_server_name=cluster.tls_server_name or None,
@@ -174,40 +171,26 @@ def _decoded(value: str, field: str) -> bytes:
         raise ConfigError(f"{field}: expected base64: {error}") from error
 
 
-def _ssl_context(cluster: Cluster, folder: Path) -> ssl.SSLContext:
-    data = cluster.certificate_authority_data
-    file = folder / cluster.certificate_authority if cluster.certificate_authority and not data else None
-    return make_context(
-        ca_file=file,
-        ca_data=_decoded(data, "certificate-authority-data") if data else None,
-        insecure=cluster.insecure_skip_tls_verify,
+def _tls(cluster: Cluster, cluster_folder: Path, user: User, user_folder: Path, who: str) -> Tls | None:
+    certificate = _pem(user.client_certificate, user.client_certificate_data, user_folder, f"{who}: client-certificate-data")
+    key = _pem(user.client_key, user.client_key_data, user_folder, f"{who}: client-key-data")
+    if (certificate is None) != (key is None):
+        raise ConfigError(f"{who}: expected client-certificate and client-key together, found one of them")
+    if not cluster.server.startswith("https://"):
+        return None
+    authority = _pem(
+        cluster.certificate_authority, cluster.certificate_authority_data, cluster_folder, "certificate-authority-data"
     )
+    return Tls(authority=authority, certificate=certificate, key=key, insecure=cluster.insecure_skip_tls_verify)
 
 
-def _client_certificate(context: ssl.SSLContext | None, user: User, folder: Path, where: str) -> None:
-    has_certificate = bool(user.client_certificate or user.client_certificate_data)
-    if has_certificate != bool(user.client_key or user.client_key_data):
-        raise ConfigError(f"{where}: expected client-certificate and client-key together, found one of them")
-    if not has_certificate or context is None:
-        return
-    if user.client_certificate_data or user.client_key_data:
-        certificate = (
-            _decoded(user.client_certificate_data, f"{where}: client-certificate-data")
-            if user.client_certificate_data
-            else (folder / user.client_certificate).read_bytes()
-        )
-        key = (
-            _decoded(user.client_key_data, f"{where}: client-key-data")
-            if user.client_key_data
-            else (folder / user.client_key).read_bytes()
-        )
-        load_client_certificate(context, certificate, key)
-    else:
-        load_client_certificate_files(context, folder / user.client_certificate, folder / user.client_key)
+def _pem(file: str, data: str, folder: Path, field: str) -> Source | None:
+    """Data wins over a file, as it does for kubectl."""
+    return _decoded(data, field) if data else folder / file if file else None
 
 
 def _credentials(
-    user: User, folder: Path, cluster: Cluster, cluster_folder: Path, context: ssl.SSLContext | None, where: str
+    user: User, folder: Path, cluster: Cluster, cluster_folder: Path, tls: Tls | None, where: str
 ) -> Credentials:
     # kubectl's order: a token file wins over an inline token, those over a password, those over exec.
     if user.token_file:
@@ -217,7 +200,7 @@ def _credentials(
     if user.username or user.password:
         return StaticCredentials.password(user.username, user.password)
     if user.exec is not None:
-        return ExecCredentials(_exec_command(user.exec, folder, cluster, cluster_folder, where), context)
+        return ExecCredentials(_exec_command(user.exec, folder, cluster, cluster_folder, where), tls)
     if user.auth_provider is not None:
         name = user.auth_provider.get("name", "")
         raise ConfigError(f"{where}: auth-provider {name!r} was removed from Kubernetes in 1.26; expected exec")

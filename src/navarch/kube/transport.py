@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import ssl
 from collections.abc import AsyncGenerator, Mapping
 from typing import Self
 
@@ -63,7 +64,6 @@ class Transport:
         self._timeout = timeout
         self._attempts = attempts
         self._rng = rng or random.Random()
-        self._ssl = endpoint.ssl_context or True
         self._requests: aiohttp.ClientSession | None = None
         self._streams: aiohttp.ClientSession | None = None
 
@@ -130,7 +130,7 @@ class Transport:
         Ends when the server ends it. `idle_timeout` seconds without a byte raise `OutcomeUnknown`.
         """
         if self._streams is None:
-            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=15, ssl=self._ssl)
+            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=15)
             self._streams = self._session(connector)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=open_timeout, sock_read=idle_timeout)
         try:
@@ -138,6 +138,7 @@ class Transport:
                 self._url(path),
                 params=params,
                 headers=await self._headers(),
+                ssl=self._tls(),
                 timeout=timeout,
                 read_bufsize=WATCH_BUFFER,
                 server_hostname=self.endpoint.tls_server_name,
@@ -162,7 +163,7 @@ class Transport:
         self, method: str, path: str, params: Params | None, body: bytes | None, content_type: str, timeout: float
     ) -> bytes:
         if self._requests is None:
-            connector = aiohttp.TCPConnector(limit=self._connections, keepalive_timeout=60, ssl=self._ssl)
+            connector = aiohttp.TCPConnector(limit=self._connections, keepalive_timeout=60)
             self._requests = self._session(connector)
         headers = await self._headers()
         if body is not None:
@@ -174,6 +175,7 @@ class Transport:
                 params=params,
                 data=body,
                 headers=headers,
+                ssl=self._tls(),
                 timeout=aiohttp.ClientTimeout(total=timeout),
                 server_hostname=self.endpoint.tls_server_name,
             ) as reply:
@@ -197,6 +199,11 @@ class Transport:
         if value:
             headers.append(("Authorization", value))
         return headers
+
+    def _tls(self) -> ssl.SSLContext | bool:
+        """Asked after the credential, which can be a certificate. aiohttp keeps connections apart by the context they were
+        made with, so after certificates were replaced no request goes over a connection of the old ones."""
+        return self.endpoint.ssl_context or True
 
     def _url(self, path: str) -> URL:
         return URL(self.endpoint.base + path, encoded=True)

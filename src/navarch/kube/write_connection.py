@@ -16,7 +16,7 @@ class RequestHead:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._prefix = endpoint.prefix.encode()
-        default_port = 443 if endpoint.ssl_context else 80
+        default_port = 443 if endpoint.tls else 80
         name = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
         host = name if endpoint.port == default_port else f"{name}:{endpoint.port}"
         fixed = [("Host", host), ("Accept", "application/json"), ("User-Agent", endpoint.user_agent), *endpoint.headers]
@@ -59,6 +59,8 @@ class Connection(asyncio.Protocol):
         self.idle_since = 0.0
         #: Whether a reply ever came on it.
         self.proven = False
+        #: It was made with certificates that have been replaced: no further write goes over it.
+        self.outdated = False
         self.closed = asyncio.Event()
         self._head = head
         self._replied = replied

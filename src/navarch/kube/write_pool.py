@@ -16,6 +16,7 @@ What a caller can rely on:
   itself only if it said `repeatable=True`: that doing it twice is the same as doing it once.
 - A write that was never sent fails as `Unreachable`.
 - Every write gets exactly one outcome.
+- Replaced certificates hold for the writes after them: connections made with older ones are given up between two writes.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import asyncio
 import enum
 import logging
 import random
+import ssl
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -109,6 +111,7 @@ class WritePool:
         self._patience = patience
         self._rng = rng or random.Random()
         self._head = RequestHead(endpoint)
+        self._context = endpoint.ssl_context
         self._waiting: tuple[deque[Write], ...] = tuple(deque() for _ in Priority)
         self._delayed: dict[int, tuple[Write, asyncio.TimerHandle]] = {}
         self._idle: list[Connection] = []
@@ -255,6 +258,7 @@ class WritePool:
             self._last_connect_error = str(error)
             await asyncio.sleep(self._backoff.next())
         self._refreshing = None
+        self._look_at_certificates()
         self._dispatch()
 
     async def _open(self) -> None:
@@ -265,13 +269,14 @@ class WritePool:
             # A credential can be a client certificate, which must be there before the handshake.
             if self._head.current() is None:
                 await self._head.fetch()
+            context = self._look_at_certificates()
             async with asyncio.timeout(self._connect_timeout):
                 _, connection = await loop.create_connection(
                     lambda: Connection(self._head, self._replied, self._lost),
                     endpoint.host,
                     endpoint.port,
-                    ssl=endpoint.ssl_context,
-                    server_hostname=(endpoint.tls_server_name or endpoint.host) if endpoint.ssl_context else None,
+                    ssl=context,
+                    server_hostname=(endpoint.tls_server_name or endpoint.host) if context else None,
                 )
         except (OSError, KubeError) as error:  # TimeoutError and ssl.SSLError are OSErrors
             self.counters.connections_failed += 1
@@ -284,16 +289,36 @@ class WritePool:
         self.counters.connections_opened += 1
         self._opening.discard(_this_task())
         connection.idle_since = loop.time()
-        self._idle.append(connection)
+        connection.outdated = context is not self._context
+        if connection.outdated:
+            connection.abort("certificates were replaced meanwhile")
+        else:
+            self._idle.append(connection)
         self._dispatch()
 
+    def _look_at_certificates(self) -> ssl.SSLContext | None:
+        """What connections are made with now; if it is new, those made before are let go as soon as they carry nothing."""
+        context = self._endpoint.ssl_context
+        if context is not self._context:
+            self._context = context
+            idle, self._idle = self._idle, []
+            for connection in (*idle, *self._busy):
+                connection.outdated = True
+            for connection in idle:
+                connection.abort("certificates were replaced")
+        return context
+
     def _replied(self, connection: Connection, reply: Reply) -> None:
+        if reply.status == 401:
+            # Perhaps it is the certificate that has run out, and its successor is there.
+            self._look_at_certificates()
         write = self._busy.pop(connection)
         self.counters.replies += 1
         if self._troubled:
             self._troubled = False
             self._backoff.reset()
-        if reply.reusable:
+        kept = reply.reusable and not connection.outdated
+        if kept:
             # The next write first: the server works on it while we look at this reply.
             following = self._next()
             if following is not None:
@@ -302,19 +327,19 @@ class WritePool:
                 connection.idle_since = asyncio.get_running_loop().time()
                 self._idle.append(connection)
         else:
-            connection.abort("the server does not keep it open")
+            connection.abort("certificates were replaced" if reply.reusable else "the server does not keep it open")
         if reply.status < 400:
             self._finish(write, reply)
         else:
-            self._refused(write, reply)
-        if not reply.reusable:
+            self._refused(connection, write, reply)
+        if not kept:
             self._dispatch()
 
-    def _refused(self, write: Write, reply: Reply) -> None:
+    def _refused(self, connection: Connection, write: Write, reply: Reply) -> None:
         if reply.status == 401 and not write.refreshed:
             write.refreshed = True
             # Others may have been refused at the same time, and the credential fetched anew meanwhile.
-            if self._endpoint.credentials.cached() == write.credential:
+            if self._endpoint.credentials.cached() == write.credential and not connection.outdated:
                 self._endpoint.credentials.rejected()
             self._waiting[write.priority].appendleft(write)
             self._dispatch()
@@ -335,7 +360,7 @@ class WritePool:
 
     def _lost(self, connection: Connection, reason: str) -> None:
         """A connection is gone."""
-        if not connection.proven:
+        if not connection.proven and not connection.outdated:
             self._troubled = True
             self._last_connect_error = reason
         write = self._busy.pop(connection, None)
@@ -375,6 +400,7 @@ class WritePool:
         """Time-outs of writes on the wire and in the queue, and connections nobody needs any more."""
         loop = asyncio.get_running_loop()
         now = loop.time()
+        self._look_at_certificates()
         for connection, write in list(self._busy.items()):
             if now - write.submitted > write.timeout:
                 connection.abort(f"no reply within {write.timeout:g} s")
