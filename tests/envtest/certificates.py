@@ -40,9 +40,9 @@ class Authority:
         names: list[x509.GeneralName] = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
         return self._issue("server", "kube-apiserver", [], ExtendedKeyUsageOID.SERVER_AUTH, names)
 
-    def user(self, name: str, groups: list[str]) -> tuple[Path, Path]:
+    def user(self, name: str, groups: list[str], valid_for: datetime.timedelta = VALID_FOR) -> tuple[Path, Path]:
         """Client certificate and key; the API server reads the user from CN and the groups from O."""
-        return self._issue(f"user-{name}", name, groups, ExtendedKeyUsageOID.CLIENT_AUTH, [])
+        return self._issue(f"user-{name}", name, groups, ExtendedKeyUsageOID.CLIENT_AUTH, [], valid_for)
 
     def service_account_key(self) -> tuple[Path, Path]:
         """Public and private key that sign service account tokens."""
@@ -56,19 +56,27 @@ class Authority:
         return public, private
 
     def _issue(
-        self, file: str, name: str, groups: list[str], usage: x509.ObjectIdentifier, names: list[x509.GeneralName]
+        self,
+        file: str,
+        name: str,
+        groups: list[str],
+        usage: x509.ObjectIdentifier,
+        names: list[x509.GeneralName],
+        valid_for: datetime.timedelta = VALID_FOR,
     ) -> tuple[Path, Path]:
         certificate, key_file = self.folder / f"{file}.crt", self.folder / f"{file}.key"
         subject = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
         subject.append(x509.NameAttribute(NameOID.COMMON_NAME, name))
-        builder = self._builder(x509.Name(subject), _private_key(key_file))
+        builder = self._builder(x509.Name(subject), _private_key(key_file), valid_for)
         builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         if names:
             builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         self._sign(builder, certificate)
         return certificate, key_file
 
-    def _builder(self, subject: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+    def _builder(
+        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, valid_for: datetime.timedelta = VALID_FOR
+    ) -> x509.CertificateBuilder:
         now = datetime.datetime.now(datetime.UTC)
         return (
             x509.CertificateBuilder()
@@ -77,7 +85,7 @@ class Authority:
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - datetime.timedelta(minutes=5))
-            .not_valid_after(now + VALID_FOR)
+            .not_valid_after(now + valid_for)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
         )

@@ -27,11 +27,12 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import IO, Any, Self
 
 from tests.envtest import assets
-from tests.envtest.certificates import Authority
+from tests.envtest.certificates import VALID_FOR, Authority
 
 START_SECONDS = 120.0  # five seconds on an idle machine; two cores that others use as well can take far longer
 STOP_SECONDS = 15.0
@@ -119,9 +120,9 @@ class KubeApiServer:
 
     # -- who may speak to it ------------------------------------------------------------------------------------------
 
-    def user(self, name: str, *groups: str) -> Path:
-        """A kubeconfig with a client certificate for this user."""
-        certificate, key = self._authority.user(name, list(groups))
+    def user(self, name: str, *groups: str, valid_for: timedelta = VALID_FOR) -> Path:
+        """A kubeconfig with a client certificate for this user; once more: the same files with another certificate."""
+        certificate, key = self._authority.user(name, list(groups), valid_for)
         return self._write_kubeconfig(name, {"client-certificate": str(certificate), "client-key": str(key)})
 
     def service_account(self, namespace: str, name: str) -> Path:

@@ -44,6 +44,8 @@ class SmallApi:
         self.bodies: list[bytes] = []
         #: For each request the common name of the client's certificate, if it showed one.
         self.peers: list[str | None] = []
+        #: Whose certificates have run out: an API server says so at each request, not only to new connections.
+        self.run_out: set[str] = set()
         #: Replies given in order before anything else: (status, headers, body).
         self.script: deque[tuple[int, dict[str, str], Any]] = deque()
         #: Paths that are always answered so: (status, body).
@@ -67,6 +69,12 @@ class SmallApi:
         await site.start()
         self.port = self._runner.addresses[0][1]
         return self
+
+    async def restart(self, ssl_context: ssl.SSLContext) -> None:
+        """The same port with other certificates."""
+        await self.stop()
+        self._ssl = ssl_context
+        await self.start()
 
     async def stop(self) -> None:
         self.cut_watches()
@@ -149,6 +157,8 @@ class SmallApi:
         self.peers.append(_peer_name(request))
         self._asked.set()
         self.bodies.append(await request.read())
+        if self.peers[-1] in self.run_out:
+            return self._refuse(401, "Unauthorized")
         if self.script:
             status, headers, body = self.script.popleft()
             return web.Response(status=status, headers=headers, body=msgspec.json.encode(body))

@@ -224,7 +224,16 @@ class Transport:
 
 
 def _translated(method: str, path: str, error: Exception) -> TransportError:
-    text = str(error) or type(error).__name__
+    text = _said(error)
     before_sending = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
     kind = Unreachable if isinstance(error, before_sending) else OutcomeUnknown
     return kind(text, method=method, path=path)
+
+
+def _said(error: Exception) -> str:
+    """aiohttp's own text of a failed connection holds the TLS context's address in memory and not always the cause."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"cannot connect to {error.host}:{error.port}: {error.certificate_error}"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return f"cannot connect to {error.host}:{error.port}: {error.os_error}"
+    return str(error) or type(error).__name__
