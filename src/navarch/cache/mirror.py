@@ -18,6 +18,7 @@ from navarch.dialects.groups import ShadowGroups, completed, is_shadow
 from navarch.dialects.kai_objects import bound_by
 from navarch.dialects.pod import PodReader, queue_of
 from navarch.dialects.pod_objects import Pod
+from navarch.dialects.workload import WorkloadSpec
 from navarch.engine.reasons import Event
 from navarch.model.cluster import Cluster
 from navarch.model.spec import (
@@ -186,6 +187,8 @@ class Mirror:
                 self._notice(Event.QUOTA_CHANGED)
             case ObjectSpec():
                 self._put_object(spec)
+            case WorkloadSpec():
+                self._put_jobs(self.shadows.put_workload(spec))
 
     def remove(self, spec: Spec) -> None:
         match spec:
@@ -223,6 +226,8 @@ class Mirror:
                 self._overlaid.pop((spec.kind, spec.namespace, spec.name), None)
                 self.cluster.remove_object(spec.kind, spec.namespace, spec.name)
                 self._tell_object(spec)
+            case WorkloadSpec():
+                self.shadows.owners.remove(spec)
 
     def group(self, key: str) -> JobSpec | None:
         """The group's own object as read, without what other objects or we add to it."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from navarch.dialects.objects import KubeObject
 from navarch.dialects.pod_objects import Pod
+from navarch.dialects.workload import WorkloadSpec
 from navarch.model.spec import (
     DeviceRequest,
     DisruptionBudgetSpec,
@@ -35,6 +36,7 @@ Spec = (
     | QuotaSpec
     | NamespaceSpec
     | ObjectSpec
+    | WorkloadSpec
 )
 
 

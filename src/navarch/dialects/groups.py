@@ -16,6 +16,8 @@ from types import MappingProxyType
 from navarch.dialects.admission import SYSTEM_PRIORITY_CLASSES
 from navarch.dialects.dialect import Settings
 from navarch.dialects.kai_grouping import is_grouped, job_of
+from navarch.dialects.owners import Owners
+from navarch.dialects.workload import WorkloadSpec
 from navarch.model.spec import (
     Condition,
     DisruptionBudgetSpec,
@@ -112,16 +114,18 @@ class ShadowGroups:
         self._namespaces = namespaces
         self._groups: dict[str, _Group] = {}
         self._budgets: dict[str, dict[tuple[str, str], int]] = {}
+        self.owners = Owners()
 
     def put(self, task: TaskSpec, queue: str = "") -> JobSpec | None:
         """Learn of a pod, new or changed, that has no group; `queue` is the one it asks for (`pod.queue_of`)."""
         group = self._groups.setdefault(task.job, _Group())
         group.members[task.uid] = task, queue
+        news = self.owners.joined(task)
         leader = group.leader
         if leader is None or leader.uid == task.uid or _age(task) < _age(leader):
             group.leader = task if leader is None or leader.uid != task.uid else _oldest(group)
             return self._refreshed(task.job, group)
-        return None
+        return self._refreshed(task.job, group) if news else None
 
     def remove(self, job: str, uid: str) -> tuple[JobSpec | None, bool]:
         """Forget a pod: (the job as changed, or None; whether the job is gone with its last pod)."""
@@ -130,11 +134,18 @@ class ShadowGroups:
             return None, False
         if not group.members:
             del self._groups[job]
+            self.owners.forget(job)
             return None, True
+        news = self.owners.left(job, uid)
         if group.leader is not None and group.leader.uid == uid:
             group.leader = _oldest(group)
             return self._refreshed(job, group), False
-        return None, False
+        return self._refreshed(job, group) if news else None, False
+
+    def put_workload(self, workload: WorkloadSpec) -> list[JobSpec]:
+        """Learn of an owner, new or changed: the jobs that it changes."""
+        found = ((job, self._groups.get(job)) for job in self.owners.put(workload))
+        return [spec for job, group in found if group is not None and (spec := self._refreshed(job, group)) is not None]
 
     def put_budget(self, budget: DisruptionBudgetSpec) -> JobSpec | None:
         """A budget with a controller sets the minimum of that controller's job (kube-batch's way before PodGroups)."""
@@ -165,7 +176,8 @@ class ShadowGroups:
         assert group.leader is not None
         leader = group.leader
         if is_grouped(leader.scheduler_name, leader.labels):
-            spec = replace(job_of(leader, self._classes), phase=group.phase or "Inqueue", conditions=group.conditions)
+            made = job_of(leader, self._classes, self.owners, self._settings.node_pool_key)
+            spec = replace(made, phase=group.phase or "Inqueue", conditions=group.conditions)
             return _kept(group, spec)
         annotations, wanted = leader.annotations, group.members[leader.uid][1]
         namespace, _, name = job.split("/", 2)

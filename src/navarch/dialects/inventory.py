@@ -22,10 +22,12 @@ from navarch.dialects.lookups import DEFAULTED, LOOKED_UP, defaulted, looked_up
 from navarch.dialects.manifests import Document, Manifest
 from navarch.dialects.node import PodDisruptionBudget
 from navarch.dialects.objects import from_manifest, identity, seconds
+from navarch.dialects.owners_in_files import owners_among
 from navarch.dialects.pod import PodReader, queue_of
 from navarch.dialects.pod_objects import Pod
 from navarch.dialects.registry import KEPT, KINDS
 from navarch.dialects.templates import EXPANDED, expand
+from navarch.dialects.workload import WorkloadSpec
 from navarch.model.cluster import Cluster
 from navarch.model.spec import (
     BindRequestSpec,
@@ -69,6 +71,7 @@ class Inventory:
         self._unmeasured: list[tuple[DisruptionBudgetSpec, BudgetPart, str]] = []
         """Budgets that no controller has counted for."""
         self._seen: dict[tuple[str, str, str], str] = {}
+        self._workloads: list[WorkloadSpec] = []
         self._looked_up: list[dict[str, Any]] = []
         self._blamed: set[str] = set()
         self._take_in(list(documents))
@@ -120,6 +123,9 @@ class Inventory:
                 task = bound_by(task, request) if isinstance(request, BindRequestSpec) else task
                 self.pods[task.uid], self.tasks[task.uid] = pod, task
         self.shadows = ShadowGroups(self.settings, self.namespaces, self.classes)
+        self.shadows.owners.find = owners_among(documents, self._object_to)
+        for workload in self._workloads:
+            self.shadows.put_workload(workload)
         for budget in self.budgets:
             self.shadows.put_budget(budget)
         for task in self.tasks.values():
@@ -229,6 +235,8 @@ class Inventory:
                 self.quotas.append(spec)
             case ObjectSpec():
                 self.objects.append(spec)
+            case WorkloadSpec():
+                self._workloads.append(spec)
 
     def _complete(self) -> None:
         for key, job in self.jobs.items():

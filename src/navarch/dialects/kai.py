@@ -17,8 +17,10 @@ from navarch.dialects.dialect import Dialect, Kind, Settings
 from navarch.dialects.errors import ObjectError
 from navarch.dialects.kai_objects import KINDS as OBJECT_KINDS
 from navarch.dialects.kai_objects import numa_placement
+from navarch.dialects.kai_parts import QUEUE_LABEL, SCHEDULER_NAME, is_grouped, part_of
 from navarch.dialects.objects import Int32, KubeObject, Part, seconds
 from navarch.dialects.pod_objects import Pod
+from navarch.dialects.workload_readers import KINDS as WORKLOAD_KINDS
 from navarch.engine.arguments import WrongKind, duration
 from navarch.model.spec import (
     Condition,
@@ -33,7 +35,6 @@ from navarch.model.spec import (
 )
 
 GROUP_NAME: Final = "pod-group-name"
-QUEUE_LABEL: Final = "kai.scheduler/queue"
 SUB_GROUP_LABEL: Final = "kai.scheduler/subgroup-name"
 GPU_GROUP_LABEL: Final = "runai-gpu-group"
 FRACTION: Final = "gpu-fraction"
@@ -45,7 +46,6 @@ LAST_EVICTION: Final = "kai.scheduler/last-eviction-timestamp"
 STALE_SINCE: Final = "kai.scheduler/stale-podgroup-timestamp"
 NUMA_OBSERVED: Final = "kai.scheduler/numa-placement-observed"
 NUMA_PREDICTED: Final = "kai.scheduler/numa-placement-predicted"
-SCHEDULER_NAME: Final = "kai-scheduler"
 
 DEFAULT_PRIORITY: Final = 50
 PREEMPTIBLE_BELOW: Final = 100
@@ -297,8 +297,16 @@ def queue_of(pod: Pod) -> str:
 
 
 def sub_group_of(pod: Pod) -> str:
-    labels = pod.metadata.labels
-    return labels.get(SUB_GROUP_LABEL, "") if labels else ""
+    """As its label says; else its part of the group that is made for it in memory."""
+    meta = pod.metadata
+    labels = meta.labels
+    if not labels:
+        return ""
+    if (named := labels.get(SUB_GROUP_LABEL)) is not None:
+        return named
+    if not is_grouped(pod.spec.scheduler_name or "", labels):
+        return ""
+    return part_of(meta.controller, labels, meta.annotation_map)
 
 
 def gpu_groups_of(pod: Pod) -> tuple[str, ...]:
@@ -387,6 +395,7 @@ DIALECT: Final = Dialect(
         Kind(GROUP_VERSIONS, "PodGroup", "podgroups", PodGroup, read_pod_group),
         Kind(QUEUE_VERSIONS, "Queue", "queues", Queue, read_queue, namespaced=False),
         *OBJECT_KINDS,
+        *WORKLOAD_KINDS,
     ),
     group_of=group_of,
     queue_of=queue_of,

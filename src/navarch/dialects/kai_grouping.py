@@ -1,149 +1,251 @@
 """The group that KAI would make for a pod that has none, by what owns the pod.
 
-A pod of a Deployment, a Job or nobody is a group of its own; most other controllers' pods form one group of which each may
-start alone. What serves (Deployments, Knative) is `inference` and is not preempted, notebooks are `build`, all else `train`.
-Only what a pod itself says is read, since owners are not at hand: a LeaderWorkerSet writes its size on each pod, so its
-groups are gangs; the replicas of a training operator's job are not written anywhere on its pods, so such a job starts pod
-by pod unless an annotation gives its minimum.
+Which group it is follows from the pod alone, so it does not change when an owner is learned of later. How large it must be follows
+from the owner where its kind says so (`workload_readers`), else each pod may start alone. What serves (Deployments, Knative) is
+`inference` and is not preempted, notebooks are `build`, all else `train`.
+
+Queue, priority, preemptibility and topology are the top owner's where it is known and says them, else the oldest pod's. Kinds that
+only wrap another workload (a workflow, a TrainJob) lend it what it does not say itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
-from navarch.dialects.kai import (
-    DEFAULT_PRIORITY,
-    PREEMPTIBLE_BELOW,
-    QUEUE_LABEL,
-    SCHEDULER_NAME,
-)
+from navarch.dialects.kai import DEFAULT_PRIORITY, PREEMPTIBLE_BELOW
+from navarch.dialects.kai_parts import JOBSET, LWS, POD_GANG, QUEUE_LABEL, ROLE, WHOLE, is_grouped, leader_and_workers
+from navarch.dialects.owners import Owners
+from navarch.dialects.workload import MIN_MEMBER, WorkloadSpec, number, topology_in
 from navarch.engine.arguments import WrongKind, duration
-from navarch.model.spec import JobSpec, Labels, PriorityClassSpec, TaskSpec, TopologyDemand
+from navarch.model.spec import JobSpec, Labels, PriorityClassSpec, SubGroupSpec, TaskSpec
+
+__all__ = ("Grouping", "grouping_of", "is_grouped", "job_of", "key_of")
 
 DEFAULT_QUEUE: Final = "default-queue"
+NODE_POOL: Final = "kai.scheduler/node-pool"
 BUILT_IN_CLASSES: Final[Mapping[str, int]] = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
 CLASS_LABEL: Final = "priorityClassName"
+RAY_CLASS_LABEL: Final = "ray.io/priority-class-name"
 PREEMPTIBILITY_LABEL: Final = "kai.scheduler/preemptibility"
-MIN_MEMBER: Final = "kai.scheduler/batch-min-member"
 PREEMPTION_DELAY: Final = "kai.scheduler/preemption-delay"
-TOPOLOGY: Final = "kai.scheduler/topology"
-REQUIRED_PLACEMENT: Final = "kai.scheduler/topology-required-placement"
-PREFERRED_PLACEMENT: Final = "kai.scheduler/topology-preferred-placement"
+STALENESS_GRACE: Final = "kai.scheduler/staleness-grace-period"
 _SPARK_APP: Final = "spark-app-selector"
-_LWS: Final = "leaderworkerset.sigs.k8s.io/"
 _KNATIVE: Final = "serving.knative.dev/revision"
 _NOTEBOOK: Final = "notebook-name"
 _TEMPLATE_HASH: Final = "pod-template-hash"
+_WRAPPERS: Final = frozenset(
+    {
+        "Workflow",
+        "TrainJob",
+        "DynamoGraphDeployment",
+        "PodCliqueSet",
+        "PodGangSet",
+        "TrainingWorkload",
+        "InteractiveWorkload",
+        "DistributedWorkload",
+        "InferenceWorkload",
+        "DistributedInferenceWorkload",
+        "WorkloadRunner",
+    }
+)
+"""Kinds that KAI passes over: the workload below them is what it groups."""
+_LAST: Final = frozenset({"Job", "Revision"})
+"""Kinds that speak for their pods themselves, whatever made them (a CronJob, a Knative Service)."""
+_BY_LABEL: Final = (
+    ("tekton.dev/pipelineRun", "PipelineRun"),
+    ("seldon-deployment-id", "SeldonDeployment"),
+    ("controller.devfile.io/devworkspace_name", "DevWorkspace"),
+)
+"""Kinds that own their pods through others; one group for each, named by a label of its pods."""
 
 Owner = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """`kind` and `name` make the group's key; `min_member` and `priority_class` are the defaults of the workload."""
+    """`kind` and `name` make the group's key; `owner` is the object that it is made for, by kind and name."""
 
     kind: str
     name: str
-    min_member: int = 1
     priority_class: str = "train"
+    owner: tuple[str, str] | None = None
 
 
-def is_grouped(scheduler_name: str, labels: Labels) -> bool:
-    """Whether a pod without a group is grouped in KAI's way: it is KAI's to schedule, or names a queue of KAI's."""
-    return scheduler_name == SCHEDULER_NAME or QUEUE_LABEL in labels
-
-
-def grouping_of(name: str, owner: Owner | None, labels: Labels, annotations: Labels) -> Grouping:
+def grouping_of(name: str, owner: Owner | None, labels: Labels) -> Grouping:
     """
-    >>> grouping_of("web-5c-x7", ("ReplicaSet", "web-5c", "u"), {"pod-template-hash": "5c"}, {})
-    Grouping(kind='pod', name='web-5c-x7', min_member=1, priority_class='inference')
+    >>> grouping_of("web-5c-x7", ("ReplicaSet", "web-5c", "u"), {"pod-template-hash": "5c"})
+    Grouping(kind='pod', name='web-5c-x7', priority_class='inference', owner=('Deployment', 'web'))
     """
     if owner is None:
         if _SPARK_APP in labels and "spark-app-name" in labels:
             return Grouping("sparkapplication", labels[_SPARK_APP])
         return Grouping("pod", name)
     kind, owner_name, _ = owner
-    if f"{_LWS}name" in labels and f"{_LWS}group-index" in labels:
-        group = f"{labels[f'{_LWS}name']}-{labels[f'{_LWS}group-index']}"
-        return Grouping("leaderworkerset", group, _number(annotations.get(f"{_LWS}size")) or 1)
-    if kind == "ReplicaSet" and (_KNATIVE in labels or owner_name.endswith(f"-{labels.get(_TEMPLATE_HASH)}")):
-        return Grouping("pod", name, priority_class="inference")
+    if f"{LWS}name" in labels and f"{LWS}group-index" in labels:
+        whole = labels[f"{LWS}name"]
+        return Grouping("leaderworkerset", f"{whole}-{labels[f'{LWS}group-index']}", owner=("LeaderWorkerSet", whole))
     if kind == "Job":
-        least = _number(annotations.get(MIN_MEMBER))
-        return Grouping("job", owner_name, least) if least else Grouping("pod", name)
+        if whole := labels.get(f"{JOBSET}jobset-name", ""):
+            return _whole("JobSet", whole)
+        return _whole("Job", owner_name)
+    if kind == "PodClique" and (gang := labels.get(POD_GANG)):
+        return _whole("PodGang", gang)
+    for label, above in _BY_LABEL:
+        if whole := labels.get(label, ""):
+            return _whole(above, whole)
+    if kind == "ReplicaSet":
+        deployment = owner_name.removesuffix(f"-{labels.get(_TEMPLATE_HASH)}")
+        if _KNATIVE in labels:
+            return Grouping("pod", name, "inference", ("Revision", labels[_KNATIVE]))
+        if deployment != owner_name:
+            return Grouping("pod", name, "inference", ("Deployment", deployment))
     if kind == "StatefulSet" and _NOTEBOOK in labels:
-        return Grouping("notebook", labels[_NOTEBOOK], priority_class="build")
-    served = "inference" if kind == "SPOTRequest" else "train"
-    return Grouping(kind.lower(), owner_name, _number(annotations.get(MIN_MEMBER)) or 1, served)
+        return _whole("Notebook", labels[_NOTEBOOK], "build")
+    if kind == "RunaiJob":
+        return Grouping("runaijob", name.rpartition("-")[0] or name, owner=(kind, owner_name))
+    if kind in _WRAPPERS:
+        return Grouping("pod", name, owner=(kind, owner_name))
+    return _whole(kind, owner_name, "inference" if kind == "SPOTRequest" else "train")
+
+
+def _whole(kind: str, name: str, priority_class: str = "train") -> Grouping:
+    return Grouping(kind.lower(), name, priority_class, (kind, name))
 
 
 def key_of(namespace: str, name: str, owner: Owner | None, labels: Labels, annotations: Labels) -> str:
-    grouping = grouping_of(name, owner, labels, annotations)
+    grouping = grouping_of(name, owner, labels)
     return f"{namespace}/{grouping.kind}/{grouping.name}"
 
 
-def job_of(leader: TaskSpec, classes: Mapping[str, PriorityClassSpec]) -> JobSpec:
-    """The group in memory, as its oldest pod tells it."""
-    labels, annotations = leader.labels, leader.annotations
-    grouping = grouping_of(leader.name, leader.owner, labels, annotations)
-    priority_class, priority = _priority(labels.get(CLASS_LABEL, ""), grouping.priority_class, classes)
-    preemptibility = labels.get(PREEMPTIBILITY_LABEL, "")
+def job_of(
+    leader: TaskSpec, classes: Mapping[str, PriorityClassSpec], owners: Owners, node_pool_key: str = ""
+) -> JobSpec:
+    """The group in memory, as its oldest pod tells it and the owner that is known for it."""
+    grouping = grouping_of(leader.name, leader.owner, leader.labels)
+    key = f"{leader.namespace}/{grouping.kind}/{grouping.name}"
+    chain = owners.chain(key, leader.namespace, *grouping.owner) if grouping.owner else []
+    workload = chain[0] if chain else None
+    labels, annotations = _told(chain, leader)
+    default = (workload.priority_class if workload else "") or labels.get(RAY_CLASS_LABEL, "")
+    wanted = (default, labels.get(CLASS_LABEL, ""), leader.labels.get(CLASS_LABEL, ""), leader.priority_class)
+    priority_class, priority = _priority(wanted, grouping.priority_class, classes)
+    preemptibility = labels.get(PREEMPTIBILITY_LABEL) or leader.labels.get(PREEMPTIBILITY_LABEL, "")
     below = None if preemptibility in ("preemptible", "non-preemptible") else PREEMPTIBLE_BELOW
+    least, parts, least_parts = _size(grouping, leader, workload, annotations, owners.roles(key))
     return JobSpec(
-        key=f"{leader.namespace}/{grouping.kind}/{grouping.name}",
-        queue=_queue(labels),
-        min_member=grouping.min_member,
+        key=key,
+        queue=_queue(labels, leader.labels, node_pool_key or NODE_POOL),
+        min_member=least,
         namespace=leader.namespace,
         name=grouping.name,
-        uid=leader.owner[2] if leader.owner and grouping.kind != "pod" else leader.uid,
+        uid=_uid(grouping, leader, key),
         dialect="pod",
         priority=priority,
         priority_class=priority_class,
         default_priority=priority,
         preemptable=preemptibility != "non-preemptible" if below is None else priority < below,
         preemptible_below=below,
-        created=leader.created,
+        created=workload.created if workload and workload.created and grouping.kind != "pod" else leader.created,
         phase="Inqueue",
-        topology=_topology(annotations),
-        preemption_delay=_seconds(annotations.get(PREEMPTION_DELAY)),
-        labels=labels,
-        annotations=annotations,
+        sub_groups=parts,
+        min_sub_groups=least_parts,
+        topology=(workload.topology if workload else None) or topology_in(annotations),
+        preemption_delay=max(0.0, _seconds(annotations, leader.annotations, PREEMPTION_DELAY) or 0.0),
+        staleness_grace=_seconds(annotations, leader.annotations, STALENESS_GRACE),
+        labels=leader.labels,
+        annotations=leader.annotations,
         shadow=True,
         owner=leader.owner or ("Pod", leader.name, leader.uid),
     )
 
 
-def _queue(labels: Labels) -> str:
-    return labels.get(QUEUE_LABEL) or labels.get("project") or DEFAULT_QUEUE
+def _told(chain: Sequence[WorkloadSpec], leader: TaskSpec) -> tuple[Labels, Labels]:
+    """Labels and annotations of the owner that speaks for the group: the topmost. The pod speaks where none is known."""
+    last = next((i for i, each in enumerate(chain) if each.kind in _LAST), len(chain))
+    chain = chain[: last + 1]
+    speaker = next((each for each in reversed(chain) if each.kind not in _WRAPPERS), None)
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    for wrapper in reversed(chain):
+        if wrapper.kind in _WRAPPERS:
+            labels.update(wrapper.labels)
+            annotations.update(wrapper.annotations)
+    labels.update(speaker.labels if speaker else leader.labels)
+    annotations.update(speaker.annotations if speaker else leader.annotations)
+    return labels, annotations
 
 
-def _priority(wanted: str, default: str, classes: Mapping[str, PriorityClassSpec]) -> tuple[str, int]:
-    """A class that the pod names must exist; else the workload's, whose value is known even where no object says it."""
-    if wanted and wanted in classes:
-        return wanted, classes[wanted].value
-    if default in classes:
-        return default, classes[default].value
+def _size(
+    grouping: Grouping, leader: TaskSpec, workload: WorkloadSpec | None, annotations: Labels, roles: Sequence[str]
+) -> tuple[int, tuple[SubGroupSpec, ...], int | None]:
+    """Minimum, parts, and how many of the parts are needed."""
+    if grouping.kind == "pod":
+        return 1, _parts(roles), None
+    if said := number(leader.annotations.get(MIN_MEMBER)):
+        others = _parts(roles)
+        return said, (SubGroupSpec(WHOLE, said), *others) if others else (), None
+    least_parts = None
+    if grouping.kind == "leaderworkerset":
+        least, parts = _leader_worker_size(leader, workload)
+    elif workload is None or workload.min_member is None:
+        return number(annotations.get(MIN_MEMBER)) or 1, _parts(roles), None
+    else:
+        least, parts, least_parts = workload.min_member, workload.sub_groups, workload.min_sub_groups
+    if workload is not None and workload.early is not None and all(role == workload.early[0] for role in roles):
+        first, least = workload.early
+        parts, least_parts = tuple(replace(part, parent="") for part in parts if part.name == first), None
+    return least, _parts(roles, parts), least_parts
+
+
+def _leader_worker_size(leader: TaskSpec, workload: WorkloadSpec | None) -> tuple[int, tuple[SubGroupSpec, ...]]:
+    """Pods carry their group's size and segments, which hold for them even while the set is being changed."""
+    said = leader.annotations
+    size = number(said.get(f"{LWS}size"))
+    if not size:
+        return (workload.min_member or 1, workload.sub_groups) if workload else (1, ())
+    apart = said.get(f"{LWS}subgroup-policy-type") == "LeaderExcluded"
+    if workload is not None and workload.sub_groups and workload.min_member == size:
+        return size, workload.sub_groups
+    return size, leader_and_workers(size, number(said.get(f"{LWS}subgroup-size")), leader_apart=apart)
+
+
+def _parts(roles: Sequence[str], parts: tuple[SubGroupSpec, ...] = ()) -> tuple[SubGroupSpec, ...]:
+    """Pods that are of a part which nobody has told of may start alone: without a place in the tree they never would."""
+    known = {part.name for part in parts}
+    return *parts, *(SubGroupSpec(role, 0) for role in roles if role not in known and not role.startswith(ROLE))
+
+
+def _uid(grouping: Grouping, leader: TaskSpec, key: str) -> str:
+    if grouping.kind == "pod" or leader.owner is None:
+        return leader.uid
+    return leader.owner[2] if grouping.owner == leader.owner[:2] else key
+
+
+def _queue(labels: Labels, own: Labels, node_pool_key: str) -> str:
+    """The owner's queue, the pod's, or the one of their project in the pod's pool of nodes."""
+    if queue := labels.get(QUEUE_LABEL) or own.get(QUEUE_LABEL):
+        return queue
+    project = labels.get("project") or own.get("project")
+    if not project:
+        return DEFAULT_QUEUE
+    return f"{project}-{own[node_pool_key]}" if own.get(node_pool_key) else project
+
+
+def _priority(wanted: Sequence[str], default: str, classes: Mapping[str, PriorityClassSpec]) -> tuple[str, int]:
+    """A class that is named must exist; else the workload's, whose value is known even where no object says it."""
+    for name in (*wanted, default):
+        if name and name in classes:
+            return name, classes[name].value
     return default, BUILT_IN_CLASSES.get(default, DEFAULT_PRIORITY)
 
 
-def _topology(annotations: Labels) -> TopologyDemand | None:
-    topology = annotations.get(TOPOLOGY)
-    if not topology:
-        return None
-    required, preferred = annotations.get(REQUIRED_PLACEMENT, ""), annotations.get(PREFERRED_PLACEMENT, "")
-    return TopologyDemand(topology, required, preferred, hard=bool(required))
-
-
-def _number(text: str | None) -> int:
-    return int(text) if text and text.isdecimal() else 0
-
-
-def _seconds(text: str | None) -> float:
-    if not text:
-        return 0.0
-    try:
-        return max(0.0, duration(text))
-    except WrongKind:
-        return 0.0
+def _seconds(annotations: Labels, own: Labels, name: str) -> float | None:
+    for text in (annotations.get(name), own.get(name)):
+        if text:
+            try:
+                return duration(text)
+            except WrongKind:
+                continue
+    return None

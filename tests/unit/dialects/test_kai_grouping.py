@@ -39,7 +39,7 @@ def job_of(
     [
         (None, {}, {}, "team/pod/p-0", 1, "train"),
         (None, {"spark-app-selector": "s1", "spark-app-name": "n"}, {}, "team/sparkapplication/s1", 1, "train"),
-        (("Job", "j"), {}, {}, "team/pod/p-0", 1, "train"),
+        (("Job", "j"), {}, {}, "team/job/j", 1, "train"),
         (("Job", "j"), {}, {"kai.scheduler/batch-min-member": "4"}, "team/job/j", 4, "train"),
         (("ReplicaSet", "web-5c"), {"pod-template-hash": "5c"}, {}, "team/pod/p-0", 1, "inference"),
         (("ReplicaSet", "web"), {}, {}, "team/replicaset/web", 1, "train"),
