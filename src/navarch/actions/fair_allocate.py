@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from navarch.actions.fair_jobs import FairAction, note_failure
+from navarch.actions.failures import note_failures
+from navarch.actions.fair_jobs import FairAction
 from navarch.actions.placing import Placing
 from navarch.engine.chunks import next_to_place
 from navarch.engine.forest import JobForest
@@ -31,7 +32,7 @@ class FairAllocate(FairAction):
             statement = session.statement()
             placing = Placing(session, statement, everywhere)
             if not placing.place(job):
-                note_failure(job, placing)
+                note_failures(job, placing.failures)
                 continue
             waits = any(op.kind == TaskStatus.PIPELINED for op in statement.operations)
             statement.commit()

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from navarch.actions.failures import Failure, failed_task
 from navarch.actions.fair_jobs import FairAction
 from navarch.actions.signatures import FailedJobs
 from navarch.actions.solver import Solver
@@ -59,7 +60,7 @@ class EvictingAction(FairAction, ABC):
             for task in chunk:
                 reason: Reason | None = plugin.beyond_help(task)
                 if reason is not None:
-                    job.refuse(reason)
+                    job.refuse(failed_task(job, Failure(task, reason)))
                     return True
         return False
 

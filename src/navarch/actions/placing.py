@@ -9,24 +9,23 @@ was evicted for the sake of the search and finds its own place again simply stay
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from navarch.actions.failures import Failure
+from navarch.actions.shortages import Shortages
 from navarch.engine.chunks import next_to_place
 from navarch.engine.devices import shares_devices
-from navarch.engine.fit import FitErrors
-from navarch.engine.gang_points import NodeSet
+from navarch.engine.gang_points import NodeSet, NoNodeSet
 from navarch.engine.gang_tree import GangTree, Part
 from navarch.engine.job import Job
 from navarch.engine.placement import ClassView
-from navarch.engine.reasons import Event, Reason
+from navarch.engine.reasons import Reason
 from navarch.engine.session import Session
 from navarch.engine.statement import Statement
 from navarch.model.resources import PODS, BoolArray, FloatArray
 from navarch.model.status import TaskStatus
-
-_ROOM = (Event.POD_REMOVED, Event.NODE_ADDED, Event.NODE_CHANGED)
 
 
 @dataclass(slots=True)
@@ -39,13 +38,12 @@ class Placing:
     evicted: set[int] | None = None
     hopeless: set[int] | None = None
     """In a search, classes of tasks that found no node: room only shrinks there, so the next of their like is not tried."""
-    failed: tuple[int, FitErrors | Reason] | None = field(default=None)
-    placed: int = 0
-    """How many tasks found a node before one did not."""
+    failures: list[Failure] = field(default_factory=list)
+    """What stood against it, outside of a search: one for each set of nodes that was tried in vain."""
     _start: int = 0
 
     def place(self, job: Job, tree: GangTree | None = None) -> bool:
-        """Place the next chunk of the job (or of the copy that `tree` is), or nothing. `failed` says what stood against it."""
+        """Place the next chunk of the job (or of the copy that `tree` is), or nothing. `failures` says what stood against it."""
         tree = job.tree if tree is None else tree
         chunk = next_to_place(self.session, tree, self.evicted or ())
         if not chunk:
@@ -53,7 +51,7 @@ class Placing:
         for plugin in self.session.answering("chunk_refusal"):
             reason: Reason | None = plugin.chunk_refusal(job, chunk)
             if reason is not None:
-                self.failed = (-1, reason)
+                self._fails(-1, reason)
                 return False
         if self.hopeless and self.session.class_of(chunk[0]).number in self.hopeless:
             return False
@@ -63,7 +61,6 @@ class Placing:
             by_leaf = {id(tree.leaves[0]): chunk}
         else:
             by_leaf = {id(leaf): [task for task in leaf.tasks if task in wanted] for leaf in tree.leaves}
-        self.placed = 0
         if not self._part(job, tree, tree.root, by_leaf, NodeSet(self.nodes, everywhere=bool(self.nodes.all()))):
             self.statement.roll_back(start)
             return False
@@ -82,9 +79,10 @@ class Placing:
             split: list[NodeSet] = []
             for each in sets:
                 found = plugin.node_sets(job, part, tasks, each.nodes)
-                if isinstance(found, Reason):
-                    self.failed = (-1, found)
-                    return False
+                if isinstance(found, NoNodeSet):
+                    for reason in found.reasons:
+                        self._fails(-1, reason)
+                    continue
                 split += [NodeSet(s.nodes, each.scores if s.scores is None else s.scores) for s in found]
             sets = split
         for each in sets:
@@ -92,14 +90,11 @@ class Placing:
             if self._members(job, tree, part, by_leaf, each):
                 return True
             self.statement.roll_back(here)
-        if not sets:
-            text = f"no domain of the topology has room for {len(tasks)} pods"
-            self.failed = (-1, Reason("PodSchedulingErrors", text, undone_by=_ROOM))
         return False
 
     def _members(self, job: Job, tree: GangTree, part: Part, by_leaf: dict[int, list[int]], within: NodeSet) -> bool:
         if not part.children:
-            return all(self._task(job, task, within) for task in by_leaf[id(part)])
+            return all(self._task(job, task, within, found) for found, task in enumerate(by_leaf[id(part)]))
         concerned = part.children
         if len(concerned) > 1:
             concerned = [child for child in concerned if any(by_leaf[id(leaf)] for leaf in child.leaves())]
@@ -108,12 +103,18 @@ class Placing:
 
     # tasks
 
-    def _task(self, job: Job, task: int, within: NodeSet) -> bool:
+    def _fails(self, task: int, reason: Reason, found: int = 0) -> None:
+        if self.evicted is None:
+            self.failures.append(Failure(task, reason, found))
+
+    def _task(self, job: Job, task: int, within: NodeSet, found: int) -> bool:
         session = self.session
         kind = session.class_of(task)
         reason = session.pre_predicate(kind)
         if reason is not None:
-            self.failed = (task, reason)
+            if self.evicted is None:
+                own = session.pre_predicate(replace(kind, task=task)) or reason  # the words name the pod
+                self._fails(task, own, found)
             return False
         view = session.view(kind)
         merits = self._merits(job, task, view, within)
@@ -122,7 +123,9 @@ class Placing:
             row = int(merits.argmax()) if len(merits) else -1
             if row < 0 or merits[row] == -np.inf:
                 if self.evicted is None:
-                    self.failed = (task, self._explain(job, task, view))
+                    everywhere = within.everywhere
+                    why = session.shared(Shortages).of(job, task, view, within.nodes, everywhere=everywhere)
+                    self.failures.append(Failure(task, why, found))
                 elif self.hopeless is not None and len(self.statement) == self._start and within.nodes is self.nodes:
                     self.hopeless.add(kind.number)
                 return False
@@ -137,7 +140,6 @@ class Placing:
                     continue
                 groups, promised = chosen[0], promised or chosen[1]
             self._put(task, row, groups, promised=promised)
-            self.placed += 1
             return True
 
     def _merits(self, job: Job, task: int, view: ClassView, within: NodeSet) -> FloatArray:
@@ -163,19 +165,6 @@ class Placing:
                 merits = merits.copy()
                 merits[found[0]] += found[1]
         return merits
-
-    def _explain(self, job: Job, task: int, view: ClassView) -> FitErrors:
-        """Why nodes refuse, those included that only the queue's bounds keep the task from."""
-        errors = view.explain()
-        open_ = view.feasible() & view.future
-        for plugin in self.session.answering("within_bounds"):
-            bounds = plugin.within_bounds(job, task)
-            for node in [] if bounds is None else np.flatnonzero(open_ & ~bounds).tolist():
-                reason: Reason | None = plugin.bounds_reason(job, task, node)
-                if reason is not None:
-                    text = f"node does not have enough capacity. Reason: {reason.code}, Details: {reason.message}"
-                    errors.nodes[text] = errors.nodes.get(text, 0) + 1
-        return errors
 
     def _slot_left(self, row: int, groups: Sequence[str]) -> bool:
         """A device that a pod must hold for the sharers needs a pod slot of its own, besides the task's."""

@@ -19,12 +19,12 @@ from navarch.cache.assumed import Assumed
 from navarch.cache.events import Events, Regarding, pod_reference
 from navarch.cache.mirror import Mirror
 from navarch.cache.pod_status import STRATEGIC
-from navarch.cache.rfc3339 import rfc3339
 from navarch.engine.record import Eviction
 from navarch.kube.client import eviction as eviction_body
 from navarch.kube.errors import Conflict, KubeError, NotFound, OutcomeUnknown, ServerFault, TooManyRequests, Unreachable
 from navarch.kube.resources import PODS
 from navarch.kube.write_pool import Outcome, Priority, Write, WritePool
+from navarch.model.moments import rfc3339
 from navarch.model.spec import TaskSpec
 
 log = logging.getLogger(__name__)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from navarch.cache.rfc3339 import rfc3339
 from navarch.dialects.kai import LAST_EVICTION, LAST_START, STALE_SINCE
 from navarch.engine.record import JobDecision
+from navarch.model.moments import rfc3339
 from navarch.model.spec import Condition, JobSpec
 from navarch.model.status import TaskStatus
 

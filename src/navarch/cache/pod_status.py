@@ -17,10 +17,10 @@ import msgspec
 from navarch.cache.events import Events, pod_reference
 from navarch.cache.mirror import Mirror
 from navarch.cache.outbox import Outbox
-from navarch.cache.rfc3339 import rfc3339
 from navarch.kube.errors import KubeError, NotFound
 from navarch.kube.resources import PODS
 from navarch.kube.write_pool import Done, Outcome, Priority, Write, WritePool
+from navarch.model.moments import rfc3339
 from navarch.model.spec import TaskSpec
 from navarch.model.status import TaskStatus
 

@@ -26,6 +26,8 @@ class FitErrors:
     """Set where the refusal was not any node's: the role failed before, a pre-check said no."""
     domain: str = ""
     """Set where only the nodes of one domain were asked."""
+    figures: dict[str, int | float | str] = field(default_factory=dict)
+    """The numbers behind the words, by what they are numbers of."""
 
     def available_text(self, nodes: int, rejection: str = "", after: str = "") -> str:
         """The text on a pod that found no node, as kube-scheduler writes it: how many of `nodes` gave each reason, or

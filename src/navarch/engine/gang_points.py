@@ -29,6 +29,13 @@ class NodeSet:
 
 
 @dataclass(frozen=True, slots=True)
+class NoNodeSet:
+    """A part of a job has nowhere to be put together: why, in general and domain by domain."""
+
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """What a search found: the tasks to be placed, and who would have to go for them.
 
@@ -108,10 +115,9 @@ class SamePlace(Protocol):
 
 @runtime_checkable
 class NodeSets(Protocol):
-    """The node sets on which a part of a job may be put together, best first. Each plugin splits the sets further. A Reason
-    says that there is none."""
+    """The node sets on which a part of a job may be put together, best first. Each plugin splits the sets further."""
 
-    def node_sets(self, job: Job, part: Part, tasks: Sequence[int], nodes: BoolArray) -> Sequence[NodeSet] | Reason: ...
+    def node_sets(self, job: Job, part: Part, tasks: Sequence[int], nodes: BoolArray) -> Sequence[NodeSet] | NoNodeSet: ...
 
 
 @runtime_checkable

@@ -41,7 +41,10 @@ class Lifetimes:
         """None: it is whole, or nobody looked and it was never called stale."""
         return self.stale.get(job.row) if self.looked else job.spec.stale_since
 
+    def may_evict_from(self, job: Job) -> float:
+        """From when on the job may evict others."""
+        return max(job.spec.created, self.evicted(job) or 0.0) + job.spec.preemption_delay
+
     def waited(self, job: Job) -> bool:
         """Whether the job has waited as long as it must before it may evict others."""
-        since = max(job.spec.created, self.evicted(job) or 0.0)
-        return job.spec.preemption_delay <= 0 or self.session.now >= since + job.spec.preemption_delay
+        return job.spec.preemption_delay <= 0 or self.session.now >= self.may_evict_from(job)

@@ -53,7 +53,8 @@ class DynamicClaims(Plugin):
             self.claims.record()
 
     def node_filters(self) -> list[NodeFilter]:
-        return [DynamicResources(self.session)]
+        self.filter = DynamicResources(self.session)
+        return [self.filter]
 
     # before any node is looked at
 
@@ -79,7 +80,8 @@ class DynamicClaims(Plugin):
                 if wrong:
                     text = f"pod {pod.key} cannot be scheduled: DRA claim {wrong}"
                     return Reason("PodSchedulingErrors", text, undone_by=_UNDONE_BY)
-        return None
+        rejected = self.filter.reject(task) if self.filter.applies(task) else None
+        return None if rejected is None else rejected.as_reason(self.filter.undone_by)
 
     # figures that follow placements
 

@@ -8,11 +8,12 @@ at, and no eviction can help it.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from navarch.engine.devices import shares_devices
+from navarch.engine.devices import ONE, shares_devices
 from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeFilter, Refusal, Scope, TaskClass, first_rejection
 from navarch.engine.plugin import Plugin
@@ -22,7 +23,7 @@ from navarch.model.gpus import GPU_MEMORY_LABEL, GPU_RESOURCES, mig_gpus, node_i
 from navarch.model.resources import BoolArray, format_amount
 from navarch.model.snapshot import Snapshot
 from navarch.model.status import ON_NODE, TaskStatus
-from navarch.plugins.fair_amounts import FairAmounts
+from navarch.plugins.fair_amounts import GPU, FairAmounts
 from navarch.plugins.fair_scores import wants_gpu
 from navarch.plugins.predicates.inter_pod import InterPodAffinity
 from navarch.plugins.predicates.node_affinity import NodeAffinity
@@ -32,6 +33,8 @@ from navarch.plugins.predicates.unsupported import Unsupported
 from navarch.plugins.predicates.volume_binding import VolumeBinding
 
 UNSCHEDULABLE: Final = "UnschedulableOnNodePool"
+TOO_LARGE: Final = "MaxNodePoolResources"
+"""What users know the rule by that a pod must fit some empty node."""
 MIG_STRATEGY: Final = "nvidia.com/mig.strategy"
 _CHANGES: Final = (Event.NODE_ADDED, Event.NODE_CHANGED)
 
@@ -44,7 +47,7 @@ class FairPredicates(Plugin):
 
     def open(self) -> None:
         self._with_word: dict[int, list[NodeFilter]] = {}
-        self._sizes: dict[int, Reason | None] = {}
+        self._largest: dict[int, tuple[str, int] | None] = {}
 
     def close(self) -> None:
         """A job that waits as a whole says so in a condition; one that was placed no longer does."""
@@ -58,7 +61,7 @@ class FairPredicates(Plugin):
     def node_filters(self) -> list[NodeFilter]:
         session, snapshot = self.session, self.session.snapshot
         restricted = [WorkerKind(session)] if session.policy.param("restrictSchedulingNodes") else []
-        return [
+        self._filters: list[NodeFilter] = [
             Unsupported(),
             *restricted,
             GpuKind(session),
@@ -71,54 +74,75 @@ class FairPredicates(Plugin):
             InterPodAffinity(session),
             VolumeBinding(session),
         ]
+        return self._filters
 
     def pre_predicate(self, task: TaskClass) -> Reason | None:
+        found = self._objection(task)
+        if found is None:
+            return None
+        rule, reason, _ = found
+        pod = self.session.task(task.task).key
+        text = f"Scheduling conditions were not met for pod {pod}:\n{rule}: {reason.message}.\n"
+        return Reason(reason.code, text, figures=reason.figures, undone_by=reason.undone_by)
+
+    def beyond_help(self, task: int) -> Reason | None:
+        found = self._objection(replace(self.session.class_of(task), task=task))
+        return found[1] if found is not None and found[2] else None
+
+    def _objection(self, task: TaskClass) -> tuple[str, Reason, bool] | None:
+        """Who has a word against the pod before any node is looked at, what it is, and whether no eviction can help."""
         found = first_rejection(self._rejecting(task), task)
-        return self._too_large(task) if found is None else found[1].as_reason(found[0].undone_by)
+        if found is not None:
+            return found[0].name, found[1].as_reason(found[0].undone_by), found[1].unresolvable
+        short = self._beyond(task)
+        return None if short is None else (TOO_LARGE, self._too_large(task, *short), True)
 
     def _rejecting(self, task: TaskClass) -> list[NodeFilter]:
-        """The filters that have a word on the class before any node is looked at."""
+        """Those of its own filters that have a word on the class before any node is looked at."""
         found = self._with_word.get(task.number)
         if found is None:
-            rules = [f for f in self.session.filters if type(f).reject is not NodeFilter.reject and f.applies(task)]
+            rules = [f for f in self._filters if type(f).reject is not NodeFilter.reject and f.applies(task)]
             found = self._with_word[task.number] = rules
         return found
 
-    def beyond_help(self, task: int) -> Reason | None:
-        kind = self.session.class_of(task)
-        found = first_rejection(self._rejecting(kind), kind)
-        if found is not None and found[1].unresolvable:
-            return found[1].as_reason(found[0].undone_by)
-        return self._too_large(kind)
+    def _beyond(self, task: TaskClass) -> tuple[str, int] | None:
+        """A resource of which the class asks for more than any single node has, even if it were empty, and the most there is."""
+        if task.number not in self._largest:
+            self._largest[task.number] = self._lacking_everywhere(task)
+        return self._largest[task.number]
 
-    def _too_large(self, task: TaskClass) -> Reason | None:
-        """A request that no single node could hold, even if it were empty."""
-        if task.number not in self._sizes:
-            self._sizes[task.number] = self._beyond_largest(task)
-        return self._sizes[task.number]
-
-    def _beyond_largest(self, task: TaskClass) -> Reason | None:
+    def _lacking_everywhere(self, task: TaskClass) -> tuple[str, int] | None:
         nodes, names = self.session.nodes, self.session.snapshot.resource_names
         if not len(nodes):
             return None
         largest = nodes.allocatable.max(axis=1)
         for dim in np.flatnonzero(task.request > largest).tolist():
-            name, most = _known(names[dim]), int(largest[dim])
-            asked = ", ".join(_said(names[i], int(task.request[i])) for i in np.flatnonzero(task.request).tolist())
-            bound = f"Max {name} resources available in a single node in the node-pool is topped at {_figure(names[dim], most)}"
-            text = f"The pod requires {asked}. " + (bound if most else f"No node in the node-pool has {name} resources")
-            return Reason("PodSchedulingErrors", text, undone_by=_CHANGES)
-        return self._too_many_devices(task)
-
-    def _too_many_devices(self, task: TaskClass) -> Reason | None:
-        """Claims on more GPUs than drivers announce for any node."""
+            return names[dim], int(largest[dim])
         amounts = self.session.shared(FairAmounts)
-        asked = sum(amounts.claimed_gpus(task.namespace, claim) for _, claim in task.shape.claims)
         most = max(amounts.sliced_gpus().values(), default=0)
-        if not asked or asked <= most:
-            return None
-        text = f"The pod claims {asked} GPUs. Max GPU resources available in a single node in the node-pool is topped at {most}"
-        return Reason("PodSchedulingErrors", text, undone_by=_CHANGES)
+        claimed = sum(amounts.claimed_gpus(task.namespace, claim) for _, claim in task.shape.claims)
+        return (GPU_RESOURCES[0], most * ONE) if claimed > most else None
+
+    def _too_large(self, task: TaskClass, name: str, most: int) -> Reason:
+        pod, pool = self.session.task(task.task).key, str(self.session.policy.param("partitionLabelValue")) or "default"
+        asked = ", ".join(f"{what}: {amount}" for what, amount in self._asked(task))
+        text = f"The pod {pod} requires {asked}. "
+        if most:
+            amount = _figure(name, most)
+            text += f"Max {_known(name)} resources available in a single node in the {pool} node-pool is topped at {amount}"
+        else:
+            text += f"No node in the {pool} node-pool has {_known(name)} resources"
+        figures: dict[str, int | float | str] = {"resource": name, "most on a node": format_amount(name, most)}
+        return Reason("PodSchedulingErrors", text, figures=figures, undone_by=_CHANGES)
+
+    def _asked(self, task: TaskClass) -> list[tuple[str, str]]:
+        """What the pod asks for, GPUs first, slices of them last."""
+        names, request = self.session.snapshot.resource_names, task.request
+        dims = [dim for dim in np.flatnonzero(request).tolist() if names[dim] not in GPU_RESOURCES]
+        gpus = float(self.session.shared(FairAmounts).asked(task.task)[GPU])
+        out = [("GPU", f"{gpus:.15g}" if gpus < 1e15 else str(round(gpus)))] if gpus else []
+        out += [(_known(names[dim]), _figure(names[dim], int(request[dim]))) for dim in dims if not mig_gpus(names[dim])]
+        return out + [(f"mig {names[dim]}", _figure(names[dim], int(request[dim]))) for dim in dims if mig_gpus(names[dim])]
 
 
 def _known(name: str) -> str:
@@ -131,10 +155,6 @@ def _figure(name: str, amount: int) -> str:
     if name == "memory":
         return f"{amount / 1e9:g} (GB)"
     return format_amount(name, amount)
-
-
-def _said(name: str, amount: int) -> str:
-    return f"{_known(name)}: {_figure(name, amount)}"
 
 
 class NodeCondition(NodeFilter):
@@ -246,11 +266,15 @@ class LegacySlices(NodeFilter):
 
     def __init__(self, session: Session) -> None:
         self.taken = np.zeros(len(session.nodes), dtype=bool)
+        self.holders: dict[int, list[str]] = {}
+        """Node row -> pods that took slices there by annotation."""
         tasks, shapes = session.snapshot.tasks, session.snapshot.shapes
         old = [i for i, shape in enumerate(shapes) if any(mig_gpus(name) for name, _ in shape.hints)]
         if old:
             there = tasks.alive & ON_NODE[session.status] & (session.node >= 0) & np.isin(session.shape, old)
             self.taken[session.node[there]] = True
+            for task in np.flatnonzero(there).tolist():
+                self.holders.setdefault(int(session.node[task]), []).append(session.task(task).key)
 
     def applies(self, task: TaskClass) -> bool:
         return bool(self.taken.any()) and any(mig_gpus(name) for name, _ in task.shape.requests)
@@ -260,8 +284,11 @@ class LegacySlices(NodeFilter):
         return found
 
     def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:
-        text = "MIG job cannot be scheduled on node with legacy MIG jobs"
-        return [Refusal(text, self.taken[at.rows], unresolvable=True, code="LegacySlices")]
+        """A word for each such node: there are few, and whoever reads it must find the pods."""
+        rows = np.arange(len(self.taken))[at.rows]
+        said = "MIG job cannot be scheduled on node with legacy MIG jobs"
+        for row, pods in sorted(self.holders.items()):
+            yield Refusal(f"{said}: <[{' '.join(sorted(pods))}]>", rows == row, unresolvable=True, code="LegacySlices")
 
 
 class MemoryKnown(NodeFilter):

@@ -27,10 +27,10 @@ from navarch.plugins.fair_share import NO_PARENT, UNLIMITED, Floats, Ints, Queue
 from navarch.plugins.members import is_member
 from navarch.plugins.queue_ranking import LAST, QueueStanding, standing
 from navarch.plugins.queue_tree import QueueTree, over_capacity
+from navarch.plugins.queue_words import over_limit, over_quota
 from navarch.plugins.reclaim_rules import may_reclaim, may_take, worth_reclaiming
 
 USAGE_KIND = "QueueUsage"
-_UNITS = {"cpu": ("CPU cores", 1000.0), "memory": ("GB memory", 1e9), "gpu": ("GPUs", 1.0)}
 _ZERO = [0.0] * len(RESOURCES)
 _UNDONE_BY = (Event.POD_REMOVED, Event.QUEUE_CHANGED, Event.JOB_CHANGED)
 
@@ -241,19 +241,8 @@ class FairProportion(Plugin):
         asked, most, has = float(amount[worst]), float(bound[worst, broken.queue]), float(held[worst, broken.queue])
         figures: dict[str, int | float | str] = {"queue": queue, "resource": resource}
         figures |= {"requested": asked, "bound": most, "held": has}
-        unit, scale = _UNITS[resource]
-        wanted, allowed, taken = (f"{figure / scale:g} {unit}" for figure in (asked, most, has))
-        if broken.over_limit:
-            text = (
-                f"{queue} quota has reached the allowable limit of {unit}. Limit is {allowed}, "
-                f"currently {taken} allocated and workload requested {wanted}"
-            )
-        else:
-            text = (
-                f"Non-preemptible workload is over quota. Workload requested {wanted}, but {queue} quota is {allowed}, "
-                f"while {taken} are already allocated for non-preemptible pods. "
-                "Use a preemptible workload to go over quota."
-            )
+        words = over_limit if broken.over_limit else over_quota
+        text = words(queue, resource, asked, most, has)
         code = "OverLimit" if broken.over_limit else "NonPreemptibleOverQuota"
         return Reason(code, text, figures=figures, undone_by=_UNDONE_BY)
 

@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from navarch.engine.domains import NOWHERE, DomainTree, kept_tree, tree_of_labels
-from navarch.engine.gang_points import NodeSet
+from navarch.engine.gang_points import NodeSet, NoNodeSet
 from navarch.engine.gang_tree import Part
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
@@ -32,8 +32,12 @@ from navarch.model.status import TaskStatus
 
 SCORE: Final = 100_000.0
 STEPS: Final = 10
+NAMED: Final = 10
+"""How many domains without room a refusal names."""
 FULL: Final = 1000.0
 """What a domain is taken to be filled to that has nothing free of a resource that is asked for."""
+_ROOM: Final = (Event.POD_REMOVED, Event.NODE_ADDED, Event.NODE_CHANGED)
+_CHANGES: Final = (Event.NODE_ADDED, Event.NODE_CHANGED)
 _HOLDING: Final = [
     int(s) for s in (TaskStatus.ALLOCATED, TaskStatus.PIPELINED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
 ]
@@ -44,22 +48,24 @@ class Topology(Plugin):
 
     name = "topology"
 
-    def node_sets(self, job: Job, part: Part, tasks: Sequence[int], nodes: BoolArray) -> Sequence[NodeSet] | Reason:
+    def node_sets(self, job: Job, part: Part, tasks: Sequence[int], nodes: BoolArray) -> Sequence[NodeSet] | NoNodeSet:
         demand = part.topology
         if demand is None or not demand.topology:
             return [NodeSet(nodes)]
         snapshot = self.session.snapshot
         topology: TopologySpec | None = snapshot.objects.get("Topology", {}).get(("", demand.topology))
         if topology is None:
-            return _refusal("TopologyNotFound", f'the topology "{demand.topology}" does not exist')
+            known = ", ".join(sorted(name for _, name in snapshot.objects.get("Topology", {}))) or "none"
+            return _refusal("TopologyNotFound", f'the topology "{demand.topology}" does not exist (there are: {known})')
         levels = [level.label for level in topology.levels]
         wanted = _depths(topology, demand)
-        if isinstance(wanted, Reason):
+        if isinstance(wanted, NoNodeSet):
             return wanted
         version = snapshot.versions.get("Topology", 0)
         tree = kept_tree(snapshot, ("Topology", topology.name), version, lambda: tree_of_labels(levels, snapshot.nodes.specs))
         search = _Search(self.session, tree, len(levels), tasks, nodes, *wanted)
-        return search.sets(self._tied(part, tasks, tree, len(levels) - wanted[0]) if wanted[0] else None)
+        tied = self._tied(part, tasks, tree, len(levels) - wanted[0]) if wanted[0] else None
+        return search.sets(tied) or NoNodeSet(_no_room(search, job, demand, tied))
 
     def _tied(self, part: Part, tasks: Sequence[int], tree: DomainTree, tier: int) -> set[int] | None:
         """Domains of the required level that hold pods of the leaves which now get more; None: no pod ties them."""
@@ -73,21 +79,45 @@ class Topology(Plugin):
         return held or None
 
 
-def _depths(topology: TopologySpec, demand: TopologyDemand) -> tuple[int, int] | Reason:
+def _depths(topology: TopologySpec, demand: TopologyDemand) -> tuple[int, int] | NoNodeSet:
     """How deep below the root the required and the preferred level lie; 0: none is named."""
     found = []
     for name in (demand.required, demand.preferred):
         depth = next((i for i, level in enumerate(topology.levels, start=1) if name in (level.label, level.alias)), 0)
         if name and not depth:
-            return _refusal("TopologyLevelNotFound", f'the topology "{topology.name}" has no level "{name}"')
+            has = ", ".join(level.label for level in topology.levels)
+            return _refusal("TopologyLevelNotFound", f'the topology "{topology.name}" has no level "{name}" (it has: {has})')
         found.append(depth if name else 0)
     if not any(found):
         return _refusal("TopologyLevelNotFound", f'neither a required nor a preferred level of "{topology.name}" is named')
     return found[0], found[1]
 
 
-def _refusal(code: str, text: str) -> Reason:
-    return Reason(code, text, undone_by=(Event.JOB_CHANGED, Event.NODE_CHANGED))
+def _refusal(code: str, text: str) -> NoNodeSet:
+    return NoNodeSet((Reason(code, text, undone_by=(Event.JOB_CHANGED, Event.NODE_CHANGED)),))
+
+
+def _no_room(search: _Search, job: Job, demand: TopologyDemand, tied: set[int] | None) -> tuple[Reason, ...]:
+    """What every domain that might have held the tasks lacks, then the whole."""
+    wanted, level = len(search.tasks), demand.required or demand.preferred
+    figures: dict[str, int | float | str] = {"topology": demand.topology, "level": level, "pods": wanted}
+    whole = f"topology {demand.topology}, requirement {level} couldn't be satisfied for job <{job.key}>"
+    if not search.at_hand.any():
+        labels = "no node at hand carries all labels of the topology"
+        return (Reason("PodSchedulingErrors", f"{whole}: {labels}", figures=figures, undone_by=_CHANGES),)
+    if not search.fits(search.start):
+        if search.alike:
+            figures["room"] = int(search.room[search.start])
+        text = f"{whole}: not enough resources in the cluster to allocate the job"
+        return (Reason("PodSchedulingErrors", text, figures=figures, undone_by=_ROOM),)
+    tight = [domain for domain in search.candidates() if not search.fits(domain)]
+    said = [search.lacks(domain) for domain in tight[:NAMED]]
+    if len(tight) > NAMED:
+        said.append(f"{len(tight) - NAMED} more node-groups have no room for {wanted} pods either")
+    out = [Reason("PodSchedulingErrors", text, undone_by=_ROOM) for text in said if text]
+    elsewhere = len(search.candidates()) > len(tight) and tied is not None
+    why = ": its running pods tie it to a node-group without room" if elsewhere else ""
+    return (*out, Reason("PodSchedulingErrors", whole + why, figures=figures, undone_by=_ROOM))
 
 
 @dataclass
@@ -205,14 +235,26 @@ class _Search:
         if not self.at_hand.any() or not self.fits(self.start):
             return []
         scores = self._scores() if self.preferred else None
-        found = []
-        for depth in range(self.preferred or self.required, self.required - 1, -1):
-            for domain in self.inside:
-                if self.tree.tier[domain] != self.tier(depth) or not self.fits(domain):
-                    continue
-                if tied is None or not tied.isdisjoint(self.tree.ancestors(domain)):
-                    found.append(NodeSet(self.at_hand & self.tree.mask(domain), scores))
-        return found
+        return [
+            NodeSet(self.at_hand & self.tree.mask(domain), scores)
+            for domain in self.candidates()
+            if self.fits(domain) and (tied is None or not tied.isdisjoint(self.tree.ancestors(domain)))
+        ]
+
+    def candidates(self) -> list[int]:
+        """Domains in the order in which they are tried: the finest level first, up to the required one."""
+        depths = range(self.preferred or self.required, self.required - 1, -1)
+        return [domain for depth in depths for domain in self.inside if self.tree.tier[domain] == self.tier(depth)]
+
+    def lacks(self, domain: int) -> str:
+        """What a domain without room lacks."""
+        name = self.tree.names[domain]
+        if self.alike:
+            return f"node-group {name} can allocate only {int(self.room[domain])} of {len(self.tasks)} required pods"
+        names, total = self.session.snapshot.resource_names, self.requests.sum(axis=0)
+        free = self.tree.sums(self.free)[:, domain]
+        short = [known(names[dim]) for dim in np.flatnonzero(total > free).tolist() if dim != PODS]
+        return f"node-group {name} didn't have enough resources: {', '.join(short)}" if short else ""
 
     def _scores(self) -> FloatArray:
         """Domains of the preferred level in ten steps, the roomiest highest; nodes outside have none."""
@@ -221,6 +263,11 @@ class _Search:
         for i, domain in enumerate(domains, start=1):
             scores[self.tree.rows(domain)] = SCORE * (STEPS * i // len(domains))
         return scores
+
+
+def known(name: str) -> str:
+    """What users call a resource."""
+    return "GPUs" if name in GPU_RESOURCES else {"cpu": "CPU cores"}.get(name, name)
 
 
 def _ratio(asked: float, free: FloatArray | IntArray) -> FloatArray:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from tests.unit.plugins.plugin_world import World, job_of
 
-from navarch.engine.gang_points import NodeSet
-from navarch.engine.reasons import Reason
+from navarch.engine.gang_points import NodeSet, NoNodeSet
 from navarch.engine.session import Session
 from navarch.model.spec import LevelSpec, TopologyDemand, TopologySpec
 from navarch.plugins.topology import SCORE, Topology
@@ -25,17 +24,17 @@ def world(demand: TopologyDemand, pods: int = 2, cpu: int = 4) -> World:
     return made.job("new", topology=demand, min_member=pods).pods("new", pods, cpu=cpu)
 
 
-def sets(session: Session, job: str = "new", nodes: str = "") -> list[NodeSet] | Reason:
+def sets(session: Session, job: str = "new", nodes: str = "") -> list[NodeSet] | NoNodeSet:
     found = job_of(session, job)
     tasks = [task for task in found.tasks if session.node[task] < 0]
     at_hand = np.array([not nodes or name in nodes.split() for name in session.nodes.names])
     (plugin,) = [p for p in session.plugins if isinstance(p, Topology)]
     answer = plugin.node_sets(found, found.tree.root, tasks, at_hand)
-    return answer if isinstance(answer, Reason) else list(answer)
+    return answer if isinstance(answer, NoNodeSet) else list(answer)
 
 
-def shown(session: Session, found: list[NodeSet] | Reason) -> list[str]:
-    assert not isinstance(found, Reason), found
+def shown(session: Session, found: list[NodeSet] | NoNodeSet) -> list[str]:
+    assert not isinstance(found, NoNodeSet), found
     return [" ".join(np.array(session.nodes.names)[each.nodes]) for each in found]
 
 
@@ -47,7 +46,6 @@ def asked(demand: TopologyDemand, pods: int = 2, cpu: int = 4, nodes: str = "") 
 def test_a_required_level_offers_its_domains_tightest_first() -> None:
     assert asked(TopologyDemand("net", required="rack"), 2, 1) == ["n4 n5", "n0 n1", "n2 n3"], "the tighter zone, then its racks"
     assert asked(TopologyDemand("net", required="rack"), 2, 4) == ["n4 n5"], "only there are two whole nodes"
-    assert asked(TopologyDemand("net", required="rack"), 3, 4) == []
 
 
 def test_a_preferred_level_comes_before_coarser_ones() -> None:
@@ -60,7 +58,7 @@ def test_a_preferred_level_comes_before_coarser_ones() -> None:
 def test_domains_of_the_preferred_level_are_scored_the_roomiest_highest() -> None:
     session = world(TopologyDemand("net", preferred="rack"), 6, 1).session(Topology)
     found = sets(session)
-    assert not isinstance(found, Reason)
+    assert not isinstance(found, NoNodeSet)
     scores = found[-1].scores
     assert scores is not None
     by_node = dict(zip(session.nodes.names, (scores / SCORE).tolist()))
@@ -76,7 +74,7 @@ def test_pods_that_run_tie_the_part_to_their_domain() -> None:
 
 def test_the_nodes_at_hand_bound_the_search() -> None:
     assert asked(TopologyDemand("net", required="rack"), 1, 4, nodes="n0 n1 n6") == ["n0 n1"]
-    assert asked(TopologyDemand("net", required="rack"), 1, 4, nodes="n6") == [], "it carries no rack"
+    assert asked(TopologyDemand("net", required="rack"), 1, 4, nodes="n6 n1") == ["n1"], "n6 carries no rack"
 
 
 def test_pods_that_differ_are_compared_by_their_sum() -> None:
@@ -92,8 +90,28 @@ def test_what_does_not_exist_is_a_reason() -> None:
         (TopologyDemand("net"), "TopologyLevelNotFound"),
     ):
         found = sets(world(demand).session(Topology))
-        assert isinstance(found, Reason)
-        assert found.code == code
+        assert isinstance(found, NoNodeSet)
+        assert found.reasons[0].code == code
+
+
+def said(demand: TopologyDemand, pods: int, cpu: int, nodes: str = "") -> list[str]:
+    found = sets(world(demand, pods, cpu).session(Topology), nodes=nodes)
+    assert isinstance(found, NoNodeSet)
+    assert all(reason.undone_by for reason in found.reasons)
+    return [reason.message for reason in found.reasons]
+
+
+def test_a_job_without_room_names_the_domains_that_are_too_small() -> None:
+    whole = "topology net, requirement rack couldn't be satisfied for job <ns/new>"
+    rack = TopologyDemand("net", required="rack")
+    assert said(rack, 3, 4) == [
+        "node-group west.r2 can allocate only 2 of 3 required pods",
+        "node-group east.r0 can allocate only 1 of 3 required pods",
+        "node-group east.r1 can allocate only 1 of 3 required pods",
+        whole,
+    ]
+    assert said(rack, 9, 4) == [f"{whole}: not enough resources in the cluster to allocate the job"]
+    assert said(rack, 1, 1, nodes="n6") == [f"{whole}: no node at hand carries all labels of the topology"]
 
 
 def test_a_part_without_a_demand_keeps_its_nodes() -> None:
