@@ -15,6 +15,7 @@ import msgspec
 
 _COMPLAINT: Final = re.compile(r"(?P<text>.*?)(?: - at `(?P<path>\$[^`]*)`)?$", re.DOTALL)
 _STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[(\.\.\.)\]")
+_BOUND: Final = re.compile(r"([<>]=) (-?\d+)$")
 _KNOWN_TYPES: Final = {
     "str": "text",
     "int": "a whole number",
@@ -85,7 +86,7 @@ def from_validation(error: msgspec.ValidationError, manifest: object, kind: str,
     wanted, _, got = text.partition(", got ")
     expected = wanted.removeprefix("Expected ")
     types = [part.strip(" `") for part in expected.split("|")]
-    found, path = _value_at(manifest, path, got.strip("`"))
+    found, path = _value_at(manifest, path, text)
     known = [_KNOWN_TYPES[part] for part in types if part in _KNOWN_TYPES and part != "null"]
     if {"int", "float", "str"} <= set(types):
         known = [QUANTITY]
@@ -94,15 +95,17 @@ def from_validation(error: msgspec.ValidationError, manifest: object, kind: str,
     return ObjectError(kind, name, path, found, " or ".join(known) if known and got else expected[:1].lower() + expected[1:])
 
 
-def _value_at(manifest: object, path: str, got: str) -> tuple[str, str]:
-    """The value at a path like `$.spec.containers[0].resources.requests[...]`; `...` stands for some key of a mapping."""
+def _value_at(manifest: object, path: str, complaint: str) -> tuple[str, str]:
+    """The value at a path like `$.spec.containers[0].resources.requests[...]`; `...` stands for some key of a mapping: the
+    first below which the path ends at a value that the complaint is true of."""
+    got = complaint.partition(", got ")[2].strip("`")
+    steps = _STEP.findall(path)
     value: Any = manifest
     walked = ""
-    for name, index, some in _STEP.findall(path):
+    for i, (name, index, some) in enumerate(steps):
         if some and isinstance(value, Mapping):
-            wanted = _PYTHON_TYPES.get(got)
             for key, item in value.items():
-                if (wanted is None and got == "null" and item is None) or (wanted and _is(item, got, wanted)):
+                if _is_to_blame(_below(item, steps[i + 1 :]), got, complaint):
                     value, walked = item, f"{walked}[{key}]"
                     break
             else:
@@ -114,6 +117,30 @@ def _value_at(manifest: object, path: str, got: str) -> tuple[str, str]:
         else:
             return got or shown(value), walked
     return shown(value), walked
+
+
+def _below(value: Any, steps: Sequence[tuple[str, str, str]]) -> object:
+    """What stands there, as far as the steps say it."""
+    for name, index, some in steps:
+        if name and isinstance(value, Mapping):
+            value = value.get(name)
+        elif index and isinstance(value, Sequence) and int(index) < len(value):
+            value = value[int(index)]
+        elif some:
+            return value
+    return value
+
+
+def _is_to_blame(value: object, got: str, complaint: str) -> bool:
+    wanted = _PYTHON_TYPES.get(got)
+    if got == "null":
+        return value is None
+    if wanted:
+        return _is(value, got, wanted)
+    bound = _BOUND.search(complaint)
+    if bound is None or isinstance(value, bool) or not isinstance(value, int):
+        return False
+    return value < int(bound[2]) if bound[1] == ">=" else value > int(bound[2])
 
 
 def _is(value: object, got: str, wanted: Any) -> bool:

@@ -102,7 +102,8 @@ class Inventory:
         for document in documents:
             self._note(document, pods)
         made, mistakes = expand(documents)
-        self.mistakes += mistakes
+        wrong = {mistake.source for mistake in self.mistakes if mistake.source}
+        self.mistakes += [mistake for mistake in mistakes if mistake.source not in wrong]
         for document in made:
             if _identify(document.manifest) not in self._seen:
                 self._note(document, pods)

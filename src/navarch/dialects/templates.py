@@ -1,4 +1,4 @@
-"""The pods that workloads would make: Job, ReplicaSet, Deployment, StatefulSet, DaemonSet, and Volcano's Job.
+"""The pods that workloads would make: Job, ReplicaSet, Deployment, StatefulSet, DaemonSet, Volcano's Job, and those of operators.
 
 A plan from manifests should show what happens when they are applied, and then controllers make pods. Names, uids and times are
 derived from the workload, so the same input gives the same pods. A workload whose pods (or whose own children) are in the
@@ -17,6 +17,14 @@ from navarch.dialects.daemons import daemon_pods
 from navarch.dialects.errors import ObjectError, shown
 from navarch.dialects.manifests import Document, Manifest
 from navarch.dialects.objects import identity
+from navarch.dialects.operator_pods import (
+    PodMade,
+    job_set_pods,
+    kubeflow_pods,
+    leader_worker_pods,
+    ray_cluster_of,
+    ray_pods,
+)
 from navarch.dialects.template_fields import count, mappings, template_at
 from navarch.dialects.volcano_job import volcano_job
 
@@ -24,6 +32,14 @@ Made = dict[str, Any]
 Make = Callable[[Manifest, Iterable[Manifest]], Iterator[tuple[Made, str]]]
 """Workload and nodes -> objects, each with the part of the workload that it is made from."""
 _TEMPLATE = "spec.template"
+_TELLING = {
+    "JobSet": "jobset.sigs.k8s.io/jobset-name",
+    "LeaderWorkerSet": "leaderworkerset.sigs.k8s.io/name",
+    "RayJob": "ray.io/originated-from-cr-name",
+    "RayService": "ray.io/originated-from-cr-name",
+}
+"""Labels by which pods name a workload that owns them through objects which need not be in the input."""
+_LABELS = sorted(set(_TELLING.values()))
 
 
 def expand(documents: Iterable[Document]) -> tuple[list[Document], list[ObjectError]]:
@@ -34,6 +50,7 @@ def expand(documents: Iterable[Document]) -> tuple[list[Document], list[ObjectEr
         return [], []
     have_children = {owner for each in documents for owner in _controllers(each.manifest)}
     nodes = [each.manifest for each in documents if kind_of(each.manifest) == ("v1", "Node")]
+    told = {fact for each in documents for fact in _owners_by_label(each.manifest)}
     made: list[Document] = []
     mistakes: list[ObjectError] = []
     for each in workloads:
@@ -41,7 +58,7 @@ def expand(documents: Iterable[Document]) -> tuple[list[Document], list[ObjectEr
         kind, name = identity(manifest)
         try:
             namespace, plain = _key(manifest)
-            if (namespace, kind, plain) in have_children:
+            if (namespace, kind, plain) in have_children or (namespace, _TELLING.get(kind, ""), plain) in told:
                 continue
             if kind == "Deployment" and _has_orphaned_pods(namespace, plain, have_children):
                 continue
@@ -126,6 +143,15 @@ def _controllers(manifest: Manifest) -> Iterator[tuple[str, str, str]]:
         for owner in owners:
             if isinstance(owner, dict) and owner.get("controller"):
                 yield str(metadata.get("namespace") or "default"), str(owner.get("kind")), str(owner.get("name"))
+
+
+def _owners_by_label(manifest: Manifest) -> Iterator[tuple[str, str, str]]:
+    metadata = manifest.get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, dict) else None
+    if isinstance(metadata, dict) and isinstance(labels, dict):
+        for label in _LABELS:
+            if label in labels:
+                yield str(metadata.get("namespace") or "default"), label, str(labels[label])
 
 
 def _has_orphaned_pods(namespace: str, name: str, controllers: Iterable[tuple[str, str, str]]) -> bool:
@@ -228,6 +254,18 @@ def _volcano_job(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[M
             yield made, "spec"
 
 
+def _by_operator(lay_out: Callable[[Manifest], Iterator[PodMade]]) -> Make:
+    def make(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Made, str]]:
+        cluster = ray_cluster_of(owner)
+        if cluster is not None:
+            yield cluster, "spec"
+        for name, template, labels, said, path, child in lay_out(owner):
+            kind, between = child or ("", "")
+            yield pod_from(owner, template, name, owner_kind=kind, owner_name=between, labels=labels, annotations=said), path
+
+    return make
+
+
 EXPANDED: dict[tuple[str, str], Make] = {
     ("apps/v1", "ReplicaSet"): _replica_set,
     ("apps/v1", "Deployment"): _deployment,
@@ -236,4 +274,15 @@ EXPANDED: dict[tuple[str, str], Make] = {
     ("batch/v1", "Job"): _job,
     ("v1", "ReplicationController"): _replica_set,
     ("batch.volcano.sh/v1alpha1", "Job"): _volcano_job,
+    ("kubeflow.org/v1", "PyTorchJob"): _by_operator(kubeflow_pods),
+    ("kubeflow.org/v1", "TFJob"): _by_operator(kubeflow_pods),
+    ("kubeflow.org/v1", "MPIJob"): _by_operator(kubeflow_pods),
+    ("kubeflow.org/v2beta1", "MPIJob"): _by_operator(kubeflow_pods),
+    ("kubeflow.org/v1", "XGBoostJob"): _by_operator(kubeflow_pods),
+    ("kubeflow.org/v1", "JAXJob"): _by_operator(kubeflow_pods),
+    ("jobset.x-k8s.io/v1alpha2", "JobSet"): _by_operator(job_set_pods),
+    ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"): _by_operator(leader_worker_pods),
+    ("ray.io/v1", "RayCluster"): _by_operator(ray_pods),
+    ("ray.io/v1", "RayJob"): _by_operator(ray_pods),
+    ("ray.io/v1", "RayService"): _by_operator(ray_pods),
 }
