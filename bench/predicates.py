@@ -92,27 +92,39 @@ class Load:
         ns: str = "ns",
     ) -> Load:
         for i in range(count):
-            self.count += 1
-            name = f"pod-{self.count:06d}"
+            name = f"pod-{self.count + 1:06d}"
             job = f"{ns}/{name}"
             phase = "Running" if placed else "Pending"
             self.cluster.put_job(JobSpec(job, "default", namespace=ns, name=name, shadow=True, phase=phase))
-            self.cluster.put_task(
-                TaskSpec(
-                    uid=name,
-                    namespace=ns,
-                    name=name,
-                    shape=shape,
-                    job=job,
-                    labels=labels or {},
-                    pod_priority=priority,
-                    priority=priority,
-                    created=float(self.count),
-                    node=self.names[i % len(self.names)] if placed else "",
-                    status=TaskStatus.RUNNING if placed else TaskStatus.PENDING,
-                )
-            )
+            self._pod(name, job, shape, labels or {}, ns, self.names[i % len(self.names)] if placed else "", priority)
         return self
+
+    def job(self, name: str, size: int, shape: Shape, labels: dict[str, str], *, placed: bool, ns: str = "ns") -> None:
+        """A gang, on nodes that follow each other if it is placed."""
+        job = f"{ns}/{name}"
+        phase = "Running" if placed else "Inqueue"
+        self.cluster.put_job(JobSpec(job, "default", min_member=size, namespace=ns, name=name, phase=phase))
+        for i in range(size):
+            node = self.names[self.count % len(self.names)] if placed else ""
+            self._pod(f"{name}-{i}", job, shape, labels, ns, node)
+
+    def _pod(self, name: str, job: str, shape: Shape, labels: dict[str, str], ns: str, node: str, priority: int = 0) -> None:
+        self.count += 1
+        self.cluster.put_task(
+            TaskSpec(
+                uid=name,
+                namespace=ns,
+                name=name,
+                shape=shape,
+                job=job,
+                labels=labels,
+                pod_priority=priority,
+                priority=priority,
+                created=float(self.count),
+                node=node,
+                status=TaskStatus.RUNNING if node else TaskStatus.PENDING,
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +138,7 @@ class Workload:
     nodes: int = 5000
     placed: bool = True
     """Every measured pod finds a node."""
+    policy: str = "kube-scheduler"
 
 
 def daemons(nodes: int, pods: int) -> Load:
@@ -193,6 +206,33 @@ def among_its_like(shape: Shape, labels: dict[str, str] | None = None, share: fl
     return build
 
 
+JOB_SIZE = 8
+
+
+def own_rules(key: str, app: str) -> tuple[Shape, ...]:
+    """What jobs say of pods with their own label: of eight jobs four by a hard rule, two by a wish, two by spreading."""
+    mine = having("app", app)
+    term = PodTerm(key, mine, ("ns",))
+    hard = near(PLAIN, anti_required=(term,)) if key == HOST else near(PLAIN, required=(term,))
+    wish = near(PLAIN, anti_preferred=((100, term),))
+    spread = replace(PLAIN, namespace="ns", has_own_spread=True)
+    strict, loose = (replace(spread, spread=(SpreadConstraint(1, key, each, mine),)) for each in (True, False))
+    return hard, wish, hard, strict, hard, wish, hard, loose
+
+
+def own_labels(key: str) -> Callable[[int, int], Load]:
+    """Jobs of eight pods, each with a label of its own and a rule about it; as many again run already."""
+
+    def build(nodes: int, pods: int) -> Load:
+        load = Load(nodes)
+        for i in range(2 * pods // JOB_SIZE):
+            app = f"job-{i:05d}"
+            load.job(app, JOB_SIZE, own_rules(key, app)[i // 2 % 8], {"app": app}, placed=i % 2 == 0)
+        return load
+
+    return build
+
+
 def kept_away(nodes: int, pods: int) -> Load:
     return Load(nodes).pods(pods // 5, APART, GREEN, placed=True).pods(pods, replace(PLAIN, namespace="ns"), GREEN)
 
@@ -200,6 +240,7 @@ def kept_away(nodes: int, pods: int) -> Load:
 HARD, SOFT = spreading(hard=True), spreading(hard=False)
 ONE_GATHER = "each placement moves the mask: one gather and one argmax a pod"
 RENORMALISED = "scores are normalised again for each pod"
+OWN = "a label and a rule for each job: what a rule costs may not grow with the number of jobs"
 IN_RUNS = "placements do not move their own mask: placed in runs, one statement a pod"
 WORKLOADS = (
     Workload("basic", 270, 10_000, among_its_like(PLAIN, share=0.1), IN_RUNS),
@@ -215,15 +256,18 @@ WORKLOADS = (
     Workload("spreading, hard", 85, 5_000, among_its_like(HARD, BLUE), ONE_GATHER),
     Workload("spreading, soft", 125, 5_000, among_its_like(SOFT, BLUE), RENORMALISED),
     Workload("spreading over untainted nodes", 68, 4_000, tainted, ONE_GATHER),
+    Workload("each job its own label, by host", None, 16_000, own_labels(HOST), OWN, policy="navarch"),
+    Workload("each job its own label, by zone", None, 16_000, own_labels(ZONE), OWN, policy="navarch"),
+    Workload("each job its own label, by host, pod by pod", None, 16_000, own_labels(HOST), OWN),
     Workload("preemption", None, 1_000, preempting, "a search over all nodes for each pod", nodes=1000, placed=False),
     Workload("ordinary pods beside preemptors", 160, 5_000, preempting_beside, "promised nodes are looked at", placed=False),
     Workload("ordinary pods beside hopeless ones", 140, 10_000, hopeless_beside, "explaining what fits nowhere", placed=False),
 )
 
 
-def run(cluster: Cluster) -> tuple[float, CycleRecord]:
+def run(cluster: Cluster, name: str = "kube-scheduler") -> tuple[float, CycleRecord]:
     registry = installed()
-    policy = preset("kube-scheduler", registry.catalogue())
+    policy = preset(name, registry.catalogue())
     snapshot = cluster.snapshot()
     gc.collect()
     started = process_time()
@@ -234,7 +278,7 @@ def run(cluster: Cluster) -> tuple[float, CycleRecord]:
 def figures(workload: Workload, scale: int) -> Figure:
     pods = max(workload.measured // scale, 100)
     load = workload.build(max(workload.nodes // scale, 50), pods)
-    seconds, record = run(load.cluster)
+    seconds, record = run(load.cluster, workload.policy)
     if workload.placed:
         assert len(record.binds) == pods, f"{workload.name}: {len(record.binds)} of {pods} placed"
     each = seconds / pods * 1e6

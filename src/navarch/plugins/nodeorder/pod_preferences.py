@@ -15,24 +15,11 @@ from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
 from navarch.engine.session import Session
 from navarch.model.label_syntax import aggregate
 from navarch.model.resources import BoolArray, FloatArray
-from navarch.model.spec import PodAffinity, PodTerm, Shape
+from navarch.model.spec import PodAffinity
 from navarch.plugins.predicates.inter_pod import OpeningLists, term_errors_of
 from navarch.plugins.predicates.pod_counts import DomainCount, pod_counts
-from navarch.plugins.predicates.pod_terms import pod_terms
+from navarch.plugins.predicates.pod_terms import CarriedTerm, pod_terms
 from navarch.plugins.predicates.selection import of_own_term
-
-
-@dataclass(frozen=True, slots=True)
-class Meant:
-    """A term of other pods that means the class: in which of their lists it stands, and what it weighs."""
-
-    list: str
-    weight: int
-    entry: object
-    term: PodTerm
-
-    def is_carried_by(self, shape: Shape) -> bool:
-        return shape.pod_affinity is not None and self.entry in getattr(shape.pod_affinity, self.list)
 
 
 @dataclass(slots=True)
@@ -54,7 +41,7 @@ class PodPreferences(NodeScorer):
         """Pods without preferences of their own are not scored at all."""
         self.terms = pod_terms(session)
         self._pulls: dict[int, list[Pull]] = {}
-        self._others: dict[int, list[Meant]] = {}
+        self._others: dict[int, list[tuple[int, CarriedTerm]]] = {}
 
     def applies(self, task: TaskClass) -> bool:
         own = task.shape.pod_affinity
@@ -69,15 +56,15 @@ class PodPreferences(NodeScorer):
         errors = term_errors_of(own) if own is not None else []
         return f"failed to parse pod: {aggregate(errors)}" if errors else ""
 
-    def _meant(self, task: TaskClass) -> list[Meant]:
-        """Terms of other pods that mean the class."""
+    def _meant(self, task: TaskClass) -> list[tuple[int, CarriedTerm]]:
+        """Terms of other pods that mean the class, and what they weigh."""
         found = self._others.get(task.number)
         if found is None:
             terms = self.terms
-            found = [Meant("preferred", w, (w, t), t) for w, t in terms.weighing(task, terms.preferred)]
-            found += [Meant("anti_preferred", -w, (w, t), t) for w, t in terms.weighing(task, terms.anti_preferred)]
+            found = [(carried.weight, carried) for carried in terms.preferred.meaning(task)]
+            found += [(-carried.weight, carried) for carried in terms.anti_preferred.meaning(task)]
             if self.hard_weight > 0:
-                found += [Meant("required", self.hard_weight, t, t) for t in terms.meaning(task, terms.required)]
+                found += [(self.hard_weight, carried) for carried in terms.required.meaning(task)]
             self._others[task.number] = found
         return found
 
@@ -96,9 +83,8 @@ class PodPreferences(NodeScorer):
                 pods = counts.selected((of_own_term(session.snapshot, term),))
                 pulls.append(Pull(sign * weight, pods.by(term.topology_key)))
         within, named = self._looked_at(own)
-        for meant in self._meant(task):
-            carriers = counts.carrying((meant.list, meant.entry), meant.is_carried_by)
-            pulls.append(Pull(meant.weight, carriers.by(meant.term.topology_key, within, named)))
+        for weight, carried in self._meant(task):
+            pulls.append(Pull(weight, counts.carrying(carried).by(carried.term.topology_key, within, named)))
         return pulls
 
     def _looked_at(self, own: PodAffinity) -> tuple[BoolArray | None, str]:

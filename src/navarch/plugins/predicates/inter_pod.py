@@ -19,11 +19,11 @@ from navarch.engine.session import Session
 from navarch.model.label_syntax import aggregate
 from navarch.model.resources import BoolArray
 from navarch.model.selectors import label_selector_errors
-from navarch.model.spec import PodAffinity, PodTerm, Shape
+from navarch.model.spec import PodAffinity
 from navarch.plugins.predicates.placed_pods import placed_pods
-from navarch.plugins.predicates.pod_counts import DomainCount, PodCount, PodCounts, pod_counts
-from navarch.plugins.predicates.pod_terms import PodTerms, pod_terms
-from navarch.plugins.predicates.selection import of_own_term, selected
+from navarch.plugins.predicates.pod_counts import DomainCount, pod_counts
+from navarch.plugins.predicates.pod_terms import CarriedTerm, PodTerms, pod_terms
+from navarch.plugins.predicates.selection import of_own_term
 
 NO_FRIEND = "node(s) didn't match pod affinity rules"
 FOE = "node(s) didn't match pod anti-affinity rules"
@@ -56,14 +56,14 @@ class InterPodAffinity(NodeFilter):
         self.session = session
         self.terms: PodTerms = pod_terms(session)
         self._classes: dict[int, Neighbours] = {}
-        self._guards: dict[int, list[PodTerm]] = {}
+        self._guards: dict[int, list[CarriedTerm]] = {}
         self._fixed: tuple[int, BoolArray] | None = None
 
-    def _meant(self, task: TaskClass) -> list[PodTerm]:
+    def _meant(self, task: TaskClass) -> list[CarriedTerm]:
         """Terms by which others could keep the class away."""
         found = self._guards.get(task.number)
         if found is None:
-            found = self._guards[task.number] = self.terms.meaning(task, self.terms.anti_required)
+            found = self._guards[task.number] = self.terms.anti_required.meaning(task)
         return found
 
     def applies(self, task: TaskClass) -> bool:
@@ -94,15 +94,16 @@ class InterPodAffinity(NodeFilter):
             selections = tuple(of_own_term(session.snapshot, term) for term in own.required)
             together = counts.selected(selections)
             friends = [together.by(term.topology_key) for term in own.required]
-            may_be_first = all(selected(session.snapshot, each)[task.labels] for each in selections)
+            may_be_first = all(each.means(session.snapshot, task.labels) for each in selections)
         foes, hostile = [], False
         for term in own.anti_required:
             selection = of_own_term(session.snapshot, term)
             foes.append(counts.selected((selection,)).by(term.topology_key))
-            hostile |= bool(selected(session.snapshot, selection)[task.labels])
+            hostile |= selection.means(session.snapshot, task.labels)
         within, named = guarded_nodes(session)
-        guards = [carriers(counts, term).by(term.topology_key, within, named) for term in self._meant(task)]
-        guards_itself = any(term in own.anti_required for term in self._meant(task))
+        meant = self._meant(task)
+        guards = [counts.carrying(carried).by(carried.term.topology_key, within, named) for carried in meant]
+        guards_itself = any(carried.term in own.anti_required for carried in meant)
         return Neighbours(friends, may_be_first, foes, guards, may_be_first or hostile or guards_itself)
 
     def freeze(self, task: TaskClass) -> None:
@@ -160,15 +161,6 @@ def _without_friend(near: Neighbours, rows: Rows | slice, size: int) -> BoolArra
     for friends in near.friends:
         out |= ~friends.inside(rows) if first else friends.at(rows) <= 0
     return out
-
-
-def carriers(counts: PodCounts, term: PodTerm) -> PodCount:
-    """Pods that carry a term as required anti-affinity."""
-
-    def has(shape: Shape) -> bool:
-        return shape.pod_affinity is not None and term in shape.pod_affinity.anti_required
-
-    return counts.carrying(("anti required", term), has)
 
 
 def guarded_nodes(session: Session) -> tuple[BoolArray | None, str]:

@@ -22,6 +22,21 @@ Listener = Callable[[TaskClass, Sequence[int], Sequence[int], int], None]
 """(class, task rows, node rows, +1 or -1)"""
 
 
+class Grouped:
+    """Rows of a column by their value: one sort, then a slice for each value."""
+
+    def __init__(self, column: RowArray) -> None:
+        self._order = np.argsort(column, kind="stable")
+        self._values = column[self._order]
+
+    def rows(self, values: Sequence[int]) -> Rows:
+        """Rows that have one of these values, which differ from each other."""
+        wanted = np.array(values, dtype=self._values.dtype)  # of one type, or the column is converted for each search
+        low, high = (np.searchsorted(self._values, wanted, side=side) for side in ("left", "right"))
+        parts = [self._order[start:end] for start, end in zip(low.tolist(), high.tolist()) if start < end]
+        return np.concatenate(parts) if parts else self._order[:0]
+
+
 class PlacedPods:
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -35,6 +50,8 @@ class PlacedPods:
         self._journals: list[list[Callable[[], None]]] = []
         self.moved_in_trial: list[tuple[TaskClass, Sequence[int], int]] = []
         """(class, nodes, step) of every move of the trials under way, undone ones included."""
+        self._by_identity: Grouped | None = None
+        self._by_shape: Grouped | None = None
 
     def listen(self, listener: Listener) -> None:
         self._listeners.append(listener)
@@ -55,13 +72,23 @@ class PlacedPods:
         flags = np.zeros(len(session.snapshot.shapes), dtype=bool)
         flags[numbers] = True
         there = there[flags[shapes]]
-        order = np.argsort(session.shape[there], kind="stable")
-        there = there[order]
-        shapes = session.shape[there]
+        grouped = Grouped(session.shape[there])
         for number in numbers:
-            low, high = np.searchsorted(shapes, (number, number + 1))
-            if low < high:
-                yield session.snapshot.shapes[number], there[low:high]
+            rows = grouped.rows((number,))
+            if len(rows):
+                yield session.snapshot.shapes[number], there[rows]
+
+    def rows_of_shapes(self, numbers: Sequence[int]) -> Rows:
+        """Tasks of these shapes, wherever they stand."""
+        if self._by_shape is None:
+            self._by_shape = Grouped(self.session.shape)
+        return self._by_shape.rows(numbers)
+
+    def rows_of_identities(self, numbers: Sequence[int]) -> Rows:
+        """Tasks with these identities, wherever they stand."""
+        if self._by_identity is None:
+            self._by_identity = Grouped(self.session.snapshot.tasks.labels)
+        return self._by_identity.rows(numbers)
 
     def leaves(self, task: TaskClass, row: int, node: int) -> None:
         """The pod is being deleted from now on, though it still stands on its node."""

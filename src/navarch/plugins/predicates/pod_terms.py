@@ -6,28 +6,74 @@ these rules read, so that pods which differ in nothing else still share their ma
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.session import Session
 from navarch.model.spec import Labels, LabelSelector, PodAffinity, PodTerm, Shape
+from navarch.plugins.predicates.identity_index import Pair, identity_index
 from navarch.plugins.predicates.placed_pods import placed_pods
 from navarch.plugins.predicates.selection import means
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CarriedTerm:
+    """A term of one of the four lists of pods' rules, and the numbers of the shapes that carry it there."""
+
+    number: int
+    term: PodTerm
+    weight: int
+    """Of a preference; 0 for what is required."""
+    shapes: list[int]
+
+
+class TermList:
+    """Distinct terms of one list, in the order in which shapes were first seen, filed by who they may mean: a namespace they
+    name and a label they demand. Asking which of them mean a pod looks at those filed under its own labels alone."""
+
+    def __init__(self, session: Session, entries: Iterable[tuple[int, int, PodTerm]]) -> None:
+        """`entries`: (shape number, weight, term)."""
+        self.session = session
+        self._filed: dict[tuple[str | None, Pair | None], list[CarriedTerm]] = {}
+        """Namespace, None where a selector chooses it; label, None where the term demands no certain one."""
+        known: dict[tuple[int, PodTerm], CarriedTerm] = {}
+        for shape, weight, term in entries:
+            carried = known.get((weight, term))
+            if carried is None:
+                carried = known[weight, term] = CarriedTerm(len(known), term, weight, [])
+                self._file(carried)
+            if carried.shapes[-1:] != [shape]:
+                carried.shapes.append(shape)
+
+    def _file(self, carried: CarriedTerm) -> None:
+        term = carried.term
+        if term.selector is None:
+            return  # means nobody
+        spaces = frozenset(term.namespaces) if term.namespace_selector is None else None
+        anchor = identity_index(self.session.snapshot).anchor(term.selector, spaces)
+        pairs = [None] if anchor is None else [(anchor.key, value) for value in dict.fromkeys(anchor.values)]
+        for namespace in dict.fromkeys(term.namespaces) if spaces is not None else (None,):
+            for pair in pairs:
+                self._filed.setdefault((namespace, pair), []).append(carried)
+
+    def meaning(self, task: TaskClass) -> list[CarriedTerm]:
+        """The terms that mean pods of the class."""
+        if not self._filed:
+            return []
+        snapshot, labels = self.session.snapshot, self.session.task(task.task).labels
+        pairs = (None, *labels.items())
+        near = [c for space in (task.namespace, None) for pair in pairs for c in self._filed.get((space, pair), ())]
+        return sorted((c for c in near if means(snapshot, c.term, task.namespace, labels)), key=lambda c: c.number)
+
+
 class PodTerms:
-    """Distinct terms of all shapes, in the order in which shapes were first seen."""
+    """Terms of all shapes, list by list."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self._lists: dict[str, TermList] = {}
         shapes = [shape for shape in session.snapshot.shapes if shape.pod_affinity is not None or shape.spread]
-        near = [shape.pod_affinity for shape in shapes if shape.pod_affinity is not None]
-        self.required: tuple[PodTerm, ...] = tuple(dict.fromkeys(t for a in near for t in a.required))
-        self.anti_required: tuple[PodTerm, ...] = tuple(dict.fromkeys(t for a in near for t in a.anti_required))
-        self.preferred: tuple[tuple[int, PodTerm], ...] = tuple(dict.fromkeys(t for a in near for t in a.preferred))
-        self.anti_preferred: tuple[tuple[int, PodTerm], ...] = tuple(
-            dict.fromkeys(t for a in near for t in a.anti_preferred)
-        )
         keys: set[str] = set()
         rules = False
         for shape in shapes:
@@ -42,14 +88,29 @@ class PodTerms:
     def labels_of(self, task: TaskClass) -> Labels:
         return self.session.task(task.task).labels
 
-    def meaning(self, task: TaskClass, terms: Iterable[PodTerm]) -> list[PodTerm]:
-        """The terms among these that mean pods of the class."""
-        snapshot, labels = self.session.snapshot, self.labels_of(task)
-        return [term for term in terms if means(snapshot, term, task.namespace, labels)]
+    def _list(self, name: str, entries: Callable[[PodAffinity], Iterable[tuple[int, PodTerm]]]) -> TermList:
+        found = self._lists.get(name)
+        if found is None:
+            carrying = [(i, s.pod_affinity) for i, s in enumerate(self.session.snapshot.shapes) if s.pod_affinity is not None]
+            listed = ((i, weight, term) for i, affinity in carrying for weight, term in entries(affinity))
+            found = self._lists[name] = TermList(self.session, listed)
+        return found
 
-    def weighing(self, task: TaskClass, terms: Iterable[tuple[int, PodTerm]]) -> list[tuple[int, PodTerm]]:
-        snapshot, labels = self.session.snapshot, self.labels_of(task)
-        return [(weight, term) for weight, term in terms if means(snapshot, term, task.namespace, labels)]
+    @property
+    def required(self) -> TermList:
+        return self._list("required", lambda affinity: ((0, term) for term in affinity.required))
+
+    @property
+    def anti_required(self) -> TermList:
+        return self._list("anti_required", lambda affinity: ((0, term) for term in affinity.anti_required))
+
+    @property
+    def preferred(self) -> TermList:
+        return self._list("preferred", lambda affinity: affinity.preferred)
+
+    @property
+    def anti_preferred(self) -> TermList:
+        return self._list("anti_preferred", lambda affinity: affinity.anti_preferred)
 
 
 def all_terms(affinity: PodAffinity) -> Iterable[PodTerm]:

@@ -1,19 +1,19 @@
 """Which pods a rule means, as sets of identities: namespace and labels, numbered once for the whole cluster.
 
 Matching a selector against every pod would cost a pass over pods for each rule. Pods of one template share an identity, so a
-selector is matched against identities, once in its life: the answer is kept across cycles and only grows.
+selector is matched against identities: those that have a label it names, or, if it names none, all of them, once in its life:
+that answer is kept across cycles and only grows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-
-from navarch.model.resources import BoolArray
 from navarch.model.selectors import selector_matches
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import NO_LABELS, Labels, LabelSelector, PodTerm
+from navarch.plugins.predicates.identity_index import IdentityIndex, identity_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,10 @@ class Selection:
 
     def matches(self, namespace: str, labels: Labels) -> bool:
         return (self.namespaces is None or namespace in self.namespaces) and selector_matches(self.selector, labels)
+
+    def means(self, snapshot: Snapshot, identity: int) -> bool:
+        namespace, labels = snapshot.identities[identity]
+        return self.matches(namespace, dict(labels))
 
 
 def of_own_term(snapshot: Snapshot, term: PodTerm) -> Selection:
@@ -50,16 +54,27 @@ def means(snapshot: Snapshot, term: PodTerm, namespace: str, labels: Labels) -> 
     return selector_matches(term.selector, labels)
 
 
-def selected(snapshot: Snapshot, selection: Selection) -> BoolArray:
-    """For each identity whether the selection means it."""
+def identities_meant(snapshot: Snapshot, selection: Selection) -> list[int]:
+    """Numbers of the identities that the selection means."""
+    if selection.selector is None:
+        return []
+    index = identity_index(snapshot)
+    anchor = index.anchor(selection.selector, selection.namespaces)
+    if anchor is not None:
+        return _matching(index, selection, index.having(anchor, selection.namespaces))
     key = ("selected", selection)
-    identities = snapshot.identities
-    held: BoolArray = snapshot.memo.pop(key, _NONE)
-    if len(held) < len(identities):
-        fresh = [selection.matches(namespace, dict(labels)) for namespace, labels in identities[len(held) :]]
-        held = np.concatenate((held, np.array(fresh, dtype=bool)))
-    snapshot.memo[key] = held
-    return held
+    held: tuple[IdentityIndex, int, list[int]] = snapshot.memo.pop(key, _UNKNOWN)
+    before, read, found = held if held[0] is index else (index, 0, [])
+    if read < len(index.identities):
+        size = len(index.identities)
+        before, read, found = index, size, found + _matching(index, selection, range(read, size))
+    snapshot.memo[key] = before, read, found
+    return found
 
 
-_NONE: BoolArray = np.zeros(0, dtype=bool)
+def _matching(index: IdentityIndex, selection: Selection, numbers: Iterable[int]) -> list[int]:
+    identities = index.identities
+    return [n for n in numbers if selection.matches(identities[n][0], dict(identities[n][1]))]
+
+
+_UNKNOWN: tuple[IdentityIndex, int, list[int]] = (IdentityIndex([]), 0, [])
