@@ -10,13 +10,14 @@ import yaml
 from tests.live.world import World
 
 from navarch.kube.client import PatchType
-from navarch.kube.resources import PODS, Resource
+from navarch.kube.resources import CRDS, PODS, Resource
 
 pytestmark = pytest.mark.live
 
 GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups")
 QUEUES = Resource("scheduling.run.ai", "v2", "queues", namespaced=False)
 REQUESTS = Resource("scheduling.run.ai", "v1alpha2", "bindrequests")
+PYTORCH_JOBS = Resource("kubeflow.org", "v1", "pytorchjobs")
 FREE = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
 KAI: dict[str, Any] = {"policy": "kai", "scheduler_names": ("kai-scheduler",)}
 
@@ -137,3 +138,44 @@ async def test_usage_over_time_is_kept_and_reaches_the_cycles(world: World) -> N
             lambda found: found.get(("", "team"), {}).get("cpu", 0.0) > 0,
         )
         assert held["", "team"]["cpu"] <= 0.5
+
+
+async def test_a_job_without_a_group_starts_as_the_gang_that_its_owner_says(world: World) -> None:
+    """On a cluster without KAI's pod grouper: the operator's kind is watched where it is served."""
+    await serve_pytorch_jobs(world)
+    await queues(world)
+    await world.node("n0", cpu="2")
+    history = await world.watch()
+    async with world.scheduler(**KAI, bind_requests=False):
+        spec = {"pytorchReplicaSpecs": {"Master": {"replicas": 1}, "Worker": {"replicas": 2}}}
+        body = {"apiVersion": PYTORCH_JOBS.api_version, "kind": "PyTorchJob", "metadata": {"name": "llm"}, "spec": spec}
+        job = await world.client.create(PYTORCH_JOBS, body, namespace="default")
+        owner = {"apiVersion": PYTORCH_JOBS.api_version, "kind": "PyTorchJob", "name": "llm", "controller": True}
+        for role, index in (("worker", 0), ("worker", 1), ("master", 0)):
+            pod = world.pod_body(f"llm-{role}-{index}", "1", "", "kai-scheduler")
+            pod["metadata"]["ownerReferences"] = [{**owner, "uid": job["metadata"]["uid"]}]
+            pod["metadata"]["labels"] = {"kai.scheduler/queue": "team", "training.kubeflow.org/replica-type": role}
+            await world.client.create(PODS, pod, namespace="default")
+        waiting = await world.eventually(
+            lambda: world.get_pod("llm-master-0"),
+            lambda found: any(c["type"] == "PodScheduled" for c in found.get("status", {}).get("conditions") or ()),
+        )
+        assert waiting["status"]["conditions"][0]["message"] == "the task could run, but its gang is not ready"
+        assert history.bound() == [], "two would fit, three are needed"
+        await world.node("n1", cpu="2")
+        await history.until_bound(3)
+
+
+async def serve_pytorch_jobs(world: World) -> None:
+    names = {"kind": "PyTorchJob", "plural": "pytorchjobs", "singular": "pytorchjob", "listKind": "PyTorchJobList"}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    spec = {"group": "kubeflow.org", "names": names, "scope": "Namespaced", "versions": [version]}
+    body = {
+        "apiVersion": CRDS.api_version,
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "pytorchjobs.kubeflow.org"},
+        "spec": spec,
+    }
+    await world.client.create(CRDS, body)
+    await world.eventually(lambda: world.client.discovery.serves(PYTORCH_JOBS), lambda served: served)
