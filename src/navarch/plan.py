@@ -220,7 +220,8 @@ def _left_out(cluster: Cluster, decided: set[str]) -> list[JobDecision]:
         if spec is None:
             reason = Reason("PodGroupNotFound", f'the PodGroup "{key}" does not exist', undone_by=(Event.JOB_CHANGED,))
         else:
-            reason = Reason("QueueNotFound", f'the queue "{spec.queue}" does not exist', undone_by=(Event.QUEUE_CHANGED,))
+            text, undone = f'the queue "{spec.queue}" does not exist', (Event.QUEUE_CHANGED, Event.JOB_CHANGED)
+            reason = Reason("QueueNotFound", text, figures={"queue": spec.queue}, undone_by=undone)
         counts = jobs.counts[row].tolist()
         found.append(
             JobDecision(
@@ -333,7 +334,17 @@ def _job(job: JobDecision) -> dict[str, Any]:
         "phase": job.phase,
         "pods": dict(sorted(job.pods.items())),
         "queue": job.queue,
-        "reasons": [{"code": r.code, "message": r.message, "nodes": dict(sorted(r.nodes.items()))} for r in job.reasons],
+        "reasons": [_reason(reason) for reason in job.reasons],
+    }
+
+
+def _reason(reason: Reason) -> dict[str, Any]:
+    return {
+        "code": reason.code,
+        "figures": dict(sorted(reason.figures.items())),
+        "message": reason.message,
+        "nodes": dict(sorted(reason.nodes.items())),
+        "undoneBy": [str(event) for event in reason.undone_by],
     }
 
 

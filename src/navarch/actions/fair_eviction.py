@@ -157,6 +157,8 @@ class FairReclaim(EvictingAction):
     def may_start(self, job: Job, chunk: list[int]) -> bool:
         for plugin in self.session.answering("may_reclaim")[:1]:
             reason: Reason | None = plugin.may_reclaim(job, chunk)
+            if reason is not None:
+                job.refuse(reason)
             return reason is None
         return True
 

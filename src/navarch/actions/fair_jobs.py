@@ -54,6 +54,9 @@ def _not_ready(job: Job) -> Reason:
     needed = sum(job.tree.required(leaf) for leaf in job.tree.leaves)
     text = f"Waiting for {needed} pods, currently {len(job.tasks)} exist, {gated} are gated"
     figures = {"needed": needed, "exist": len(job.tasks), "gated": gated}
+    if job.spec.sub_groups:
+        few = [leaf for leaf in job.tree.leaves if not job.tree.could_start(leaf)]
+        text += "".join(f", sub-group {leaf.name} has {len(leaf.tasks)} of {job.tree.required(leaf)}" for leaf in few)
     return Reason("NotReady", text, figures=figures, undone_by=(Event.POD_CHANGED, Event.JOB_CHANGED))
 
 

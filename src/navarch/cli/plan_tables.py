@@ -70,16 +70,27 @@ def _rooms(record: CycleRecord) -> dict[str, int]:
 
 
 def _why(job: Mapping[str, Any], room: int, *, verbose: bool) -> list[str]:
-    texts = [reason["message"] for reason in job["reasons"]]
+    texts: list[str] = []
+    for reason in job["reasons"]:
+        # what stood against an attempt to evict is often what stood against the first attempt, and was told
+        if not any(reason["message"].rpartition("due to: ")[2] in told for told in texts):
+            texts.append(reason["message"] + _numbers(reason))
     if not texts:
         texts = [c["message"] or c["reason"] for c in job["conditions"] if c["type"] == "Unschedulable"]
     texts = list(dict.fromkeys(texts)) or ["not reached in this cycle"]
-    if not verbose and len(texts) > 2:
-        texts = [*texts[:2], f"... and {len(texts) - 2} more (-v shows all)"]
-    if room:
+    if not verbose and len(texts) > 3:
+        texts = [*texts[:3], f"... and {len(texts) - 3} more (-v shows all)"]
+    if room and not any(text.startswith("Resources were found for") for text in texts):
         pending, least = job["pods"]["Pending"], job["minMember"]
         texts.insert(0, f"there is room for {room} of its {pending} pending pods, but the gang starts with {least} or not at all:")
-    return texts
+    undone = dict.fromkeys(event for reason in job["reasons"] for event in reason["undoneBy"])
+    return [*texts, f"looked at again after: {', '.join(undone)}"] if undone else texts
+
+
+def _numbers(reason: Mapping[str, Any]) -> str:
+    """What nodes would have needed, where the words only count nodes."""
+    shown = [f"{name} {amount}" for name, amount in reason["figures"].items() if " " in name]
+    return f" ({', '.join(shown)})" if shown and reason["nodes"] else ""
 
 
 def _queues(console: Console, queues: list[dict[str, Any]]) -> None:

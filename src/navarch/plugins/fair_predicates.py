@@ -31,6 +31,7 @@ from navarch.plugins.predicates.ports import NodePorts
 from navarch.plugins.predicates.taints import TaintToleration
 from navarch.plugins.predicates.unsupported import Unsupported
 from navarch.plugins.predicates.volume_binding import VolumeBinding
+from navarch.plugins.queue_words import amount as short
 
 UNSCHEDULABLE: Final = "UnschedulableOnNodePool"
 TOO_LARGE: Final = "MaxNodePoolResources"
@@ -151,9 +152,9 @@ def _known(name: str) -> str:
 
 def _figure(name: str, amount: int) -> str:
     if name == "cpu":
-        return f"{amount / 1000:g} (cores)"
+        return f"{short(amount, 1000)} (cores)"
     if name == "memory":
-        return f"{amount / 1e9:g} (GB)"
+        return f"{short(amount, 1e9)} (GB)"
     return format_amount(name, amount)
 
 

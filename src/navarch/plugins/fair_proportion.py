@@ -25,9 +25,10 @@ from navarch.model.status import IS_ALLOCATED, TaskStatus
 from navarch.plugins.fair_amounts import GPU, RESOURCES, FairAmounts
 from navarch.plugins.fair_share import NO_PARENT, UNLIMITED, Floats, Ints, QueueClaims, fair_shares, seniority
 from navarch.plugins.members import is_member
+from navarch.plugins.queue_place import displaced
 from navarch.plugins.queue_ranking import LAST, QueueStanding, standing
 from navarch.plugins.queue_tree import QueueTree, over_capacity
-from navarch.plugins.queue_words import over_limit, over_quota
+from navarch.plugins.queue_words import beyond_share, over_limit, over_quota
 from navarch.plugins.reclaim_rules import may_reclaim, may_take, worth_reclaiming
 
 USAGE_KIND = "QueueUsage"
@@ -61,6 +62,8 @@ class FairProportion(Plugin):
         shares = fair_shares(parent, self.claims, self.total, self.given.number("kValue"))
         self.tree = QueueTree(parent, self.claims.quota, self.claims.limit, shares, allocated, fixed)
         self.request = request
+        self.displaced = displaced(session.queues, RESOURCES)
+        """Queues in which no job may stand, and why."""
         self.moved = [0] * len(self.queues)
         self._worth: dict[int, tuple[tuple[int, ...], bool]] = {}
         self.paths = [list(self.tree.path(row)) for row in range(len(self.queues))]
@@ -70,6 +73,15 @@ class FairProportion(Plugin):
         self.fixed_figures = [
             (self.tree.share[:, r].tolist(), self.tree.quota[:, r].tolist(), due[:, r].tolist()) for r in range(len(self.queues))
         ]
+
+    def close(self) -> None:
+        """Jobs in a queue without a place are never reached; they are told."""
+        if not self.displaced:
+            return
+        for job in self.session.jobs_with_pending():
+            reason = self.displaced.get(job.queue.name)
+            if reason is not None:
+                job.refuse(reason)
 
     @property
     def saturation(self) -> float:
@@ -206,8 +218,7 @@ class FairProportion(Plugin):
         """Why these tasks of the job may not be placed together, if a limit or a quota on the way to the root forbids it."""
         row = self.row.get(job.queue.name)
         if row is None:
-            text = f"queue '{job.queue.name}' has no place in the tree of queues"
-            return Reason("QueueDoesNotExist", text, undone_by=_UNDONE_BY)
+            return self.displaced[job.queue.name]
         if job.spec.preemptable and not self.bounded[row]:
             return None
         amount = np.sum([self.amounts.at_least(task) for task in tasks], axis=0)
@@ -259,8 +270,17 @@ class FairProportion(Plugin):
         amount = self.weigh_waiting(tasks)
         if may_reclaim(self.tree, row, amount, job.spec.preemptable):
             return None
-        text = f"queue {job.queue.name} would hold more than its fair share, so it may not take from other queues"
-        return Reason("OverFairShare", text, figures={"queue": job.queue.name}, undone_by=_UNDONE_BY)
+        return self.refusal(job, row, amount) or self._beyond_share(job, row, amount)
+
+    def _beyond_share(self, job: Job, row: int, amount: Floats) -> Reason:
+        tree, queue = self.tree, job.queue.name
+        held, bound = tree.allocated[:, row], tree.share[:, row]
+        worst = int(np.argmax(held + amount > bound))
+        has, asked, most = float(held[worst]), float(amount[worst]), float(bound[worst])
+        text = beyond_share(queue, RESOURCES[worst], asked, most, has)
+        figures: dict[str, int | float | str] = {"queue": queue, "resource": RESOURCES[worst]}
+        figures |= {"requested": asked, "bound": most, "held": has}
+        return Reason("OverFairShare", text, figures=figures, undone_by=_UNDONE_BY)
 
     def reclaim_victim(self, job: Job, tasks: Sequence[int], victim: Job) -> bool:
         queue, giver = self.row.get(job.queue.name), self.row.get(victim.queue.name)

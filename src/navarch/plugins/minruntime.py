@@ -14,6 +14,9 @@ from navarch.engine.job import Job
 from navarch.engine.lifetimes import Lifetimes
 from navarch.engine.plugin import Plugin
 from navarch.engine.queue import Queue
+from navarch.engine.reasons import Event, Reason
+from navarch.model.moments import rfc3339
+from navarch.model.status import TaskStatus
 
 
 class MinRuntime(Plugin):
@@ -29,12 +32,30 @@ class MinRuntime(Plugin):
     def open(self) -> None:
         self.lifetimes = self.session.shared(Lifetimes)
         self._guards: dict[tuple[str, str], float] = {}
+        self._spared: dict[int, tuple[Job, str, float]] = {}
+        """Row of a job that looked for victims -> the job, the protected one that may go first, and when that is."""
+
+    def close(self) -> None:
+        for job, victim, until in self._spared.values():
+            if job.counts[TaskStatus.PENDING] and not job.tree.active:
+                text = f"Workloads that could be evicted for it are within their minimal run time, {victim} until {rfc3339(until)}"
+                figures: dict[str, int | float | str] = {"victim": victim, "until": until}
+                job.refuse(Reason("VictimsProtected", text, figures=figures, undone_by=(Event.TIME_PASSED,)))
 
     def reclaim_victim(self, job: Job, tasks: Sequence[int], victim: Job) -> bool:
-        return not self._protected(victim, self._reclaim_guard(job.queue, victim.queue)) or victim.tree.is_elastic
+        return self._may_go(job, victim, self._reclaim_guard(job.queue, victim.queue))
 
     def preempt_victim(self, job: Job, victim: Job) -> bool:
-        return not self._protected(victim, self._preempt_guard(victim.queue)) or victim.tree.is_elastic
+        return self._may_go(job, victim, self._preempt_guard(victim.queue))
+
+    def _may_go(self, job: Job, victim: Job, guard: float) -> bool:
+        if not self._protected(victim, guard) or victim.tree.is_elastic:
+            return True
+        until = (self.lifetimes.started(victim) or 0.0) + guard
+        first = self._spared.get(job.row)
+        if first is None or (until, victim.key) < (first[2], first[1]):
+            self._spared[job.row] = job, victim.key, until
+        return False
 
     def reclaim_scenario(self, scenario: Scenario) -> bool:
         queue = scenario.job.queue

@@ -98,7 +98,7 @@ def _refusal(code: str, text: str) -> NoNodeSet:
 
 
 def _no_room(search: _Search, job: Job, demand: TopologyDemand, tied: set[int] | None) -> tuple[Reason, ...]:
-    """What every domain that might have held the tasks lacks, then the whole."""
+    """The whole, then what every domain that might have held the tasks lacks."""
     wanted, level = len(search.tasks), demand.required or demand.preferred
     figures: dict[str, int | float | str] = {"topology": demand.topology, "level": level, "pods": wanted}
     whole = f"topology {demand.topology}, requirement {level} couldn't be satisfied for job <{job.key}>"
@@ -114,10 +114,10 @@ def _no_room(search: _Search, job: Job, demand: TopologyDemand, tied: set[int] |
     said = [search.lacks(domain) for domain in tight[:NAMED]]
     if len(tight) > NAMED:
         said.append(f"{len(tight) - NAMED} more node-groups have no room for {wanted} pods either")
-    out = [Reason("PodSchedulingErrors", text, undone_by=_ROOM) for text in said if text]
     elsewhere = len(search.candidates()) > len(tight) and tied is not None
     why = ": its running pods tie it to a node-group without room" if elsewhere else ""
-    return (*out, Reason("PodSchedulingErrors", whole + why, figures=figures, undone_by=_ROOM))
+    parts = (Reason("PodSchedulingErrors", text, undone_by=_ROOM) for text in said if text)
+    return (Reason("PodSchedulingErrors", whole + why, figures=figures, undone_by=_ROOM), *parts)
 
 
 @dataclass

@@ -105,10 +105,10 @@ def test_a_job_without_room_names_the_domains_that_are_too_small() -> None:
     whole = "topology net, requirement rack couldn't be satisfied for job <ns/new>"
     rack = TopologyDemand("net", required="rack")
     assert said(rack, 3, 4) == [
+        whole,
         "node-group west.r2 can allocate only 2 of 3 required pods",
         "node-group east.r0 can allocate only 1 of 3 required pods",
         "node-group east.r1 can allocate only 1 of 3 required pods",
-        whole,
     ]
     assert said(rack, 9, 4) == [f"{whole}: not enough resources in the cluster to allocate the job"]
     assert said(rack, 1, 1, nodes="n6") == [f"{whole}: no node at hand carries all labels of the topology"]

@@ -1,0 +1,52 @@
+"""Why a queue has no place in the tree, or holds no jobs there: what is wrong, and with which queue on the way up."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from navarch.engine.queue import Queue
+from navarch.engine.reasons import Event, Reason
+
+_UNDONE_BY = (Event.QUEUE_CHANGED, Event.JOB_CHANGED)
+
+
+def displaced(queues: Mapping[str, Queue], resources: Collection[str]) -> dict[str, Reason]:
+    """Queue -> why no job may stand in it. `resources`: of which a queue of this tree has shares."""
+    below: dict[str, list[str]] = {}
+    for name, queue in sorted(queues.items()):
+        below.setdefault(queue.spec.parent, []).append(name)
+    found = {}
+    for name, queue in sorted(queues.items()):
+        text = _fault(queues, queue, resources)
+        if not text and name in below:
+            text = f"queue '{name}' is the parent of {', '.join(below[name])}: jobs must name a queue without children"
+        if text:
+            figures: dict[str, int | float | str] = {"queue": name, "parent": queue.spec.parent}
+            found[name] = Reason("QueueDoesNotExist", text, figures=figures, undone_by=_UNDONE_BY)
+    return found
+
+
+def _fault(queues: Mapping[str, Queue], queue: Queue, resources: Collection[str]) -> str:
+    """What is wrong on the way from the queue to the top."""
+    above, seen = queue, [queue.name]
+    while True:
+        missing = sorted(set(resources) - set(above.spec.shares))
+        if missing:
+            return _told(queue, above, f"it states no shares of {', '.join(missing)} (spec.resources)")
+        parent = above.spec.parent
+        if not parent:
+            return ""
+        if parent == above.name:
+            return _told(queue, above, "it names itself as its parent (spec.parentQueue)")
+        if parent not in queues:
+            return _told(queue, above, f"its parent '{parent}' (spec.parentQueue) does not exist")
+        if parent in seen:
+            ring = " -> ".join([*seen[seen.index(parent) :], parent])
+            return f"queue '{queue.name}' has no place in the tree of queues: its way up is a circle, {ring} (spec.parentQueue)"
+        above = queues[parent]
+        seen.append(parent)
+
+
+def _told(queue: Queue, above: Queue, fault: str) -> str:
+    text = f"queue '{queue.name}' has no place in the tree of queues: "
+    return text + (fault if above is queue else f"its ancestor '{above.name}' has none, {fault}")
