@@ -215,3 +215,13 @@ def test_paths() -> None:
     assert NODES.path(None, "n") == "/api/v1/nodes/n"
     with pytest.raises(ValueError, match="expected a namespace"):
         PODS.path(None, "p")
+
+
+async def test_a_write_that_is_not_allowed_any_more_is_not_repeated(api: SmallApi) -> None:
+    allowed = [True]
+    async with Client(Endpoint(api.url), may_write=lambda: allowed.pop() if allowed else False) as client:
+        api.script.append((429, {"Retry-After": "0"}, {"reason": "TooManyRequests", "code": 429}))
+        with pytest.raises(Unreachable, match="does not lead"):
+            await client.create(PODS, {}, namespace="default")
+        assert [request.method for request in api.requests] == ["POST"]
+        await client.list(PODS)

@@ -292,3 +292,22 @@ async def test_a_caller_that_fails_on_its_outcome_harms_nobody_else(caplog: pyte
         assert (await pool.request(post("second"))).status == 200
         assert len(server.connections) == 1
     assert "cannot cope" in caplog.text
+
+
+async def test_what_may_not_be_written_any_more_is_not_sent() -> None:
+    """The first reply comes when the right to write is gone: what waits for its connection is told so, at once."""
+    allowed = [True]
+
+    def answer(_: Request) -> bytes:
+        allowed[0] = False
+        return reply(201)
+
+    async with RawServer(answer) as server:
+        pool = WritePool(Endpoint(server.url), connections=1, may_write=lambda: allowed[0])
+        first, *others = await outcomes(pool, [post(str(number)) for number in range(5)])
+        assert isinstance(first, Reply)
+        assert all(isinstance(each, Unreachable) and "does not lead" in str(each) for each in others)
+        assert len(server.requests) == 1
+        allowed[0] = True
+        assert (await pool.request(post("again"))).status == 201
+        await pool.close()

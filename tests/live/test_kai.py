@@ -123,6 +123,38 @@ async def test_a_group_that_does_not_fit_says_so_in_kais_words(world: World) -> 
     assert history.bound() == []
 
 
+async def test_a_group_that_lacks_pods_says_what_it_waits_for(world: World) -> None:
+    await queues(world)
+    await world.node("n0")
+    async with world.scheduler(**KAI):
+        body = {"apiVersion": GROUPS.api_version, "kind": "PodGroup", "metadata": {"name": "few"}, "spec": {"minMember": 3, "queue": "team"}}
+        await world.client.create(GROUPS, body, namespace="default")
+        pod = world.pod_body("few-0", "1", "", "kai-scheduler")
+        pod["metadata"]["annotations"] = {"pod-group-name": "few"}
+        await world.client.create(PODS, pod, namespace="default")
+        told = await world.eventually(lambda: world.events("few"), lambda found: found)
+        note = "Job is not ready for scheduling. Waiting for 3 pods, currently 1 exist, 0 are gated"
+        assert told == [("Normal", "NotReady", note)]
+        group = await world.client.get(GROUPS, "few", namespace="default")
+        assert not group.get("status", {}).get("schedulingConditions"), "that is no fault of the cluster"
+
+
+async def test_what_is_left_of_a_broken_gang_goes_and_says_why(world: World) -> None:
+    await queues(world)
+    await world.node("n0")
+    history = await world.watch()
+    async with world.scheduler(**KAI, bind_requests=False):
+        await gang(world, "broken", 2)
+        await history.until_bound(2)
+        grace = {"spec": {"stalenessGracePeriod": "0s"}}
+        await world.client.patch(GROUPS, "broken", grace, PatchType.MERGE, namespace="default")
+        await world.client.delete(PODS, "broken-0", namespace="default", grace_period=0)
+        told = await world.eventually(
+            lambda: world.events("broken"), lambda found: any(reason == "StaleJob" for _, reason, _ in found)
+        )
+        assert ("Normal", "StaleJob", "Job is stale. 1 pods are active, minMember is 2") in told
+
+
 async def test_usage_over_time_is_kept_and_reaches_the_cycles(world: World) -> None:
     policy = world.folder / "policy.yaml"
     usage = {"clientType": "builtin", "connectionString": str(world.folder / "usage.db"), "usageParams": {"fetchInterval": "1s"}}

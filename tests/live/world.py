@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import yaml
 from tests.live.history import History
 
 from navarch.cache.scheduler import Scheduler
@@ -148,13 +149,36 @@ class World:
             made.stop()
             await task
 
-    async def process(self, *arguments: str) -> asyncio.subprocess.Process:
-        """A scheduler in a process of its own, which can be killed."""
-        command = [sys.executable, "-m", "navarch.cli.run", f"--kubeconfig={self.kubeconfig}", "--listen=", *arguments]
-        log = (self.folder / "scheduler.log").open("ab")
+    async def process(self, *arguments: str, name: str = "") -> asyncio.subprocess.Process:
+        """A scheduler in a process of its own, which can be killed. With a name it speaks as that user and has its own log."""
+        kubeconfig = self._speaking_as(name) if name else self.kubeconfig
+        command = [sys.executable, "-m", "navarch.cli.run", f"--kubeconfig={kubeconfig}", "--listen=", *arguments]
+        log = self.log_of(name).open("ab")
         process = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log, env=dict(os.environ))
         log.close()
         return process
+
+    def log_of(self, name: str) -> Path:
+        return self.folder / f"{name or 'scheduler'}.log"
+
+    async def said(self, name: str, text: str, timeout: float = 30.0) -> None:
+        """Wait until the log of a process holds this."""
+        log = self.log_of(name)
+        try:
+            async with asyncio.timeout(timeout):
+                while text not in log.read_text():
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            raise AssertionError(f"{name} did not say {text!r}: {log.read_text()[-1500:]}") from None
+
+    def _speaking_as(self, name: str) -> Path:
+        """The same kubeconfig by impersonation, which names the speaker in every request."""
+        document = yaml.safe_load(self.kubeconfig.read_text(encoding="utf-8"))
+        for user in document["users"]:
+            user["user"].update({"as": name, "as-groups": ["system:masters"]})
+        path = self.folder / f"{name}.kubeconfig"
+        path.write_text(yaml.safe_dump(document), encoding="utf-8")
+        return path
 
 
 async def end(process: asyncio.subprocess.Process, number: int = signal.SIGTERM) -> int:

@@ -91,8 +91,12 @@ class Scheduler:
         self.policy_file = PolicyFile(options.policy, self.registry)
         rng = random.Random(options.seed)
         live = not options.dry_run
-        self.client = Client(endpoint, rng=rng)
-        self.pool = WritePool(endpoint, connections=options.write_connections, patience=20.0, rng=rng)
+        self.client = Client(endpoint, rng=rng, may_write=self.may_write)
+        # The lease has a client of its own: it is how we come to be allowed to write, and it waits for nothing else.
+        self.lease_client = Client(endpoint, rng=rng)
+        self.pool = WritePool(
+            endpoint, connections=options.write_connections, patience=20.0, rng=rng, may_write=self.may_write
+        )
         self.assumed = Assumed()
         self.holding = Holding()
         self.loop = Loop(
@@ -189,6 +193,7 @@ class Scheduler:
             await self.preparations.close()
             await self.pool.close()
             await self.client.close()
+            await self.lease_client.close()
             await self.health.stop()
 
     def stop(self) -> None:
@@ -201,7 +206,7 @@ class Scheduler:
             await self._lead()
             return
         namespace = options.lock_namespace or self.client.endpoint.namespace
-        lock = ApiLeaseLock(self.client, namespace, options.lock_name)
+        lock = ApiLeaseLock(self.lease_client, namespace, options.lock_name)
         self.elector = Elector(
             lock,
             self.identity,
@@ -270,6 +275,10 @@ class Scheduler:
     @property
     def leading(self) -> bool:
         return self._leads and (self.elector is None or self.elector.leading)
+
+    def may_write(self) -> bool:
+        """Asked before each write: between decision and write a process can be stopped for longer than its lease lasts."""
+        return self.elector is None or self.elector.leading
 
     def cycle(self) -> None:
         """One cycle, if we may. Everything between the snapshot and the last assumption happens without a pause."""

@@ -17,6 +17,7 @@ from navarch.cache.settings import RunOptions
 from navarch.engine.policy import PolicyError
 from navarch.engine.registry import RegistrationError
 from navarch.kube.connect import connect
+from navarch.kube.election import check_times
 from navarch.kube.errors import ConfigError
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -47,6 +48,27 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 )
 @click.option("--leader-elect/--no-leader-elect", default=True, show_default=True, help="One leader among replicas.")
 @click.option("--lock-namespace", default="", help="Namespace of the Lease that decides who leads.  [default: our own]")
+@click.option(
+    "--lease-duration",
+    type=click.FloatRange(min=1),
+    default=15.0,
+    show_default=True,
+    help="Seconds after which a leader that is not heard of is followed by another.",
+)
+@click.option(
+    "--renew-deadline",
+    type=click.FloatRange(min=0.1),
+    default=10.0,
+    show_default=True,
+    help="Seconds without renewal after which a leader stops; less than the lease's duration.",
+)
+@click.option(
+    "--retry-period",
+    type=click.FloatRange(min=0.01),
+    default=2.0,
+    show_default=True,
+    help="Seconds between two looks at the lease.",
+)
 @click.option(
     "--period",
     type=click.FloatRange(min=0.01),
@@ -96,6 +118,10 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
     _set_up_logs(log_format, log_level)
     given["scheduler_names"] = given["scheduler_names"] or ("navarch",)
     options = RunOptions(**given)
+    try:
+        check_times(options.lease_duration, options.renew_deadline, options.retry_period)
+    except ValueError as error:
+        raise click.UsageError(f"--lease-duration, --renew-deadline, --retry-period: {error}") from None
     try:
         endpoint = connect(kubeconfig, context)
     except ConfigError as error:

@@ -14,7 +14,13 @@ has stopped before a new one starts. Its own time is counted from before each re
 returns, the lease is released after `lead()` has ended, so that the next replica need not wait for it to run out.
 
 A process can be stopped for longer than a lease (a suspended machine, SIGSTOP) and wake up believing that it leads.
-`leading` is therefore a question to the clock, not a flag: ask it before each write that must not be made by two.
+`leading` is therefore a question to the clock, not a flag: ask it before each write that must not be made by two (`may_write` of
+`transport` and `write_pool`).
+
+What that cannot exclude, since an API server knows nothing of leases: a write whose bytes had left before the process was
+stopped, and one for which it was stopped in the microseconds between the question and the bytes, or that the network holds
+back for longer than the lease duration exceeds the renew deadline. A binding that comes so late is refused if its pod is
+bound, gone or another one by then; only on a pod that still waits can it take effect.
 """
 
 from __future__ import annotations
@@ -51,6 +57,15 @@ def make_identity() -> str:
     return f"{os.environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4()}"
 
 
+def check_times(lease_duration: float, renew_deadline: float, retry_period: float) -> None:
+    """Raise ValueError unless a leader that cannot renew stops before another may start."""
+    if not lease_duration > renew_deadline > retry_period * JITTER > 0:
+        raise ValueError(
+            f"expected lease duration > renew deadline > {JITTER} x retry period > 0, "
+            f"found {lease_duration:g}, {renew_deadline:g}, {retry_period:g}"
+        )
+
+
 class Elector:
     """A candidate. `clock` is monotonic seconds, `wall_clock` only labels the record, `rng` seeds the jitter."""
 
@@ -67,11 +82,7 @@ class Elector:
         wall_clock: Callable[[], float] = time.time,
         rng: random.Random | None = None,
     ) -> None:
-        if not lease_duration > renew_deadline > retry_period * JITTER > 0:
-            raise ValueError(
-                f"expected lease duration > renew deadline > {JITTER} x retry period > 0, "
-                f"found {lease_duration}, {renew_deadline}, {retry_period}"
-            )
+        check_times(lease_duration, renew_deadline, retry_period)
         if not identity:
             raise ValueError("expected an identity")
         self.identity = identity

@@ -10,6 +10,9 @@ What is repeated here, and only this:
 - 429, and 5xx that carry Retry-After: the server says that it did not do it and when to come back;
 - 401 once, with the credential fetched anew.
 A write whose answer got lost is `OutcomeUnknown`, for the caller to find out.
+
+`may_write` is asked before anything but a GET is sent, the first time or again: a process that was stopped for longer than its
+lease lasts wakes up in the midst of its work and must not go on with it.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import asyncio
 import logging
 import random
 import ssl
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Self
 
 import aiohttp
@@ -41,6 +44,7 @@ log = logging.getLogger(__name__)
 JSON = "application/json"
 #: Big enough that a burst of watch events is handed over in few pieces, small enough for a pause between pieces.
 WATCH_BUFFER = 256 * 1024
+WITHHELD = "not sent: this process does not lead any more"
 Params = Mapping[str, str | int]
 
 
@@ -58,8 +62,10 @@ class Transport:
         timeout: float = 30.0,
         attempts: int = 5,
         rng: random.Random | None = None,
+        may_write: Callable[[], bool] = lambda: True,
     ) -> None:
         self.endpoint = endpoint
+        self._may_write = may_write
         self._connections = connections
         self._timeout = timeout
         self._attempts = attempts
@@ -97,6 +103,8 @@ class Transport:
         fresh_credentials = False
         while True:
             left -= 1
+            if method != "GET" and not self._may_write():
+                raise Unreachable(WITHHELD, method=method, path=path)
             try:
                 return await self._once(method, path, params, body, content_type, timeout or self._timeout)
             except Unauthorized:

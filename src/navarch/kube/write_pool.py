@@ -16,6 +16,7 @@ What a caller can rely on:
   itself only if it said `repeatable=True`: that doing it twice is the same as doing it once.
 - A write that was never sent fails as `Unreachable`.
 - Every write gets exactly one outcome.
+- `may_write` is asked before each is put on the wire. Once it says no, all that wait fail as `Unreachable`.
 - Replaced certificates hold for the writes after them: connections made with older ones are given up between two writes.
 """
 
@@ -36,6 +37,7 @@ from navarch.kube.connect import Endpoint
 from navarch.kube.errors import ApiError, KubeError, OutcomeUnknown, Unreachable, error_from_reply
 from navarch.kube.http1 import Reply
 from navarch.kube.resources import PODS
+from navarch.kube.transport import WITHHELD
 from navarch.kube.write_connection import Connection, RequestHead
 
 log = logging.getLogger(__name__)
@@ -103,8 +105,10 @@ class WritePool:
         connect_timeout: float = 10.0,
         patience: float = 5.0,
         rng: random.Random | None = None,
+        may_write: Callable[[], bool] = lambda: True,
     ) -> None:
         self.counters = PoolCounters()
+        self._may_write = may_write
         self._endpoint = endpoint
         self._limit = connections
         self._connect_timeout = connect_timeout
@@ -226,6 +230,9 @@ class WritePool:
             task.add_done_callback(self._opening.discard)
 
     def _next(self) -> Write | None:
+        if not self._may_write():
+            self._withhold()
+            return None
         if self._head.current() is None:
             self._refresh()
             return None
@@ -237,6 +244,13 @@ class WritePool:
             if queue:
                 return queue.popleft()
         return None
+
+    def _withhold(self) -> None:
+        for queue in self._waiting:
+            late = list(queue)
+            queue.clear()
+            for write in late:
+                self._give_up(write, WITHHELD)
 
     def _send(self, connection: Connection, write: Write) -> None:
         self._busy[connection] = write

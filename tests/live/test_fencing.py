@@ -1,0 +1,107 @@
+"""A leader that is stopped in the midst of its writes for longer than its lease lasts, followed by another, and woken up.
+
+It wakes up with bindings decided, replies to read, and a clock that it has to look at first. By the server's own account it
+sends nothing but questions and looks at the lease from then on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.envtest import assets
+from tests.envtest.server import KubeApiServer
+from tests.live import audit
+from tests.live.conftest import serve_volcano
+from tests.live.world import World, end
+
+from navarch.cluster.server import ApiServer
+from navarch.kube.resources import LEASES
+
+pytestmark = pytest.mark.live
+
+GANGS = [(f"gang{i}-", 4) for i in range(10)]
+SINGLES = 200
+EVERYTHING = 4 * len(GANGS) + SINGLES
+LEASE = ("--lock-namespace=default", "--lease-duration=3", "--renew-deadline=2", "--retry-period=0.3")
+
+
+@contextlib.asynccontextmanager
+async def embedded(folder: Path) -> AsyncIterator[tuple[World, audit.Audit]]:
+    async with ApiServer(taint_new_nodes=False) as server:
+        heard = audit.listen(server)
+        # Slow enough that the leader is stopped with all its connections busy and more writes waiting for one.
+        server.faults.delay(0.2, path="/binding")
+        yield World(server.kubeconfig(folder / "kubeconfig"), "default", folder), heard
+
+
+@contextlib.asynccontextmanager
+async def real(folder: Path) -> AsyncIterator[tuple[World, audit.Audit]]:
+    try:
+        binaries = assets.find()
+    except assets.Unavailable as reason:
+        pytest.skip(str(reason))
+    async with KubeApiServer(audit.flags(folder), binaries=binaries) as server:
+        world = World(Path(server.kubeconfig), "default", folder)
+        await serve_volcano(world.client)
+        yield world, audit.read(folder)
+
+
+async def leader(world: World) -> str:
+    lease = await world.client.get(LEASES, "navarch", namespace="default")
+    return str(lease["spec"]["holderIdentity"])
+
+
+@pytest.mark.parametrize(
+    ("server", "seed"), [(embedded, 1), (embedded, 2), (real, 3)], ids=["embedded-1", "embedded-2", "kube-apiserver-3"]
+)
+async def test_a_leader_that_slept_through_its_lease_writes_nothing_more(tmp_path: Path, server: object, seed: int) -> None:
+    rng = random.Random(seed)
+    async with server(tmp_path) as (world, sent):  # type: ignore[operator]
+        for i in range(6):
+            await world.node(f"n{i}", cpu="40")
+        history = await world.watch()
+        first = await world.process(*LEASE, name="first")
+        second = None
+        try:
+            await world.said("first", "leading:")
+            holder = await leader(world)
+            second = await world.process(*LEASE, name="second")
+            await world.said("second", "leader: ")
+            for stem, members in GANGS:
+                await world.group(stem.rstrip("-"), members)
+            pods = [world.pod(f"{stem}{i}", group=stem.rstrip("-")) for stem, members in GANGS for i in range(members)]
+            pods += [world.pod(f"single-{i}") for i in range(SINGLES)]
+            rng.shuffle(pods)
+            making = asyncio.gather(*pods)
+            await history.until_bound(rng.randrange(20, 60))
+            first.send_signal(signal.SIGSTOP)
+            stopped_at = len(history.bound())
+            await making
+            await world.eventually(lambda: leader(world), lambda who: who not in ("", holder))
+            if rng.random() < 0.5:
+                await history.until_bound(EVERYTHING, timeout=60)
+            first.send_signal(signal.SIGCONT)
+            await world.said("first", "lost the lease")
+            await history.until_bound(EVERYTHING, timeout=60)
+            # Both look at the lease once more, so that whatever the first had to say is said.
+            await world.said("first", "leader: ", timeout=5)
+            seen = sent()
+            after = audit.since_lease(seen, "second")
+            await world.eventually(
+                lambda: asyncio.sleep(0, [s for s in audit.since_lease(sent(), "second") if s.who == "first"]), bool
+            )
+            assert stopped_at < EVERYTHING, "stopped too late to leave anything to do"
+            assert audit.writes(seen, "first"), "the first has led"
+            assert len([w for w in audit.writes(after, "second") if w.path.endswith("/binding")]) > 0
+            assert audit.writes(audit.since_lease(sent(), "second"), "first") == []
+            history.check(GANGS)
+        finally:
+            for process in filter(None, (first, second)):
+                await end(process, signal.SIGKILL)
+            await world.close()

@@ -1,0 +1,133 @@
+"""Two schedulers that are both at work, in processes of their own, released upon the same pods at the same instant.
+
+What is promised then: no pod is bound twice, since the API server refuses the second binding and whoever sent it finds out where
+the pod is; each sees what the other bound; a gang is whole in the end. That a node is not filled by both cannot be promised, as
+kube-scheduler cannot: neither knows what the other is about to write. The kubelet turns away what is too much, its owner makes a
+new pod, and that finds its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator
+
+import pytest
+from tests.live.history import History
+from tests.live.world import World, end
+
+from navarch.kube.client import PatchType
+from navarch.kube.resources import PODS
+
+pytestmark = pytest.mark.live
+
+NODES = 12
+ROUNDS = 4
+GANGS = [(f"gang{i}-", 4) for i in range(8)]
+SINGLES = 16
+PACKING = """
+actions: "allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: proportion}, {name: binpack}]
+"""
+
+
+class Kubelets:
+    """Turn away the youngest pod of a node that is too full, as kubelets do; its owner makes another in its stead."""
+
+    def __init__(self, world: World, history: History) -> None:
+        self._world = world
+        self._history = history
+        self.turned_away = 0
+
+    async def run(self) -> None:
+        while True:
+            for node in self._history.too_full():
+                await self._turn_away([task.uid for task in self._history.standing() if task.node == node][-1])
+            await self._history.change()
+
+    async def _turn_away(self, uid: str) -> None:
+        task = self._history.tasks[uid]
+        status = {"status": {"phase": "Failed", "reason": "OutOfcpu", "message": "Node didn't have enough resource: cpu"}}
+        await self._world.client.patch(
+            PODS, task.name, status, PatchType.MERGE, namespace=task.namespace, subresource="status"
+        )
+        await self._history.until(lambda: task.uid not in {each.uid for each in self._history.standing()}, "it has failed")
+        self.turned_away += 1
+        pod = await self._world.get_pod(task.name)
+        group = pod["metadata"].get("annotations", {}).get("scheduling.k8s.io/group-name", "")
+        scheduler = pod["spec"]["schedulerName"]
+        await self._world.pod(f"{task.name}-again", group=group, scheduler=scheduler)
+
+
+@contextlib.asynccontextmanager
+async def kubelets(world: World, history: History) -> AsyncIterator[Kubelets]:
+    made = Kubelets(world, history)
+    task = asyncio.create_task(made.run())
+    try:
+        yield made
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def load(world: World, number: int, names: list[str]) -> None:
+    """A fourth of what there is room for, each other one for each scheduler."""
+    for i, (stem, members) in list(enumerate(GANGS))[number::ROUNDS]:
+        await world.gang(stem.rstrip("-"), members, scheduler=names[i // ROUNDS % len(names)])
+    singles = range(SINGLES)[number::ROUNDS]
+    await asyncio.gather(*(world.pod(f"single-{i}", scheduler=names[i // ROUNDS % len(names)]) for i in singles))
+
+
+def conflicts(world: World) -> int:
+    return sum(world.log_of(who).read_text().count(": 409 ") for who in ("first", "second"))
+
+
+@pytest.mark.parametrize("names", [["navarch"], ["navarch", "rival"]], ids=["one name", "two names"])
+async def test_two_schedulers_decide_at_the_same_instant(any_world: World, names: list[str]) -> None:
+    world = any_world
+    for i in range(NODES):
+        await world.node(f"r{i}")
+    history = await world.watch()
+    (world.folder / "packing.yaml").write_text(PACKING)
+    # One spreads and one packs, so that they disagree about every pod.
+    first = await world.process("--no-leader-elect", f"--scheduler-name={names[0]}", name="first")
+    second = await world.process(
+        "--no-leader-elect", f"--scheduler-name={names[-1]}", f"--policy={world.folder / 'packing.yaml'}", name="second"
+    )
+    try:
+        async with kubelets(world, history) as room:
+            await asyncio.gather(world.said("first", "leading:"), world.said("second", "leading:"))
+            for number in range(ROUNDS):
+                for process in (first, second):
+                    process.send_signal(signal.SIGSTOP)
+                await load(world, number, names)
+                for process in (first, second):
+                    process.send_signal(signal.SIGCONT)
+                wanted = (number + 1) * (4 * len(GANGS) + SINGLES) // ROUNDS
+                await history.until(
+                    lambda wanted=wanted: len(history.standing()) == wanted and not history.too_full(), f"{wanted} stand", 60
+                )
+        history.check(GANGS, rivals=True)
+        assert len(history.seen) == wanted + room.turned_away
+        if len(names) == 1:
+            await world.eventually(lambda: asyncio.sleep(0, conflicts(world)), bool)
+        else:
+            assert conflicts(world) == 0
+
+        # Each knows what the other did: whoever is left finds the nodes full, and one place when one is freed.
+        assert await end(second) == 0
+        before = len(history.overfull)
+        await asyncio.gather(*(world.pod(f"late-{i}", scheduler=names[0]) for i in range(3)))
+        await world.eventually(lambda: world.events("late-2"), lambda said: any(reason == "FailedScheduling" for _, reason, _ in said))
+        gone = history.standing("single")[-1]
+        await world.client.delete(PODS, gone.name, namespace=gone.namespace, grace_period=0)
+        await history.until(lambda: len(history.standing("late")) == 1, "one place, one pod")
+        assert len(history.overfull) == before
+        history.check(GANGS, rivals=True, lost=False)
+    finally:
+        for process in (first, second):
+            await end(process, signal.SIGKILL)
