@@ -127,7 +127,8 @@ async def test_a_group_that_lacks_pods_says_what_it_waits_for(world: World) -> N
     await queues(world)
     await world.node("n0")
     async with world.scheduler(**KAI):
-        body = {"apiVersion": GROUPS.api_version, "kind": "PodGroup", "metadata": {"name": "few"}, "spec": {"minMember": 3, "queue": "team"}}
+        spec = {"minMember": 3, "queue": "team"}
+        body = {"apiVersion": GROUPS.api_version, "kind": "PodGroup", "metadata": {"name": "few"}, "spec": spec}
         await world.client.create(GROUPS, body, namespace="default")
         pod = world.pod_body("few-0", "1", "", "kai-scheduler")
         pod["metadata"]["annotations"] = {"pod-group-name": "few"}

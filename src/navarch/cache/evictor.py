@@ -25,11 +25,15 @@ from navarch.kube.errors import Conflict, KubeError, NotFound, OutcomeUnknown, S
 from navarch.kube.resources import PODS
 from navarch.kube.write_pool import Outcome, Priority, Write, WritePool
 from navarch.model.moments import rfc3339
-from navarch.model.spec import TaskSpec
+from navarch.model.spec import JobSpec, TaskSpec
+from navarch.model.status import TaskStatus
 
 log = logging.getLogger(__name__)
 
 REASON = "PreemptionByScheduler"
+STALE_GANGS = "stalegangeviction"
+"""The action that evicts what is left of a broken gang; users look for its event by KAI's name."""
+_ACTIVE = [int(TaskStatus.BINDING), int(TaskStatus.BOUND), int(TaskStatus.RUNNING), int(TaskStatus.RELEASING)]
 
 
 @dataclass(slots=True)
@@ -97,14 +101,19 @@ class Evictor:
                 "evictor-pod-group-namespace": gainer,
                 "evictor-pod-group-name": name,
             }
+            about = Regarding("PodGroup", group.namespace, group.name, group.uid, group.api_version)
             self._events.emit(
-                Regarding("PodGroup", group.namespace, group.name, group.uid, group.api_version),
-                "Normal",
-                "Evicted",
-                "Evicting",
-                f"Pod {task.namespace}/{task.name}: {note}",
-                annotations=annotations,
+                about, "Normal", "Evicted", "Evicting", f"Pod {task.namespace}/{task.name}: {note}", annotations=annotations
             )
+            if eviction.action == STALE_GANGS:
+                self._events.emit(about, "Normal", "StaleJob", "Evicting", self._stale_note(group))
+
+    def _stale_note(self, group: JobSpec) -> str:
+        """Of a gang that lost pods and goes with the rest: how many there were, those that are going now included."""
+        jobs = self._mirror.cluster.jobs
+        counts = jobs.counts[jobs.rows.of[group.key]]
+        least = sum(part.min_member for part in group.sub_groups) or group.min_member
+        return f"Job is stale. {int(counts[_ACTIVE].sum())} pods are active, minMember is {least}"
 
     def _pace(self) -> None:
         if self._timer is None and self._queue:

@@ -5,17 +5,25 @@ A body is compared with what the object says already, without the ids and times 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from navarch.dialects.kai import LAST_EVICTION, LAST_START, STALE_SINCE
+from navarch.engine.reasons import Reason
 from navarch.engine.record import JobDecision
 from navarch.model.moments import rfc3339
-from navarch.model.spec import Condition, JobSpec
+from navarch.model.spec import Condition, JobSpec, QueueSpec
 from navarch.model.status import TaskStatus
 
 KAI_CONDITION = "UnschedulableOnNodePool"
+KAI_REASON = "Unschedulable"
+KAI_DEFAULT_POOL = "default"
+NOT_READY = "NotReady"
+"""The code of a group that has too few pods to start."""
+_KAI_RESOURCES = {"gpu": "nvidia.com/gpu"}
+_UNBOUND = (TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED, TaskStatus.BINDING)
 _KUBE_BATCH_PHASES = {"Inqueue": "Pending", "Completed": "Running"}
 """kube-batch knows no admission and no end."""
 _ALLOCATED = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
@@ -34,6 +42,7 @@ class GroupNews:
     decision: JobDecision | None
     node_pool: str
     now: float
+    queues: Mapping[str, QueueSpec] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,26 +74,74 @@ def counted_seen(seen: JobSpec) -> object:
 
 
 def kai_body(news: GroupNews) -> GroupBody:
-    """KAI: one condition for each node pool that the group could not be placed on, newest last; when it last started."""
+    """KAI: one condition for each node pool that the group could not be placed on, newest last; when it last started.
+
+    A group that waits for its own pods is no cluster's fault and gets none. Once every pod is bound they all go."""
     job, decision = news.job, news.decision
-    ours = [c for c in news.seen.conditions if c.type == KAI_CONDITION and c.node_pool == news.node_pool]
-    others = [c for c in news.seen.conditions if not (c.type == KAI_CONDITION and c.node_pool == news.node_pool)]
+    pool = news.node_pool or KAI_DEFAULT_POOL
+    ours = [c for c in news.seen.conditions if c.type == KAI_CONDITION and c.node_pool in (pool, news.node_pool)]
+    others = [c for c in news.seen.conditions if c not in ours]
     annotations = _kai_annotations(job, decision)
-    allocated = sum(news.counts[status] for status in _ALLOCATED)
-    if decision is None or not decision.reasons or allocated:
-        return GroupBody(None, annotations or None, said=(kai_seen(news.seen), tuple(sorted(annotations))))
-    reason = decision.reasons[0]
+    unchanged = GroupBody(None, annotations or None, said=(kai_seen(news.seen), tuple(sorted(annotations))))
+    if decision is not None and news.seen.conditions and not any(news.counts[status] for status in _UNBOUND):
+        return GroupBody({"schedulingConditions": None}, annotations or None, said=((), tuple(sorted(annotations))))
+    if decision is None or not decision.reasons or any(news.counts[status] for status in _ALLOCATED):
+        return unchanged
+    if decision.reasons[0].code == NOT_READY:
+        return unchanged
     message = "; ".join(dict.fromkeys(r.message for r in decision.reasons))
-    if ours and (ours[-1].reason, ours[-1].message, ours[-1].status) == (reason.code, message, "True"):
-        return GroupBody(None, annotations or None, said=(kai_seen(news.seen), tuple(sorted(annotations))))
+    if job.tried_once:
+        message = f"Node-Pool '{pool}': {message}"
+    if ours and (ours[-1].reason, ours[-1].message, ours[-1].status) == (KAI_REASON, message, "True"):
+        return unchanged
     numbers = [int(c.transition_id) for c in news.seen.conditions if c.transition_id.isdecimal()]
-    fresh = Condition(
-        KAI_CONDITION, "True", reason.code, message, str(max(numbers, default=0) + 1), news.now, news.node_pool
-    )
+    fresh = Condition(KAI_CONDITION, "True", KAI_REASON, message, str(max(numbers, default=0) + 1), news.now, pool)
     conditions: list[dict[str, Any]] = [dict(_kai_condition(c)) for c in others]
-    conditions.append({**_kai_condition(fresh), "reasons": [{"reason": r.code, "message": r.message} for r in decision.reasons]})
+    conditions.append({**_kai_condition(fresh), "reasons": [_explanation(r, job, news.queues) for r in decision.reasons]})
     said = (_kai_said([*others, fresh]), tuple(sorted(annotations)))
     return GroupBody({"schedulingConditions": conditions}, annotations or None, said=said)
+
+
+def _explanation(reason: Reason, job: JobSpec, queues: Mapping[str, QueueSpec]) -> dict[str, Any]:
+    """A reason with the queue's figures where it was a bound of a queue: its quotas and limits, and of the resource that met
+    one what is held and what was asked for."""
+    said: dict[str, Any] = {"reason": reason.code, "message": reason.message}
+    queue = queues.get(str(reason.figures.get("queue", "")))
+    if reason.code not in ("OverLimit", "NonPreemptibleOverQuota") or queue is None:
+        return said
+    figures = reason.figures
+    resource = str(figures["resource"])
+    held, asked = (_amounts({resource: float(figures[name])}) for name in ("held", "requested"))
+    over_limit = reason.code == "OverLimit"
+    details: dict[str, Any] = {
+        "name": queue.name,
+        "queueDeservedResources": _amounts({name: share.quota for name, share in queue.shares.items()}),
+        "queueResourceLimits": _amounts({name: share.limit for name, share in queue.shares.items()}),
+        "queueAllocatedResources" if over_limit else "queueAllocatedNonPreemptibleResources": held,
+        "podGroupRequestedResources": asked,
+    }
+    if not job.preemptable:
+        details["podGroupRequestedNonPreemptibleResources"] = asked
+    said["details"] = {"queueDetails": {name: value for name, value in details.items() if value}}
+    return said
+
+
+def _amounts(figures: Mapping[str, float]) -> dict[str, str]:
+    """As the API writes quantities. What is not bounded is left out.
+
+    >>> _amounts({"cpu": 1500.0, "memory": 2e9, "gpu": 0.5}), _amounts({"cpu": -1.0, "gpu": 8.0})
+    ({'cpu': '1500m', 'nvidia.com/gpu': '500m', 'memory': '2000000000'}, {'nvidia.com/gpu': '8'})
+    """
+    return {
+        _KAI_RESOURCES.get(name, name): str(round(figure)) if name == "memory" else _milli(figure * (1 if name == "cpu" else 1000))
+        for name, figure in sorted(figures.items())
+        if 0 <= figure < math.inf
+    }
+
+
+def _milli(figure: float) -> str:
+    whole, rest = divmod(round(figure), 1000)
+    return f"{round(figure)}m" if rest else str(whole)
 
 
 def _kai_annotations(job: JobSpec, decision: JobDecision | None) -> dict[str, str | None]:

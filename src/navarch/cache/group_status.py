@@ -17,7 +17,7 @@ import msgspec
 
 from navarch.cache.assumed import Assumed
 from navarch.cache.events import Events, Regarding
-from navarch.cache.group_bodies import BODIES, GroupBody, GroupNews
+from navarch.cache.group_bodies import BODIES, NOT_READY, GroupBody, GroupNews
 from navarch.cache.mirror import Mirror
 from navarch.cache.outbox import Outbox
 from navarch.engine.record import JobDecision
@@ -130,7 +130,7 @@ class GroupStatuses:
             return None
         self._tell(key, group, seen.uid, seen.api_version)
         make, read = BODIES[job.dialect]
-        news = GroupNews(job, seen, jobs.counts[row].tolist(), group.decision, self._node_pool, self._clock())
+        news = GroupNews(job, seen, jobs.counts[row].tolist(), group.decision, self._node_pool, self._clock(), mirror.cluster.queues)
         body = make(news)
         if body.said == read(seen):
             group.sent = None
@@ -146,7 +146,11 @@ class GroupStatuses:
         namespace, _, name = key.partition("/")
         reference = Regarding("PodGroup", namespace, name, uid, api_version)
         waits = bool(decision.reasons) and decision.phase in _WAITING
-        if waits:
+        if waits and decision.reasons[0].code == NOT_READY:
+            note = f"Job is not ready for scheduling. {decision.reasons[0].message}"
+            self._events.emit(reference, "Normal", NOT_READY, "Scheduling", note)
+            group.told = NOT_READY
+        elif waits:
             said = next((c.message for c in decision.conditions if c.type == "Unschedulable"), "") or decision.reasons[0].message
             self._events.emit(reference, "Warning", "Unschedulable", "Scheduling", said)
             group.told = "Unschedulable"
