@@ -14,11 +14,12 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
+from navarch.cache.usage_over_time import UsageOverTime
 from navarch.cli.overview import JobRow, NodeRow, Overview, QueueRow, overview
 from navarch.dialects.inventory import Inventory
 from navarch.dialects.manifests import Document
 from navarch.dialects.registry import KINDS
-from navarch.engine.policy import PolicyError
+from navarch.engine.policy import Policy, PolicyError
 from navarch.installed import installed
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint, connect
@@ -127,8 +128,24 @@ async def read(client: Client, policy_name: str) -> Overview:
         click.echo(f"left out: {mistake}", err=True)
     cluster = Cluster()
     inventory.fill(cluster)
+    await _lay_in_usage(policy, cluster)
     pods = {(pod.metadata.namespace or "default", pod.metadata.name): pod for pod in inventory.pods.values()}
     return overview(cluster, policy, registry, time.time(), lambda namespace, name: pods.get((namespace, name)))
+
+
+async def _lay_in_usage(policy: Policy, cluster: Cluster) -> None:
+    """What queues held over time, if the policy names a server that can be asked. A history that the scheduler keeps for itself
+    lies beside it, not here."""
+    if policy.usage.get("clientType") != "prometheus":
+        return
+    usage = UsageOverTime(time.time)
+    await usage.open(policy.usage)
+    try:
+        usage.lay_into(cluster)
+        if usage.problem():
+            click.echo(usage.problem(), err=True)
+    finally:
+        await usage.close()
 
 
 async def _list(client: Client, versions: Sequence[tuple[Resource, str]]) -> list[dict[str, Any]]:

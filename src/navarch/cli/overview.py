@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from navarch.cache.usage.source import OBJECT_KIND
 from navarch.dialects.groups import is_shadow, shown_key
 from navarch.dialects.pod_objects import Pod
 from navarch.engine.cycle import decide
@@ -23,6 +24,8 @@ from navarch.model.spec import JobSpec, QueueSpec, Requests
 from navarch.model.status import TaskStatus
 
 S = TaskStatus
+WITHOUT_PHASE = frozenset({"kai"})
+"""Dialects whose groups have no phase of their own: theirs is what the engine makes of their pods."""
 Amounts = Mapping[str, float]
 FindPod = Callable[[str, str], Pod | None]
 """(namespace, name) -> the pod as the API has it."""
@@ -67,8 +70,14 @@ class QueueRow:
     parent: str
     state: str
     weight: int
+    priority: int
     quota: Mapping[str, str]
+    limit: Mapping[str, str]
     deserved: Amounts
+    fair_share: Amounts | None
+    """None: the policy does not divide the cluster over a tree of queues."""
+    usage: Mapping[str, float]
+    """What it held over time, as a fraction of the cluster, by resource; empty where nobody keeps that."""
     allocated: Amounts
     request: Amounts
     share: float
@@ -82,8 +91,12 @@ class QueueRow:
             "parent": self.parent,
             "state": self.state,
             "weight": self.weight,
+            "priority": self.priority,
             "quota": dict(self.quota),
+            "limit": dict(self.limit),
             "deserved": shown(self.deserved),
+            **({} if self.fair_share is None else {"fairShare": shown(self.fair_share)}),
+            **({"usage": {name: round(part, 4) for name, part in sorted(self.usage.items())}} if self.usage else {}),
             "allocated": shown(self.allocated),
             "request": shown(self.request),
             "share": round(self.share, 4),
@@ -142,7 +155,8 @@ def _jobs(cluster: Cluster, record: CycleRecord, find_pod: FindPod) -> list[JobR
         if spec is None and not sum(counts):
             continue
         namespace, _, name = shown_key(key).partition("/")
-        phase = (spec.phase if spec is not None and not is_shadow(key) else "") or phases.get(key, "Pending")
+        told = spec is not None and not is_shadow(key) and spec.dialect not in WITHOUT_PHASE
+        phase = (spec.phase if spec is not None and told else "") or phases.get(key, "Pending")
         rows.append(
             JobRow(
                 namespace=namespace,
@@ -190,11 +204,13 @@ def _queues(cluster: Cluster, record: CycleRecord, jobs: list[JobRow]) -> list[Q
     figures = {each.queue: each for each in record.queues}
     allocated = _totals(cluster.queues, figures, "allocated")
     request = _totals(cluster.queues, figures, "request")
+    usage = cluster.objects.get(OBJECT_KIND, {})
     waiting: dict[str, int] = {}
     running: dict[str, int] = {}
     for job in jobs:
-        waiting[job.queue] = waiting.get(job.queue, 0) + bool(job.pending)
-        running[job.queue] = running.get(job.queue, 0) + bool(job.running)
+        for name in _way_up(cluster.queues, job.queue):
+            waiting[name] = waiting.get(name, 0) + bool(job.pending)
+            running[name] = running.get(name, 0) + bool(job.running)
     rows = []
     for name, depth in _tree(cluster.queues):
         spec = cluster.queues[name]
@@ -206,8 +222,12 @@ def _queues(cluster: Cluster, record: CycleRecord, jobs: list[JobRow]) -> list[Q
                 parent=spec.parent if spec.parent in cluster.queues else "",
                 state=spec.state or "Open",
                 weight=spec.weight,
+                priority=spec.priority,
                 quota=_quota(spec),
-                deserved=own.fair_share or own.deserved,
+                limit=_limit(spec),
+                deserved=own.deserved,
+                fair_share=own.fair_share,
+                usage=usage.get(("", name), {}),
                 allocated=allocated[name],
                 request=request[name],
                 share=own.share,
@@ -244,18 +264,37 @@ def _totals(
     """Own figures and those of all queues below, by name."""
     totals: dict[str, dict[str, float]] = {name: {} for name in queues}
     for name in queues:
-        own: Amounts = getattr(figures[name], part) if name in figures else {}
-        above, seen = name, set[str]()
-        while above in totals and above not in seen:
-            seen.add(above)
-            for resource, amount in own.items():
+        own = figures.get(name)
+        if own is None:
+            continue
+        # whoever divides the cluster over the tree has summed up already
+        for above in _way_up(queues, name) if own.fair_share is None else (name,):
+            for resource, amount in getattr(own, part).items():
                 totals[above][resource] = totals[above].get(resource, 0) + amount
-            above = queues[above].parent
     return totals
 
 
+def _way_up(queues: Mapping[str, QueueSpec], name: str) -> list[str]:
+    """The queue and all above it; of a circle, each once."""
+    found: list[str] = []
+    while name in queues and name not in found:
+        found.append(name)
+        name = queues[name].parent
+    return found
+
+
+def _limit(spec: QueueSpec) -> dict[str, str]:
+    """What the queue may never exceed."""
+    found = {
+        name: f"{share.limit:g}" if name == "gpu" else format_amount(name, share.limit)
+        for name, share in sorted(spec.shares.items())
+        if share.limit >= 0
+    }
+    return found | _named(spec.capability, found)
+
+
 def _quota(spec: QueueSpec) -> dict[str, str]:
-    """What the queue's object itself says it is owed, and its cap."""
+    """What the queue's object itself says it is owed."""
     found: dict[str, str] = {}
     for name, share in sorted(spec.shares.items()):
         if share.quota >= 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -85,23 +85,56 @@ def jobs_table(rows: Iterable[JobRow], now: float, *, namespaces: bool, title: s
 
 
 def queues_table(rows: Iterable[QueueRow], title: str = "") -> Table:
+    """Where the cluster is divided over the tree, what that gives; else what weights give."""
+    rows = list(rows)
+    if any(row.fair_share is not None for row in rows):
+        return _fair_table(rows, title)
     columns = ("QUEUE", "STATE", "WEIGHT", "QUOTA", "DESERVED", "ALLOCATED", "REQUEST", "SHARE", "RUNNING", "WAITING")
     table = plain_table(columns, title)
     for row in rows:
-        style = "red" if row.share > 1.0001 else ""
         table.add_row(
             "  " * row.depth + row.name,
             row.state,
             str(row.weight),
-            ", ".join(f"{short(name)} {amount}" for name, amount in row.quota.items()) or "-",
+            _stated(row.quota),
             amounts(row.deserved),
             amounts(row.allocated),
             amounts(row.request),
-            Text(f"{row.share:.2f}", style),
+            _share(row),
             str(row.running),
             str(row.waiting),
         )
     return table
+
+
+def _fair_table(rows: Sequence[QueueRow], title: str) -> Table:
+    known = any(row.usage for row in rows)
+    columns = ["QUEUE", "PRIORITY", "QUOTA", "LIMIT", "FAIR SHARE", "ALLOCATED", "REQUEST", *(["USAGE"] if known else [])]
+    table = plain_table([*columns, "SHARE", "RUNNING", "WAITING"], title)
+    for row in rows:
+        usage = ", ".join(f"{name} {part:.1%}" for name, part in sorted(row.usage.items()) if part) or "-"
+        table.add_row(
+            "  " * row.depth + row.name,
+            str(row.priority),
+            _stated(row.quota),
+            _stated(row.limit),
+            amounts(row.fair_share or {}),
+            amounts(row.allocated),
+            amounts(row.request),
+            *([usage] if known else []),
+            _share(row),
+            str(row.running),
+            str(row.waiting),
+        )
+    return table
+
+
+def _stated(bounds: Mapping[str, str]) -> str:
+    return ", ".join(f"{short(name)} {amount}" for name, amount in bounds.items()) or "-"
+
+
+def _share(row: QueueRow) -> Text:
+    return Text(f"{row.share:.2f}", "red" if row.share > 1.0001 else "")
 
 
 def nodes_table(rows: Iterable[NodeRow], now: float, title: str = "") -> Table:

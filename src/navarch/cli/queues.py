@@ -18,7 +18,9 @@ from navarch.cli.overview_tables import queues_table
 def queues(kubeconfig: Path | None, context: str | None, policy: str, output: str, watch: bool) -> None:
     """List queues with their shares.
 
-    DESERVED is what the policy grants the queue right now, SHARE its largest allocated part of that: above 1 it borrows.
+    DESERVED is what the policy grants the queue right now, SHARE its largest allocated part of that: above 1 it borrows. Under a
+    policy that divides the cluster over a tree of queues (kai), FAIR SHARE stands in its place, and USAGE is what the queue held
+    over time, where the policy's usageDBConfig can be asked from here.
     """
 
     def table(chosen: Sequence[QueueRow], _: float) -> Table:

@@ -1,0 +1,61 @@
+"""`navarch queues` where the cluster is divided over a tree: quota, limit, fair share and usage, each queue below its parent."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from tests.unit.kai_objects import CLUSTER, NOW, group, queue, worker, workers
+
+from navarch.cache.usage.source import mirror
+from navarch.cli.overview import Overview, overview
+from navarch.cli.overview_tables import queues_table
+from navarch.dialects.inventory import Inventory
+from navarch.dialects.manifests import Document
+from navarch.installed import installed
+from navarch.model.cluster import Cluster
+from navarch.plan import read_policy, settings_for
+
+TEAMS = [queue("vision", limit=12), queue("speech", priority=200)]
+JOBS = [group("a"), worker("a-0", "a", 8).on("gpu-1"), group("b", 2), *workers("b", 2)]
+
+
+def seen(usage: dict[str, dict[str, float]] | None = None) -> Overview:
+    policy = read_policy("kai", installed())
+    cluster = Cluster()
+    Inventory([Document(each) for each in (*CLUSTER, *TEAMS, *JOBS)], settings_for(policy)).fill(cluster)
+    mirror(cluster, usage or {})
+    return overview(cluster, policy, installed(), NOW, lambda namespace, name: None)
+
+
+def test_a_parent_counts_what_is_below_it_once() -> None:
+    rows = {row.name: row.to_dict() for row in seen().queues}
+    assert list(rows) == ["org", "speech", "vision"]
+    assert rows["org"]["allocated"]["nvidia.com/gpu"] == rows["vision"]["allocated"]["nvidia.com/gpu"] == "8"
+    assert rows["org"]["request"]["nvidia.com/gpu"] == "24"
+    assert rows["org"]["jobs"] == rows["vision"]["jobs"] == {"waiting": 1, "running": 1}
+
+
+def test_a_queue_shows_its_bounds_and_its_share() -> None:
+    rows = {row.name: row.to_dict() for row in seen().queues}
+    vision = rows["vision"]
+    assert (vision["parent"], vision["quota"], vision["limit"], vision["priority"]) == ("org", {"gpu": "8"}, {"gpu": "12"}, 100)
+    assert vision["fairShare"]["nvidia.com/gpu"] == "12"
+    assert "usage" not in vision, "nobody keeps it"
+    assert rows["speech"]["priority"] == 200
+
+
+def test_usage_is_a_column_where_it_is_known() -> None:
+    def printed(usage: dict[str, dict[str, float]]) -> list[str]:
+        console = Console(width=200, highlight=False)
+        with console.capture() as captured:
+            console.print(queues_table(seen(usage).queues))
+        return [line.rstrip() for line in captured.get().splitlines()]
+
+    head, org, speech, _ = printed({"vision": {"gpu": 0.25, "cpu": 0.0}})
+    assert head.split() == "QUEUE PRIORITY QUOTA LIMIT FAIR SHARE ALLOCATED REQUEST USAGE SHARE RUNNING WAITING".split()
+    assert org.startswith("org ") and speech.startswith("  speech ")
+    assert "gpu 25.0%" in printed({"vision": {"gpu": 0.25}})[3]
+    assert "USAGE" not in printed({})[0]
+
+
+def test_a_running_group_is_called_running() -> None:
+    assert {job.name: job.phase for job in seen().jobs} == {"a": "Running", "b": "Inqueue"}
