@@ -7,11 +7,13 @@ A job is served once: it does not evict again in the same cycle to grow.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 
 from navarch.actions.failures import Failure, failed_task
 from navarch.actions.fair_jobs import FairAction
+from navarch.actions.search_budget import ActionBudget
 from navarch.actions.signatures import FailedJobs
 from navarch.actions.solver import Solver
 from navarch.actions.victim_pool import VictimPool
@@ -24,6 +26,7 @@ from navarch.engine.lifetimes import Lifetimes
 from navarch.engine.reasons import Reason
 from navarch.engine.session import Session
 from navarch.engine.statement import Statement
+from navarch.model.resources import IntArray
 from navarch.model.status import ON_NODE, TaskStatus
 
 
@@ -31,6 +34,7 @@ class EvictingAction(FairAction, ABC):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._shelf: JobShelf | None = None
+        self.budget = ActionBudget(session, self.name)
 
     def execute(self) -> None:
         session = self.session
@@ -44,11 +48,12 @@ class EvictingAction(FairAction, ABC):
             alike = failed.setdefault(self.table(job), FailedJobs(session))
             if uses_signatures and alike.hopeless(job):
                 continue
-            if self._beyond_help(job, chunk):
+            if self._beyond_help(job, chunk) or self.budget.closed_to(job):
                 continue
             statement = self.solve(job, chunk)
             if statement is None:
-                alike.note(job)
+                if not self.budget.was_cut(job):
+                    alike.note(job)
                 continue
             self._commit(statement)
 
@@ -128,7 +133,7 @@ class Consolidation(EvictingAction):
         most = self.session.policy.param("maxNumberConsolidationPreemptees")
         assert isinstance(most, int)
         pool = VictimPool(self.shelf, lambda each: each.row != job.row, None if most < 0 else most + 1)
-        return Solver(self.session, pool, _nobody_lost, moves_only=True).solve(job)
+        return Solver(self.session, pool, _nobody_lost, self.budget, moves_only=True).solve(job)
 
     def _enough_in_all(self, chunk: list[int]) -> bool:
         """Whether the GPUs that are free somewhere, put together, would do."""
@@ -170,7 +175,15 @@ class FairReclaim(EvictingAction):
         def allows(each: Job) -> bool:
             return each.queue is not job.queue and all(p.reclaim_victim(job, chunk, each) for p in filters)
 
-        return Solver(session, VictimPool(self.shelf, allows), lambda s: all(p.reclaim_scenario(s) for p in validators)).solve(job)
+        def could_take(tasks: Sequence[int], lacking: IntArray) -> bool:
+            return all(p.reclaim_bound(job, tasks, pool.jobs(), lacking) for p in bounds)
+
+        pool = VictimPool(self.shelf, allows)
+        bounds = session.answering("reclaim_bound")
+        solver = Solver(
+            session, pool, lambda s: all(p.reclaim_scenario(s) for p in validators), self.budget, could_take=could_take
+        )
+        return solver.solve(job)
 
 
 class FairPreempt(EvictingAction):
@@ -190,7 +203,8 @@ class FairPreempt(EvictingAction):
             lower = each.queue is job.queue and each.row != job.row and each.priority < job.priority
             return lower and all(p.preempt_victim(job, each) for p in filters)
 
-        return Solver(session, VictimPool(self.shelf, allows), lambda s: all(p.preempt_scenario(s) for p in validators)).solve(job)
+        pool = VictimPool(self.shelf, allows)
+        return Solver(session, pool, lambda s: all(p.preempt_scenario(s) for p in validators), self.budget).solve(job)
 
     def _over_quota(self, job: Job, chunk: list[int]) -> bool:
         for plugin in self.session.answering("chunk_refusal"):

@@ -3,6 +3,9 @@
 Both take batch after batch from the line. After each, three quick tests say whether all that was taken so far could be enough;
 if not, nothing is tried yet. Node by node: the jobs that stand on a node of the newest victim, whole. Several nodes at once: as
 many of the nodes that victims stand on as are needed, those with the least room first, then more and more of them.
+
+Scenarios that figures prove to fail (`room_bound`) are passed over. Taken victims only ever add room, so what all of them together
+cannot do no choice among them can: such a state offers nothing at all.
 """
 
 from __future__ import annotations
@@ -11,21 +14,24 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from navarch.actions.victim_pool import Batch
+from navarch.actions.room_bound import RoomBound
+from navarch.actions.victim_pool import Batch, Victims
 from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter
 from navarch.engine.session import Session
 from navarch.engine.static import static_mask
 from navarch.model.resources import BoolArray, FloatArray
 
-Victims = list[Batch]
-
 
 class Ground:
     """What a probe stands on: the tasks to be placed, the nodes it may use, what is settled, and what GPUs there are."""
 
-    def __init__(self, session: Session, tasks: Sequence[int], feasible: BoolArray, recorded: Sequence[Batch]) -> None:
+    def __init__(
+        self, session: Session, tasks: Sequence[int], feasible: BoolArray, recorded: Sequence[Batch], *, plain: bool = False
+    ) -> None:
+        """`plain`: every state is tested from scratch and offers what it has, whatever figures say; for comparison."""
         self.session = session
+        self.plain = plain
         self.tasks = tasks
         self.feasible = feasible
         self.recorded = list(recorded)
@@ -35,6 +41,10 @@ class Ground:
         for batch in recorded:
             self.give(self.free, batch)
         self.demands = [mask for task in tasks if (mask := _demanded(session, task)) is not None]
+        self.alike = 0
+        """GPUs of every task if all want the same whole number of them."""
+        if self.wanted and self.wanted[0] == self.wanted[-1] > 0 and self.wanted[0].is_integer() and not plain:
+            self.alike = int(self.wanted[0])
 
     def give(self, free: FloatArray, batch: Batch) -> None:
         session = self.session
@@ -74,25 +84,50 @@ class Taken:
         self.jobs_on: dict[int, dict[int, None]] = {}
         for batch in ground.recorded:
             self.of_job.setdefault(batch.job.row, []).append(batch)
+        self.room = RoomBound(ground.session, () if ground.plain else ground.tasks, ground.recorded)
+        self._demanded = False
+        self._slots = int((np.maximum(self.free, 0) // ground.alike).sum()) if ground.alike else 0
 
     def take(self, batch: Batch) -> None:
         self.batches.append(batch)
-        self.ground.give(self.free, batch)
+        self.room.take(batch)
         self.of_job.setdefault(batch.job.row, []).append(batch)
         for task in batch.tasks:
             node = int(self.session.node[task])
             if node >= 0:
+                self._free_on(node, gpus_held(self.session, task))
                 self.on_nodes[node] = True
                 self.jobs_on.setdefault(node, {})[batch.job.row] = None
+
+    def _free_on(self, node: int, gpus: float) -> None:
+        before, alike = float(self.free[node]), self.ground.alike
+        self.free[node] = before + gpus
+        if alike:
+            self._slots += int(max(before + gpus, 0.0) // alike) - int(max(before, 0.0) // alike)
+
+    def could_do(self) -> bool:
+        """The tests of `Ground.could_fit`, kept up to date, and whether figures leave any hope.
+
+        Tasks that all want the same whole number of GPUs fit if and only if the nodes together hold so many of them: first
+        fit then fills node after node, and of the nodes that hold one at all the largest come first."""
+        ground = self.ground
+        if not ground.alike:
+            fits = ground.could_fit(self.free, self.on_nodes)
+        else:
+            if not self._demanded:
+                here = ground.feasible | self.on_nodes
+                self._demanded = all((mask & here).any() for mask in ground.demands)
+            fits = self._demanded and self._slots >= len(ground.wanted)
+        return fits and self.room.admits()
 
 
 def node_by_node(ground: Ground, line: Iterator[Batch]) -> Iterator[Victims]:
     taken = Taken(ground)
-    if ground.recorded and ground.could_fit(taken.free, taken.on_nodes):
+    if ground.recorded and taken.could_do():
         yield []
     for batch in line:
         taken.take(batch)
-        if not ground.could_fit(taken.free, taken.on_nodes):
+        if not taken.could_do():
             continue
         tried: set[frozenset[int]] = set()
         for node in _nodes_of(ground.session, batch.job):
@@ -105,7 +140,7 @@ def node_by_node(ground: Ground, line: Iterator[Batch]) -> Iterator[Victims]:
 
 def several_nodes(ground: Ground, line: Iterator[Batch]) -> Iterator[Victims]:
     taken = Taken(ground)
-    if ground.recorded and ground.could_fit(taken.free, taken.on_nodes):
+    if ground.recorded and taken.could_do():
         yield []
     appeared: dict[int, int] = {}
     smallest, total = min(ground.wanted, default=0.0), sum(ground.wanted)
@@ -115,7 +150,7 @@ def several_nodes(ground: Ground, line: Iterator[Batch]) -> Iterator[Victims]:
             node = int(ground.session.node[task])
             if node >= 0:
                 appeared.setdefault(node, len(appeared))
-        if not ground.could_fit(taken.free, taken.on_nodes):
+        if not taken.could_do():
             continue
         baseline = float(ground.free[ground.feasible & ~taken.on_nodes].sum())
         need = max(0.0, total - baseline)
@@ -141,7 +176,7 @@ def _sizes(capacities: Sequence[float], need: float) -> Iterator[int]:
     yield len(capacities)
 
 
-GENERATORS = {"node-local": node_by_node, "multi-node": several_nodes}
+GENERATORS = {"NodeLocalGreedy": node_by_node, "MultiNodeGang": several_nodes}
 
 
 def gpus_asked(session: Session, task: int) -> float:

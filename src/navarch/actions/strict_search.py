@@ -1,10 +1,8 @@
-"""The fewest victims: a search by figures first, one exact trial, then every victim that was not needed is given back.
+"""Who would have to go, by figures: the line of victims as columns, and which of them make room soonest.
 
 All who may go stand in one line, worst first. What evicting frees is summed along the line on every node, so it is known without
 a trial how far one must go down the line before a node has room for one more of the waiting tasks. The nodes that have it soonest
-are taken, and only the victims on them that are needed. That choice is played through exactly; where a rule that figures
-do not see (pods that belong together, a domain) refuses it, more of the line is offered. At last each victim is tried without:
-by figures where they suffice to tell that nothing would fit, by a trial where they do not.
+are taken, and only the victims on them that are needed. `least` plays that choice through and gives back whom it can.
 """
 
 from __future__ import annotations
@@ -20,9 +18,6 @@ from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.session import Session
 from navarch.model.resources import BoolArray, IntArray
-
-MOST_GIVEN_BACK_BY_TRIAL = 64
-"""Trials that giving back may cost a job; victims beyond are kept as they are."""
 
 
 class Line:
@@ -140,32 +135,6 @@ class Outlook:
                 for _ in range(min(int(steps[i]) - had, most)):
                     yield int(places[i]), i + 1, node, int(places[i])
                 had = int(steps[i])
-
-
-
-class Spare:
-    """Which of the batches that a scenario keeps it could do without, as far as figures tell."""
-
-    def __init__(self, outlook: Outlook, line: Line, kept: Sequence[int]) -> None:
-        self.outlook, self.line = outlook, line
-        self.room = line.sum_of(kept, outlook.room)
-        self.counts = [outlook.fits(kind, self.room) for kind, _ in outlook.kinds]
-        self.totals = [int(counts[possible].sum()) for counts, possible in zip(self.counts, outlook.possible, strict=True)]
-
-    def could_stay(self, place: int) -> bool:
-        """Whether figures leave it open that the job fits if this batch stays."""
-        line = self.line
-        nodes = sorted({int(line.node[column]) for column in line.of[place]})
-        room = self.room[:, nodes].copy()
-        for column in line.of[place]:
-            room[:, nodes.index(int(line.node[column]))] -= line.freed[:, column]
-        for (kind, wanted), counts, possible, total in zip(
-            self.outlook.kinds, self.counts, self.outlook.possible, self.totals, strict=True
-        ):
-            less = (counts[nodes] - self.outlook.fits(kind, room))[possible[nodes]]
-            if total - int(less.sum()) < wanted:
-                return False
-        return True
 
 
 def _size(session: Session, kind: TaskClass) -> float:

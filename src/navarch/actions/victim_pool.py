@@ -2,11 +2,16 @@
 
 An elastic job gives one surplus task at a time and stands in the pool again with what is left of it; at last what it needs goes
 at once. Batches that a search has settled on already (`recorded`) do not come again.
+
+A search walks along the line many times from its beginning. `VictimLine` keeps what was popped and hands it out again: the line
+with some batches recorded is the line without them, as long as each recorded batch is all that its job holds. Such a job is
+popped once in either case and weighs the same on its queue, so every later pop compares the same figures; only that batch is
+passed over. An elastic job of which a part is recorded is popped less often than before, so there the line is made anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from navarch.engine.chunks import next_to_evict
@@ -40,11 +45,56 @@ class VictimPool:
             known = self._known[job.row] = self.allows(job)
         return known
 
+    def jobs(self) -> list[Job]:
+        """All who may give something."""
+        return [job for entries in self.shelf.queues.values() for _, _, job in entries if self.accepts(job)]
 
-def batches(session: Session, pool: VictimPool, recorded: Collection[int] = ()) -> Iterator[Batch]:
+
+Victims = list[Batch]
+
+
+class VictimLine:
+    """The line of victims as of when it was made, popped as far as somebody asked for it."""
+
+    def __init__(self, session: Session, pool: VictimPool) -> None:
+        self.session, self.pool = session, pool
+        self._known: Victims = []
+        self._rest = batches(session, pool, unlimited=True)
+
+    def without(self, recorded: Sequence[Batch]) -> Iterator[Batch]:
+        """Batch after batch, those that are recorded already left out. The same as popping anew."""
+        settled = frozenset(task for batch in recorded for task in batch.tasks)
+        if any(len(batch.tasks) < len(batch.job.tree.active) for batch in recorded):
+            return batches(self.session, self.pool, settled)
+        return _limited(self._pass_over(settled), self.pool.limit)
+
+    def _pass_over(self, settled: Collection[int]) -> Iterator[Batch]:
+        for batch in self._all():
+            if batch.tasks[0] not in settled:
+                yield batch
+
+    def _all(self) -> Iterator[Batch]:
+        place = 0
+        while True:
+            while place < len(self._known):
+                yield self._known[place]
+                place += 1
+            batch = next(self._rest, None)
+            if batch is None:
+                return
+            self._known.append(batch)
+
+
+def batches(
+    session: Session, pool: VictimPool, recorded: Collection[int] = (), *, unlimited: bool = False
+) -> Iterator[Batch]:
+    """The line popped afresh, without `recorded`, as of now. `unlimited`: however many jobs take part."""
+    found = _popped(session, pool, recorded)
+    return found if unlimited else _limited(found, pool.limit)
+
+
+def _popped(session: Session, pool: VictimPool, recorded: Collection[int]) -> Iterator[Batch]:
     forest = JobForest(session, (), _held, victims=True, shelf=pool.shelf, accepts=pool.accepts)
-    limit = pool.limit
-    seen: set[int] = set()
     while (job := forest.pop()) is not None:
         chunk = next_to_evict(session, job.tree)
         if not chunk:
@@ -54,13 +104,22 @@ def batches(session: Session, pool: VictimPool, recorded: Collection[int] = ()) 
         gone = [task for task in active if task in recorded] if again else chunk
         if len(gone) < len(active):
             forest.push(JobCopy(job, job.tree.without(gone)))
-        if again:
-            continue
-        if limit is not None and job.row not in seen:
+        if not again:
+            yield Batch(whole_job(job), tuple(chunk))
+
+
+def _limited(line: Iterator[Batch], limit: int | None) -> Iterator[Batch]:
+    """Batches of the first `limit` jobs; what others would give is passed over."""
+    if limit is None:
+        yield from line
+        return
+    seen: set[int] = set()
+    for batch in line:
+        if batch.job.row not in seen:
             if len(seen) == limit:
                 continue
-            seen.add(job.row)
-        yield Batch(whole_job(job), tuple(chunk))
+            seen.add(batch.job.row)
+        yield batch
 
 
 def _held(job: Job) -> list[int]:

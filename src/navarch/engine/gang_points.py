@@ -12,7 +12,7 @@ from navarch.engine.gang_tree import GangTree, Part
 from navarch.engine.job import Job
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Reason
-from navarch.model.resources import BoolArray, FloatArray
+from navarch.model.resources import BoolArray, FloatArray, IntArray
 
 Key = Any
 
@@ -165,6 +165,15 @@ class ReclaimScenario(Protocol):
 
 
 @runtime_checkable
+class ReclaimBound(Protocol):
+    """Could a scenario that takes from `victims` be allowed if the tasks that lose their place in it held, together and in every
+    column, at least `lacking`? A search gives up on tasks for which any says no, so no may only be said where
+    `reclaim_scenario` would refuse every such scenario."""
+
+    def reclaim_bound(self, job: Job, tasks: Sequence[int], victims: Sequence[Job], lacking: IntArray) -> bool: ...
+
+
+@runtime_checkable
 class PreemptScenario(Protocol):
     """The same for preemption inside a queue."""
 
@@ -201,6 +210,7 @@ GANG_POINTS: dict[str, type] = {
     "reclaim_victim": ReclaimVictim,
     "preempt_victim": PreemptVictim,
     "reclaim_scenario": ReclaimScenario,
+    "reclaim_bound": ReclaimBound,
     "preempt_scenario": PreemptScenario,
     "beyond_help": Prepared,
     "scenario_generator": ScenarioGenerator,

@@ -158,6 +158,9 @@ class Semantics:
         False, "taking back the move of a shared GPU's user to another GPU of its node leaves its old share there as being released"
     )
     victims_are_minimal: bool = switch(True, "victims that turn out not to be needed are evicted all the same")
+    cut_search_ends_action: bool = switch(
+        False, "a search for victims that used up its budget ends its action: jobs after it are not looked at"
+    )
     nominations_last: bool = switch(True, "a nomination is forgotten when its cycle ends")
 
     # Words.

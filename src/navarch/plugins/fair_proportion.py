@@ -20,7 +20,8 @@ from navarch.engine.plugin import Plugin
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.record import QueueFigures
-from navarch.model.resources import BoolArray
+from navarch.model.gpus import GPU_RESOURCES
+from navarch.model.resources import BoolArray, IntArray
 from navarch.model.status import IS_ALLOCATED, TaskStatus
 from navarch.plugins.fair_amounts import GPU, RESOURCES, FairAmounts
 from navarch.plugins.fair_share import NO_PARENT, UNLIMITED, Floats, Ints, QueueClaims, fair_shares, seniority
@@ -29,7 +30,7 @@ from navarch.plugins.queue_place import displaced
 from navarch.plugins.queue_ranking import LAST, QueueStanding, standing
 from navarch.plugins.queue_tree import QueueTree, over_capacity
 from navarch.plugins.queue_words import beyond_share, over_limit, over_quota
-from navarch.plugins.reclaim_rules import may_reclaim, may_take, worth_reclaiming
+from navarch.plugins.reclaim_rules import may_reclaim, may_take, most_taken, worth_reclaiming
 
 USAGE_KIND = "QueueUsage"
 _ZERO = [0.0] * len(RESOURCES)
@@ -324,6 +325,23 @@ class FairProportion(Plugin):
                 takings.setdefault(self.row[job.queue.name], []).extend(units)
         queue, required = self.row[scenario.job.queue.name], self.weigh_waiting(scenario.tasks)
         return may_take(self.before, queue, required, scenario.job.spec.preemptable, list(takings.items()), self.saturation)
+
+    def reclaim_bound(self, job: Job, tasks: Sequence[int], victims: Sequence[Job], lacking: IntArray) -> bool:
+        """Columns of GPUs count whole ones, so a task holds no less of the shared figure than of any of them."""
+        short = dict.fromkeys(RESOURCES, 0.0)
+        for name, amount in zip(self.session.snapshot.resource_names, lacking.tolist(), strict=True):
+            if name in ("cpu", "memory"):
+                short[name] = amount
+            elif name in GPU_RESOURCES and amount > 0:
+                short["gpu"] += amount / 1000
+        held = [(self.row[each.queue.name], self._held_by(each)) for each in victims]
+        most = most_taken(self.before, self.row[job.queue.name], self.weigh_waiting(tasks), held)
+        return all(short[name] <= amount for name, amount in zip(RESOURCES, most.tolist(), strict=True))
+
+    def _held_by(self, job: Job) -> Floats:
+        node, active = self.session.node, job.tree.active
+        total: Floats = np.sum([self.amounts.placed(task, int(node[task])) for task in active], axis=0)
+        return total
 
     # for people
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from navarch.plugins.fair_share import Floats
 from navarch.plugins.queue_tree import QueueTree, exceeds
 
+_EXACT = 2.0**53
 Takings = Sequence[tuple[int, Sequence[Floats]]]
 """Victims by leaf queue: the resources of each unit that goes as a whole, in order."""
 
@@ -68,6 +69,50 @@ def may_take(
         lost[path] = True
         involved = involved | (taken[-1] > 0)
     return _stays_least_saturated(tree, queue, required, preemptible, held, lost, involved, saturation)
+
+
+def most_taken(tree: QueueTree, queue: int, required: Floats, victims: Sequence[tuple[int, Floats]]) -> Floats:
+    """More than `may_take` would ever let go for a job of `queue` that needs `required`, resource by resource, whoever is chosen
+    among `victims`: each a leaf queue and all that one of its jobs holds, which is no less than any unit of it.
+
+    A unit goes only while the giver holds more than its due of some resource. So if that can be one resource alone, all that is
+    taken before the last unit is less than what the giver holds beyond its due, and the last unit is no larger than
+    the largest. If it can be another resource as well, or figures are not whole numbers (sums would round), everything counts.
+    """
+    by_leaf: dict[int, list[Floats]] = {}
+    for victim, amount in victims:
+        by_leaf.setdefault(victim, []).append(amount)
+    by_giver: dict[tuple[int, int], list[Floats]] = {}
+    for victim, amounts in by_leaf.items():
+        by_giver.setdefault(tree.rivals(queue, victim), []).extend(amounts)
+    out = np.zeros(len(required))
+    for (taker, giver), amounts in by_giver.items():
+        total, largest = np.sum(amounts, axis=0), np.max(amounts, axis=0)
+        held, due = tree.allocated[:, giver], tree.allocatable(giver)
+        if not exceeds(tree.allocated[:, taker] + required, tree.quota[:, taker]):
+            due = np.minimum(due, tree.quota[:, giver])
+        beyond = held > due
+        if not beyond.any():
+            continue
+        exact = (held == np.floor(held)) & (total == np.floor(total)) & (total < _EXACT)
+        alone = beyond & (beyond.sum() == 1) & exact
+        most = total.copy()
+        for resource in np.flatnonzero(alone).tolist():
+            before = _whole_below(float(held[resource]), float(due[resource]))
+            most[resource] = min(total[resource], before + largest[resource])
+        out += most
+    return out
+
+
+def _whole_below(held: float, due: float) -> int:
+    """The largest whole amount that may be gone while what is left of `held` is still more than `due`, judged as `may_take`
+    judges it."""
+    gone = int(held - due)
+    while held - gone <= due:
+        gone -= 1
+    while held - (gone + 1) > due:
+        gone += 1
+    return gone
 
 
 def _stays_least_saturated(

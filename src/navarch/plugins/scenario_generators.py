@@ -11,7 +11,7 @@ class NodeLocalGreedy(Plugin):
     name = "sg-nodelocalgreedy"
 
     def scenario_generator(self) -> str:
-        return "node-local"
+        return "NodeLocalGreedy"
 
 
 class MultiNodeGang(Plugin):
@@ -20,7 +20,7 @@ class MultiNodeGang(Plugin):
     name = "sg-multinodegang"
 
     def scenario_generator(self) -> str:
-        return "multi-node"
+        return "MultiNodeGang"
 
 
 class SnapshotEndpoint(Plugin):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from navarch.engine.policy import flat, params
+from navarch.engine.policy import budgets, flat, params
 from navarch.engine.policy.catalogue import Catalogue
 from navarch.engine.policy.checks import check_together
 from navarch.engine.policy.choice import Choice, choose
@@ -59,6 +59,9 @@ def _read(findings: Findings, choice: Choice, catalogue: Catalogue, source: Sour
         findings.warn(("tiers",), "no plugin is named: nothing but the actions' own rules holds")
     configurations = reader.configurations(document.get("configurations"), actions)
     check_together(findings, choice, tiers, actions, catalogue)
+    path = ("scenarioSearchBudgets",)
+    search_budgets = check(findings, path, document.get(path[0]), budgets.FIELDS, path[0])
+    budgets.check_budgets(findings, search_budgets)
     return Policy(
         actions=actions,
         tiers=tiers,
@@ -70,13 +73,7 @@ def _read(findings: Findings, choice: Choice, catalogue: Catalogue, source: Sour
         metrics=check(findings, ("metrics",), document.get("metrics"), params.METRICS, "metrics"),
         usage=reader.usage(document.get("usageDBConfig")),
         queue_depth=reader.queue_depth(document.get("queueDepthPerAction")),
-        search_budgets=check(
-            findings,
-            ("scenarioSearchBudgets",),
-            document.get("scenarioSearchBudgets"),
-            params.BUDGETS,
-            "scenarioSearchBudgets",
-        ),
+        search_budgets=search_budgets,
         warnings=tuple(str(w) for w in findings.warned),
         source=source.name,
         chosen=choice.why,

@@ -1,4 +1,4 @@
-"""Reading what a policy file says besides actions and plugins: parameters, search budgets, usage, metrics."""
+"""Reading what a policy file says besides actions and plugins: parameters, usage, metrics."""
 
 from __future__ import annotations
 
@@ -23,13 +23,6 @@ def read_params(findings: Findings, value: object) -> dict[str, object]:
     return renamed
 
 
-_DURATIONS = (Argument("*", "duration"),)
-BUDGETS: Fields = (
-    Nested("maxActionSearchDuration", _DURATIONS),
-    Argument("maxJobSearchDuration", "duration", 240.0),
-    Argument("minJobSearchDuration", "duration", 0.0),
-    Nested("maxGeneratorSearchDuration", _DURATIONS),
-)
 USAGE: Fields = (
     Argument("clientType", "str", "", "where usage is kept", ("prometheus", "builtin", "fake", "fake-with-history")),
     Argument("connectionString", "str"),
