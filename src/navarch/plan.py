@@ -24,6 +24,7 @@ from typing import Any
 
 import msgspec
 
+from navarch.dialects.config_maps import missing_config_maps
 from navarch.dialects.dialect import Settings
 from navarch.dialects.errors import ObjectError
 from navarch.dialects.groups import is_shadow, shown_key
@@ -39,6 +40,7 @@ from navarch.installed import installed
 from navarch.model.cluster import Cluster
 from navarch.model.resources import UNLIMITED, format_amount
 from navarch.model.status import STATUS_NAMES, TaskStatus
+from navarch.plugins.config_maps import KIND as MISSING_CONFIG_MAPS
 
 Objects = Iterable[Mapping[str, Any] | Document]
 
@@ -95,11 +97,15 @@ def plan(
     timings = {"policy": perf_counter() - started, "read": 0.0, "snapshot": 0.0}
     started = perf_counter()
     with _collector_at_rest():
-        inventory, mistakes = _take_in([objects] if isinstance(objects, Mapping) else objects, settings)
+        documents, mistakes = _taken_apart([objects] if isinstance(objects, Mapping) else objects)
+        inventory = Inventory(documents, settings)
+        mistakes += inventory.mistakes
         if mistakes and not keep_going:
             raise PlanError(mistakes)
         cluster = Cluster()
         inventory.fill(cluster)
+        for (namespace, name), lacks in sorted(missing_config_maps(documents).items()):
+            cluster.put_object(MISSING_CONFIG_MAPS, namespace, name, lacks)
     moment = inventory.newest if now is None else now
     timings["read"] = perf_counter() - started
     records = []
@@ -110,10 +116,12 @@ def plan(
             _settle(cluster, inventory, record, moment, promises_last=chosen.semantics.nominations_last)
     warnings = [*chosen.warnings, *inventory.warnings, *(text for record in records for text in record.warnings)]
     left_out = mistakes if keep_going else []
-    return Plan(records, timings, dict(sorted(inventory.ignored.items())), left_out, list(dict.fromkeys(warnings)))
+    read = {"v1 ConfigMap"} if chosen.dialect == "kai" else set()
+    ignored = {kind: count for kind, count in sorted(inventory.ignored.items()) if kind not in read}
+    return Plan(records, timings, ignored, left_out, list(dict.fromkeys(warnings)))
 
 
-def _take_in(objects: Objects, settings: Settings) -> tuple[Inventory, list[ObjectError]]:
+def _taken_apart(objects: Objects) -> tuple[list[Document], list[ObjectError]]:
     documents: list[Document] = []
     mistakes: list[ObjectError] = []
     for each in objects:
@@ -122,8 +130,7 @@ def _take_in(objects: Objects, settings: Settings) -> tuple[Inventory, list[Obje
                 mistakes.append(found)
             else:
                 documents.append(found)
-    inventory = Inventory(documents, settings)
-    return inventory, mistakes + inventory.mistakes
+    return documents, mistakes
 
 
 @contextmanager

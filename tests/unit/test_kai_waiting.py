@@ -198,3 +198,37 @@ def test_a_plan_carries_shared_gpus_and_fair_shares() -> None:
         "speech": "0",
         "vision": "500m",
     }
+
+
+def test_a_pod_that_needs_a_config_map_which_is_not_there_waits() -> None:
+    def needing(name: str, **optional: bool) -> Manifest:
+        made = worker("new-0", "new", 1)
+        made["spec"]["containers"][0]["envFrom"] = [{"configMapRef": {"name": name, **optional}}]
+        return made
+
+    def given(name: str, namespace: str) -> Manifest:
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}}
+
+    def said(*objects: Manifest) -> list[tuple[str, list[str]]]:
+        return only([*CLUSTER, *TEAMS, group("new"), *objects])
+
+    text = (
+        "Resources were not found for pod lab/new-0 due to: Scheduling conditions were not met for pod lab/new-0:\n"
+        "ConfigMap: Missing required configmaps: [settings].\n"
+    )
+    assert said(needing("settings"), given("kube-root-ca.crt", "lab"))[0] == (text, ["pod changed", "job changed"])
+    assert said(needing("settings"), given("settings", "lab")) == []
+    assert said(needing("settings", optional=True), given("kube-root-ca.crt", "lab")) == []
+    assert said(needing("settings"), given("kube-root-ca.crt", "other")) == [], "nobody told what the namespace holds"
+
+
+def test_all_that_stands_against_a_pod_is_told_at_once() -> None:
+    made = worker("new-0", "new", 9)
+    made["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    text, _ = only([*CLUSTER, *TEAMS, group("new"), made])[0]
+    assert text == (
+        "Resources were not found for pod lab/new-0 due to: Scheduling conditions were not met for pod lab/new-0:\n"
+        'VolumeBinding: persistentvolumeclaim "data" not found.\n'
+        "MaxNodePoolResources: The pod lab/new-0 requires GPU: 9, CPU: 1 (cores), memory: 1 (GB), pods: 1. Max GPU resources "
+        "available in a single node in the default node-pool is topped at 8.\n"
+    )

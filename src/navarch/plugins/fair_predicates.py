@@ -7,7 +7,7 @@ at, and no eviction can help it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -15,7 +15,8 @@ import numpy as np
 
 from navarch.engine.devices import ONE, shares_devices
 from navarch.engine.figures import Figures
-from navarch.engine.node_functions import NodeFilter, Refusal, Scope, TaskClass, first_rejection
+from navarch.engine.job import Job
+from navarch.engine.node_functions import NodeFilter, Refusal, Scope, TaskClass
 from navarch.engine.plugin import Plugin
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.session import Session
@@ -23,6 +24,7 @@ from navarch.model.gpus import GPU_MEMORY_LABEL, GPU_RESOURCES, mig_gpus, node_i
 from navarch.model.resources import BoolArray, format_amount
 from navarch.model.snapshot import Snapshot
 from navarch.model.status import ON_NODE, TaskStatus
+from navarch.plugins.config_maps import KIND, RULE, lacking
 from navarch.plugins.fair_amounts import GPU, FairAmounts
 from navarch.plugins.fair_scores import wants_gpu
 from navarch.plugins.predicates.inter_pod import InterPodAffinity
@@ -48,6 +50,7 @@ class FairPredicates(Plugin):
 
     def open(self) -> None:
         self._with_word: dict[int, list[NodeFilter]] = {}
+        self._any_lacking = bool(self.session.snapshot.objects.get(KIND))
         self._largest: dict[int, tuple[str, int] | None] = {}
 
     def close(self) -> None:
@@ -77,26 +80,36 @@ class FairPredicates(Plugin):
         ]
         return self._filters
 
+    def chunk_refusal(self, job: Job, tasks: Sequence[int]) -> Reason | None:
+        """Pods that lack a config map; they are told apart by name, not by class."""
+        for task in tasks if self._any_lacking else ():
+            found = lacking(self.session, task)
+            if found is not None:
+                pod = self.session.task(task).key
+                text = f"Resources were not found for pod {pod} due to: {_conditions(pod, [(RULE, found.message)])}"
+                return Reason(found.code, text, figures=found.figures, undone_by=found.undone_by)
+        return None
+
     def pre_predicate(self, task: TaskClass) -> Reason | None:
-        found = self._objection(task)
-        if found is None:
+        found = self._objections(task)
+        if not found:
             return None
-        rule, reason, _ = found
-        pod = self.session.task(task.task).key
-        text = f"Scheduling conditions were not met for pod {pod}:\n{rule}: {reason.message}.\n"
-        return Reason(reason.code, text, figures=reason.figures, undone_by=reason.undone_by)
+        text = _conditions(self.session.task(task.task).key, [(rule, reason.message) for rule, reason, _ in found])
+        figures = {name: figure for _, reason, _ in found for name, figure in reason.figures.items()}
+        undone = tuple(dict.fromkeys(event for _, reason, _ in found for event in reason.undone_by))
+        return Reason(found[0][1].code, text, figures=figures, undone_by=undone)
 
     def beyond_help(self, task: int) -> Reason | None:
-        found = self._objection(replace(self.session.class_of(task), task=task))
-        return found[1] if found is not None and found[2] else None
+        missing = lacking(self.session, task) if self._any_lacking else None
+        found = self._objections(replace(self.session.class_of(task), task=task))
+        return missing or next((reason for _, reason, unresolvable in found if unresolvable), None)
 
-    def _objection(self, task: TaskClass) -> tuple[str, Reason, bool] | None:
+    def _objections(self, task: TaskClass) -> list[tuple[str, Reason, bool]]:
         """Who has a word against the pod before any node is looked at, what it is, and whether no eviction can help."""
-        found = first_rejection(self._rejecting(task), task)
-        if found is not None:
-            return found[0].name, found[1].as_reason(found[0].undone_by), found[1].unresolvable
+        rejected = [(rule, rule.reject(task)) for rule in self._rejecting(task)]
+        found = [(rule.name, word.as_reason(rule.undone_by), word.unresolvable) for rule, word in rejected if word is not None]
         short = self._beyond(task)
-        return None if short is None else (TOO_LARGE, self._too_large(task, *short), True)
+        return found if short is None else [*found, (TOO_LARGE, self._too_large(task, *short), True)]
 
     def _rejecting(self, task: TaskClass) -> list[NodeFilter]:
         """Those of its own filters that have a word on the class before any node is looked at."""
@@ -144,6 +157,12 @@ class FairPredicates(Plugin):
         out = [("GPU", f"{gpus:.15g}" if gpus < 1e15 else str(round(gpus)))] if gpus else []
         out += [(_known(names[dim]), _figure(names[dim], int(request[dim]))) for dim in dims if not mig_gpus(names[dim])]
         return out + [(f"mig {names[dim]}", _figure(names[dim], int(request[dim]))) for dim in dims if mig_gpus(names[dim])]
+
+
+def _conditions(pod: str, words: Iterable[tuple[str, str]]) -> str:
+    """All that stands against a pod before any node is looked at, rule by rule."""
+    said = "".join(f"{rule}: {text}.\n" for rule, text in words)
+    return f"Scheduling conditions were not met for pod {pod}:\n{said}"
 
 
 def _known(name: str) -> str:

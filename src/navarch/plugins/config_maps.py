@@ -1,0 +1,30 @@
+"""Config maps that pods need and that do not exist: such a pod would be given a node and never start there.
+
+Whoever fills the cluster says which pods lack one (`KIND`: a pod's namespace and name -> what it lacks). Manifests can tell, if
+they hold config maps at all. A live scheduler does not read config maps, which may hold anything: it would need leave to list all
+of them for a mistake that the kubelet reports as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from navarch.engine.reasons import Event, Reason
+from navarch.engine.session import Session
+
+KIND: Final = "MissingConfigMaps"
+RULE: Final = "ConfigMap"
+
+
+def lacking(session: Session, task: int) -> Reason | None:
+    known: Mapping[tuple[str, str], Sequence[str]] = session.snapshot.objects.get(KIND, {})
+    if not known:
+        return None
+    pod = session.task(task)
+    names = known.get((pod.namespace, pod.name))
+    if names is None:
+        return None
+    text = f"Missing required configmaps: [{' '.join(names)}]"
+    figures: dict[str, int | float | str] = {"pod": pod.key, "missing": " ".join(names)}
+    return Reason("PodSchedulingErrors", text, figures=figures, undone_by=(Event.POD_CHANGED, Event.JOB_CHANGED))
