@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -77,6 +78,19 @@ def test_an_owner_that_comes_first() -> None:
     shadows = groups()
     assert shadows.put_workload(PYTORCH) == []
     assert shape(shadows.put(trainer("worker", 0))) == WHOLE
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+def test_the_order_in_which_things_are_learned_of_does_not_matter(order: tuple[int, ...]) -> None:
+    known: list[TaskSpec | WorkloadSpec] = [PYTORCH, trainer("master", 0), trainer("worker", 0), trainer("worker", 1)]
+    shadows, last = groups(), None
+    for i in order:
+        event = known[i]
+        made = shadows.put_workload(event) if isinstance(event, WorkloadSpec) else [shadows.put(event)]
+        last = next((job for job in made if job is not None), last)
+    straight = groups()
+    straight.put_workload(PYTORCH)
+    assert last == straight.put(trainer("master", 0))
 
 
 def test_an_owner_that_changes_its_mind() -> None:
