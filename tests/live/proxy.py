@@ -36,6 +36,12 @@ class BreakingWire:
         while self.sides:
             await asyncio.sleep(0)
 
+    def cut(self) -> None:
+        """From now on no answer comes through; what is open ends. `rate = 0` mends it."""
+        self.rate = 1.0
+        for side in list(self.sides):
+            side.abort()
+
     async def join(self, client: _Client) -> None:
         try:
             _, server = await asyncio.get_running_loop().create_connection(

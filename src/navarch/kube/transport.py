@@ -243,5 +243,5 @@ def _said(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return f"cannot connect to {error.host}:{error.port}: {error.certificate_error}"
     if isinstance(error, aiohttp.ClientConnectorError):
-        return f"cannot connect to {error.host}:{error.port}: {error.os_error}"
+        return f"cannot connect to {error.host}:{error.port}: {str(error.os_error) or type(error.os_error).__name__}"
     return str(error) or type(error).__name__
