@@ -17,9 +17,13 @@ from navarch.engine.job import Job
 from navarch.engine.session import Session
 from navarch.engine.victims import total_request
 from navarch.model.resources import IntArray
+from navarch.model.spec import TaskSpec
 from navarch.model.status import TaskStatus
 
 _READY = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.SUCCEEDED)
+
+ONE_WAVE = 60.0
+"""Seconds. Tasks that are placed together start within seconds of each other, in any order: that order says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +43,11 @@ class Bundle:
 
 
 def split(session: Session, job: Job, candidates: Sequence[int]) -> list[Bundle]:
-    """The job's candidates as a safe and a whole bundle, lowest tasks first; either may be missing."""
-    ordered = sorted(candidates, key=lambda t: (session.task(t).priority, session.task(t).uid))
+    """The job's candidates as a safe and a whole bundle, in the order in which it would lose them; either may be missing."""
+    if session.semantics.gangs_lose_newest_first:
+        ordered = newest_first(session, candidates)
+    else:
+        ordered = sorted(candidates, key=lambda t: (session.task(t).priority, session.task(t).uid))
     surplus = job.ready_count - job.min_member
     if surplus < 0:
         return [Bundle(job, tuple(ordered), whole=False)]
@@ -59,6 +66,38 @@ def split(session: Session, job: Job, candidates: Sequence[int]) -> list[Bundle]
         else:
             whole.append(task)
     return [Bundle(job, tuple(tasks), kind) for tasks, kind in ((safe, False), (whole, True)) if tasks]
+
+
+def newest_first(session: Session, tasks: Sequence[int]) -> list[int]:
+    """Lowest priority first, then what was added last, then the highest number: an elastic job loses worker-9 before worker-0,
+    and its first tasks, where masters and launchers are, last."""
+    wave, last = 0, -math.inf
+    waves: dict[int, int] = {}
+    for task in sorted(tasks, key=lambda t: _start(session.task(t))):
+        start = _start(session.task(task))
+        wave += start - last > ONE_WAVE  # false between two that have not started
+        waves[task], last = wave, start
+
+    def rank(task: int) -> tuple[int, int, int, str, str]:
+        spec = session.task(task)
+        return -spec.priority, waves[task], number_in(spec.name), spec.name, spec.uid
+
+    return sorted(tasks, key=rank, reverse=True)
+
+
+def _start(spec: TaskSpec) -> float:
+    """What has not started is newer than anything that has."""
+    return math.inf if spec.started is None else spec.started
+
+
+def number_in(name: str) -> int:
+    """The number that a name ends in, else -1.
+
+    >>> number_in("web-10"), number_in("job-worker-7"), number_in("launcher")
+    (10, 7, -1)
+    """
+    last = name.rpartition("-")[2]
+    return int(last) if last.isascii() and last.isdigit() and len(last) < 18 else -1
 
 
 def _role_surplus(job: Job) -> dict[str, int]:

@@ -151,6 +151,9 @@ class Semantics:
     reclaim_minds_job_order: bool = switch(
         True, "gangreclaim picks victims inside a queue by what they give, not from the job that would be served last"
     )
+    gangs_lose_newest_first: bool = switch(
+        True, "gang eviction takes what a gang can spare by priority and UID, so the first of its tasks as soon as the last"
+    )
     evicts_for_all_pending: bool = switch(
         False, "gang eviction makes room for every pending task of a job at once, or for none"
     )

@@ -8,10 +8,11 @@ import pytest
 from tests.small_world import add_job, job_in, open_session, row_in, shape, task, with_nodes
 
 from navarch.actions.bundles import Bundle, allowed_parts, split
+from navarch.engine.semantics import STRICT, Semantics
 from navarch.engine.session import Session
 from navarch.engine.victims import total_request
 from navarch.model.cluster import Cluster
-from navarch.model.spec import JobSpec, SubGroupSpec
+from navarch.model.spec import JobSpec, SubGroupSpec, TaskSpec
 from navarch.model.status import TaskStatus
 
 
@@ -19,8 +20,8 @@ def pictured(session: Session, bundles: list[Bundle]) -> list[tuple[list[str], b
     return [([session.task(t).uid for t in b.tasks], b.whole) for b in bundles]
 
 
-def split_all(cluster: Cluster, name: str = "j") -> list[tuple[list[str], bool]]:
-    session = open_session(cluster)
+def split_all(cluster: Cluster, name: str = "j", semantics: Semantics = STRICT) -> list[tuple[list[str], bool]]:
+    session = open_session(cluster, semantics=semantics)
     job = job_in(session, name)
     return pictured(session, split(session, job, job.tasks_in(TaskStatus.RUNNING)))
 
@@ -28,10 +29,10 @@ def split_all(cluster: Cluster, name: str = "j") -> list[tuple[list[str], bool]]
 @pytest.mark.parametrize(
     ("minimum", "bundles"),
     [
-        (0, [(["j-0", "j-1", "j-2"], False)]),
-        (1, [(["j-0", "j-1"], False), (["j-2"], True)]),
-        (3, [(["j-0", "j-1", "j-2"], True)]),
-        (4, [(["j-0", "j-1", "j-2"], False)]),
+        (0, [(["j-2", "j-1", "j-0"], False)]),
+        (1, [(["j-2", "j-1"], False), (["j-0"], True)]),
+        (3, [(["j-2", "j-1", "j-0"], True)]),
+        (4, [(["j-2", "j-1", "j-0"], False)]),
     ],
 )
 def test_what_is_above_the_minimum_is_safe_and_a_gang_below_it_has_nothing_to_lose(
@@ -50,12 +51,51 @@ def test_the_lowest_tasks_are_given_first() -> None:
     assert split_all(cluster) == [(["b", "c"], False), (["a"], True)]
 
 
+def elastic(*pods: tuple[str, float | None]) -> Cluster:
+    """A job that needs one pod, and its pods: name and start. UIDs run against the names."""
+    cluster = with_nodes(("n", {"cpu": 64}))
+    cluster.put_job(JobSpec("ns/j", "default", min_member=1))
+    for number, (name, started) in enumerate(pods):
+        spec = TaskSpec(f"uid-{number}", "ns", name, shape(cpu=1), job="ns/j", node="n", status=TaskStatus.RUNNING, started=started)
+        cluster.put_task(spec)
+    return cluster
+
+
+def names(cluster: Cluster, semantics: Semantics = STRICT) -> list[str]:
+    uids = [uid for tasks, _ in split_all(cluster, semantics=semantics) for uid in tasks]
+    return [spec.name for uid in uids if (spec := cluster.task(uid)) is not None]
+
+
+@pytest.mark.parametrize(
+    ("pods", "lost"),
+    [
+        ([(f"j-worker-{i}", 100.0) for i in (0, 2, 9, 10)], "10 9 2 0"),
+        ([(f"web-{i}", 100.0) for i in (0, 2, 9, 10)], "10 9 2 0"),
+        ([("w-0", 130.0), ("w-1", 100.0), ("w-2", 115.0)], "2 1 0"),
+        ([("w-0", 100.0), ("w-1", 300.0), ("w-2", 160.0)], "1 2 0"),
+        ([("w-0", 100.0), ("w-1", None), ("w-2", 160.0), ("w-3", None)], "3 1 2 0"),
+        ([("a-launcher", 100.0), ("w-1", 100.0), ("w-0", 100.0)], "1 0 launcher"),
+        ([("m-0", 100.0), ("w-0", 100.0)], "0 0"),
+    ],
+)
+def test_a_gang_loses_what_it_got_last(pods: list[tuple[str, float | None]], lost: str) -> None:
+    found = names(elastic(*pods))
+    assert [name.rpartition("-")[2] for name in found] == lost.split()
+    assert found[-1] == pods[0][0], "the first of them stays longest"
+
+
+def test_a_peer_takes_them_by_uid() -> None:
+    cluster = elastic(("w-1", 300.0), ("w-0", 100.0), ("w-2", 200.0))
+    assert names(cluster, Semantics(gangs_lose_newest_first=False)) == ["w-1", "w-0", "w-2"]
+    assert names(cluster) == ["w-1", "w-2", "w-0"]
+
+
 def test_roles_keep_their_minimum() -> None:
     cluster = with_nodes(("n", {"cpu": 8}))
     cluster.put_job(JobSpec("ns/j", "default", min_member=2, roles=(("master", 1), ("worker", 1))))
     for name, role in (("m", "master"), ("w1", "worker"), ("w2", "worker"), ("x", "")):
         cluster.put_task(task(name, shape(cpu=1), "ns/j", "n", role=role))
-    assert split_all(cluster) == [(["w1", "x"], False), (["m", "w2"], True)]
+    assert split_all(cluster) == [(["x", "w2"], False), (["w1", "m"], True)]
 
 
 def test_as_many_parts_as_are_needed_stay_unbroken() -> None:
@@ -64,7 +104,7 @@ def test_as_many_parts_as_are_needed_stay_unbroken() -> None:
     cluster.put_job(JobSpec("ns/j", "default", min_member=1, sub_groups=(policy,)))
     for name, rack in (("a0", "a"), ("b0", "b"), ("a1", "a"), ("b1", "b")):
         cluster.put_task(task(name, shape(cpu=1), "ns/j", "n", labels={"rack": rack}))
-    assert split_all(cluster) == [(["a0", "a1"], False), (["b0", "b1"], True)]
+    assert split_all(cluster) == [(["b1", "b0"], False), (["a1", "a0"], True)]
 
 
 def test_a_whole_bundle_stays_whole_or_falls_away_and_a_safe_one_shrinks() -> None:
@@ -73,8 +113,8 @@ def test_a_whole_bundle_stays_whole_or_falls_away_and_a_safe_one_shrinks() -> No
     session = open_session(cluster)
     job = job_in(session, "j")
     bundles = split(session, job, job.tasks)
-    row = row_in(session, "j-0")
-    assert pictured(session, allowed_parts(bundles, {row, *bundles[1].tasks[:1]})) == [(["j-0"], False)]
+    row = row_in(session, "j-3")
+    assert pictured(session, allowed_parts(bundles, {row, *bundles[1].tasks[:1]})) == [(["j-3"], False)]
     assert pictured(session, allowed_parts(bundles, set(job.tasks))) == pictured(session, bundles)
     assert allowed_parts(bundles, set()) == []
 

@@ -50,7 +50,7 @@ def test_a_gang_that_needs_all_its_pods_goes_whole_and_the_other_stays() -> None
 def test_what_gangs_can_spare_goes_before_whole_gangs() -> None:
     cluster = two_gangs(minimum=1)
     add_job(cluster, "high", [shape(cpu=2)] * 2, priority=9)
-    assert evicted(preempted(cluster)) == ["low-a-0", "low-b-0"]
+    assert evicted(preempted(cluster)) == ["low-a-1", "low-b-1"]
 
 
 def test_nothing_goes_for_a_gang_that_could_not_start() -> None:

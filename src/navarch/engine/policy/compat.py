@@ -44,6 +44,7 @@ COMPAT: Mapping[str, Semantics] = {
         zero_requests_must_fit=True,
         evicts_for_all_pending=True,
         reclaim_minds_job_order=False,
+        gangs_lose_newest_first=False,
         stale_promise_blocks=True,
         promises_are_kept=False,
         empty_gang_is_complete=True,
