@@ -14,12 +14,12 @@ A function that has nothing to say about a class of tasks says so by `applies`, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
-from navarch.engine.figures import Figures
+from navarch.engine.figures import Figures, Rows
 from navarch.engine.reasons import Event, Reason
 from navarch.model.resources import BoolArray, FloatArray, IntArray
 from navarch.model.spec import Shape
@@ -109,6 +109,11 @@ class NodeFilter(ABC):
     def moved_by_own_class(self, task: TaskClass) -> bool:
         """Whether placing a task of the class changes the answer on other nodes for the next of its like."""
         return self.scope is Scope.GLOBAL
+
+    def closes(self, task: TaskClass) -> Sequence[tuple[Rows, int]]:
+        """Where all that a placement changes for the next of its like is that the domains of its node are closed to it: for
+        each kind of domain the number of every node's, and the number that stands for none. Empty: it may change more."""
+        return ()
 
     def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:
         """Why not, for those who were refused. Called only when a task found no node."""

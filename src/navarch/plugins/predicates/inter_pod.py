@@ -39,12 +39,20 @@ class Neighbours:
     foes: list[DomainCount]
     guards: list[DomainCount]
     """Pods that keep this class away."""
-    moved_by_itself: bool
+    closing: list[DomainCount]
+    """Those among the foes that count pods of the class itself."""
+    guards_otherwise: bool
+    """The class keeps itself away by a term that as its own does not mean it: namespaces are read in two ways."""
     idle: bool = False
     """Nothing was there to check when the attempt began: then pods that a trial adds are not looked at either."""
     version: int = -1
     everywhere: BoolArray | None = None
     """The mask over all nodes, good while the counts' version stays."""
+
+    def is_first(self) -> bool:
+        """No pod that the class must be near stands anywhere, and one of its own would be the first. Where some stand, another
+        one can only join them, which opens no domain."""
+        return self.may_be_first and not any(friends.total for friends in self.friends)
 
 
 class InterPodAffinity(NodeFilter):
@@ -71,7 +79,12 @@ class InterPodAffinity(NodeFilter):
         return (own is not None and bool(own.required or own.anti_required or term_errors_of(own))) or bool(self._meant(task))
 
     def moved_by_own_class(self, task: TaskClass) -> bool:
-        return self._neighbours(task).moved_by_itself
+        near = self._neighbours(task)
+        return bool(near.closing) or near.guards_otherwise or near.is_first()
+
+    def closes(self, task: TaskClass) -> list[tuple[Rows, int]]:
+        near = self._neighbours(task)
+        return [] if near.guards_otherwise or near.is_first() else [(foes.codes, foes.outside) for foes in near.closing]
 
     def reject(self, task: TaskClass) -> Rejection | None:
         own = task.shape.pod_affinity
@@ -95,16 +108,18 @@ class InterPodAffinity(NodeFilter):
             together = counts.selected(selections)
             friends = [together.by(term.topology_key) for term in own.required]
             may_be_first = all(each.means(session.snapshot, task.labels) for each in selections)
-        foes, hostile = [], False
+        foes, hostile = [], []
         for term in own.anti_required:
             selection = of_own_term(session.snapshot, term)
             foes.append(counts.selected((selection,)).by(term.topology_key))
-            hostile |= selection.means(session.snapshot, task.labels)
+            hostile.append(selection.means(session.snapshot, task.labels))
         within, named = guarded_nodes(session)
         meant = self._meant(task)
         guards = [counts.carrying(carried).by(carried.term.topology_key, within, named) for carried in meant]
-        guards_itself = any(carried.term in own.anti_required for carried in meant)
-        return Neighbours(friends, may_be_first, foes, guards, may_be_first or hostile or guards_itself)
+        harmless = [term for term, itself in zip(own.anti_required, hostile) if not itself]
+        guards_otherwise = any(carried.term in harmless for carried in meant)
+        closing = [count for count, itself in zip(foes, hostile) if itself]
+        return Neighbours(friends, may_be_first, foes, guards, closing, guards_otherwise)
 
     def freeze(self, task: TaskClass) -> None:
         """Answer for this attempt at the class as things stand now, whatever is evicted in its course."""
@@ -157,7 +172,7 @@ def _without_friend(near: Neighbours, rows: Rows | slice, size: int) -> BoolArra
     out: BoolArray = np.zeros(size, dtype=bool)[rows]
     if not near.friends:
         return out
-    first = near.may_be_first and not any(friends.total for friends in near.friends)
+    first = near.is_first()
     for friends in near.friends:
         out |= ~friends.inside(rows) if first else friends.at(rows) <= 0
     return out
