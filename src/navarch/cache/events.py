@@ -24,6 +24,8 @@ SERIES_PAUSE = 30.0
 SERIES_LIFE = 360.0
 MOST_SERIES = 20_000
 MOST_WAITING = 20_000
+AT_ONCE = 4
+"""Events on their way at a time: enough to keep an idle API server busy, too few for a binding to wait behind them there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Events:
         clock: Callable[[], float] = time.time,
         enabled: bool = True,
     ) -> None:
-        self.outbox = Outbox(pool, room=32, longest=MOST_WAITING)
+        self.outbox = Outbox(pool, room=AT_ONCE, longest=MOST_WAITING)
         self.enabled = enabled
         self.counted: Callable[[str, str], None] = lambda type_, reason: None
         self._controller = controller

@@ -38,16 +38,21 @@ class PodHandler:
         self._set_aside = set_aside
 
     def added(self, new: Pod, /) -> None:
-        try:
-            self._mirror.put_pod(new)
-        except ObjectError as error:
-            self._set_aside("Pod", self._resource, new.metadata, error)
-        if new.spec.node_name:
-            meta = new.metadata
-            self.store[meta.namespace or "", meta.name] = Pod(metadata=_who(meta))
+        self._put(new, None)
 
     def updated(self, old: Pod, new: Pod, /) -> None:
-        self.added(new)
+        self._put(new, old)
+
+    def _put(self, new: Pod, old: Pod | None) -> None:
+        keep = not new.spec.node_name
+        try:
+            self._mirror.put_pod(new, old)
+        except ObjectError as error:
+            keep = False  # the next version must not be taken for one that reads like this one
+            self._set_aside("Pod", self._resource, new.metadata, error)
+        if not keep:
+            meta = new.metadata
+            self.store[meta.namespace or "", meta.name] = Pod(metadata=_who(meta))
 
     def deleted(self, old: Pod, /) -> None:
         self._mirror.remove_pod(old.metadata.uid or old.key)

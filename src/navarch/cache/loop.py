@@ -1,8 +1,8 @@
 """When a cycle runs: soon after a change that matters, else once in a period.
 
 A change that may let something be placed starts a cycle after a short settling time, so that a gang whose pods arrive together is
-decided once. Changes that only have to be noted (a pod that was bound is now seen as bound) wait for the period. A cycle
-that takes long is followed by a pause in proportion, so that informers and writers get their share of the process.
+decided once. Changes that only have to be noted (a pod that was bound is now seen as bound) wait for the period. Between two
+cycles lies at least as long as the first of them took, so that informers and writers get their share of the process.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from navarch.cache.holding import Holding
 from navarch.engine.reasons import Event
 
-SETTLE = 0.004
+SETTLE = 0.002
 PERIOD = 1.0
 BUSY_PERIODS = 5
 """While bindings queue up, cycles that nothing calls for are left out for this many periods: they would only note progress."""
@@ -58,7 +58,7 @@ class Loop:
     async def run(self) -> None:
         """Cycle after cycle, until cancelled."""
         clock = asyncio.get_running_loop().time
-        took, skipped = 0.0, 0
+        took, ended, skipped = 0.0, clock(), 0
         while True:
             called = await self._due(clock)
             if not called and self._busy() and skipped < BUSY_PERIODS:
@@ -66,12 +66,13 @@ class Loop:
                 continue
             skipped = 0
             # Half of the time at most is spent on cycles, however dense the changes are.
-            await asyncio.sleep(max(self.settle, min(took, self.period)))
+            await asyncio.sleep(max(self.settle, ended + min(took, self.period) - clock()))
             self._urgent.clear()
             started = clock()
             self.holding.expire(started)
             self._cycle()
-            took = clock() - started
+            ended = clock()
+            took = ended - started
 
     async def _due(self, clock: Callable[[], float]) -> bool:
         """Wait until a cycle is due; whether something called for it."""

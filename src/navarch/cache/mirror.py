@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from navarch.cache.assumed import Assumed
 from navarch.cache.contested import Contested
 from navarch.dialects.dialect import Settings, Spec
-from navarch.dialects.groups import ShadowGroups, completed, is_shadow
+from navarch.dialects.groups import ShadowGroups, completed, is_shadow, same_own_labels
 from navarch.dialects.kai_objects import bound_by
 from navarch.dialects.pod import PodReader, queue_of
 from navarch.dialects.pod_objects import Pod
@@ -72,10 +72,14 @@ class Mirror:
 
     # pods
 
-    def put_pod(self, pod: Pod) -> None:
-        """Raises ObjectError for a pod that cannot be read; what was known of it then stands."""
+    def put_pod(self, pod: Pod, old: Pod | None = None) -> None:
+        """Raises ObjectError for a pod that cannot be read; what was known of it then stands. `old` is the version of it
+        that was put last."""
         uid = pod.metadata.uid or pod.key
-        task = self.reader.read(pod)
+        before = (self._truths.get(uid) or self.cluster.task(uid)) if old is not None else None
+        task = self.reader.reread(pod, old, before) if old is not None and before is not None else None
+        if task is None:
+            task = self.reader.read(pod)
         if task is None:
             self.remove_pod(uid)
             return
@@ -138,13 +142,21 @@ class Mirror:
     def _tell(self, before: TaskSpec | None, task: TaskSpec) -> None:
         if task.status == TaskStatus.PENDING:
             changed = before is None or before.status != task.status or not _same_wish(before, task)
-            self._notice(Event.POD_CHANGED, task.job, urgent=changed)
+            self._notice(Event.POD_CHANGED, task.job, urgent=changed and self._may_start(task.job))
         elif IS_TERMINAL[task.status] and (before is None or not IS_TERMINAL[before.status]):
             self._notice(Event.POD_REMOVED, task.job)
         elif before is None or before.node != task.node or before.labels != task.labels:
             self._notice(Event.POD_CHANGED, urgent=False)
         else:
             self._notice(Event.POD_CHANGED, task.job, urgent=False)
+
+    def _may_start(self, job: str) -> bool:
+        """Whether the job has its group and pods enough: the pods of a gang arrive one by one, and only the last of them is
+        worth a cycle of its own."""
+        jobs = self.cluster.jobs
+        row = jobs.rows.of.get(job)
+        spec = jobs.specs[row] if row is not None else None
+        return row is not None and spec is not None and len(jobs.tasks[row]) >= spec.min_member
 
     def _leave_shadow(self, task: TaskSpec) -> None:
         if not is_shadow(task.job):
@@ -359,7 +371,7 @@ def _same_member(a: TaskSpec, b: TaskSpec) -> bool:
     return (
         a.job == b.job
         and a.annotations == b.annotations
-        and a.labels == b.labels
+        and same_own_labels(a.labels, b.labels)
         and a.pod_priority == b.pod_priority
         and a.priority_class == b.priority_class
         and a.owner == b.owner

@@ -22,6 +22,7 @@ from navarch.model.spec import (
     Condition,
     DisruptionBudgetSpec,
     JobSpec,
+    Labels,
     NamespaceSpec,
     PriorityClassSpec,
     TaskSpec,
@@ -30,6 +31,7 @@ from navarch.model.spec import (
 Owner = tuple[str, str, str]
 MIN_MEMBER_ANNOTATIONS = ("scheduling.k8s.io/group-min-member", "scheduling.volcano.sh/group-min-member")
 NAMESPACE_QUEUE = "scheduling.volcano.sh/queue-name"
+NODE_LABELS = "topology.kubernetes.io/"
 
 
 def owner_key(namespace: str, pod: str, owner: Owner | None) -> str:
@@ -39,6 +41,18 @@ def owner_key(namespace: str, pod: str, owner: Owner | None) -> str:
     ('prod/replicaset/web-5c', 'prod/pod/alone')
     """
     return f"{namespace}/{owner[0].lower()}/{owner[1]}" if owner else f"{namespace}/pod/{pod}"
+
+
+def own_labels(labels: Labels) -> Labels:
+    """A pod's labels without those that the API server copies from its node when it is bound."""
+    for name in labels:
+        if name.startswith(NODE_LABELS):
+            return {name: value for name, value in labels.items() if not name.startswith(NODE_LABELS)}
+    return labels
+
+
+def same_own_labels(a: Labels, b: Labels) -> bool:
+    return a == b or own_labels(a) == own_labels(b)
 
 
 def is_shadow(key: str) -> bool:
@@ -196,7 +210,7 @@ class ShadowGroups:
             created=leader.created,
             phase=group.phase,
             conditions=group.conditions,
-            labels=leader.labels,
+            labels=own_labels(leader.labels),
             annotations=annotations,
             shadow=True,
             owner=leader.owner or ("Pod", name, leader.uid),

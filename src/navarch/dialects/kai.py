@@ -37,6 +37,7 @@ from navarch.model.spec import (
 GROUP_NAME: Final = "pod-group-name"
 SUB_GROUP_LABEL: Final = "kai.scheduler/subgroup-name"
 GPU_GROUP_LABEL: Final = "runai-gpu-group"
+_GPU_GROUPS: Final = f"{GPU_GROUP_LABEL}/"
 FRACTION: Final = "gpu-fraction"
 GPU_MEMORY: Final = "gpu-memory"
 DEVICES: Final = "gpu-fraction-num-devices"
@@ -314,7 +315,7 @@ def gpu_groups_of(pod: Pod) -> tuple[str, ...]:
     labels = pod.metadata.labels
     if not labels:
         return ()
-    several = {value for name, value in labels.items() if name.startswith(f"{GPU_GROUP_LABEL}/")}
+    several = {value for name, value in labels.items() if name.startswith(_GPU_GROUPS)}
     single = labels.get(GPU_GROUP_LABEL)
     return tuple(sorted(several | {single})) if single else tuple(sorted(several))
 

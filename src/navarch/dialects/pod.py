@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+
+import msgspec
 
 from navarch.dialects.admission import SYSTEM_PRIORITY_CLASSES, AdmissionContext
 from navarch.dialects.dialect import Settings
 from navarch.dialects.errors import ObjectError
-from navarch.dialects.groups import owner_key
+from navarch.dialects.groups import owner_key, same_own_labels
 from navarch.dialects.kai_grouping import is_grouped, key_of
 from navarch.dialects.objects import seconds
 from navarch.dialects.pod_objects import Pod, PodSpec, PodStatus
@@ -148,6 +151,42 @@ class PodReader:
             numa_placement=next((zones for read in _NUMA if (zones := read(pod))), ()) if annotations else (),
         )
 
+    def reread(self, pod: Pod, old: Pod, before: TaskSpec) -> TaskSpec | None:
+        """The task of a pod of which `before` was read when it was `old`; None if more than its standing has changed.
+
+        A pod is read once and then, mostly, bound, started and ended. Comparing costs a tenth of reading it again."""
+        meta, was, status = pod.metadata, old.metadata, pod.status
+        node = pod.spec.node_name
+        if (
+            meta.annotations != was.annotations
+            or meta.owner_references != was.owner_references
+            or meta.creation_timestamp != was.creation_timestamp
+            or msgspec.structs.replace(old.spec, node_name=node) != pod.spec
+            or status.resource_claim_statuses != old.status.resource_claim_statuses
+            or _may_be_resized(status)
+            or _may_be_resized(old.status)
+        ):
+            return None
+        labels = before.labels
+        if meta.labels != was.labels:
+            # Affinity and spreading may take labels over into their selectors.
+            if before.shape.pod_affinity or before.shape.spread or not same_own_labels(meta.label_map, was.label_map):
+                return None
+            labels = meta.label_map
+        return replace(
+            before,
+            node=node or "",
+            status=status_of(pod),
+            started=seconds(status.start_time) if status.start_time else None,
+            labels=labels,
+            nominated_node=status.nominated_node_name or "",
+            conditions=_conditions(status),
+            deleting=meta.deletion_timestamp is not None,
+            deleted=seconds(meta.deletion_timestamp) if meta.deletion_timestamp else None,
+            phase=status.phase or "",
+            disruption_target=_is_disruption_target(status),
+        )
+
     def _priority(self, pod: Pod, spec: PodSpec) -> tuple[int | None, str, str]:
         """Priority, class and preemption policy, resolved as admission would where no server has done it."""
         name, policy = spec.priority_class_name or "", spec.preemption_policy or ""
@@ -208,6 +247,16 @@ def _conditions(status: PodStatus) -> tuple[tuple[str, str, str, float], ...]:
     if not status.conditions:
         return ()
     return tuple((c.type, c.status, c.reason or "", seconds(c.last_transition_time)) for c in status.conditions)
+
+
+def _may_be_resized(status: PodStatus) -> bool:
+    """Whether what the pod holds may be other than what its spec asks for."""
+    return (
+        status.container_statuses is not None
+        or status.init_container_statuses is not None
+        or status.resources is not None
+        or status.allocated_resources is not None
+    )
 
 
 def _is_disruption_target(status: PodStatus) -> bool:

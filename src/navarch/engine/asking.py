@@ -11,7 +11,7 @@ from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any
 
 from navarch.engine import combine
-from navarch.engine.extension_points import POINTS, SWITCH, Key, Purpose, answers
+from navarch.engine.extension_points import POINTS, Key, Purpose
 from navarch.engine.gang_tree import GangTree, Part
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
@@ -44,18 +44,14 @@ class Asking:
         self.promised_by_eviction: set[int] = set()
         self.promised_to_gangs: list[int] = []
         """Tasks that an action which evicts for whole gangs has promised a node."""
-        for tier in self.policy.tiers:
+        for tier in registry.line_up(self.policy):
             for here in self._tiers.values():
                 here.append([])
-            for option in tier:
-                kind = registry.plugin(option.name, self.policy.dialect)
-                if kind is None:
-                    continue
+            for kind, option, points in tier:
                 plugin = kind(self, option)  # type: ignore[arg-type]
                 self.plugins.append(plugin)
-                for point in answers(kind):
-                    if option.is_enabled(SWITCH.get(point, point)):
-                        self._tiers[point][-1].append(plugin)
+                for point in points:
+                    self._tiers[point][-1].append(plugin)
         self._flat: dict[str, list[Any]] = {p: [x for tier in tiers for x in tier] for p, tiers in self._tiers.items()}
         for plugin in self.plugins:
             started = self.stopwatch()

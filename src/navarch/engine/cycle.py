@@ -36,5 +36,7 @@ def decide(
     started = perf_counter()
     close(session)
     timings["close"] = perf_counter() - started
-    session.record.timings.update(timings)
-    return session.record
+    record = session.record
+    record.timings.update(timings)
+    session.dissolve()
+    return record

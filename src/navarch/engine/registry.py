@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from navarch.engine.action import Action
-from navarch.engine.extension_points import answers
+from navarch.engine.extension_points import SWITCH, answers
 from navarch.engine.plugin import Plugin
 from navarch.engine.policy.catalogue import Catalogue, Entry, key_of
+from navarch.engine.policy.values import PluginOption, Policy
+
+LineUp = list[list[tuple[type[Plugin], PluginOption, list[str]]]]
+"""Tier by tier: each plugin's class, how the policy wants it, and the points at which it is asked."""
 
 
 class RegistrationError(ValueError):
@@ -22,6 +26,7 @@ class Registry:
     def __init__(self, plugins: Iterable[type[Plugin]] = (), actions: Iterable[type[Action]] = ()) -> None:
         self._plugins: dict[str, type[Plugin]] = {}
         self._actions: dict[str, type[Action]] = {}
+        self._lined_up: tuple[Policy, LineUp] | None = None
         for plugin in plugins:
             self.add_plugin(plugin)
         for action in actions:
@@ -34,6 +39,7 @@ class Registry:
         if self._plugins.get(key, plugin) is not plugin:
             raise RegistrationError(f"two plugins are called {key!r}: {self._plugins[key]!r} and {plugin!r}")
         self._plugins[key] = plugin
+        self._lined_up = None
 
     def add_action(self, action: type[Action]) -> None:
         if not (isinstance(action, type) and issubclass(action, Action)):
@@ -50,6 +56,18 @@ class Registry:
     def action(self, name: str, dialect: str = "") -> type[Action] | None:
         key = key_of(self._actions, name, dialect)
         return None if key is None else self._actions[key]
+
+    def line_up(self, policy: Policy) -> LineUp:
+        """Who takes part under a policy, and where. Kept while the policy is the same: every cycle asks."""
+        if self._lined_up is None or self._lined_up[0] is not policy:
+            self._lined_up = policy, [[each for option in tier if (each := self._place(option, policy))] for tier in policy.tiers]
+        return self._lined_up[1]
+
+    def _place(self, option: PluginOption, policy: Policy) -> tuple[type[Plugin], PluginOption, list[str]] | None:
+        kind = self.plugin(option.name, policy.dialect)
+        if kind is None:
+            return None
+        return kind, option, [point for point in answers(kind) if option.is_enabled(SWITCH.get(point, point))]
 
     def catalogue(self) -> Catalogue:
         """What a policy file may name."""

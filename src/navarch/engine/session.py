@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -39,6 +40,15 @@ if TYPE_CHECKING:
     from navarch.engine.registry import Registry
 
 S = TypeVar("S")
+
+
+@cache
+def _hears(kind: Any) -> tuple[bool, bool]:
+    """Whether shared objects of this class are told of changes, and of trials. Asking a protocol costs more than most of what
+    a cycle does, so it is asked once."""
+    return issubclass(kind, AllocateEvents), issubclass(kind, FollowsTrials)
+
+
 ALLOCATED, BINDING = int(TaskStatus.ALLOCATED), int(TaskStatus.BINDING)
 READY = [int(s) for s in TaskStatus if COUNTS_READY[s]]
 FINISHED = [int(TaskStatus.SUCCEEDED), int(TaskStatus.FAILED)]
@@ -95,6 +105,7 @@ class Session(Asking):
         self.shard, self.shard_is_hard = self._shard()
         self.queues: dict[str, Queue] = self._queues()
         self._jobs: dict[int, Job | None] = {}
+        self._restless: list[int] | None = None
         self._classes: dict[Any, TaskClass] = {}
         self._class_of_task: dict[int, TaskClass] = {}
         self._views: dict[int, ClassView] = {}
@@ -110,6 +121,11 @@ class Session(Asking):
         self.open_plugins(registry)
         self.filters: list[NodeFilter] = [f for p in self.answering("node_filters") for f in p.node_filters()]
         self.scorers: list[NodeScorer] = [s for p in self.answering("node_scorers") for s in p.node_scorers()]
+
+    def dissolve(self) -> None:
+        """Let go of everything. Session and plugins hold each other, and the snapshot with them: without this all of it would
+        stay until the garbage collector comes round, which then takes longer than a cycle."""
+        self.__dict__.clear()
 
     # what is there
 
@@ -157,6 +173,12 @@ class Session(Asking):
         A job that nobody looked at, that is ready, has said so, and is in the phase its pods make it, needs nothing."""
         if self.report_all:
             return self.all_jobs()
+        if self._restless is None:
+            self._restless = self._restless_rows()
+        return sorted({job.row: job for job in (*self.jobs_at(self._restless), *self.touched_jobs)}.values(), key=_key)
+
+    def _restless_rows(self) -> list[int]:
+        """Jobs that were not, when the cycle began, what a job is that nothing has to be said of."""
         jobs = self.snapshot.jobs
         counts = jobs.counts
         ready = counts[:, READY].sum(axis=1) + jobs.best_effort_pending >= jobs.min_member
@@ -165,8 +187,8 @@ class Session(Asking):
         phases = {phase: i for i, phase in enumerate(jobs.phases)}
         expected = np.where(placed == finished, phases.get("Completed", -1), phases.get("Running", -1))
         quiet = ready & jobs.scheduled & (placed >= jobs.min_member) & (jobs.phase == expected)
-        rows = np.flatnonzero(~quiet & (jobs.queue >= 0)).tolist()
-        return sorted({job.row: job for job in (*self.jobs_at(rows), *self.touched_jobs)}.values(), key=_key)
+        rows: list[int] = np.flatnonzero(~quiet & (jobs.queue >= 0)).tolist()
+        return rows
 
     @property
     def touched_jobs(self) -> list[Job]:
@@ -303,10 +325,11 @@ class Session(Asking):
         found: S | None = self._shared.get(kind)
         if found is None:
             found = self._shared[kind] = kind(self)
-            if isinstance(found, AllocateEvents):
-                self._listeners.append(found)
-            if isinstance(found, FollowsTrials):
-                self.followers.append(found)
+            listens, follows = _hears(type(found))
+            if listens:
+                self._listeners.append(cast(AllocateEvents, found))
+            if follows:
+                self.followers.append(cast(FollowsTrials, found))
         return found
 
     def notify_allocate(self, change: Change) -> None:

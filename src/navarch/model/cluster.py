@@ -57,6 +57,7 @@ class Cluster:
         self._identity_uses: list[int] = []
         self._unused_identities = 0
         self._order: tuple[tuple[int, str], np.ndarray[Any, Any], list[str]] | None = None
+        self._specs: tuple[tuple[int, str], list[NodeSpec]] | None = None
 
     # nodes
 
@@ -105,6 +106,9 @@ class Cluster:
         if job >= 0 and before.status != spec.status:
             self.jobs.move(job, before.status, spec.status, request, self.shapes.best_effort[shape])
         self.tasks.restate(row, spec, node)
+        if before.labels != spec.labels:
+            self._unidentify(row)
+            self.tasks.labels[row] = self._identify(spec)
 
     def remove_task(self, uid: str) -> None:
         row = self.tasks.rows.of.get(uid)
@@ -117,9 +121,7 @@ class Cluster:
         if node >= 0:
             releasing = spec.status == TaskStatus.RELEASING
             self.nodes.occupy(node, request, spec.shape.footprint, -1, releasing=releasing)
-        identity = int(self.tasks.labels[row])
-        self._identity_uses[identity] -= 1
-        self._unused_identities += not self._identity_uses[identity]
+        self._unidentify(row)
         self.tasks.drop(uid)
         if job >= 0:
             self.jobs.count(job, row, spec.status, request, self.shapes.best_effort[shape], -1)
@@ -128,6 +130,11 @@ class Cluster:
     def task(self, uid: str) -> TaskSpec | None:
         row = self.tasks.rows.of.get(uid)
         return None if row is None else self.tasks.specs[row]
+
+    def _unidentify(self, row: int) -> None:
+        identity = int(self.tasks.labels[row])
+        self._identity_uses[identity] -= 1
+        self._unused_identities += not self._identity_uses[identity]
 
     def _identify(self, spec: TaskSpec) -> int:
         identity = (spec.namespace, tuple(sorted(spec.labels.items())))
@@ -220,10 +227,9 @@ class Cluster:
         order, names = self._node_order(node_order)
         back = np.full(max(self.nodes.rows.top, 1) + 1, -1, dtype=np.int32)
         back[order] = np.arange(len(order), dtype=np.int32)
-        rows = order.tolist()
         nodes = NodeColumns(
             names=names,
-            specs=[spec for r in rows if (spec := self.nodes.specs[r]) is not None],
+            specs=self._nodes_in(order, node_order),
             allocatable=_columns(self.nodes.allocatable, size, order),
             used=_columns(self.nodes.used, size, order),
             releasing=_columns(self.nodes.releasing, size, order),
@@ -284,6 +290,14 @@ class Cluster:
             memo=self.memo,
         )
 
+    def _nodes_in(self, order: np.ndarray[Any, np.dtype[np.intp]], node_order: str) -> list[NodeSpec]:
+        """Specs in this order, the same list while no node changes: nobody writes into it."""
+        key = (self.nodes.changes, node_order)
+        if self._specs is None or self._specs[0] != key:
+            specs = self.nodes.specs
+            self._specs = key, [spec for row in order.tolist() if (spec := specs[row]) is not None]
+        return self._specs[1]
+
     def _node_order(self, node_order: str) -> tuple[np.ndarray[Any, np.dtype[np.intp]], list[str]]:
         """Rows of living nodes in this order, and their names; kept while no node comes or goes."""
         key = (self.nodes.version, node_order)
@@ -298,11 +312,11 @@ class Cluster:
 
 
 def _same_but_standing(a: TaskSpec, b: TaskSpec) -> bool:
-    """Whether two versions of a pod differ in nothing that decides its row's shape, job, name or labels."""
+    """Whether two versions of a pod differ in nothing that decides its row's shape, job or name. (Labels may differ: a pod
+    gets those of its node's topology when it is bound.)"""
     return (
         (a.shape is b.shape or a.shape == b.shape)
         and a.job == b.job
-        and a.labels == b.labels
         and a.name == b.name
         and a.namespace == b.namespace
     )

@@ -29,17 +29,23 @@ def grown(array: Array, rows: int, *, axis: int = -1) -> Array:
 def sums_by_group(array: Array, group: npt.NDArray[np.integer[Any]], groups: int) -> Array:
     """Columns added up by group: (R, rows) and a group number a row give (R, groups). Rows of a negative group are left out.
 
-    Exact for integers, and one sort and one pass whatever the number of groups.
+    Exact for integers, and one sort and one pass however many groups there are; a handful are summed one by one.
 
     >>> sums_by_group(np.array([[1, 2, 4, 8]]), np.array([1, -1, 0, 1]), 3).tolist()
     [[4, 9, 0]]
     """
     out = np.zeros((array.shape[0], groups), dtype=array.dtype)
+    if groups <= 4:
+        for number in range(groups):
+            out[:, number] = array @ (group == number).astype(array.dtype)
+        return out
     order = np.argsort(group, kind="stable")
     order = order[np.searchsorted(group[order], 0) :]
     if len(order):
         sorted_groups = group[order]
-        starts = np.flatnonzero(np.r_[True, sorted_groups[1:] != sorted_groups[:-1]])
+        first = np.ones(len(order), dtype=bool)
+        np.not_equal(sorted_groups[1:], sorted_groups[:-1], out=first[1:])
+        starts = np.flatnonzero(first)
         out[:, sorted_groups[starts]] = np.add.reduceat(array[:, order], starts, axis=1)
     return out
 

@@ -65,10 +65,14 @@ class JobTable:
         self.queue[row] = _number(self.queue_names, spec.queue)
         self.phase[row] = _number(self.phases, spec.phase)
         self.min_member[row] = spec.min_member
-        self.scheduled[row] = any(c.type == "Scheduled" and c.status == "True" for c in spec.conditions)
+        conditions = spec.conditions
+        self.scheduled[row] = bool(conditions) and any(c.type == "Scheduled" and c.status == "True" for c in conditions)
+        if spec.min_resources is not None:
+            self._fit_space()
+            self.min_resources[: len(self.space), row] = self.space.bounded_vector(spec.min_resources)
+        elif self.has_min_resources[row]:
+            self.min_resources[:, row] = 0
         self.has_min_resources[row] = spec.min_resources is not None
-        self._fit_space()
-        self.min_resources[: len(self.space), row] = self.space.bounded_vector(spec.min_resources or ())
         return row
 
     def remove(self, key: str) -> None:

@@ -32,6 +32,8 @@ class NodeTable:
         """How many tasks refer to the row; a dead row without any is free."""
         self.version = 0
         """Changes when a node comes, goes, or changes anything but its figures: static answers hold while it stays."""
+        self.changes = 0
+        """Changes whenever a node's spec does."""
         self._serial = 0
 
     def put(self, spec: NodeSpec) -> int:
@@ -44,6 +46,7 @@ class NodeTable:
         if before is None or not _same_but_figures(before, spec):
             self.version += 1
         self.specs[row] = spec
+        self.changes += 1
         self.alive[row] = True
         return row
 
@@ -52,6 +55,7 @@ class NodeTable:
         if row is None or not self.alive[row]:
             return
         self.version += 1
+        self.changes += 1
         self.alive[row] = False
         self.specs[row] = None
         self.allocatable[:, row] = 0

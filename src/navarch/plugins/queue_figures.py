@@ -40,13 +40,15 @@ class QueueLedger:
         self.allocated: IntArray = np.array([q.allocated for q in queues], dtype=np.int64).reshape(size)
         self.request: IntArray = np.array([q.request for q in queues], dtype=np.int64).reshape(size)
         self.has_jobs: BoolArray = np.bincount(self.queue_of_job[self.queue_of_job >= 0], minlength=len(queues)) > 0
-        minimum = np.where(jobs.has_min_resources, jobs.min_resources, 0)
-        needed = np.minimum(jobs.allocated, minimum)
-        self.elastic: IntArray = self.allocated - self._sums(needed, self.queue_of_job)
+        asking = np.flatnonzero(jobs.has_min_resources)
+        """Only jobs that say what they need have anything to keep or to claim; pods without a group are not among them."""
+        minimum = jobs.min_resources[:, asking]
+        needed = np.minimum(jobs.allocated[:, asking], minimum)
+        self.elastic: IntArray = self.allocated - self._sums(needed, self.queue_of_job[asking])
         self._gated = gated_requests(session)
-        admitted = in_phase(session, "Inqueue") & jobs.has_min_resources
-        rows = np.flatnonzero(admitted | running_in_full(session))
-        claims = minimum[:, rows] - needed[:, rows]
+        claiming = (in_phase(session, "Inqueue") | running_in_full(session))[asking]
+        rows = asking[claiming]
+        claims = minimum[:, claiming] - needed[:, claiming]
         for column, row in enumerate(rows.tolist() if self._gated else ()):
             if row in self._gated:
                 claims[:, column] = np.maximum(claims[:, column] - self._gated[row], 0)
@@ -211,6 +213,8 @@ def gated_requests(session: Session) -> dict[int, IntArray]:
     """Job row -> what its gated pods ask for: they wait for someone else, so nothing is kept for them."""
     snapshot, out = session.snapshot, dict[int, IntArray]()
     tasks = snapshot.tasks
+    if not tasks.gated.any():
+        return out
     for task in np.flatnonzero(tasks.gated & tasks.alive & (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0)).tolist():
         row = int(tasks.job[task])
         out[row] = out.get(row, 0) + snapshot.shape_request[:, tasks.shape[task]]
