@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -40,15 +39,6 @@ if TYPE_CHECKING:
     from navarch.engine.registry import Registry
 
 S = TypeVar("S")
-
-
-@cache
-def _hears(kind: Any) -> tuple[bool, bool]:
-    """Whether shared objects of this class are told of changes, and of trials. Asking a protocol costs more than most of what
-    a cycle does, so it is asked once."""
-    return issubclass(kind, AllocateEvents), issubclass(kind, FollowsTrials)
-
-
 ALLOCATED, BINDING = int(TaskStatus.ALLOCATED), int(TaskStatus.BINDING)
 READY = [int(s) for s in TaskStatus if COUNTS_READY[s]]
 FINISHED = [int(TaskStatus.SUCCEEDED), int(TaskStatus.FAILED)]
@@ -433,3 +423,15 @@ def _slack(names: tuple[str, ...], tolerance: float) -> IntArray:
 
 def _key(job: Job) -> str:
     return job.key
+
+
+_hearing: dict[type, tuple[bool, bool]] = {}
+
+
+def _hears(kind: type) -> tuple[bool, bool]:
+    """Whether shared objects of this class are told of changes, and of trials. To ask a protocol costs more than most of what a
+    cycle does, so it is asked once."""
+    found = _hearing.get(kind)
+    if found is None:
+        found = _hearing[kind] = issubclass(kind, AllocateEvents), issubclass(kind, FollowsTrials)
+    return found
