@@ -10,7 +10,8 @@ cannot do no choice among them can: such a state offers nothing at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -22,20 +23,33 @@ from navarch.engine.session import Session
 from navarch.engine.static import static_mask
 from navarch.model.resources import BoolArray, FloatArray
 
+_STRETCH = 128
+
 
 class Ground:
     """What a probe stands on: the tasks to be placed, the nodes it may use, what is settled, and what GPUs there are."""
 
     def __init__(
-        self, session: Session, tasks: Sequence[int], feasible: BoolArray, recorded: Sequence[Batch], *, plain: bool = False
+        self,
+        session: Session,
+        tasks: Sequence[int],
+        feasible: BoolArray,
+        recorded: Sequence[Batch],
+        *,
+        plain: bool = False,
+        all_return: bool = False,
+        spend: Callable[[int], None] = lambda steps: None,
     ) -> None:
-        """`plain`: every state is tested from scratch and offers what it has, whatever figures say; for comparison."""
+        """`all_return`: see `RoomBound`. `plain`: every state is tested from scratch and offers what it has, whatever
+        figures say. `spend` is told of every batch that is looked at."""
+        self.spend = spend
         self.session = session
-        self.plain = plain
+        self.plain, self.all_return = plain, all_return
         self.tasks = tasks
         self.feasible = feasible
         self.recorded = list(recorded)
         assert session.devices is not None
+        self._gpus: dict[tuple[int, int], float] = {}
         self.wanted = sorted((gpus_asked(session, task) for task in tasks), reverse=True)
         self.free: FloatArray = session.devices.idle_parts() + session.devices.releasing_parts()
         for batch in recorded:
@@ -50,7 +64,16 @@ class Ground:
         session = self.session
         for task in batch.tasks:
             if session.node[task] >= 0:
-                free[session.node[task]] += gpus_held(session, task)
+                free[session.node[task]] += self.gpus_held(task, int(session.node[task]))
+
+    def gpus_held(self, task: int, node: int) -> float:
+        session = self.session
+        assert session.devices is not None
+        shape, memory = int(session.shape[task]), int(session.devices.memory[node])
+        known = self._gpus.get((shape, memory))
+        if known is None:
+            known = self._gpus[shape, memory] = session.devices.gpus_of(session.class_of(task), memory)
+        return known
 
     def could_fit(self, free: FloatArray, victims: BoolArray) -> bool:
         """Whether the tasks' GPUs find room on the nodes as they would be, and their node selectors a node at all."""
@@ -82,22 +105,29 @@ class Taken:
         self.on_nodes: BoolArray = np.zeros(len(ground.free), dtype=bool)
         self.of_job: dict[int, Victims] = {}
         self.jobs_on: dict[int, dict[int, None]] = {}
+        self.appeared: dict[int, int] = {}
+        """Node -> how many others had victims before it."""
         for batch in ground.recorded:
             self.of_job.setdefault(batch.job.row, []).append(batch)
-        self.room = RoomBound(ground.session, () if ground.plain else ground.tasks, ground.recorded)
+        self.room = RoomBound(
+            ground.session, () if ground.plain else ground.tasks, ground.recorded, all_return=ground.all_return
+        )
         self._demanded = False
         self._slots = int((np.maximum(self.free, 0) // ground.alike).sum()) if ground.alike else 0
 
-    def take(self, batch: Batch) -> None:
+    def take(self, batch: Batch, *, counted: bool = False) -> None:
+        """`counted`: the room bound knows of it already."""
         self.batches.append(batch)
-        self.room.take(batch)
+        if not counted:
+            self.room.take(batch)
         self.of_job.setdefault(batch.job.row, []).append(batch)
         for task in batch.tasks:
             node = int(self.session.node[task])
             if node >= 0:
-                self._free_on(node, gpus_held(self.session, task))
+                self._free_on(node, self.ground.gpus_held(task, node))
                 self.on_nodes[node] = True
                 self.jobs_on.setdefault(node, {})[batch.job.row] = None
+                self.appeared.setdefault(node, len(self.appeared))
 
     def _free_on(self, node: int, gpus: float) -> None:
         before, alike = float(self.free[node]), self.ground.alike
@@ -121,14 +151,29 @@ class Taken:
         return fits and self.room.admits()
 
 
+def _states(ground: Ground, taken: Taken, line: Iterator[Batch]) -> Iterator[Batch]:
+    """The newest batch of every state that could do. More victims only add room, so where a whole stretch of the line
+    together is not enough no state in it is; stretches grow while they are taken whole."""
+    size, hope = 1, False
+    while stretch := list(islice(line, size)):
+        ground.spend(len(stretch))
+        if not hope and taken.room.take_unless_enough(stretch):
+            for batch in stretch:
+                taken.take(batch, counted=True)
+            size = min(2 * size, _STRETCH)
+            continue
+        hope, size = True, 8
+        for batch in stretch:
+            taken.take(batch)
+            if taken.could_do():
+                yield batch
+
+
 def node_by_node(ground: Ground, line: Iterator[Batch]) -> Iterator[Victims]:
     taken = Taken(ground)
     if ground.recorded and taken.could_do():
         yield []
-    for batch in line:
-        taken.take(batch)
-        if not taken.could_do():
-            continue
+    for batch in _states(ground, taken, line):
         tried: set[frozenset[int]] = set()
         for node in _nodes_of(ground.session, batch.job):
             chosen = [each for row in taken.jobs_on.get(node, ()) for each in taken.of_job[row]]
@@ -142,16 +187,9 @@ def several_nodes(ground: Ground, line: Iterator[Batch]) -> Iterator[Victims]:
     taken = Taken(ground)
     if ground.recorded and taken.could_do():
         yield []
-    appeared: dict[int, int] = {}
     smallest, total = min(ground.wanted, default=0.0), sum(ground.wanted)
-    for batch in line:
-        taken.take(batch)
-        for task in batch.tasks:
-            node = int(ground.session.node[task])
-            if node >= 0:
-                appeared.setdefault(node, len(appeared))
-        if not taken.could_do():
-            continue
+    for _ in _states(ground, taken, line):
+        appeared = taken.appeared
         baseline = float(ground.free[ground.feasible & ~taken.on_nodes].sum())
         need = max(0.0, total - baseline)
         nodes = [node for node in appeared if smallest <= 0 or taken.free[node] >= smallest]
@@ -176,23 +214,14 @@ def _sizes(capacities: Sequence[float], need: float) -> Iterator[int]:
     yield len(capacities)
 
 
-GENERATORS = {"NodeLocalGreedy": node_by_node, "MultiNodeGang": several_nodes}
+NODE_BY_NODE = "NodeLocalGreedy"
+GENERATORS = {NODE_BY_NODE: node_by_node, "MultiNodeGang": several_nodes}
 
 
 def gpus_asked(session: Session, task: int) -> float:
     """GPUs of a task to be placed; a share of memory names no part of one."""
-    return _counted(session, task, memory=0)
-
-
-def gpus_held(session: Session, task: int) -> float:
-    node = int(session.node[task])
     assert session.devices is not None
-    return _counted(session, task, memory=int(session.devices.memory[node]))
-
-
-def _counted(session: Session, task: int, memory: int) -> float:
-    assert session.devices is not None
-    return session.devices.gpus_of(session.class_of(task), memory)
+    return session.devices.gpus_of(session.class_of(task), 0)
 
 
 def _demanded(session: Session, task: int) -> BoolArray | None:

@@ -57,7 +57,10 @@ class Solver:
     def _search(self, job: Job, chunk: list[int], budget: JobBudget) -> Statement | None:
         if self.session.semantics.victims_are_minimal:
             return LeastVictims(self.session, self.pool, self.trial, budget, job, chunk, moves_only=self.moves_only).solve()
-        return Walk(self.session, self.pool, self.trial, budget, self.could_take, plain=self.plain).solve(job, chunk)
+        walk = Walk(
+            self.session, self.pool, self.trial, budget, self.could_take, all_return=self.moves_only, plain=self.plain
+        )
+        return walk.solve(job, chunk)
 
     def holds(self, job: Job, victims: Victims) -> bool:
         """Whether the next tasks of the job find room, and every rule is kept, if just these go."""

@@ -37,6 +37,7 @@ class VictimPool:
     limit: int | None = None
     """How many jobs at most take part."""
     _known: dict[int, bool] = field(default_factory=dict)
+    _jobs: list[Job] | None = None
 
     def accepts(self, job: Job) -> bool:
         """Found out once, before anything is evicted."""
@@ -46,8 +47,10 @@ class VictimPool:
         return known
 
     def jobs(self) -> list[Job]:
-        """All who may give something."""
-        return [job for entries in self.shelf.queues.values() for _, _, job in entries if self.accepts(job)]
+        """All who may give something, found out once."""
+        if self._jobs is None:
+            self._jobs = [job for entries in self.shelf.queues.values() for _, _, job in entries if self.accepts(job)]
+        return self._jobs
 
 
 Victims = list[Batch]

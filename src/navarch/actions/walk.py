@@ -5,7 +5,8 @@ that it has settled on (`recorded`). The last word has a probe with all of its t
 
 What comes out is what playing every scenario would give; three shortcuts leave out work whose end is known:
 
-- a scenario that figures prove to fail is not played (`room_bound`), nor is one that failed before;
+- a scenario that figures prove to fail is not played (`room_bound`), nor is one that failed before, and a walk node by node ends
+  where they prove it of every node (`local_bound`);
 - a probe of which a rule says that no choice of victims could please it is given up (`could_take`): if the tasks lack more than
   is free anywhere, the difference is lost by somebody, and rules say how much at most may be lost;
 - if the probe with all tasks has held and every batch that it evicted is gone, the last probe would evict the same batches in the
@@ -16,12 +17,13 @@ What comes out is what playing every scenario would give; three shortcuts leave 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from navarch.actions.local_bound import LocalBound
 from navarch.actions.room_bound import RoomBound
-from navarch.actions.scenarios import GENERATORS, Ground
+from navarch.actions.scenarios import GENERATORS, NODE_BY_NODE, Ground
 from navarch.actions.search_budget import JobBudget
 from navarch.actions.trial import Found, Trial, with_nodes
 from navarch.actions.victim_pool import Batch, VictimLine, VictimPool, Victims, batches
@@ -48,13 +50,17 @@ class Walk:
         budget: JobBudget,
         could_take: CouldTake | None = None,
         *,
+        all_return: bool = False,
         plain: bool = False,
     ) -> None:
+        """`all_return`: rules want every victim to be placed again."""
         self.session, self.pool, self.trial, self.budget = session, pool, trial, budget
         self.could_take = could_take
+        self.all_return = all_return
         self.plain = plain
         self.line = VictimLine(session, pool)
         self._failed: set[tuple[int, frozenset[int], frozenset[int]]] = set()
+        self._known_local: LocalBound | None = None
         self._free: FloatArray
         """GPUs that are or will be free on each node, before anyone is evicted."""
 
@@ -127,11 +133,12 @@ class Walk:
         session = self.session
         part = JobCopy(job, job.tree.holding([*job.tree.active, *tasks]))
         settled = _tasks_of(recorded)
-        ground = Ground(session, tasks, self._with_nodes(feasible, recorded), recorded, plain=self.plain)
-        bound = RoomBound(session, () if self.plain else tasks, recorded)
+        bound = RoomBound(session, () if self.plain else tasks, recorded, all_return=self.all_return)
+        nodes = self._with_nodes(feasible, recorded)
+        ground = Ground(session, tasks, nodes, recorded, plain=self.plain, all_return=self.all_return, spend=self._spend)
         asked = self.plain
         line = batches(session, self.pool, settled) if self.plain else self.line.without(recorded)
-        for chosen in GENERATORS[generator](ground, self._counted(line)):
+        for chosen in GENERATORS[generator](ground, line):
             self._spend(1)
             added = _tasks_of(chosen)
             key = (len(tasks), settled, added)
@@ -146,14 +153,15 @@ class Walk:
             self._failed.add(key)
             if not asked:
                 asked = True
-                if not self._could_be_taken(tasks):
+                if not self._could_be_taken(tasks) or (generator == NODE_BY_NODE and self._local.rules_out(bound)):
                     return None
         return None
 
-    def _counted(self, line: Iterator[Batch]) -> Iterator[Batch]:
-        for batch in line:
-            self._spend(1)
-            yield batch
+    @property
+    def _local(self) -> LocalBound:
+        if self._known_local is None:
+            self._known_local = LocalBound(self.session, self.pool.jobs())
+        return self._known_local
 
     def _spend(self, steps: int) -> None:
         if self.budget.generator_is_over():

@@ -66,6 +66,8 @@ class FairProportion(Plugin):
         self.displaced = displaced(session.queues, RESOURCES)
         """Queues in which no job may stand, and why."""
         self.moved = [0] * len(self.queues)
+        self._held_by_victims: tuple[Sequence[Job], list[tuple[int, Floats]]] | None = None
+        """Who was asked about last, and the queue and the holdings of each: a search asks many times."""
         self._worth: dict[int, tuple[tuple[int, ...], bool]] = {}
         self.paths = [list(self.tree.path(row)) for row in range(len(self.queues))]
         self.bounded = [bool(np.isfinite(self.tree.limit[:, path]).any()) for path in self.paths]
@@ -334,8 +336,9 @@ class FairProportion(Plugin):
                 short[name] = amount
             elif name in GPU_RESOURCES and amount > 0:
                 short["gpu"] += amount / 1000
-        held = [(self.row[each.queue.name], self._held_by(each)) for each in victims]
-        most = most_taken(self.before, self.row[job.queue.name], self.weigh_waiting(tasks), held)
+        if self._held_by_victims is None or self._held_by_victims[0] is not victims:
+            self._held_by_victims = victims, [(self.row[each.queue.name], self._held_by(each)) for each in victims]
+        most = most_taken(self.before, self.row[job.queue.name], self.weigh_waiting(tasks), self._held_by_victims[1])
         return all(short[name] <= amount for name, amount in zip(RESOURCES, most.tolist(), strict=True))
 
     def _held_by(self, job: Job) -> Floats:
