@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import gzip
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -275,26 +275,37 @@ def difference(before: bytes | msgspec.Raw, after: bytes | msgspec.Raw) -> list[
         now = {each[name]: each for each in new[part]}
         word = _WORDS[part]
         changed = [key for key in sorted(was.keys() | now.keys()) if was.get(key) != now.get(key)]
-        lines += [f"{word} {key}: {told(was.get(key))} -> {told(now.get(key))}" for key in changed]
+        lines += [f"{word} {key}: {_change(was.get(key), now.get(key), told)}" for key in changed]
     if old["warnings"] != new["warnings"]:
         lines.append(f"warnings: {old['warnings']} -> {new['warnings']}")
     return lines
 
 
-def _told(entry: Mapping[str, Any] | None) -> str:
+_Entry = Mapping[str, Any]
+
+
+def _change(was: _Entry | None, now: _Entry | None, told: Callable[[_Entry | None], str]) -> str:
+    before, after = told(was), told(now)
+    if before != after or was is None or now is None:
+        return f"{before} -> {after}"
+    other = sorted(name for name in was.keys() | now.keys() if was.get(name) != now.get(name))
+    return f"{before}, with other {', '.join(other)}"
+
+
+def _told(entry: _Entry | None) -> str:
     if entry is None:
         return "nothing"
     return f"{entry['node']} ({entry['reason']} for {entry['for_']})" if "for_" in entry else str(entry["node"])
 
 
-def _job_told(entry: Mapping[str, Any] | None) -> str:
+def _job_told(entry: _Entry | None) -> str:
     if entry is None:
         return "not looked at"
     reasons = "; ".join(reason["message"] for reason in entry["reasons"])
     return f"{entry['phase']}{f' ({reasons})' if reasons else ''}"
 
 
-def _queue_told(entry: Mapping[str, Any] | None) -> str:
+def _queue_told(entry: _Entry | None) -> str:
     return "no figures" if entry is None else f"share {entry['share']:.4f}"
 
 

@@ -80,3 +80,6 @@ def test_a_difference_is_told_line_by_line() -> None:
     lines = replay.difference(recording.decisions, after)
     assert any(line.startswith("bind ns/job0") and line.endswith("-> nothing") for line in lines), lines
     assert any(line.startswith("job ns/job0: ") for line in lines)
+    for line in lines:
+        before, arrow, then = line.partition(": ")[2].partition(" -> ")
+        assert not arrow or before != then, f"{line!r} does not say what is different"

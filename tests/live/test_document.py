@@ -1,0 +1,123 @@
+"""Every command of docs/running.md, as it is written, by somebody who has only that page, a kubeconfig and a checkout."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shlex
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.envtest import assets
+from tests.envtest.server import KubeApiServer
+from tests.live.world import World
+
+from navarch.cli.run import run as run_command
+from navarch.cluster.server import ApiServer
+
+pytestmark = pytest.mark.live
+
+TOP = Path(__file__).resolve().parents[2]
+PAGE = (TOP / "docs" / "running.md").read_text(encoding="utf-8")
+RECORDED = "cycle-1794728209123-000042.json.gz"
+
+
+def commands() -> list[list[str]]:
+    blocks = re.findall(r"^```\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    return [words for block in blocks for line in block.splitlines() if (words := shlex.split(line, comments=True))]
+
+
+class Reader:
+    """Types commands, in a folder that holds what a checkout holds."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.folder = world.folder / "checkout"
+        self.folder.mkdir()
+        (self.folder / "examples").symlink_to(TOP / "examples")
+        self._environment = {**os.environ, "KUBECONFIG": str(world.kubeconfig)}
+
+    async def types(self, words: list[str]) -> asyncio.subprocess.Process:
+        command = [sys.executable, "-m", "navarch.cli.main", *words[1:]] if words[0] == "navarch" else words
+        pipe = asyncio.subprocess.PIPE
+        return await asyncio.create_subprocess_exec(*command, cwd=self.folder, env=self._environment, stdout=pipe, stderr=pipe)
+
+    async def output(self, words: list[str], *fine: int) -> str:
+        process = await self.types(words)
+        said, complaint = await asyncio.wait_for(process.communicate(), 120)
+        assert process.returncode in fine, f"{shlex.join(words)}: {said.decode()}{complaint.decode()}"
+        return said.decode()
+
+    async def schedules(self, words: list[str], pod: str) -> None:
+        """Start it, see that a pod finds its node, press Ctrl-C."""
+        process = await self.types([*words, "--listen="])
+        assert process.stderr is not None
+        reading = asyncio.create_task(process.stderr.read())
+        try:
+            await self.world.pod(pod)
+            await self.world.eventually(lambda: self.world.get_pod(pod), lambda found: found["spec"].get("nodeName"), timeout=40)
+        finally:
+            process.send_signal(signal.SIGINT)
+            said = (await reading).decode()
+        assert await process.wait() == 0 and said.rstrip().endswith("stopped"), said
+
+
+@pytest.fixture(params=["embedded", "kube-apiserver"])
+async def fresh(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
+    """A cluster of the reader's own: he installs into it."""
+    if request.param == "embedded":
+        async with ApiServer(taint_new_nodes=False) as started:
+            world = World(started.kubeconfig(tmp_path / "kubeconfig"), "default", tmp_path)
+            yield world
+            await world.close()
+        return
+    try:
+        binaries = assets.find()
+    except assets.Unavailable as reason:
+        pytest.skip(str(reason))
+    async with KubeApiServer(binaries=binaries) as real:
+        world = World(Path(real.kubeconfig), "default", tmp_path)
+        yield world
+        await world.close()
+
+
+async def test_every_command_works_as_written(fresh: World) -> None:
+    world = fresh
+    await world.node("n0", cpu="16")
+    reader = Reader(world)
+    done = 0
+    for number, words in enumerate(commands()):
+        match words[:2]:
+            case ["docker", verb]:
+                assert verb in ("build", "push")
+                assert verb == "push" or (TOP / words[words.index("-f") + 1]).is_file()
+            case ["navarch", "run"]:
+                await reader.schedules(words, f"pod-{number}")
+            case ["navarch", "install"]:
+                said = await reader.output(words, 0)
+                if "--image" in words:
+                    assert words[words.index("--image") + 1] in await reader.output([*words, "--print"], 0)
+                    assert "deployments/navarch created" in said
+            case ["navarch", "replay"]:
+                recorded = sorted((reader.folder / "cycles").iterdir())[-1].name
+                assert re.fullmatch(r"cycle-\d{13}-\d{6}\.json\.gz", RECORDED) and len(recorded) == len(RECORDED)
+                said = await reader.output([word.replace(RECORDED, recorded) for word in words], 0, 1)
+                assert "--policy" in words or said.startswith("the same decisions as then")
+            case ["ls", folder]:
+                assert (await reader.output(words, 0)).split() == sorted(each.name for each in (reader.folder / folder).iterdir())
+            case _:
+                raise AssertionError(f"{shlex.join(words)}: nobody tries this")
+        done += 1
+    assert done >= 9
+
+
+def test_the_table_of_options_is_whole() -> None:
+    """Each option is on the page, and nothing on the page is not an option."""
+    table = PAGE.partition("## Options")[2].partition("##")[0]
+    named = set(re.findall(r"--[a-z][a-z-]+", table))
+    there = {name for parameter in run_command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+    assert named == there
