@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import json
 import ssl
 import sys
@@ -13,6 +14,10 @@ from typing import Any
 
 import pytest
 import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from tests.envtest.certificates import Authority
 
 from navarch.kube.client import Client
@@ -124,6 +129,24 @@ async def test_the_server_is_verified(tmp_path: Path, tls_api: SmallApi) -> None
         endpoint = connect(write(tmp_path, cluster, {}))
         with pytest.raises(Unreachable, match=r"(?i)certificate"):
             await seen_by(tls_api, endpoint)
+
+
+async def test_an_authority_is_whatever_is_named_as_one(tmp_path: Path, authority: Authority, tls_api: SmallApi) -> None:
+    """As kubectl has it: signed by somebody unknown, and without the key usage that RFC 5280 asks for."""
+    name = x509.load_pem_x509_certificate(authority.certificate_file.read_bytes()).subject
+    now = datetime.datetime.now(datetime.UTC)
+    stranger = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "an authority that nobody has")])
+    key = serialization.load_pem_private_key((authority.folder / "ca.key").read_bytes(), None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(stranger).public_key(key.public_key())
+    builder = builder.serial_number(7).not_valid_before(now - datetime.timedelta(hours=1))
+    builder = builder.not_valid_after(now + datetime.timedelta(hours=1))
+    builder = builder.add_extension(x509.BasicConstraints(True, 0), critical=True)
+    signed = builder.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
+    (tmp_path / "subordinate.crt").write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+    endpoint = connect(write(tmp_path, {"server": tls_api.url, "certificate-authority": "subordinate.crt"}, {}))
+    assert await seen_by(tls_api, endpoint) == (None, None)
+    assert endpoint.ssl_context is not None and not endpoint.ssl_context.verify_flags & ssl.VERIFY_X509_STRICT
 
 
 async def test_the_name_is_verified(tmp_path: Path, authority: Authority, tls_api: SmallApi) -> None:

@@ -111,9 +111,14 @@ def _verifying(authority: Source | None) -> ssl.SSLContext:
     file = str(authority) if isinstance(authority, Path) else None
     try:
         data = authority.decode("ascii") if isinstance(authority, bytes) else None
-        return ssl.create_default_context(cafile=file, cadata=data)
+        context = ssl.create_default_context(cafile=file, cadata=data)
     except (OSError, ssl.SSLError, UnicodeDecodeError, ValueError) as error:
         raise ConfigError(f"{file or 'certificate-authority-data'}: expected PEM certificates: {error}") from error
+    # As kubectl verifies: what is named as an authority is one, also where it was signed by another; and it need not have every
+    # extension of RFC 5280, which Python 3.13 asks for unless told otherwise and authorities of older clusters lack.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
 
 
 def _load_pair(context: ssl.SSLContext, certificate: Source, key: Source) -> None:
