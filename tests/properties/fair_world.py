@@ -1,4 +1,4 @@
-"""Random small clusters with a tree of queues, gangs, elastic jobs and shared GPUs, in a state that could really be."""
+"""Random clusters, small ones and larger, with a tree of queues, gangs, elastic jobs and shared GPUs, in a state that could really be."""
 
 from __future__ import annotations
 
@@ -25,13 +25,26 @@ class FairWorld:
     """Node -> its shared GPU and the thousandths of it that are free."""
     limits: dict[str, float] = field(default_factory=dict)
     parents: dict[str, str] = field(default_factory=dict)
+    sharing: float = 0.25
+    """How many jobs want a part of a GPU."""
 
 
-def fair_world(seed: int) -> FairWorld:
-    world = FairWorld(random.Random(seed))
+def fair_world(seed: int, sharing: float = 0.25) -> FairWorld:
+    world = FairWorld(random.Random(seed), sharing=sharing)
+    return _filled(world, world.rng.randint(2, 4), (2, 4, 4), world.rng.randint(4, 10), 4)
+
+
+def large_world(seed: int, sharing: float = 0.25, most_nodes: int = 60) -> FairWorld:
+    """Tens of nodes, hundreds of running pods, jobs that wait for many nodes at once."""
+    world = FairWorld(random.Random(seed), sharing=sharing)
+    nodes = world.rng.randint(most_nodes // 2, most_nodes)
+    return _filled(world, nodes, (4, 8, 8), 3 * nodes, 12)
+
+
+def _filled(world: FairWorld, nodes: int, sizes: tuple[int, ...], jobs: int, largest: int) -> FairWorld:
     rng = world.rng
-    for i in range(rng.randint(2, 4)):
-        name, gpus = f"node-{i}", rng.choice((2, 4, 4))
+    for i in range(nodes):
+        name, gpus = f"node-{i}", rng.choice(sizes)
         requests = {"cpu": str(CPUS), "memory": f"{MEMORY}Gi", "pods": "40", "nvidia.com/gpu": str(gpus)}
         labels = {"nvidia.com/gpu.memory": str(GPU_MEMORY), "kubernetes.io/hostname": name}
         world.cluster.put_node(NodeSpec(name, allocatable=requests_from(requests), labels=labels))
@@ -44,8 +57,8 @@ def fair_world(seed: int) -> FairWorld:
     for i, name in enumerate(leaves):
         limit = rng.choice((-1.0, -1.0, float(rng.randint(1, total))))
         _queue(world, name, rng.choice(departments), float(rng.randint(0, total)), limit, 10 + i)
-    for i in range(rng.randint(4, 10)):
-        _job(world, f"job-{i}", rng.choice(leaves), 100 + i)
+    for i in range(jobs):
+        _job(world, f"job-{i}", rng.choice(leaves), 100 + i, largest)
     return world
 
 
@@ -57,12 +70,12 @@ def _queue(world: FairWorld, name: str, parent: str, quota: float, limit: float,
     )
 
 
-def _job(world: FairWorld, name: str, queue: str, created: int) -> None:
+def _job(world: FairWorld, name: str, queue: str, created: int, largest: int) -> None:
     rng = world.rng
-    size = rng.randint(1, 4)
+    size = rng.randint(1, largest)
     least = rng.randint(1, size)
-    gpus = rng.choice((0, 1, 1, 2, 4))
-    fraction = rng.choice((250, 500)) if rng.random() < 0.25 else 0
+    gpus = rng.choice((0, 1, 1, 2, 4) if largest < 8 else (0, 1, 1, 2, 4, 8))
+    fraction = rng.choice((250, 500)) if rng.random() < world.sharing else 0
     runs = rng.random() < 0.6
     priority = rng.choice((50, 50, 75, 125))
     world.cluster.put_job(

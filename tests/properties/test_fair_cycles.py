@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.properties.fair_world import FairWorld, fair_world
 
-from navarch.actions import fair_eviction
-from navarch.actions.fair_eviction import FairPreempt, FairReclaim
-from navarch.actions.solver import Solver
-from navarch.actions.victim_pool import Batch, batches
 from navarch.engine.cycle import decide
 from navarch.engine.forest import JobForest
-from navarch.engine.job import Job
 from navarch.engine.policy import PRESETS, load
 from navarch.engine.policy.values import Policy
 from navarch.engine.session import Session
-from navarch.engine.statement import Statement
 from navarch.installed import installed
 from navarch.model.status import ON_NODE, TaskStatus
 
@@ -93,32 +86,6 @@ def test_whom_consolidation_moves_gets_a_place(seed: int, compat: str) -> None:
     record = decide(world.cluster.snapshot(), only, installed(), NOW)
     promised = {nomination.pod for nomination in record.nominations}
     assert {eviction.pod for eviction in record.evictions} <= promised
-
-
-@settings(max_examples=120, deadline=None)
-@given(SEEDS)
-def test_a_strict_search_evicts_nobody_in_vain(seed: int) -> None:
-    """Without any one of the victims the job would find no room, or a rule would be broken."""
-    only = {**PRESETS["kai"], "compat": "strict", "actions": "allocate"}
-    session = finished(fair_world(seed), load(only, installed().catalogue(), "test"))
-
-    class Watched(Solver):
-        def solve(self, job: Job) -> Statement | None:
-            statement = super().solve(job)
-            if statement is not None:
-                gone = {op.tasks[0] for op in statement.operations if op.kind == TaskStatus.RELEASING and not op.void}
-                statement.discard()
-                line: list[Batch] = list(batches(session, self.pool))
-                used = [batch for batch in line if any(task in gone for task in batch.tasks)]
-                for spared in used if len(used) > 1 else ():
-                    assert not self.holds(job, [b for b in used if b is not spared]), f"{spared} went in vain"
-            return None
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fair_eviction, "Solver", Watched)
-        for kind in (FairReclaim, FairPreempt):
-            session.action = kind.name
-            kind(session).execute()
 
 
 @settings(max_examples=60, deadline=None)

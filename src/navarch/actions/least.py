@@ -90,19 +90,20 @@ class LeastVictims:
 
     def _offer(self, offered: list[int]) -> Found | None:
         """Play one choice of victims, and keep as few of them as will do."""
+        bound = RoomBound(self.session, self.chunk, [self.line.batches[place] for place in offered], all_return=self.moves_only)
         found = self.play(offered)
-        return None if found is None else GiveBack(self, found, offered).least()
+        return None if found is None else GiveBack(self, found, offered, bound).least()
 
 
 class GiveBack:
     """Takes victims out of a choice that holds, until it holds without none of the rest."""
 
-    def __init__(self, search: LeastVictims, found: Found, offered: list[int]) -> None:
+    def __init__(self, search: LeastVictims, found: Found, offered: list[int], bound: RoomBound) -> None:
         self.search = search
         self.offered = offered
         self._found: Found | None = found
         """The choice as it is, played; None after a trial that failed."""
-        self._bound = RoomBound(search.session, search.chunk, [search.line.batches[place] for place in offered])
+        self._bound = bound
 
     def least(self) -> Found:
         place_of = {id(batch): place for place, batch in enumerate(self.search.line.batches)}

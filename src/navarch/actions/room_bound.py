@@ -110,11 +110,14 @@ class Kind:
 
 
 class RoomBound:
+    """Figures are as of when it was made: while nothing is evicted."""
+
     def __init__(
         self, session: Session, tasks: Sequence[int], recorded: Iterable[Batch] = (), *, all_return: bool = False
     ) -> None:
         self.session = session
         self.kinds: list[Kind] = []
+        self._node = session.node.copy()
         self._requests: dict[int, tuple[int, ...]] = {}
         if not session.semantics.releasing_is_apart and not session.resources_by_filters:
             wanted: dict[int, tuple[TaskClass, int]] = {}
@@ -189,7 +192,7 @@ class RoomBound:
 
     def _more(self, batches: Iterable[Batch]) -> dict[int, tuple[int, ...]]:
         """Node -> what these hold on it."""
-        node_of = self.session.node
+        node_of = self._node
         freed: dict[int, tuple[int, ...]] = {}
         for batch in batches:
             for task in batch.tasks:
