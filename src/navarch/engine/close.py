@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from navarch.engine.session import Session
 
 S = TaskStatus
+PENDING = int(S.PENDING)
 
 
 def close(session: Session) -> None:
@@ -120,19 +121,25 @@ def _gates(session: Session, job: Job) -> list[Reason]:
 
 
 def _refusals(session: Session, job: Job) -> list[TaskRefusal]:
-    out: list[TaskRefusal] = []
+    """One for each task that waits: about a microsecond each, because a long backlog has a hundred thousand of them."""
     if not job.counts[S.PENDING] + job.counts[S.PIPELINED] + job.counts[S.ALLOCATED]:
-        return out
-    for task in _by_name(session, job.tasks_in(S.PENDING, S.ALLOCATED, S.PIPELINED)):
+        return []
+    rows = _by_name(session, job.tasks_in(S.PENDING, S.ALLOCATED, S.PIPELINED))
+    otherwise = job.reasons[0].message if job.reasons else "the job is not ready"
+    texts: dict[int, str] = {}
+    """Of refusals that several tasks share."""
+    out: list[TaskRefusal] = []
+    for task, status in zip(rows, session.status[rows].tolist()):
         spec, errors = session.task(task), job.fit_errors.get(task)
-        if session.status[task] == S.PENDING and job.last_undone.get(task) != S.ALLOCATED:
-            reason = "Unschedulable"
-            otherwise = job.reasons[0].message if job.reasons else "the job is not ready"
-            message = errors.text(session.semantics.fit_words) if errors else otherwise
-        else:
-            reason, message = "Schedulable", "the task could run, but its gang is not ready"
+        reason, message = "Unschedulable", otherwise
         if spec.gates:
             reason, message = "SchedulingGated", f"waiting for scheduling gates: [{' '.join(spec.gates)}]"
+        elif status != PENDING or (job.last_undone and job.last_undone.get(task) == S.ALLOCATED):
+            reason, message = "Schedulable", "the task could run, but its gang is not ready"
+        elif errors is not None:
+            if id(errors) not in texts:
+                texts[id(errors)] = errors.text(session.semantics.fit_words)
+            message = texts[id(errors)]
         out.append(TaskRefusal(spec.key, spec.uid, reason, message))
     return out
 

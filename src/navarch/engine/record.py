@@ -65,9 +65,8 @@ class ClaimAllocation:
     devices: tuple[AllocatedDevice, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TaskRefusal:
-    """A pending task's own word: the text for its PodScheduled condition and FailedScheduling event."""
+class TaskRefusal(msgspec.Struct, frozen=True):
+    """A pending task's own word: the text for its PodScheduled condition and FailedScheduling event. A Struct as `Bind` is."""
 
     pod: str
     uid: str
