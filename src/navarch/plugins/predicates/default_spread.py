@@ -12,7 +12,8 @@ from navarch.engine.node_functions import TaskClass
 from navarch.engine.session import Session
 from navarch.model.selectors import equalities
 from navarch.model.spec import LabelSelector, SpreadConstraint, TaskSpec
-from navarch.model.workloads import CONTROLLERS, controllers, services
+from navarch.model.workloads import CONTROLLERS, ServiceSpec, controllers, services
+from navarch.plugins.predicates.identity_index import Pair, identity_index
 from navarch.plugins.predicates.placed_pods import placed_pods
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -28,13 +29,27 @@ class SpreadDefaults:
     listed: bool = False
 
 
+class ServiceFile:
+    """Services by namespace and one label that they demand, the rarest: a pod is held against those with its own labels."""
+
+    def __init__(self, session: Session) -> None:
+        index = identity_index(session.snapshot)
+        self._filed: dict[tuple[str, Pair], list[ServiceSpec]] = {}
+        for (namespace, _), service in services(session.snapshot).items():
+            rarest = index.anchor(LabelSelector(equalities(dict(service.selector))), frozenset({namespace}))
+            if rarest is not None:
+                self._filed.setdefault((namespace, (rarest.key, rarest.values[0])), []).append(service)
+
+    def near(self, spec: TaskSpec) -> list[ServiceSpec]:
+        return [service for pair in spec.labels.items() for service in self._filed.get((spec.namespace, pair), ())]
+
+
 def inferred_selector(session: Session, spec: TaskSpec) -> LabelSelector:
     """What Services and the controller of a pod select, all together; no requirement: nothing is known."""
     labels: dict[str, str] = {}
-    for (namespace, _), service in services(session.snapshot).items():
-        if namespace == spec.namespace and service.selector:
-            if all(spec.labels.get(key) == value for key, value in service.selector):
-                labels.update(service.selector)
+    for service in session.shared(ServiceFile).near(spec):
+        if all(spec.labels.get(key) == value for key, value in service.selector):
+            labels.update(service.selector)
     requirements = equalities(labels)
     if spec.owner is not None and spec.owner[0] in CONTROLLERS:
         found = controllers(session.snapshot, spec.owner[0]).get((spec.namespace, spec.owner[1]))
