@@ -31,6 +31,7 @@ from navarch.dialects.groups import is_shadow, shown_key
 from navarch.dialects.inventory import Inventory
 from navarch.dialects.manifests import STDIN, Document, objects_in, stdin_text
 from navarch.dialects.pod_objects import PodStatus
+from navarch.dialects.upstream_workloads import absence
 from navarch.engine.cycle import decide
 from navarch.engine.policy import PRESETS, Mistake, Policy, PolicyError, load
 from navarch.engine.reasons import Event, Reason
@@ -225,7 +226,7 @@ def _left_out(cluster: Cluster, decided: set[str]) -> list[JobDecision]:
         if key in decided or (spec is None and not jobs.tasks[row]):
             continue
         if spec is None:
-            reason = Reason("PodGroupNotFound", f'the PodGroup "{key}" does not exist', undone_by=(Event.JOB_CHANGED,))
+            reason = Reason("PodGroupNotFound", absence(key), undone_by=(Event.JOB_CHANGED,))
         else:
             text, undone = f'the queue "{spec.queue}" does not exist', (Event.QUEUE_CHANGED, Event.JOB_CHANGED)
             reason = Reason("QueueNotFound", text, figures={"queue": spec.queue}, undone_by=undone)

@@ -5,7 +5,7 @@ A file is a list of scenarios. Of each:
     name:     a sentence
     policy:   a preset's name, or {actions: "...", plugins: [name or {name: arguments}], ...} (strict mode), `tiers` instead of
               `plugins` being several such lists; default: navarch
-    api:      version of the PodGroups' and Queues' API; default: Volcano's
+    api:      version of the PodGroups' and Queues' API; default: Volcano's. Those of coscheduling and Kubernetes have no queues
     nodes:    {name: {cpu, memory, pods, gpu, labels, taints, unschedulable}}
     queues:   {name: spec of a Volcano Queue}
     classes:  {priority class: value}
@@ -29,6 +29,8 @@ import navarch
 
 CALM = 5
 VOLCANO = "scheduling.volcano.sh/v1beta1"
+COSCHEDULING = "scheduling.x-k8s.io/v1alpha1"
+UPSTREAM = "scheduling.k8s.io/"
 
 
 def scenarios() -> list[tuple[str, dict[str, Any]]]:
@@ -134,23 +136,37 @@ def _node(name: str, node: dict[str, Any]) -> dict[str, Any]:
 def _job_objects(api: str, name: str, job: dict[str, Any], created: str) -> list[dict[str, Any]]:
     where = job.get("runs", [])
     count = job.get("pods", len(where) or 1)
-    group = {"minMember": job.get("min", count), "queue": job.get("queue", "default"), **job.get("group", {})}
-    if "class" in job:
-        group["priorityClassName"] = job["class"]
+    group = {**_group(api, job.get("min", count), job), **job.get("group", {})}
     metadata = {"name": name, "namespace": "default", "creationTimestamp": created, "annotations": job.get("annotations", {})}
     status = {"phase": job.get("phase", "Running" if where else "Pending")}
     out: list[dict[str, Any]] = [{"apiVersion": api, "kind": "PodGroup", "metadata": metadata, "spec": group, "status": status}]
-    return out + [_pod(name, job, number, where[number] if number < len(where) else "", created) for number in range(count)]
+    nodes = [*where, *[""] * count][:count]
+    return out + [_pod(api, name, job, number, node, created) for number, node in enumerate(nodes)]
 
 
-def _pod(name: str, job: dict[str, Any], number: int, node: str, created: str) -> dict[str, Any]:
+def _group(api: str, least: int, job: dict[str, Any]) -> dict[str, Any]:
+    if api == COSCHEDULING:
+        return {"minMember": least}
+    named = {"priorityClassName": job["class"]} if "class" in job else {}
+    if api.startswith(UPSTREAM):
+        return {"schedulingPolicy": {"gang": {"minCount": least}}, **named}
+    return {"minMember": least, "queue": job.get("queue", "default"), **named}
+
+
+def _pod(api: str, name: str, job: dict[str, Any], number: int, node: str, created: str) -> dict[str, Any]:
     requests = {key: str(job[key]) for key in ("cpu", "memory") if key in job}
     if "gpu" in job:
         requests["nvidia.com/gpu"] = str(job["gpu"])
-    annotations = {"scheduling.k8s.io/group-name": name, **job.get("pod_annotations", {})}
+    annotations = dict(job.get("pod_annotations", {}))
     labels = {"job": name, **job.get("labels", {})}
     resources = {"requests": requests, "limits": {k: v for k, v in requests.items() if k == "nvidia.com/gpu"}}
     spec: dict[str, Any] = {"containers": [{"name": "main", "image": "busybox", "resources": resources}], **job.get("spec", {})}
+    if api == COSCHEDULING:
+        labels["scheduling.x-k8s.io/pod-group"] = name
+    elif api.startswith(UPSTREAM):
+        spec["schedulingGroup"] = {"podGroupName": name}
+    else:
+        annotations = {"scheduling.k8s.io/group-name": name, **annotations}
     if "class" in job:
         spec["priorityClassName"] = job["class"]
     status: dict[str, Any] = {"phase": "Pending"}

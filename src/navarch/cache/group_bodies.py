@@ -14,7 +14,7 @@ from navarch.dialects.kai import LAST_EVICTION, LAST_START, STALE_SINCE
 from navarch.engine.reasons import Reason
 from navarch.engine.record import JobDecision
 from navarch.model.moments import rfc3339
-from navarch.model.spec import Condition, JobSpec, QueueSpec
+from navarch.model.spec import Condition, JobSpec, QueueSpec, TaskSpec
 from navarch.model.status import TaskStatus
 
 KAI_CONDITION = "UnschedulableOnNodePool"
@@ -43,6 +43,10 @@ class GroupNews:
     node_pool: str
     now: float
     queues: Mapping[str, QueueSpec] = field(default_factory=dict)
+    tasks: Callable[[], Sequence[TaskSpec]] = tuple
+    """Its pods; asked for only by those who need to look at each."""
+    scheduler_names: frozenset[str] | None = None
+    """Whose pods are ours; None: all are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,13 +187,3 @@ def _condition(condition: Condition) -> dict[str, str]:
 
 def _kai_condition(condition: Condition) -> dict[str, str]:
     return {**_condition(condition), "nodePool": condition.node_pool}
-
-
-Body = Callable[[GroupNews], GroupBody]
-Seen = Callable[[JobSpec], object]
-BODIES: Mapping[str, tuple[Body, Seen]] = {
-    "kube-batch": (counted_body, counted_seen),
-    "volcano": (counted_body, counted_seen),
-    "kai": (kai_body, lambda seen: (kai_seen(seen), ())),
-}
-"""Dialect -> how its status is made, and how what it says already is read."""

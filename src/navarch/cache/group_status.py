@@ -10,14 +10,15 @@ from __future__ import annotations
 import asyncio
 import heapq
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import msgspec
 
 from navarch.cache.assumed import Assumed
 from navarch.cache.events import Events, Regarding
-from navarch.cache.group_bodies import BODIES, NOT_READY, GroupBody, GroupNews
+from navarch.cache.gang_bodies import coscheduling_body, coscheduling_seen, upstream_body, upstream_seen
+from navarch.cache.group_bodies import NOT_READY, GroupBody, GroupNews, counted_body, counted_seen, kai_body, kai_seen
 from navarch.cache.mirror import Mirror
 from navarch.cache.outbox import Outbox
 from navarch.engine.record import JobDecision
@@ -25,6 +26,7 @@ from navarch.kube.client import Client
 from navarch.kube.errors import KubeError, NotFound
 from navarch.kube.resources import Resource
 from navarch.kube.write_pool import Done, Outcome, Priority, Write, WritePool
+from navarch.model.spec import JobSpec, TaskSpec
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +34,18 @@ SETTLE = 0.5
 PAUSE = 1.0
 MERGE = "application/merge-patch+json"
 _WAITING = ("Pending", "Inqueue", "Unknown")
+
+
+Body = Callable[[GroupNews], GroupBody]
+Seen = Callable[[JobSpec], object]
+BODIES: Mapping[str, tuple[Body, Seen]] = {
+    "kube-batch": (counted_body, counted_seen),
+    "volcano": (counted_body, counted_seen),
+    "kai": (kai_body, lambda seen: (kai_seen(seen), ())),
+    "coscheduling": (coscheduling_body, coscheduling_seen),
+    "upstream": (upstream_body, upstream_seen),
+}
+"""Dialect -> how its status is made, and how what it says already is read."""
 
 
 class _Versioned(msgspec.Struct, frozen=True, rename="camel"):
@@ -130,7 +144,17 @@ class GroupStatuses:
             return None
         self._tell(key, group, seen.uid, seen.api_version)
         make, read = BODIES[job.dialect]
-        news = GroupNews(job, seen, jobs.counts[row].tolist(), group.decision, self._node_pool, self._clock(), mirror.cluster.queues)
+        news = GroupNews(
+            job,
+            seen,
+            jobs.counts[row].tolist(),
+            group.decision,
+            self._node_pool,
+            self._clock(),
+            queues=mirror.cluster.queues,
+            tasks=lambda: self._members(row),
+            scheduler_names=mirror.settings.scheduler_names,
+        )
         body = make(news)
         if body.said == read(seen):
             group.sent = None
@@ -138,6 +162,11 @@ class GroupStatuses:
         if body.status is None and body.annotations is None:
             return None
         return None if body.said == group.sent else body
+
+    def _members(self, row: int) -> list[TaskSpec]:
+        cluster = self._mirror.cluster
+        found = (cluster.tasks.specs[task] for task in cluster.jobs.tasks[row])
+        return [task for task in found if task is not None]
 
     def _tell(self, key: str, group: _Group, uid: str, api_version: str) -> None:
         decision = group.decision

@@ -13,6 +13,7 @@ from typing import Any
 from navarch.cache.usage.source import OBJECT_KIND
 from navarch.dialects.groups import is_shadow, shown_key
 from navarch.dialects.pod_objects import Pod
+from navarch.dialects.upstream_workloads import absence
 from navarch.engine.cycle import decide
 from navarch.engine.policy import Policy
 from navarch.engine.record import CycleRecord, QueueFigures
@@ -24,8 +25,8 @@ from navarch.model.spec import JobSpec, QueueSpec, Requests
 from navarch.model.status import TaskStatus
 
 S = TaskStatus
-WITHOUT_PHASE = frozenset({"kai"})
-"""Dialects whose groups have no phase of their own: theirs is what the engine makes of their pods."""
+WITHOUT_PHASE = frozenset({"coscheduling", "kai", "upstream"})
+"""Dialects whose groups have no phase of a cycle's: theirs is what the engine makes of their pods."""
 Amounts = Mapping[str, float]
 FindPod = Callable[[str, str], Pod | None]
 """(namespace, name) -> the pod as the API has it."""
@@ -170,12 +171,19 @@ def _jobs(cluster: Cluster, record: CycleRecord, find_pod: FindPod) -> list[JobR
                 leaving=counts[S.RELEASING],
                 succeeded=counts[S.SUCCEEDED],
                 failed=counts[S.FAILED],
-                priority=spec.priority if spec else 0,
+                priority=_priority(cluster, row, spec) if spec else 0,
                 created=spec.created if spec else 0.0,
                 why=_why(cluster, table, row, spec, find_pod) if counts[S.PENDING] else "",
             )
         )
     return rows
+
+
+def _priority(cluster: Cluster, row: int, spec: JobSpec) -> int:
+    tasks = cluster.jobs.tasks[row]
+    if not spec.priority_of_tasks or not tasks:
+        return spec.priority
+    return int(cluster.tasks.priority[list(tasks)].max())
 
 
 def _kind(key: str, spec: JobSpec | None) -> str:
@@ -187,7 +195,7 @@ def _kind(key: str, spec: JobSpec | None) -> str:
 def _why(cluster: Cluster, table: JobTable, row: int, spec: JobSpec | None, find_pod: FindPod) -> str:
     """What the scheduler last said on the group, and on the first of its pods that finds no node."""
     if spec is None:
-        return f'the PodGroup "{table.keys[row]}" does not exist'
+        return absence(table.keys[row])
     words = [c.message for c in spec.conditions if c.type == "Unschedulable" and c.status == "True" and c.message]
     waiting = [cluster.tasks.specs[task] for task in table.tasks[row]]
     for task in sorted((t for t in waiting if t is not None and t.status == S.PENDING), key=lambda t: t.name):

@@ -17,6 +17,7 @@ from navarch.dialects.admission import SYSTEM_PRIORITY_CLASSES
 from navarch.dialects.dialect import Settings
 from navarch.dialects.kai_grouping import is_grouped, job_of
 from navarch.dialects.owners import Owners
+from navarch.dialects.upstream_workloads import gang_of, is_member
 from navarch.dialects.workload import WorkloadSpec
 from navarch.model.spec import (
     Condition,
@@ -189,15 +190,19 @@ class ShadowGroups:
     def _refreshed(self, job: str, group: _Group) -> JobSpec | None:
         assert group.leader is not None
         leader = group.leader
-        if is_grouped(leader.scheduler_name, leader.labels):
+        if not is_member(job) and is_grouped(leader.scheduler_name, leader.labels):
             made = job_of(leader, self._classes, self.owners, self._settings.node_pool_key)
             spec = replace(made, phase=group.phase or "Inqueue", conditions=group.conditions)
             return _kept(group, spec)
         annotations, wanted = leader.annotations, group.members[leader.uid][1]
         namespace, _, name = job.split("/", 2)
+        queue = queue_of(wanted, namespace, self._settings, self._namespaces)
+        if is_member(job):
+            gang = gang_of(job, leader, self.owners, queue)
+            return gang and _kept(group, replace(gang, phase=group.phase, conditions=group.conditions))
         spec = JobSpec(
             key=job,
-            queue=queue_of(wanted, namespace, self._settings, self._namespaces),
+            queue=queue,
             min_member=self._min_member(job, leader),
             namespace=namespace,
             name=name,

@@ -186,6 +186,20 @@ class SchedulingGate(Part, frozen=True):
     name: str = ""
 
 
+class SchedulingGroup(Part, frozen=True):
+    """The PodGroup of Kubernetes' own that the pod belongs to (1.36)."""
+
+    pod_group_name: str | None = None
+
+
+class WorkloadReference(Part, frozen=True):
+    """The group of a Workload that the pod belongs to (1.35)."""
+
+    name: str = ""
+    pod_group: str = ""
+    pod_group_replica_key: str = ""
+
+
 class PodSpec(Part, frozen=True):
     containers: tuple[Container, ...] | None = None
     init_containers: tuple[Container, ...] | None = None
@@ -207,6 +221,8 @@ class PodSpec(Part, frozen=True):
     host_network: bool | None = None
     restart_policy: str | None = None
     termination_grace_period_seconds: Int64 | None = None
+    scheduling_group: SchedulingGroup | None = None
+    workload_ref: WorkloadReference | None = None
 
 
 class ContainerStatus(Part, frozen=True):

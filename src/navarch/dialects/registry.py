@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from navarch.dialects import kai, kube_batch, node, volcano
+from navarch.dialects import coscheduling, kai, kube_batch, node, upstream, volcano
 from navarch.dialects.dialect import Dialect, Kind
 
 DIALECTS: tuple[Dialect, ...] = (
@@ -30,6 +30,8 @@ DIALECTS: tuple[Dialect, ...] = (
     kube_batch.DIALECT,
     volcano.DIALECT,
     kai.DIALECT,
+    coscheduling.DIALECT,
+    upstream.DIALECT,
 )
 
 KINDS: dict[tuple[str, str], Kind] = {

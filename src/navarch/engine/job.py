@@ -27,6 +27,7 @@ _READY = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus
 
 class Job:
     __slots__ = (
+        "_priority",
         "_sub_jobs",
         "_tree",
         "allocated",
@@ -72,6 +73,7 @@ class Job:
         """An Unschedulable condition was set in this cycle."""
         self.version = 0
         """Grows whenever a task of the job moves."""
+        self._priority = None if spec.priority_of_tasks else spec.priority
         self._sub_jobs: list[SubJob] | None = None
         self._tree: GangTree | None = None
 
@@ -79,7 +81,10 @@ class Job:
 
     @property
     def priority(self) -> int:
-        return self.spec.priority
+        if self._priority is None:
+            priorities = self.session.snapshot.tasks.priority
+            self._priority = int(priorities[list(self.tasks)].max()) if self.tasks else self.spec.priority
+        return self._priority
 
     @property
     def ready_count(self) -> int:

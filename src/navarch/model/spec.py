@@ -280,6 +280,8 @@ class JobSpec:
     priority_class: str = ""
     default_priority: int = 0
     """Its priority where its class is unknown and no class is the global default."""
+    priority_of_tasks: bool = False
+    """It has none of its own: that of its tasks counts, the highest."""
     preemptable: bool = False
     never_preempted: bool = False
     """The group itself says that its pods may not be taken; silence permits."""
@@ -289,6 +291,8 @@ class JobSpec:
     phase: str = ""
     conditions: tuple[Condition, ...] = ()
     counts: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    reported: tuple[tuple[str, str], ...] = ()
+    """What else its object's status says, in its API's own words; only whoever writes that status reads it."""
     sub_groups: tuple[SubGroupSpec, ...] = ()
     min_sub_groups: int | None = None
     """How many of its top sub-groups it needs; None: all."""
