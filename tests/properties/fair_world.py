@@ -1,4 +1,4 @@
-"""Random clusters, small ones and larger, with a tree of queues, gangs, elastic jobs and shared GPUs, in a state that could really be."""
+"""Random clusters, small and larger, with a tree of queues, gangs, elastic jobs and shared GPUs, in a state that could really be."""
 
 from __future__ import annotations
 

@@ -82,11 +82,11 @@ def test_a_strict_search_evicts_nobody_in_vain(seed: int) -> None:
     nobody_in_vain(fair_world(seed))
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(SEEDS, st.sampled_from((0.0, 0.25)))
 def test_nor_where_hundreds_run(seed: int, sharing: float) -> None:
     nobody_in_vain(large_world(seed, sharing))
 
 
 def test_there_is_something_to_look_at() -> None:
-    assert sum(nobody_in_vain(large_world(seed, 0.1)) for seed in range(3)) > 50
+    assert sum(nobody_in_vain(large_world(seed, 0.1)) for seed in range(2)) > 30

@@ -12,6 +12,7 @@ from navarch.actions.fair_jobs import FairAction
 from navarch.actions.placing import Placing
 from navarch.engine.chunks import next_to_place
 from navarch.engine.forest import JobForest
+from navarch.engine.gang_points import NodeSet
 from navarch.engine.job import Job
 from navarch.engine.lifetimes import Lifetimes
 from navarch.model.status import TaskStatus
@@ -26,11 +27,13 @@ class FairAllocate(FairAction):
     def execute(self) -> None:
         session = self.session
         everywhere = np.ones(len(session.nodes), dtype=bool)
+        within = NodeSet(everywhere, everywhere=True)
         forest = JobForest(session, self.waiting_jobs(), self._next, depth=self.depth)
         while (job := forest.pop()) is not None:
-            started = any(session.status[task] != TaskStatus.PIPELINED for task in job.tree.active)
+            active = job.tree.active
+            started = bool(active) and any(session.status[task] != TaskStatus.PIPELINED for task in active)
             statement = session.statement()
-            placing = Placing(session, statement, everywhere)
+            placing = Placing(session, statement, everywhere, within=within)
             if not placing.place(job):
                 note_failures(job, placing.failures)
                 continue

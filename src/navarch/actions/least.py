@@ -42,6 +42,8 @@ class LeastVictims:
     def solve(self) -> Statement | None:
         waiting = batches(self.session, self.pool)
         self.line = self._beginning(waiting)
+        if self.budget.is_over():
+            return None
         found = self._offer(self.outlook.choose(self.line))
         if found is not None:
             return found.statement

@@ -40,6 +40,8 @@ class Placing:
     """In a search, classes of tasks that found no node: room only shrinks there, so the next of their like is not tried."""
     failures: list[Failure] = field(default_factory=list)
     """What stood against it, outside of a search: one for each set of nodes that was tried in vain."""
+    within: NodeSet | None = None
+    """The same nodes, if whoever places many jobs has them as a set already."""
     _start: int = 0
 
     def place(self, job: Job, tree: GangTree | None = None) -> bool:
@@ -56,12 +58,9 @@ class Placing:
         if self.hopeless and self.session.class_of(chunk[0]).number in self.hopeless:
             return False
         start = self._start = self.statement.save_point()
-        wanted = set(chunk)
-        if len(tree.leaves) == 1:
-            by_leaf = {id(tree.leaves[0]): chunk}
-        else:
-            by_leaf = {id(leaf): [task for task in leaf.tasks if task in wanted] for leaf in tree.leaves}
-        if not self._part(job, tree, tree.root, by_leaf, NodeSet(self.nodes, everywhere=bool(self.nodes.all()))):
+        if self.within is None:
+            self.within = NodeSet(self.nodes, everywhere=bool(self.nodes.all()))
+        if not self._chunk(job, tree, chunk, self.within):
             self.statement.roll_back(start)
             return False
         if self.evicted is None:
@@ -69,6 +68,17 @@ class Placing:
         return True
 
     # parts
+
+    def _chunk(self, job: Job, tree: GangTree, chunk: list[int], within: NodeSet) -> bool:
+        leaves = tree.leaves
+        if len(leaves) == 1:
+            leaf = leaves[0]
+            if leaf.parent is tree.root and leaf.topology is None and tree.root.topology is None:  # the usual job
+                return all(self._task(job, task, within, found) for found, task in enumerate(chunk))
+            return self._part(job, tree, tree.root, {id(leaf): chunk}, within)
+        wanted = set(chunk)
+        by_leaf = {id(leaf): [task for task in leaf.tasks if task in wanted] for leaf in leaves}
+        return self._part(job, tree, tree.root, by_leaf, within)
 
     def _part(self, job: Job, tree: GangTree, part: Part, by_leaf: dict[int, list[int]], within: NodeSet) -> bool:
         if part.topology is None:

@@ -35,10 +35,13 @@ class ActionBudget:
     def for_job(self) -> JobBudget:
         return JobBudget(self)
 
-    def cut_short(self, job: Job, budget: JobBudget, tried: int) -> None:
-        """The search for the job did not come to its end."""
-        self._cut = job.key, budget
-        job.refuse(budget.reason(tried))
+    def nothing_found(self, job: Job, budget: JobBudget, tried: int) -> None:
+        """The search for the job ended without victims; it is told if that was not for want of any."""
+        if budget.is_over():
+            self._cut = job.key, budget
+        reason = budget.reason(tried)
+        if reason is not None:
+            job.refuse(reason)
 
     def was_cut(self, job: Job) -> bool:
         return self._cut is not None and self._cut[0] == job.key
@@ -59,18 +62,24 @@ class JobBudget:
 
     def __init__(self, action: ActionBudget) -> None:
         limits = action.limits
-        own, least = _steps(limits.job), limits.min_job * STEPS_PER_SECOND
+        own, least = _steps(limits.job), round(limits.min_job * STEPS_PER_SECOND)
         self.action = action
         self.whole = max(min(action.left, own), least)
         self.left = self.whole
         self.spent = 0
         self.field = "maxJobSearchDuration" if own <= action.left else f"maxActionSearchDuration of {action.action}"
         self.seconds = limits.job if own <= action.left else limits.action(action.action)
-        self._generator = inf
+        self._way, self._generator = "", inf
+        self._cut: list[str] = []
+        """Ways of choosing victims that did not come to their end."""
 
     def begin(self, generator: str) -> None:
         """Another way of choosing victims is tried."""
-        self._generator = _steps(self.action.limits.generator(generator))
+        self._way, self._generator = generator, _steps(self.action.limits.generator(generator))
+
+    def way_is_cut(self) -> None:
+        """The way that is being tried used up its own budget; another may follow."""
+        self._cut.append(self._way)
 
     def spend(self, steps: int) -> None:
         self.spent += steps
@@ -84,19 +93,21 @@ class JobBudget:
     def generator_is_over(self) -> bool:
         return self._generator <= 0 or self.left <= 0
 
-    def reason(self, tried: int) -> Reason:
+    def reason(self, tried: int) -> Reason | None:
+        """Why the search did not come to its end, if it did not."""
+        setting, seconds, steps = self.field, self.seconds, self.whole
+        if not self.is_over():
+            if not self._cut:
+                return None
+            seconds = self.action.limits.generator(self._cut[-1])
+            setting, steps = f"maxGeneratorSearchDuration of {self._cut[-1]}", _steps(seconds)
         if not self.spent:
-            text = f"No search for victims was made: {self.field} ({self.seconds:g}s) was used up by jobs before it"
+            text = f"No search for victims was made: {setting} ({seconds:g}s) was used up by jobs before it"
         else:
-            text = (
-                f"The search for victims was cut short after {tried} scenarios: {self.field} ({self.seconds:g}s) "
-                f"allows {self.whole:.0f} steps; with more the search would go on"
-            )
-        figures: dict[str, int | float | str] = {
-            "scenarios": tried, "steps": self.spent, "budget": max(0.0, self.whole), "setting": self.field, "seconds": self.seconds,
-        }  # fmt: skip
-        return Reason("SearchCutShort", text, figures=figures, undone_by=_UNDONE_BY)
+            text = f"The search for victims was cut short after {tried} scenarios: {setting} ({seconds:g}s) allows {steps:.0f} steps"
+        figures: dict[str, int | float | str] = {"scenarios": tried, "steps": self.spent, "setting": setting, "seconds": seconds}
+        return Reason("SearchCutShort", text, figures={**figures, "budget": max(0, steps)}, undone_by=_UNDONE_BY)
 
 
 def _steps(seconds: float) -> float:
-    return seconds * STEPS_PER_SECOND if seconds else inf
+    return round(seconds * STEPS_PER_SECOND) if seconds else inf

@@ -50,8 +50,8 @@ class Solver:
         self.trial.prepare()
         budget = self.budget.for_job()
         statement = None if budget.is_over() else self._search(job, chunk, budget)
-        if statement is None and budget.is_over():
-            self.budget.cut_short(job, budget, self.trial.played)
+        if statement is None:
+            self.budget.nothing_found(job, budget, self.trial.played)
         return statement
 
     def _search(self, job: Job, chunk: list[int], budget: JobBudget) -> Statement | None:

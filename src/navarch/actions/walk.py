@@ -77,6 +77,7 @@ class Walk:
             except Exhausted:
                 if self.budget.is_over():
                     return None
+                self.budget.way_is_cut()
                 continue
             if found is not None:
                 return found.statement

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from navarch.engine.figures import Figures, Rows
 from navarch.engine.fit import FitErrors
 from navarch.engine.node_functions import NodeScorer, Refusal, Scope, TaskClass
 from navarch.engine.static import static_mask, static_raw
-from navarch.model.resources import CPU, MEMORY, PODS, BoolArray, FloatArray, IntArray
+from navarch.model.resources import CPU, MEMORY, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from navarch.engine.session import Session
@@ -36,11 +36,8 @@ _LOOK = 4
 """A run that needs more distinct nodes than this spreads."""
 
 
-class _Foretold(NamedTuple):
-    """Answers for a row whose figures are `start`, and for it with one, two ... more tasks of the class."""
-
-    start: IntArray
-    answers: list[tuple[bool, bool, bool, float]]
+Answer = tuple[bool, bool, bool, float]
+"""Of a row: passes filters, fits what is idle, fits what will be idle, plain score."""
 
 
 class ClassView:
@@ -92,7 +89,8 @@ class ClassView:
         self._refused: tuple[int, FitErrors] | None = None
         self._foretells = self.figures_only and self.devices is None and not moving
         """Answers about a row follow from its figures alone, so those for its next steps can be worked out beforehand."""
-        self._foretold: dict[int, _Foretold] = {}
+        self._foretold: dict[int, dict[bytes, Answer]] = {}
+        """Row -> answers by its figures: for those it had, and with one, two ... more tasks of the class."""
         nothing = np.zeros_like(task.request)
         self._step = np.concatenate((task.request, task.request, task.footprint, nothing, nothing))
 
@@ -126,12 +124,11 @@ class ClassView:
             return
         rows = log[self.read] if len(log) - self.read == 1 else np.unique(np.concatenate(log[self.read :]))
         self.read = len(log)
-        at = nodes.at(rows)
         if len(rows) == 1 and self._foretells:
-            row = int(rows[0])
-            self.possible[row], self.idle[row], self.future[row], self.score[row] = self._judge_row(row)
-        else:
-            self.possible[rows], self.idle[rows], self.future[rows], self.score[rows] = self._judge(at)
+            self._refresh_row(int(rows[0]))
+            return
+        at = nodes.at(rows)
+        self.possible[rows], self.idle[rows], self.future[rows], self.score[rows] = self._judge(at)
         if self._merits is not None:
             self._merits[1][rows] = self._merit(rows, self._merits[0])
         for number, scorer in enumerate(self.normalised):
@@ -139,24 +136,32 @@ class ClassView:
                 self.raw[number][rows] = scorer.raw(self.task, at)
                 self.normal[number] = None
 
-    def _judge_row(self, row: int) -> tuple[bool, bool, bool, float]:
+    def _refresh_row(self, row: int) -> None:
+        possible, idle, future, score = self._judge_row(row)
+        self.possible[row], self.idle[row], self.future[row], self.score[row] = possible, idle, future, score
+        if self._merits is not None:
+            at_once, merits = self._merits
+            merits[row] = score + at_once * idle if possible and future else _WORST
+
+    def _judge_row(self, row: int) -> Answer:
         """The same for one row. Single tasks often follow each other onto one node, so the answers for the next steps are
-        worked out together, and hold as long as the row's figures are just those steps away."""
+        worked out together; an answer holds for just the figures that it was worked out for."""
         nodes = self.session.nodes
         figures = (nodes.used, nodes.requested, nodes.scoring, nodes.releasing, nodes.pipelined)
         now = np.concatenate([column[:, row] for column in figures])
         known = self._foretold.get(row)
         if known is not None:
-            step = int(now[PODS] - known.start[PODS])
-            if 0 <= step < len(known.answers) and np.array_equal(now, known.start + step * self._step):
-                return known.answers[step]
+            answer = known.get(now.tobytes())
+            if answer is not None:
+                return answer
         start = np.array([-1], dtype=np.int64)
         at = nodes.ladder(np.array([row]), start, _FORETOLD, self.task.request, self.task.footprint, pipelined=False)
         possible, idle, future, score = self._judge(at)
         answers = list(zip(possible.tolist(), idle.tolist(), future.tolist(), score.tolist()))
         if len(self._foretold) >= _FORETOLD_ROWS:
             self._foretold.clear()
-        self._foretold[row] = _Foretold(now, answers)
+        steps = now + np.arange(_FORETOLD)[:, None] * self._step
+        self._foretold[row] = {figures.tobytes(): answer for figures, answer in zip(steps, answers, strict=True)}
         return answers[0]
 
     def merits(self, at_once: float) -> FloatArray:
