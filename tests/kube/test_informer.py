@@ -294,3 +294,12 @@ async def test_a_server_that_is_not_up_yet_is_still_asked_for_a_watch_list(api: 
         await api.start()
         await informer.wait_for_sync()
     assert all(request.query.get("sendInitialEvents") == "true" for request in api.requests)
+
+
+async def test_a_watch_that_began_with_all_objects_may_be_quiet_as_long_as_any_other(api: SmallApi) -> None:
+    """The beginning has to come quickly. What follows it does not: nothing changes in a quiet kind for minutes."""
+    api.put("a")
+    patience = dataclasses.replace(QUICK, initial_idle=0.05, idle=30.0)
+    async with Client(Endpoint(api.url)) as client, informing(client, Recorder(), patience=patience) as informer:
+        await asyncio.sleep(0.3)
+        assert (informer.counters.failures, informer.counters.streams) == (0, 1)

@@ -238,12 +238,16 @@ class Informer(Generic[T]):
         else:
             params["resourceVersion"] = self._version
         patience = self._patience
-        idle = min(patience.idle, patience.initial_idle) if initial else patience.idle
+        initial_idle = min(patience.idle, patience.initial_idle)
         deadline = clock() + patience.initial_total
         beginning: dict[Key, T | BadObject] | None = {} if initial else None
         self._decoder.restart()
         self.counters.streams += 1
-        chunks = self._client.transport.stream(self.resource.path(self._namespace), params, idle_timeout=idle)
+        chunks = self._client.transport.stream(
+            self.resource.path(self._namespace),
+            params,
+            idle_timeout=lambda: patience.idle if beginning is None else initial_idle,
+        )
         async with aclosing(chunks):
             async for chunk in chunks:
                 now = self.counters.last_contact = clock()

@@ -131,31 +131,43 @@ class Transport:
             await asyncio.sleep(wait)
 
     async def stream(
-        self, path: str, params: Params, *, idle_timeout: float, open_timeout: float = 30.0
+        self, path: str, params: Params, *, idle_timeout: Callable[[], float], open_timeout: float = 30.0
     ) -> AsyncGenerator[bytes, None]:
         """The body of a long GET as it arrives, in pieces of any size; never repeated here.
 
-        Ends when the server ends it. `idle_timeout` seconds without a byte raise `OutcomeUnknown`.
+        Ends when the server ends it. `idle_timeout()` seconds without a byte raise `OutcomeUnknown`; it is asked before each wait,
+        since the beginning of a stream may have to come faster than the rest.
         """
         if self._streams is None:
             connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=15)
             self._streams = self._session(connector)
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=open_timeout, sock_read=idle_timeout)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=open_timeout)
+        headers = await self._headers()
+        idle = idle_timeout()
         try:
-            async with self._streams.get(
-                self._url(path),
-                params=params,
-                headers=await self._headers(),
-                ssl=self._tls(),
-                timeout=timeout,
-                read_bufsize=WATCH_BUFFER,
-                server_hostname=self.endpoint.tls_server_name,
-            ) as reply:
+            # Connecting has a limit of its own, whose failure says that nothing was sent.
+            async with asyncio.timeout(open_timeout + idle):
+                opened = await self._streams.get(
+                    self._url(path),
+                    params=params,
+                    headers=headers,
+                    ssl=self._tls(),
+                    timeout=timeout,
+                    read_bufsize=WATCH_BUFFER,
+                    server_hostname=self.endpoint.tls_server_name,
+                )
+            async with opened as reply:
                 if reply.status >= 400:
-                    raise self._refusal("GET", path, reply, await reply.read())
+                    async with asyncio.timeout(idle):
+                        raise self._refusal("GET", path, reply, await reply.read())
                 content = reply.content
                 try:
-                    while chunk := await content.readany():
+                    while True:
+                        idle = idle_timeout()
+                        async with asyncio.timeout(idle):
+                            chunk = await content.readany()
+                        if not chunk:
+                            break
                         yield chunk
                 finally:
                     # Left in the middle: there is nothing to say good-bye for, and TLS would wait for an answer to it.
@@ -164,8 +176,10 @@ class Transport:
         except Unauthorized:
             self.endpoint.credentials.rejected()
             raise
-        except (aiohttp.ClientError, TimeoutError) as error:
+        except aiohttp.ClientError as error:
             raise _translated("GET", path, error) from error
+        except TimeoutError as error:
+            raise OutcomeUnknown(f"no byte within {idle:g} s", method="GET", path=path) from error
 
     async def _once(
         self, method: str, path: str, params: Params | None, body: bytes | None, content_type: str, timeout: float
