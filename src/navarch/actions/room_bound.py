@@ -146,10 +146,7 @@ class RoomBound:
         """Take all of these if even so the tasks could not find room, else none. Whether they were taken."""
         if self.traces or not self.kinds or not leaves_nothing(self.session, batches):
             return False
-        more = self._more(batches)
-        nodes = list(more)
-        table = np.zeros((len(self.session.slack), len(self.session.nodes)), dtype=np.int64)
-        table[:, nodes] = np.array([more[node] for node in nodes], dtype=np.int64).reshape(len(nodes), -1).T
+        table = self._table(batches)
         after = [kind.with_all(table) for kind in self.kinds]
         again = [self._returning(kind, batches) for kind in self.kinds]
         if all(
@@ -203,6 +200,22 @@ class RoomBound:
                 known = freed.get(node)
                 freed[node] = amounts if known is None else tuple(map(add, known, amounts))
         return freed
+
+    def _table(self, batches: Iterable[Batch]) -> IntArray:
+        """The same as a table over all nodes."""
+        session = self.session
+        out: IntArray = np.zeros((len(session.slack), len(session.nodes)), dtype=np.int64)
+        if self._shared:
+            for node, amounts in self._more(batches).items():
+                out[:, node] = amounts
+            return out
+        rows = np.array([task for batch in batches for task in batch.tasks], dtype=np.intp)
+        rows = rows[self._node[rows] >= 0]
+        nodes = self._node[rows]
+        for dim, amounts in enumerate(session.snapshot.shape_request[:, session.shape[rows]]):
+            if amounts.any():
+                np.add.at(out[dim], nodes, amounts)
+        return out
 
     def request(self, task: int) -> tuple[int, ...]:
         number = int(self.session.shape[task])

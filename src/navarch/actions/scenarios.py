@@ -95,45 +95,93 @@ class Ground:
 
 
 class Taken:
-    """The victims taken from the line so far."""
+    """The victims taken from the line so far. What is made of them is brought up to date when it is asked for."""
 
     def __init__(self, ground: Ground) -> None:
         self.ground = ground
         self.session = ground.session
         self.batches: Victims = []
-        self.free = ground.free.copy()
-        self.on_nodes: BoolArray = np.zeros(len(ground.free), dtype=bool)
-        self.of_job: dict[int, Victims] = {}
-        self.jobs_on: dict[int, dict[int, None]] = {}
-        self.appeared: dict[int, int] = {}
-        """Node -> how many others had victims before it."""
-        for batch in ground.recorded:
-            self.of_job.setdefault(batch.job.row, []).append(batch)
         self.room = RoomBound(
             ground.session, () if ground.plain else ground.tasks, ground.recorded, all_return=ground.all_return
         )
+        self._free = ground.free.copy()
+        self._on_nodes: BoolArray = np.zeros(len(ground.free), dtype=bool)
+        self._appeared: dict[int, int] = {}
+        self._figured = 0
+        """How many batches these know of."""
+        self._of_job: dict[int, Victims] = {}
+        self._jobs_on: dict[int, dict[int, None]] = {}
+        self._sorted = 0
+        """How many batches these know of."""
+        for batch in ground.recorded:
+            self._of_job.setdefault(batch.job.row, []).append(batch)
         self._demanded = False
-        self._slots = int((np.maximum(self.free, 0) // ground.alike).sum()) if ground.alike else 0
+        self._slots = self._count_slots()
 
-    def take(self, batch: Batch, *, counted: bool = False) -> None:
-        """`counted`: the room bound knows of it already."""
+    def take(self, batch: Batch) -> None:
         self.batches.append(batch)
-        if not counted:
-            self.room.take(batch)
-        self.of_job.setdefault(batch.job.row, []).append(batch)
-        for task in batch.tasks:
-            node = int(self.session.node[task])
-            if node >= 0:
-                self._free_on(node, self.ground.gpus_held(task, node))
-                self.on_nodes[node] = True
-                self.jobs_on.setdefault(node, {})[batch.job.row] = None
-                self.appeared.setdefault(node, len(self.appeared))
+        self.room.take(batch)
 
-    def _free_on(self, node: int, gpus: float) -> None:
-        before, alike = float(self.free[node]), self.ground.alike
-        self.free[node] = before + gpus
-        if alike:
-            self._slots += int(max(before + gpus, 0.0) // alike) - int(max(before, 0.0) // alike)
+    def take_unless_enough(self, stretch: Victims) -> bool:
+        """Take all of these if even so nothing could be done, else none. Whether they were taken."""
+        taken = self.room.take_unless_enough(stretch)
+        if taken:
+            self.batches += stretch
+        return taken
+
+    # what is made of them
+
+    @property
+    def free(self) -> FloatArray:
+        self._figure()
+        return self._free
+
+    @property
+    def on_nodes(self) -> BoolArray:
+        self._figure()
+        return self._on_nodes
+
+    @property
+    def appeared(self) -> dict[int, int]:
+        """Node -> how many others had victims before it."""
+        self._figure()
+        return self._appeared
+
+    def _figure(self) -> None:
+        new = self.batches[self._figured :]
+        if not new:
+            return
+        self._figured = len(self.batches)
+        ground, alike = self.ground, self.ground.alike
+        one_by_one = len(new) == 1
+        for batch in new:
+            for task in batch.tasks:
+                node = int(self.session.node[task])
+                if node < 0:
+                    continue
+                before = float(self._free[node])
+                after = self._free[node] = before + ground.gpus_held(task, node)
+                if one_by_one and alike:
+                    self._slots += int(max(after, 0.0) // alike) - int(max(before, 0.0) // alike)
+                self._on_nodes[node] = True
+                self._appeared.setdefault(node, len(self._appeared))
+        if not one_by_one:
+            self._slots = self._count_slots()
+
+    def _count_slots(self) -> int:
+        alike = self.ground.alike
+        return int((np.maximum(self._free, 0) // alike).sum()) if alike else 0
+
+    def of_jobs_on(self, node: int) -> Victims:
+        """All batches of the jobs that have one on the node."""
+        for batch in self.batches[self._sorted :]:
+            self._of_job.setdefault(batch.job.row, []).append(batch)
+            for task in batch.tasks:
+                here = int(self.session.node[task])
+                if here >= 0:
+                    self._jobs_on.setdefault(here, {})[batch.job.row] = None
+        self._sorted = len(self.batches)
+        return [batch for row in self._jobs_on.get(node, ()) for batch in self._of_job[row]]
 
     def could_do(self) -> bool:
         """The tests of `Ground.could_fit`, kept up to date, and whether figures leave any hope.
@@ -141,6 +189,7 @@ class Taken:
         Tasks that all want the same whole number of GPUs fit if and only if the nodes together hold so many of them: first
         fit then fills node after node, and of the nodes that hold one at all the largest come first."""
         ground = self.ground
+        self._figure()
         if not ground.alike:
             fits = ground.could_fit(self.free, self.on_nodes)
         else:
@@ -157,9 +206,7 @@ def _states(ground: Ground, taken: Taken, line: Iterator[Batch]) -> Iterator[Bat
     size, hope = 1, False
     while stretch := list(islice(line, size)):
         ground.spend(len(stretch))
-        if not hope and taken.room.take_unless_enough(stretch):
-            for batch in stretch:
-                taken.take(batch, counted=True)
+        if not hope and taken.take_unless_enough(stretch):
             size = min(2 * size, _STRETCH)
             continue
         hope, size = True, 8
@@ -176,7 +223,7 @@ def node_by_node(ground: Ground, line: Iterator[Batch]) -> Iterator[Victims]:
     for batch in _states(ground, taken, line):
         tried: set[frozenset[int]] = set()
         for node in _nodes_of(ground.session, batch.job):
-            chosen = [each for row in taken.jobs_on.get(node, ()) for each in taken.of_job[row]]
+            chosen = taken.of_jobs_on(node)
             tasks = frozenset(task for each in chosen for task in each.tasks)
             if chosen and tasks not in tried:
                 tried.add(tasks)
@@ -189,14 +236,15 @@ def several_nodes(ground: Ground, line: Iterator[Batch]) -> Iterator[Victims]:
         yield []
     smallest, total = min(ground.wanted, default=0.0), sum(ground.wanted)
     for _ in _states(ground, taken, line):
-        appeared = taken.appeared
+        appeared, free = taken.appeared, taken.free.tolist()
         baseline = float(ground.free[ground.feasible & ~taken.on_nodes].sum())
         need = max(0.0, total - baseline)
-        nodes = [node for node in appeared if smallest <= 0 or taken.free[node] >= smallest]
-        nodes.sort(key=lambda node: (taken.free[node], appeared[node]))
-        for size in _sizes([float(taken.free[node]) for node in nodes], need):
+        nodes = [node for node in appeared if smallest <= 0 or free[node] >= smallest]
+        nodes.sort(key=lambda node: (free[node], appeared[node]))
+        where = [[int(ground.session.node[t]) for t in b.tasks] for b in taken.batches]
+        for size in _sizes([free[node] for node in nodes], need):
             chosen = set(nodes[:size])
-            yield [b for b in taken.batches if any(int(ground.session.node[t]) in chosen for t in b.tasks)]
+            yield [b for b, at in zip(taken.batches, where, strict=True) if not chosen.isdisjoint(at)]
 
 
 def _sizes(capacities: Sequence[float], need: float) -> Iterator[int]:

@@ -69,23 +69,27 @@ class VictimLine:
         settled = frozenset(task for batch in recorded for task in batch.tasks)
         if any(len(batch.tasks) < len(batch.job.tree.active) for batch in recorded):
             return batches(self.session, self.pool, settled)
-        return _limited(self._pass_over(settled), self.pool.limit)
+        return self._passing_over(settled, self.pool.limit)
 
-    def _pass_over(self, settled: Collection[int]) -> Iterator[Batch]:
-        for batch in self._all():
-            if batch.tasks[0] not in settled:
-                yield batch
-
-    def _all(self) -> Iterator[Batch]:
-        place = 0
+    def _passing_over(self, settled: Collection[int], limit: int | None) -> Iterator[Batch]:
+        known, seen, place = self._known, set[int](), 0
         while True:
-            while place < len(self._known):
-                yield self._known[place]
-                place += 1
-            batch = next(self._rest, None)
-            if batch is None:
-                return
-            self._known.append(batch)
+            if place == len(known):
+                batch = next(self._rest, None)
+                if batch is None:
+                    return
+                known.append(batch)
+            batch = known[place]
+            place += 1
+            if batch.tasks[0] in settled:
+                continue
+            if limit is not None:
+                row = batch.job.row
+                if row not in seen:
+                    if len(seen) == limit:
+                        continue
+                    seen.add(row)
+            yield batch
 
 
 def batches(
