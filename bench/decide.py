@@ -15,6 +15,8 @@ import gc
 from collections.abc import Sequence
 from time import perf_counter
 
+from msgspec.structs import replace
+
 from bench.report import Figure, best_of, peak_memory_gib, show
 from navarch.engine.cycle import decide
 from navarch.engine.placement import ClassView
@@ -142,7 +144,6 @@ def bench_idle() -> list[Figure]:
 
 def settle(cluster: Cluster) -> None:
     """Give running jobs the conditions that a first cycle writes, as a live cluster has them."""
-    from dataclasses import replace
 
     from navarch.model.spec import Condition
 

@@ -14,8 +14,10 @@ from __future__ import annotations
 import argparse
 import gc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import process_time
+
+from msgspec.structs import replace
 
 from bench.report import Figure, show
 from navarch.engine.cycle import decide

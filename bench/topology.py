@@ -9,9 +9,9 @@ the same search without them, which tries every domain.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from bench.decide import NODE, add_gang, cluster_of, policy, run
 from bench.report import Figure, best_of, show

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
+
+import msgspec
 
 import navarch.actions
 from navarch.engine.action import Action
@@ -99,7 +101,7 @@ def decided(
     **options: Any,
 ) -> CycleRecord:
     """One cycle with these plugins in one tier."""
-    chosen = replace(_policy(plugins, semantics), actions=actions, **options)
+    chosen = dataclasses.replace(_policy(plugins, semantics), actions=actions, **options)
     return decide(cluster.snapshot(semantics.node_order), chosen, Registry(plugins, ACTIONS), now)
 
 
@@ -116,7 +118,7 @@ def apply(cluster: Cluster, record: CycleRecord) -> None:
 def _change(cluster: Cluster, uid: str, **fields: Any) -> None:
     before = cluster.task(uid)
     assert before is not None
-    cluster.put_task(replace(before, **fields))
+    cluster.put_task(msgspec.structs.replace(before, **fields))
 
 
 def binds(record: CycleRecord) -> dict[str, str]:
@@ -160,4 +162,4 @@ def open_session(cluster: Cluster, *plugins: type[Plugin], semantics: Semantics 
 def _policy(plugins: tuple[type[Plugin], ...], semantics: Semantics) -> Policy:
     """Of the dialect that any of the plugins is of."""
     found = policy(*(p.name for p in plugins), semantics=semantics)
-    return replace(found, dialect=next((p.dialect for p in plugins if p.dialect), found.dialect))
+    return dataclasses.replace(found, dialect=next((p.dialect for p in plugins if p.dialect), found.dialect))

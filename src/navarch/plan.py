@@ -16,13 +16,14 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from types import ModuleType
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from navarch.dialects.config_maps import missing_config_maps
 from navarch.dialects.dialect import Settings

@@ -14,12 +14,13 @@ from __future__ import annotations
 import gzip
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import is_dataclass, replace
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from navarch.engine.cycle import decide
 from navarch.engine.policy import Policy, load
@@ -224,7 +225,7 @@ def _objects(snapshot: Snapshot) -> list[ObjectLine]:
     for kind, values in sorted(snapshot.objects.items()):
         for (namespace, name), value in sorted(values.items(), key=lambda item: item[0]):
             place = ""
-            if is_dataclass(value):
+            if is_dataclass(value) or isinstance(value, msgspec.Struct):
                 place = f"{type(value).__module__}:{type(value).__qualname__}"
             elif isinstance(value, Mapping) and isinstance(value.get("metadata"), Mapping):
                 metadata = dict(value["metadata"])

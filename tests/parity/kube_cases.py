@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 from tests.parity.shared_cases import Case
 
 from navarch.actions.pod_preemption import NO_VICTIMS, Candidate, Hopeless, PodPreemption

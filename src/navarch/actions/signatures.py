@@ -7,7 +7,8 @@ for least stands for all.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from navarch.engine.gang_tree import Part
 from navarch.engine.job import Job

@@ -8,7 +8,9 @@ the write failed and the entry is forgotten.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from navarch.model.spec import Condition, JobSpec, TaskSpec
 from navarch.model.status import IS_TERMINAL, TaskStatus

@@ -7,8 +7,9 @@ between them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from navarch.cache.assumed import Assumed, AssumedBind, AssumedStatus, same_status
 from navarch.cache.holding import Holding

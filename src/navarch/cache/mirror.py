@@ -8,8 +8,9 @@ of the kind that refusals name, the job concerned if there is one, and whether i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Protocol
+
+from msgspec.structs import replace
 
 from navarch.cache.assumed import Assumed
 from navarch.cache.contested import Contested

@@ -10,8 +10,10 @@ Everything a shadow job says comes from its oldest pod, so the order in which po
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
+
+from msgspec.structs import replace
 
 from navarch.dialects.admission import SYSTEM_PRIORITY_CLASSES
 from navarch.dialects.dialect import Settings

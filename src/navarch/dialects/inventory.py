@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from navarch.dialects.admission import AdmissionContext
 from navarch.dialects.budgets import BudgetPart, measured

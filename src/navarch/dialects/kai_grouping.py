@@ -11,8 +11,10 @@ only wrap another workload (a workflow, a TrainJob) lend it what it does not say
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
+
+from msgspec.structs import replace
 
 from navarch.dialects.kai import DEFAULT_PRIORITY, PREEMPTIBLE_BELOW
 from navarch.dialects.kai_parts import JOBSET, LWS, POD_GANG, QUEUE_LABEL, ROLE, WHOLE, is_grouped, leader_and_workers

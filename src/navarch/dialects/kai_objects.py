@@ -6,10 +6,10 @@ They are read to specs that a snapshot carries by kind (`Snapshot.objects`), for
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from navarch.dialects.dialect import Kind, Settings
 from navarch.dialects.errors import ObjectError

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from navarch.dialects.admission import SYSTEM_PRIORITY_CLASSES, AdmissionContext
 from navarch.dialects.dialect import Settings

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from navarch.model.spec import Labels, SubGroupSpec, TopologyDemand, no_labels
+from navarch.model.spec import Labels, SubGroupSpec, TopologyDemand, nothing
 
 TOPOLOGY = "kai.scheduler/topology"
 REQUIRED_PLACEMENT = "kai.scheduler/topology-required-placement"
@@ -29,8 +29,8 @@ class WorkloadSpec:
     name: str
     uid: str = ""
     created: float = 0.0
-    labels: Labels = field(default_factory=no_labels)
-    annotations: Labels = field(default_factory=no_labels)
+    labels: Labels = field(default_factory=nothing)
+    annotations: Labels = field(default_factory=nothing)
     owner: tuple[str, str] | None = None
     """Kind and name of what owns it in turn."""
     min_member: int | None = None

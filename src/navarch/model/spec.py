@@ -11,8 +11,10 @@ shapes are interchangeable to every node function, and all work over nodes is do
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
+
+from msgspec import Struct, field
 
 from navarch.model.status import TaskStatus
 
@@ -21,19 +23,22 @@ Labels = Mapping[str, str]
 NO_LABELS: Labels = MappingProxyType({})
 
 
-def no_labels() -> Labels:
+def nothing() -> Mapping[str, Any]:
     return NO_LABELS
 
 
-@dataclass(frozen=True, slots=True)
-class Taint:
+class Spec(Struct, frozen=True, gc=False):
+    """What every spec is: made, compared and copied in C (there are a few for each pod and event), and of no concern to the
+    garbage collector, since a value made of older values can be part of no circle."""
+
+
+class Taint(Spec, frozen=True):
     key: str
     value: str = ""
     effect: str = "NoSchedule"
 
 
-@dataclass(frozen=True, slots=True)
-class Toleration:
+class Toleration(Spec, frozen=True):
     """An empty key with operator Exists tolerates everything; an empty effect matches every effect."""
 
     key: str = ""
@@ -42,8 +47,7 @@ class Toleration:
     effect: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Spec, frozen=True):
     """One test on a label (or a field): In, NotIn, Exists, DoesNotExist, Gt, Lt."""
 
     key: str
@@ -51,31 +55,27 @@ class Requirement:
     values: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LabelSelector:
+class LabelSelector(Spec, frozen=True):
     """AND of its requirements; no requirement at all matches everything. An absent selector is None, and matches nothing."""
 
     requirements: tuple[Requirement, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NodeTerm:
+class NodeTerm(Spec, frozen=True):
     """AND of label and field requirements. A term without any matches no node."""
 
     expressions: tuple[Requirement, ...] = ()
     fields: tuple[Requirement, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NodeAffinity:
+class NodeAffinity(Spec, frozen=True):
     """`required` None: no demand. `required` (): present but empty, which no node satisfies."""
 
     required: tuple[NodeTerm, ...] | None = None
     preferred: tuple[tuple[int, NodeTerm], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PodTerm:
+class PodTerm(Spec, frozen=True):
     """Other pods in a topology domain. Match and mismatch label keys are already folded into `selector` by the dialect."""
 
     topology_key: str
@@ -84,16 +84,14 @@ class PodTerm:
     namespace_selector: LabelSelector | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PodAffinity:
+class PodAffinity(Spec, frozen=True):
     required: tuple[PodTerm, ...] = ()
     preferred: tuple[tuple[int, PodTerm], ...] = ()
     anti_required: tuple[PodTerm, ...] = ()
     anti_preferred: tuple[tuple[int, PodTerm], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SpreadConstraint:
+class SpreadConstraint(Spec, frozen=True):
     max_skew: int
     topology_key: str
     hard: bool
@@ -103,15 +101,13 @@ class SpreadConstraint:
     honor_node_taints: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class HostPort:
+class HostPort(Spec, frozen=True):
     port: int
     protocol: str = "TCP"
     ip: str = "0.0.0.0"
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeUse:
+class VolumeUse(Spec, frozen=True):
     """A pod's volumes as far as scheduling sees them.
 
     `claims`: (claim name, is a generic ephemeral volume's). `disks`: (kind, identity, read-only) of the inline volumes which
@@ -121,8 +117,7 @@ class VolumeUse:
     disks: tuple[tuple[str, tuple[str, ...], bool], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceRequest:
+class DeviceRequest(Spec, frozen=True):
     """Shared or partitioned GPUs: `fraction` in thousandths of one device or `memory` in MiB, on `count` devices each;
     `profiles` are whole MIG slices (name, count)."""
 
@@ -132,8 +127,7 @@ class DeviceRequest:
     profiles: Requests = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerSpec:
+class ContainerSpec(Spec, frozen=True):
     """One container of a pod. `phase`: an "init" container ends before the next starts, a "sidecar" starts before the "main"
     ones and stays."""
 
@@ -141,8 +135,7 @@ class ContainerSpec:
     requests: Requests
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Spec, frozen=True):
     """What decides where a task may go and how nodes score for it."""
 
     requests: Requests = ()
@@ -176,8 +169,7 @@ class Shape:
     """Labels and annotations that a node function reads from the task (revocable zone, strategy of scoring ...)."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskSpec:
+class TaskSpec(Spec, frozen=True):
     """One pod."""
 
     uid: str
@@ -199,8 +191,8 @@ class TaskSpec:
     preemptable: bool = True
     preemption_policy: str = ""
     gates: tuple[str, ...] = ()
-    labels: Labels = field(default_factory=no_labels)
-    annotations: Labels = field(default_factory=no_labels)
+    labels: Labels = field(default_factory=nothing)
+    annotations: Labels = field(default_factory=nothing)
     nominated_node: str = ""
     scheduler_name: str = ""
     priority_class: str = ""
@@ -224,8 +216,7 @@ class TaskSpec:
         return f"{self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class TopologyDemand:
+class TopologyDemand(Spec, frozen=True):
     """A job or sub-group wants its tasks close together. `required`/`preferred` name a level of `topology` (KAI);
     `highest_tier`/`tier_name` bound the tier of a HyperNode, `hard` says whether that may be exceeded (Volcano)."""
 
@@ -237,8 +228,7 @@ class TopologyDemand:
     tier_name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SubGroupSpec:
+class SubGroupSpec(Spec, frozen=True):
     """A part of a job with a minimum of its own. Named members (KAI) or members by selector and keys (Volcano)."""
 
     name: str
@@ -251,8 +241,7 @@ class SubGroupSpec:
     topology: TopologyDemand | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Spec, frozen=True):
     type: str
     status: str
     reason: str
@@ -262,8 +251,7 @@ class Condition:
     node_pool: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class JobSpec:
+class JobSpec(Spec, frozen=True):
     """A gang: tasks that start together or not at all. `dialect` names the API its status is written back in."""
 
     key: str
@@ -290,7 +278,7 @@ class JobSpec:
     created: float = 0.0
     phase: str = ""
     conditions: tuple[Condition, ...] = ()
-    counts: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    counts: Mapping[str, int] = field(default_factory=nothing)
     reported: tuple[tuple[str, str], ...] = ()
     """What else its object's status says, in its API's own words; only whoever writes that status reads it."""
     sub_groups: tuple[SubGroupSpec, ...] = ()
@@ -307,15 +295,14 @@ class JobSpec:
     mark_unschedulable: bool = True
     tried_once: bool = False
     """Not considered again once it was found unschedulable, until it is moved to another pool of nodes."""
-    labels: Labels = field(default_factory=no_labels)
-    annotations: Labels = field(default_factory=no_labels)
+    labels: Labels = field(default_factory=nothing)
+    annotations: Labels = field(default_factory=nothing)
     shadow: bool = False
     """Made in memory for pods without a group; never written to the API server."""
     owner: tuple[str, str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class QueueShare:
+class QueueShare(Spec, frozen=True):
     """One resource of a queue with quota (what it is owed), limit and weight over quota; -1 means unlimited. Millicores of
     "cpu", bytes of "memory", whole devices of "gpu"."""
 
@@ -324,8 +311,7 @@ class QueueShare:
     over_quota_weight: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class QueueSpec:
+class QueueSpec(Spec, frozen=True):
     name: str
     uid: str = ""
     dialect: str = "implied"
@@ -339,23 +325,22 @@ class QueueSpec:
     reclaimable: bool = True
     state: str = ""
     created: float = 0.0
-    shares: Mapping[str, QueueShare] = field(default_factory=lambda: MappingProxyType({}))
+    shares: Mapping[str, QueueShare] = field(default_factory=nothing)
     node_groups: Mapping[str, tuple[str, ...]] | None = None
     """affinity.required, affinity.preferred, anti.required, anti.preferred -> node group names; None: no affinity."""
     preempt_min_runtime: float | None = None
     reclaim_min_runtime: float | None = None
-    labels: Labels = field(default_factory=no_labels)
-    annotations: Labels = field(default_factory=no_labels)
+    labels: Labels = field(default_factory=nothing)
+    annotations: Labels = field(default_factory=nothing)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSpec:
+class NodeSpec(Spec, frozen=True):
     name: str
     uid: str = ""
     allocatable: Requests = ()
     capacity: Requests = ()
-    labels: Labels = field(default_factory=no_labels)
-    annotations: Labels = field(default_factory=no_labels)
+    labels: Labels = field(default_factory=nothing)
+    annotations: Labels = field(default_factory=nothing)
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
     ready: bool = True
@@ -366,16 +351,14 @@ class NodeSpec:
     created: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class PriorityClassSpec:
+class PriorityClassSpec(Spec, frozen=True):
     name: str
     value: int
     global_default: bool = False
     preemption_policy: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DisruptionBudgetSpec:
+class DisruptionBudgetSpec(Spec, frozen=True):
     namespace: str
     name: str
     selector: LabelSelector | None
@@ -385,23 +368,20 @@ class DisruptionBudgetSpec:
     owner: tuple[str, str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class QuotaSpec:
+class QuotaSpec(Spec, frozen=True):
     namespace: str
     name: str
     hard: Requests = ()
     used: Requests = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NamespaceSpec:
+class NamespaceSpec(Spec, frozen=True):
     name: str
-    labels: Labels = field(default_factory=no_labels)
-    annotations: Labels = field(default_factory=no_labels)
+    labels: Labels = field(default_factory=nothing)
+    annotations: Labels = field(default_factory=nothing)
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectSpec:
+class ObjectSpec(Spec, frozen=True):
     """An object that only some plugins read: `value` is found under `kind` in a snapshot's objects."""
 
     kind: str
@@ -410,24 +390,21 @@ class ObjectSpec:
     value: object
 
 
-@dataclass(frozen=True, slots=True)
-class LevelSpec:
+class LevelSpec(Spec, frozen=True):
     """One level of a topology: nodes with equal values of this label, and of all levels above, lie together."""
 
     label: str
     alias: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TopologySpec:
+class TopologySpec(Spec, frozen=True):
     """Levels from coarse to fine."""
 
     name: str
     levels: tuple[LevelSpec, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MemberSpec:
+class MemberSpec(Spec, frozen=True):
     """Who belongs to a HyperNode: one by `name`, all whose name holds a match of `pattern`, or all that `selector` selects.
     Only `nodes` can be found by pattern or labels; a HyperNode is a member by name."""
 
@@ -437,8 +414,7 @@ class MemberSpec:
     selector: LabelSelector | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HyperNodeSpec:
+class HyperNodeSpec(Spec, frozen=True):
     """Nodes that lie together, and smaller such sets inside it. The lower the tier, the closer."""
 
     name: str
@@ -447,8 +423,7 @@ class HyperNodeSpec:
     members: tuple[MemberSpec, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class BindRequestSpec:
+class BindRequestSpec(Spec, frozen=True):
     """A decision that a separate binder carries out: this pod goes to this node, on these shared GPUs."""
 
     namespace: str
@@ -464,7 +439,7 @@ class BindRequestSpec:
     phase: str = ""
     failed_attempts: int = 0
     backoff_limit: int | None = None
-    labels: Labels = field(default_factory=no_labels)
+    labels: Labels = field(default_factory=nothing)
 
     @property
     def is_under_way(self) -> bool:
@@ -472,16 +447,14 @@ class BindRequestSpec:
         return self.phase not in ("Succeeded", "Failed")
 
 
-@dataclass(frozen=True, slots=True)
-class NumaZoneSpec:
+class NumaZoneSpec(Spec, frozen=True):
     name: str
     number: int
     allocatable: Requests = ()
     available: Requests = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NodeNumaSpec:
+class NodeNumaSpec(Spec, frozen=True):
     """How a node's kubelet aligns resources: `policy` is none, best-effort, restricted or single-numa-node, `scope` pod or
     container."""
 

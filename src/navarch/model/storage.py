@@ -12,7 +12,7 @@ from typing import Any
 
 from navarch.model.quantity import parse_value
 from navarch.model.selectors import read_label_selector, read_node_selector
-from navarch.model.spec import NO_LABELS, Labels, LabelSelector, NodeTerm, no_labels
+from navarch.model.spec import NO_LABELS, Labels, LabelSelector, NodeTerm, nothing
 
 Manifest = Mapping[str, Any]
 CLAIM, VOLUME, STORAGE_CLASS = "PersistentVolumeClaim", "PersistentVolume", "StorageClass"
@@ -71,7 +71,7 @@ class VolumeSpec:
     """(namespace, name, uid) of the claim it is kept for."""
     phase: str = ""
     deleting: bool = False
-    labels: Labels = field(default_factory=no_labels)
+    labels: Labels = field(default_factory=nothing)
     node_affinity: tuple[NodeTerm, ...] | None = None
     csi: tuple[str, str] | None = None
     """(driver, handle)"""

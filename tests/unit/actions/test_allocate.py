@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from msgspec.structs import replace
 from tests.small_world import add_job, apply, binds, decided, evicted, phases, promises, shape, task, waits, with_nodes
 
 from navarch.engine.node_functions import TaskClass

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests.small_world import add_job, open_session, row_in, shape, task, with_nodes
 
 from navarch.actions.eligibility import may_evict_for, needs_domain

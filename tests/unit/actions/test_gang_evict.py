@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from tests.small_world import add_job, apply, binds, decided, evicted, promises, shape, task, waits, with_nodes
 
 from navarch.engine.job import Job

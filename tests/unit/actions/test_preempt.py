@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.small_world import add_job, apply, binds, decided, evicted, promises, shape, task, with_nodes
 
 from navarch.engine.figures import Figures

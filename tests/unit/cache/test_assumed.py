@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from navarch.cache.assumed import Assumed, AssumedBind, AssumedStatus
 from navarch.model.spec import Condition, JobSpec, Shape, TaskSpec

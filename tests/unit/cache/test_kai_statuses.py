@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from navarch.cache.group_bodies import GroupNews, kai_body
 from navarch.dialects.dialect import Settings

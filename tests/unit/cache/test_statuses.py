@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import Any, cast
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.unit.cache.fake_pool import Submitted
 from tests.unit.cache.test_live_mirror import group, mirror, pod, put
 

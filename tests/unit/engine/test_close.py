@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests.small_world import ACTIONS, add_job, decided, job_in, open_session, policy, row_in, shape, task, with_nodes
 
 from navarch.engine.close import close, phase_of

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from tests.small_world import add_job, apply, binds, decided, evicted, phases, promises, shape, task, with_nodes
 
 from navarch.engine.cycle import decide
@@ -132,7 +133,7 @@ WORLDS = [
 @pytest.mark.parametrize("world", WORLDS)
 def test_whatever_a_cluster_contains_is_decided_and_decided_alike(world: Callable[[], Cluster], name: str) -> None:
     first, second = by_preset(world(), name), by_preset(world(), name)
-    assert replace(first, timings={}) == replace(second, timings={})
+    assert dataclasses.replace(first, timings={}) == dataclasses.replace(second, timings={})
     names = {spec.name for spec in world().snapshot().nodes.specs}
     assert {b.node for b in first.binds} | {e.node for e in first.evictions} | {n.node for n in first.nominations} <= names
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 
 import pytest
+from msgspec.structs import replace
 from tests.small_world import add_job, binds, decided, job_in, open_session, row_in, shape, task, with_nodes
 
 from navarch.engine.extension_points import Change
@@ -177,7 +178,7 @@ def test_shared_figures_are_made_once_and_told_before_the_plugins() -> None:
 def shard(mode: str | None, nodes: object = ("a",)) -> tuple[list[bool] | None, bool]:
     cluster = with_nodes(("a", {"cpu": 1}), ("b", {"cpu": 1}))
     session = open_session(cluster)
-    session.policy = replace(session.policy, params={"shardingMode": mode, "nodesInShard": nodes})
+    session.policy = dataclasses.replace(session.policy, params={"shardingMode": mode, "nodesInShard": nodes})
     mask, hard = session._shard()
     return None if mask is None else mask.tolist(), hard
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.small_world import add_job, open_session, row_in, shape, with_nodes
 
 from navarch.engine import static

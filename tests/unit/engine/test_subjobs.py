@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests.small_world import job_in, open_session, row_in, shape, task, with_nodes
 
 from navarch.engine import subjobs

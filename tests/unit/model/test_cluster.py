@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import permutations
 
 import pytest
+from msgspec.structs import replace
 from tests.small_world import shape, task
 
 from navarch.model.cluster import Cluster

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from navarch.model.jobs import JobTable
 from navarch.model.resources import ResourceSpace, requests_from

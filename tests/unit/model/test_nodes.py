@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from navarch.model.nodes import NodeTable
 from navarch.model.resources import BOUND, ResourceSpace, requests_from

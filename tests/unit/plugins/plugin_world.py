@@ -55,8 +55,8 @@ class World:
 
     def pods(self, job: str, count: int = 1, node: str = "", **given: Any) -> World:
         """Pods of a job: running where a node is named, else pending. Fields of TaskSpec and of Shape are taken as such."""
-        spec = {k: given.pop(k) for k in list(given) if k in TaskSpec.__dataclass_fields__ and k != "shape"}
-        shape = {k: given.pop(k) for k in list(given) if k in Shape.__dataclass_fields__}
+        spec = {k: given.pop(k) for k in list(given) if k in TaskSpec.__struct_fields__ and k != "shape"}
+        shape = {k: given.pop(k) for k in list(given) if k in Shape.__struct_fields__}
         if "claims" in shape:
             shape["namespace"] = "ns"
         spec.setdefault("status", TaskStatus.RUNNING if node else TaskStatus.PENDING)

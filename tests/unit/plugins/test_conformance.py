@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests.small_world import add_job, job_in, open_session, row_in, shape, with_nodes
 
 from navarch.plugins.conformance import Conformance

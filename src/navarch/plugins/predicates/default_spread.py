@@ -6,7 +6,9 @@ selects gets no constraint at all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.session import Session

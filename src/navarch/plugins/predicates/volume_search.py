@@ -7,9 +7,10 @@ of the pod took there. What finds none is to be provisioned, where the class's t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec.structs import replace
 
 from navarch.engine.figures import Rows
 from navarch.model import storage
