@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.parity.kube_cases import check_search, session_of
 from tests.properties.random_clusters import Maker
@@ -80,6 +80,8 @@ def test_filters_and_scores_are_the_references(seed: int) -> None:
 
 
 @many
+@example(5052)  # a claim of the same name in another namespace leaves with its pod
+@example(1177772)  # two pods name the exclusive claim: the first of them may come back
 @given(seeds)
 def test_victims_are_the_references(seed: int) -> None:
     case = Maker(seed).case(volumes=seed % 4 == 0)

@@ -12,6 +12,7 @@ from navarch.engine.node_functions import NodeFilter, Refusal, Rejection, Scope,
 from navarch.engine.reasons import Event
 from navarch.engine.session import Session
 from navarch.model.resources import BoolArray, IntArray
+from navarch.model.spec import VolumeUse
 from navarch.model.status import ON_NODE
 from navarch.plugins.predicates.claims import find_claim, missing
 from navarch.plugins.predicates.placed_pods import placed_pods, watch_pods
@@ -70,25 +71,44 @@ class HeldDisks:
 
 
 class UsedClaims:
-    """How many pods use each claim, wherever they stand, on unknown nodes too."""
+    """How many pods use each claim, wherever they stand, on unknown nodes too; and what the trial under way moves.
+
+    Kube-scheduler counts the claims in use when an attempt begins, by namespace and once each. What a dry run takes away or
+    puts back then moves that sum by one for every volume which names such a claim, in whatever namespace: two pods that held
+    one claim both leave, and the first of them may come back."""
 
     def __init__(self, session: Session) -> None:
         self.uses: Counter[tuple[str, str]] = Counter()
+        self.imagined: Counter[str] = Counter()
+        """Claim name -> how many more uses of it there are in the trial than without it, maybe below zero."""
         tasks, shapes = session.snapshot.tasks, session.snapshot.shapes
         flags = np.array([bool(shape.volumes and shape.volumes.claims) for shape in shapes], dtype=bool)
-        placed = placed_pods(session)
+        self._placed = placed = placed_pods(session)
         lost = tasks.alive & ON_NODE[tasks.status] & (placed.opening < 0)
         for row in np.flatnonzero(((placed.where >= 0) | lost) & flags[session.shape]).tolist():
             self._count(session.task(row).namespace, shapes[session.shape[row]].volumes, 1)
+        for task, nodes, step in placed.moved_in_trial:
+            self._count(task.namespace, task.shape.volumes, -step * len(nodes))
+            self._imagine(task.shape.volumes, step * len(nodes))
         placed.listen(self._moved)
 
     def _moved(self, task: TaskClass, tasks: Sequence[int], nodes: Sequence[int], step: int) -> None:
-        self._count(task.namespace, task.shape.volumes, step * len(tasks))
+        if self._placed.journal is None:
+            self._count(task.namespace, task.shape.volumes, step * len(tasks))
+        else:
+            self._imagine(task.shape.volumes, step * len(tasks))
 
-    def _count(self, namespace: str, volumes: object, step: int) -> None:
-        for name, ephemeral in getattr(volumes, "claims", ()):
-            if not ephemeral:
-                self.uses[namespace, name] += step
+    def _count(self, namespace: str, used: VolumeUse | None, step: int) -> None:
+        for name in claim_names(used):
+            self.uses[namespace, name] += step
+
+    def _imagine(self, used: VolumeUse | None, step: int) -> None:
+        for name in claim_names(used):
+            self.imagined[name] += step
+
+
+def claim_names(used: VolumeUse | None) -> list[str]:
+    return [name for name, ephemeral in used.claims if not ephemeral] if used else []
 
 
 class VolumeRestrictions(NodeFilter):
@@ -99,36 +119,33 @@ class VolumeRestrictions(NodeFilter):
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self._free: dict[int, bool] = {}
-        """Classes whose claims nobody held when the attempt began: then pods that a trial adds are not looked at either."""
         watch_pods(session, lambda shape: shape.volumes)
 
     def applies(self, task: TaskClass) -> bool:
-        used = task.shape.volumes
-        if used is None:
-            return False
-        claimed = [name for name, ephemeral in used.claims if not ephemeral]
-        return any(kind in _KINDS for kind, _, _ in used.disks) or any(
+        return _has_disk(task) or any(
             (claim := find_claim(self.session.snapshot, task.namespace, name)) is None or EXCLUSIVE in claim.access_modes
-            for name in claimed
+            for name in claim_names(task.shape.volumes)
         )
 
     def reject(self, task: TaskClass) -> Rejection | None:
-        for name, ephemeral in task.shape.volumes.claims if task.shape.volumes else ():
-            if not ephemeral and find_claim(self.session.snapshot, task.namespace, name) is None:
+        for name in claim_names(task.shape.volumes):
+            if find_claim(self.session.snapshot, task.namespace, name) is None:
                 return Rejection(missing(name))
-        self._free[task.number] = not task.shape.volumes or not (task.shape.volumes.disks or self._claim_taken(task))
         return None
 
     def _claim_taken(self, task: TaskClass) -> bool:
-        if self._free.get(task.number) and placed_pods(self.session).journal is not None:
+        exclusive = set()
+        for name in claim_names(task.shape.volumes):
+            claim = find_claim(self.session.snapshot, task.namespace, name)
+            if claim is not None and EXCLUSIVE in claim.access_modes:
+                exclusive.add(name)
+        if not exclusive:
             return False
-        used = self.session.shared(UsedClaims).uses
-        for name, ephemeral in task.shape.volumes.claims if task.shape.volumes else ():
-            claim = None if ephemeral else find_claim(self.session.snapshot, task.namespace, name)
-            if claim is not None and EXCLUSIVE in claim.access_modes and used[claim.key] > 0:
-                return True
-        return False
+        used = self.session.shared(UsedClaims)
+        taken = sum(used.uses[task.namespace, name] > 0 for name in exclusive)
+        if not taken and not _has_disk(task):
+            return False  # the rule rests for this attempt: pods that a trial adds are not looked at either
+        return taken + sum(used.imagined[name] for name in exclusive) > 0
 
     def _disk_taken(self, task: TaskClass, at: Figures) -> BoolArray:
         disks = [disk for disk in (task.shape.volumes.disks if task.shape.volumes else ()) if disk[0] in _KINDS]
@@ -143,3 +160,7 @@ class VolumeRestrictions(NodeFilter):
         taken = self._disk_taken(task, at)
         claim = ~taken if self._claim_taken(task) else np.zeros_like(taken)
         return [Refusal(DISK_TAKEN, taken, code="VolumeRestrictions"), Refusal(CLAIM_TAKEN, claim, code="VolumeRestrictions")]
+
+
+def _has_disk(task: TaskClass) -> bool:
+    return task.shape.volumes is not None and any(kind in _KINDS for kind, _, _ in task.shape.volumes.disks)
