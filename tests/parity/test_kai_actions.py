@@ -1,8 +1,4 @@
-"""Every recorded cycle of KAI: what becomes of each pod, from the cluster's objects and the configuration alone.
-
-Cases whose answer differs for a known reason are listed in docs/parity.md and marked here; a case that starts to agree must be
-taken off the list.
-"""
+"""Every recorded cycle of KAI: what becomes of each pod, from the cluster's objects and the configuration alone."""
 
 from __future__ import annotations
 
@@ -14,20 +10,11 @@ from tests.parity.recorded import recorded_cases
 
 from navarch.plan import plan
 
-DIFFERS = {
-    "seed-1055": "KAI does not see the GPU that a whole group of shares leaves beside a promised one",
-}
 ONE_CYCLE = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction", "random")
 
 
 def cases(*names: str) -> list[object]:
-    found = [case for name in names for case in recorded_cases(f"kai/{name}.jsonl")]
-    return [
-        pytest.param(*case.values, id=case.id, marks=pytest.mark.xfail(reason=DIFFERS[case.values[0]["name"]], strict=True))
-        if case.values[0].get("name") in DIFFERS
-        else case
-        for case in found
-    ]
+    return [case for name in names for case in recorded_cases(f"kai/{name}.jsonl")]
 
 
 @pytest.mark.parametrize("case", cases(*ONE_CYCLE))

@@ -4,8 +4,9 @@ Its victims leave, then every job concerned (the one that waits, and the victims
 it still fits, all by promise. A victim that finds its old place stays; one that finds another is moved; the rest are lost. What
 comes out must please the action's validator.
 
-A trial that fails leaves nothing behind, with one exception that a `compat` asks for: a share of a GPU that moved inside its node
-(`moved_share_leaves_ghost`). `leaves_nothing` says whether a scenario is free of that.
+A trial that fails leaves nothing behind, with two exceptions that a `compat` asks for: a share of a GPU that moved inside its node
+(`moved_share_leaves_ghost`), and a GPU whose last sharer was evicted beside a promise (`promise_hides_device`). `leaves_nothing`
+says whether a scenario is free of that.
 """
 
 from __future__ import annotations
@@ -141,7 +142,8 @@ def take_back(statement: Statement) -> None:
 def leaves_nothing(session: Session, victims: Sequence[Batch]) -> bool:
     """Whether a trial with these victims is taken back to the last byte."""
     devices = session.devices
-    if not session.semantics.moved_share_leaves_ghost or devices is None or not devices.any_shared:
+    traces = session.semantics.moved_share_leaves_ghost or session.semantics.promise_hides_device
+    if not traces or devices is None or not devices.any_shared:
         return True
     return not any(shares_devices(session.class_of(task)) for batch in victims for task in batch.tasks)
 

@@ -62,6 +62,8 @@ class Devices:
         self.names: list[list[str]] = [[""] * width for _ in range(size)]
         self.groups: dict[int, tuple[str, ...]] = {}
         """Task row -> the groups it sits on or is promised."""
+        self._hidden: dict[int, int] = {}
+        """Node -> idle devices that went out of sight (see `_hide_device`)."""
         self._made = 0
         known = session.snapshot.tasks.specs
         self._known = {group for spec in known if spec is not None for group in spec.gpu_groups}
@@ -92,7 +94,23 @@ class Devices:
         self.groups[task] = before
 
     def leaves(self, kind: TaskClass, task: int, node: int) -> None:
-        self._leave(kind, node, self.groups.get(task, ()), 1)
+        groups = self.groups.get(task, ())
+        self._leave(kind, node, groups, 1)
+        if self.session.semantics.promise_hides_device:
+            for group in groups:
+                self._hide_device(kind, node, group)
+
+    def _hide_device(self, kind: TaskClass, node: int, group: str) -> None:
+        """The last of several users of a device leaves while some device of the node is promised: an idle one goes out of sight.
+
+        So it is where the books of a node are balanced by counting its devices: a promised one counts as used though it is
+        idle as well, and the surplus is taken from what is idle."""
+        slot, dim, nodes = self._slot(node, group), int(self.dim[node]), self.session.nodes
+        all_leave = self.allocated[node, slot] > 0 and self.releasing[node, slot] == self.used[node, slot]
+        several = self.used[node, slot] > self.amount(kind)[node]
+        if dim >= 0 and all_leave and several and nodes.pipelined[dim, node] // ONE > self._hidden.get(node, 0):
+            self._hidden[node] = self._hidden.get(node, 0) + 1
+            nodes.used[dim, node] += ONE
 
     def stays(self, kind: TaskClass, task: int, node: int) -> None:
         self._leave(kind, node, self.groups.get(task, ()), -1)

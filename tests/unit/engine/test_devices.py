@@ -17,7 +17,7 @@ FREE = QueueShare(-1.0, -1.0, 1.0)
 GPU = "nvidia.com/gpu"
 
 
-def session_with(*tasks: tuple[str, int, str]) -> Session:
+def session_with(*tasks: tuple[str, int, str], compat: str = "strict") -> Session:
     """One node with two GPUs of 100 MiB; tasks are (name, thousandths of a GPU, group or nothing)."""
     cluster = Cluster()
     allocatable = requests_from({"cpu": "8", "memory": "8Gi", "pods": "10", GPU: "2"})
@@ -30,7 +30,7 @@ def session_with(*tasks: tuple[str, int, str]) -> Session:
         where = "n" if group else ""
         groups = (group,) if group else ()
         cluster.put_task(TaskSpec(name, "ns", name, shape, f"ns/{name}", where, status, gpu_groups=groups))
-    policy = load({**PRESETS["kai"], "compat": "strict"}, installed().catalogue(), "test")
+    policy = load({**PRESETS["kai"], "compat": compat}, installed().catalogue(), "test")
     session = Session(cluster.snapshot(), policy, installed(), 0.0)
     session.share_devices()
     return session
@@ -115,3 +115,27 @@ def test_taking_back_a_move_restores_every_figure(same_node: bool) -> None:
     after = (session.devices.used, session.devices.allocated, session.devices.releasing)
     assert all((was == now).all() for was, now in zip(before, after, strict=True))
     assert session.devices.groups[row(session, "a")] == ("x",)
+
+
+@pytest.mark.parametrize("compat, after", [("strict", (1, 1, 1)), ("kai", (0, 1, 1))])
+def test_under_compat_a_device_whose_last_sharer_leaves_beside_a_promise_hides_an_idle_one(
+    compat: str, after: tuple[int, int, int]
+) -> None:
+    session = session_with(("a", 500, "x"), ("b", 500, "x"), ("c", 500, ""), compat=compat)
+    promise = session.statement()
+    put(promise, "c", ("y",), promised=True)
+    assert whole(session) == (1, 0, 1)
+    statement = session.statement()
+    statement.evict(row(session, "a"))
+    assert whole(session) == (1, 0, 1), "one sharer is left"
+    statement.evict(row(session, "b"))
+    assert whole(session) == after
+    statement.discard()
+    assert whole(session) == (after[0], 0, 1), "what is out of sight stays so"
+
+
+def test_a_single_sharer_hides_nothing() -> None:
+    session = session_with(("a", 500, "x"), ("c", 500, ""), compat="kai")
+    put(session.statement(), "c", ("y",), promised=True)
+    session.statement().evict(row(session, "a"))
+    assert whole(session) == (1, 1, 1)
