@@ -139,11 +139,11 @@ class History:
     def check(self, gangs: Iterable[tuple[str, int]] = (), *, lost: bool = True, rivals: bool = False) -> None:
         """Nothing was broken on the way; gangs (stem of their pods' names, minimum) are whole or absent; no pod vanished.
 
-        With rivals nodes may have been too full for a while, not in the end."""
+        With rivals nodes may have been too full for a while, not in the end; pods that were turned away do not count."""
         assert (self.moved if rivals else self.broken) == []
         assert self.too_full() == []
         for stem, minimum in gangs:
-            bound = len(self.standing(stem))
+            bound = len(self.standing(stem) if rivals else self.bound(stem))
             assert bound == 0 or bound >= minimum, f"gang {stem}: {bound} of {minimum} bound, waiting {self.waiting(stem)}"
         if lost:
             assert self.evicted == set(), f"pods that nobody deleted are gone: {sorted(self.evicted)}"
