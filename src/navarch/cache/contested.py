@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from navarch.dialects.registry import DIALECTS
+from navarch.dialects.registry import RANK
 
 T = TypeVar("T")
-_RANK = {dialect.name: number for number, dialect in enumerate(DIALECTS)}
 
 
 class Contested(Generic[T]):
@@ -20,7 +19,7 @@ class Contested(Generic[T]):
     def put(self, key: str, dialect: str, api_version: str, value: T) -> T:
         """Take a claim in; the value that holds now."""
         claims = self._claims.setdefault(key, {})
-        claims[_RANK.get(dialect, len(_RANK)), api_version] = value
+        claims[RANK.get(dialect, len(RANK)), api_version] = value
         return claims[min(claims)]
 
     def remove(self, key: str, dialect: str, api_version: str) -> T | None:
@@ -28,7 +27,7 @@ class Contested(Generic[T]):
         claims = self._claims.get(key)
         if claims is None:
             return None
-        claims.pop((_RANK.get(dialect, len(_RANK)), api_version), None)
+        claims.pop((RANK.get(dialect, len(RANK)), api_version), None)
         if not claims:
             del self._claims[key]
             return None

@@ -13,6 +13,7 @@ from typing import Any
 
 from navarch.cache.group_bodies import GroupBody, GroupNews
 from navarch.dialects.upstream import condition_type
+from navarch.engine.record import JobDecision
 from navarch.model.moments import rfc3339
 from navarch.model.spec import Condition, JobSpec
 from navarch.model.status import TaskStatus
@@ -110,7 +111,7 @@ def upstream_body(news: GroupNews) -> GroupBody:
         return unchanged
     elif news.decision is not None and news.decision.reasons:
         since = before.last_transition if before is not None else news.now
-        fresh = Condition("Unschedulable", "True", "Unschedulable", _missing(news)[:_LONGEST], last_transition=since)
+        fresh = Condition("Unschedulable", "True", "Unschedulable", missing(news.decision)[:_LONGEST], last_transition=since)
     else:
         return unchanged
     kind = condition_type(seen.api_version)
@@ -122,11 +123,10 @@ def upstream_seen(seen: JobSpec) -> object:
     return _upstream_said(seen.conditions)
 
 
-def _missing(news: GroupNews) -> str:
+def missing(decision: JobDecision) -> str:
     """What the gang says after the last cycle, and whatever else refused it. A condition without an id was only read back."""
-    assert news.decision is not None
-    told = next((c.message for c in news.decision.conditions if c.type == "Unschedulable" and c.transition_id), "")
-    others = [reason.message for reason in news.decision.reasons if reason.message not in told]
+    told = next((c.message for c in decision.conditions if c.type == "Unschedulable" and c.transition_id), "")
+    others = [reason.message for reason in decision.reasons if reason.message not in told]
     return "; ".join(dict.fromkeys([told, *others] if told else others))
 
 

@@ -17,7 +17,7 @@ import msgspec
 
 from navarch.cache.assumed import Assumed
 from navarch.cache.events import Events, Regarding
-from navarch.cache.gang_bodies import coscheduling_body, coscheduling_seen, upstream_body, upstream_seen
+from navarch.cache.gang_bodies import coscheduling_body, coscheduling_seen, missing, upstream_body, upstream_seen
 from navarch.cache.group_bodies import NOT_READY, GroupBody, GroupNews, counted_body, counted_seen, kai_body, kai_seen
 from navarch.cache.mirror import Mirror
 from navarch.cache.outbox import Outbox
@@ -34,6 +34,8 @@ SETTLE = 0.5
 PAUSE = 1.0
 MERGE = "application/merge-patch+json"
 _WAITING = ("Pending", "Inqueue", "Unknown")
+_TOLD_IN_FULL = ("coscheduling", "upstream")
+"""Dialects whose users know no words of a peer's for a gang that waits: they are told all that refused it."""
 
 
 Body = Callable[[GroupNews], GroupBody]
@@ -180,7 +182,10 @@ class GroupStatuses:
             self._events.emit(reference, "Normal", NOT_READY, "Scheduling", note)
             group.told = NOT_READY
         elif waits:
-            said = next((c.message for c in decision.conditions if c.type == "Unschedulable"), "") or decision.reasons[0].message
+            if decision.dialect in _TOLD_IN_FULL:
+                said = missing(decision)
+            else:
+                said = next((c.message for c in decision.conditions if c.type == "Unschedulable"), "") or decision.reasons[0].message
             self._events.emit(reference, "Warning", "Unschedulable", "Scheduling", said)
             group.told = "Unschedulable"
         elif group.told != "Scheduled" and any(c.type == "Scheduled" for c in decision.conditions):

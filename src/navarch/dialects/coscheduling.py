@@ -1,8 +1,9 @@
 """The API of scheduler-plugins' coscheduling (scheduling.x-k8s.io/v1alpha1): PodGroup, and the label that names a pod's group.
 
-It has neither queues nor priorities of groups: a group belongs to the queue of its namespace or to the default one, as pods without
-a group do, and its pods' priority is its own. `scheduleTimeoutSeconds` says how long placed members hold their nodes while the
-others are looked for; here a gang is placed at once or not at all, so there is nothing to time out.
+It has neither queues nor priorities of groups: a group belongs to the queue that one of its annotations or labels names as those of
+pods without a group do, else to that of its namespace or the default one; and its pods' priority is its own.
+`scheduleTimeoutSeconds` says how long placed members hold their nodes while the others are looked for; here a gang is placed at once
+or not at all, so there is nothing to time out.
 
 Its phases are about pods, not about admission. Read back they only tell whether the group has started once: whether it has been
 admitted to its queue is decided anew where that is asked.
@@ -15,8 +16,10 @@ import datetime
 from navarch.dialects.amounts import optional_amounts
 from navarch.dialects.dialect import Dialect, Kind, Settings
 from navarch.dialects.errors import ObjectError
-from navarch.dialects.objects import Int32, KubeObject, Part, ResourceList, seconds
+from navarch.dialects.kai_parts import QUEUE_LABEL
+from navarch.dialects.objects import Int32, KubeObject, Metadata, Part, ResourceList, seconds
 from navarch.dialects.pod_objects import Pod
+from navarch.dialects.volcano import QUEUE_NAMES
 from navarch.model.spec import Condition, JobSpec
 
 VERSIONS = ("scheduling.x-k8s.io/v1alpha1",)
@@ -47,6 +50,13 @@ class PodGroup(KubeObject, frozen=True):
     status: GroupStatus = GroupStatus()
 
 
+def queue_named(meta: Metadata) -> str:
+    """The queue that a group of an API without queues asks for in Volcano's way or in KAI's; empty: none."""
+    annotations = meta.annotation_map
+    named = next((annotations[name] for name in QUEUE_NAMES if annotations.get(name)), "")
+    return named or meta.label_map.get(QUEUE_LABEL, "")
+
+
 def read_pod_group(group: PodGroup, settings: Settings) -> JobSpec:
     meta, spec, status = group.metadata, group.spec, group.status
     namespace = meta.namespace or "default"
@@ -57,7 +67,7 @@ def read_pod_group(group: PodGroup, settings: Settings) -> JobSpec:
     start = status.schedule_start_time
     return JobSpec(
         key=key,
-        queue="",
+        queue=queue_named(meta),
         min_member=spec.min_member,
         namespace=namespace,
         name=meta.name,

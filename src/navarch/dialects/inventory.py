@@ -26,7 +26,7 @@ from navarch.dialects.objects import from_manifest, identity, seconds
 from navarch.dialects.owners_in_files import owners_among
 from navarch.dialects.pod import PodReader, queue_of
 from navarch.dialects.pod_objects import Pod
-from navarch.dialects.registry import KEPT, KINDS
+from navarch.dialects.registry import KEPT, KINDS, RANK
 from navarch.dialects.templates import EXPANDED, expand
 from navarch.dialects.workload import WorkloadSpec
 from navarch.model.cluster import Cluster
@@ -226,7 +226,9 @@ class Inventory:
             case QueueSpec():
                 self.queues[spec.name] = spec
             case JobSpec():
-                self.jobs[spec.key] = spec
+                before = self.jobs.setdefault(spec.key, spec)
+                if RANK[spec.dialect] < RANK[before.dialect]:
+                    self.jobs[spec.key] = spec
             case PriorityClassSpec():
                 self.classes[spec.name] = spec
             case NamespaceSpec():

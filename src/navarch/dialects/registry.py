@@ -34,6 +34,9 @@ DIALECTS: tuple[Dialect, ...] = (
     upstream.DIALECT,
 )
 
+RANK: dict[str, int] = {dialect.name: number for number, dialect in enumerate(DIALECTS)}
+"""Of two objects that mean the same thing by the same name, that of the dialect with the lower number speaks."""
+
 KINDS: dict[tuple[str, str], Kind] = {
     (version, kind.kind): kind for dialect in DIALECTS for kind in dialect.kinds for version in kind.api_versions
 }

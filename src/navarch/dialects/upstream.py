@@ -1,7 +1,7 @@
 """Kubernetes' own groups (scheduling.k8s.io): PodGroup from 1.36 on, and the Workload of 1.35.
 
 A PodGroup with the policy `gang` needs `minCount` pods at once, one with `basic` starts pod by pod. It has no queue, so it belongs
-to that of its namespace or to the default one, as pods without a group do; where it has no priority its pods' is its own.
+to one as a group of coscheduling does; where it has no priority its pods' is its own.
 
 Its status is one condition: `PodGroupScheduled` in v1alpha2, `PodGroupInitiallyScheduled` after it. True stays for good. To a cycle
 it is `Scheduled` if True and `Unschedulable` if not, so what one cycle wrote is what the next one reads.
@@ -15,6 +15,7 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
+from navarch.dialects.coscheduling import queue_named
 from navarch.dialects.dialect import Dialect, Kind, Settings
 from navarch.dialects.errors import ObjectError, shown
 from navarch.dialects.objects import Int32, KubeObject, Part, seconds
@@ -76,7 +77,7 @@ def read_pod_group(group: PodGroup, settings: Settings) -> JobSpec:
     told = next((c for c in group.status.conditions or () if c.type == condition_type(version)), None)
     return JobSpec(
         key=key,
-        queue="",
+        queue=queue_named(meta),
         min_member=minimum(spec.scheduling_policy, "PodGroup", key, "spec.schedulingPolicy"),
         namespace=namespace,
         name=meta.name,

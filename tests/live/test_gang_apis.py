@@ -1,0 +1,257 @@
+"""Groups of coscheduling and of Kubernetes itself, on the servers that serve them: whole or not at all, and told so."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.deploy.installing import run_install
+from tests.envtest.server import KubeApiServer
+from tests.live.test_scheduling import conditions
+from tests.live.world import NAMESPACES, World
+
+from navarch import manifests
+from navarch.cluster.server import ApiServer
+from navarch.kube.client import Client, PatchType
+from navarch.kube.errors import AlreadyExists
+from navarch.kube.resources import CRDS, PODS, Resource
+
+pytestmark = pytest.mark.live
+
+COSCHEDULING = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups")
+UPSTREAM = Resource("scheduling.k8s.io", "v1alpha2", "podgroups")
+CONFIG_MAPS = Resource("", "v1", "configmaps")
+_numbers = itertools.count()
+
+
+async def gang(world: World, resource: Resource, name: str, members: int, pods: int | None = None, **spec: Any) -> None:
+    """A group that needs all its members, and its pods, each named in its API's way."""
+    upstream = resource == UPSTREAM
+    policy = {"schedulingPolicy": {"gang": {"minCount": members}}} if upstream else {"minMember": members}
+    body = {"apiVersion": resource.api_version, "kind": "PodGroup", "metadata": {"name": name}, "spec": policy}
+    await world.client.create(resource, body, namespace=world.namespace)
+    link: dict[str, Any] = {"labels": {"scheduling.x-k8s.io/pod-group": name}}
+    if upstream:
+        link = {"schedulingGroup": {"podGroupName": name}}
+    for i in range(members if pods is None else pods):
+        await world.pod(f"{name}-{i}", **link, **spec)
+
+
+async def said(world: World, resource: Resource, name: str) -> dict[str, Any]:
+    found = await world.client.get(resource, name, namespace=world.namespace)
+    return dict(found.get("status") or {})
+
+
+async def version(world: World, resource: Resource, name: str) -> str:
+    found = await world.client.get(resource, name, namespace=world.namespace)
+    return str(found["metadata"]["resourceVersion"])
+
+
+async def pod_phase(world: World, name: str, phase: str) -> None:
+    body = {"status": {"phase": phase}}
+    await world.client.patch(PODS, name, body, PatchType.MERGE, namespace=world.namespace, subresource="status")
+
+
+@pytest.fixture(params=["embedded", "kube-apiserver"])
+async def both(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
+    """Either server with both APIs: a real one serves Kubernetes' groups itself, coscheduling's CRD is ours."""
+    if request.param == "embedded":
+        async with ApiServer(taint_new_nodes=False) as started:
+            made = World(started.kubeconfig(tmp_path / "kubeconfig"), "default", tmp_path)
+            yield made
+            await made.close()
+        return
+    real: KubeApiServer = request.getfixturevalue("kube_apiserver")
+    made = World(Path(real.kubeconfig), f"gangs-{next(_numbers)}", tmp_path)
+    await serve_coscheduling(made.client)
+    await made.client.create(NAMESPACES, {"metadata": {"name": made.namespace}})
+    yield made
+    await made.clean()
+    await made.close()
+
+
+async def serve_coscheduling(client: Client) -> None:
+    for crd in manifests.crds():
+        if crd["spec"]["group"] == COSCHEDULING.group:
+            with contextlib.suppress(AlreadyExists):
+                await client.create(CRDS, crd)
+    async with asyncio.timeout(30):
+        while not await client.discovery.serves(COSCHEDULING):
+            await asyncio.sleep(0.1)
+
+
+async def test_a_gang_of_coscheduling_is_followed_from_its_first_pod_to_its_end(both: World) -> None:
+    world = both
+    await world.node(f"n0-{world.namespace}", cpu="4")
+    history = await world.watch()
+    owner = await world.client.create(CONFIG_MAPS, {"metadata": {"name": "launcher"}}, namespace=world.namespace)
+    reference = {
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "launcher", "uid": owner["metadata"]["uid"], "controller": True,
+    }  # fmt: skip
+    async with world.scheduler():
+        await gang(world, COSCHEDULING, "train", 4, pods=1)
+        status = await world.eventually(
+            lambda: said(world, COSCHEDULING, "train"), lambda found: found.get("phase") == "Pending"
+        )
+        assert (status["running"], status["scheduled"]) == (0, 0) and "occupiedBy" not in status
+        assert history.bound() == [], "one pod of four"
+        for i in range(1, 4):
+            pod = world.pod_body(f"train-{i}", "1", "", "navarch", labels={"scheduling.x-k8s.io/pod-group": "train"})
+            pod["metadata"]["ownerReferences"] = [reference]
+            await world.client.create(PODS, pod, namespace=world.namespace)
+        await history.until_bound(4)
+        status = await world.eventually(
+            lambda: said(world, COSCHEDULING, "train"), lambda found: found.get("scheduled") == 4
+        )
+        assert status["phase"] == "Scheduling" and status["scheduleStartTime"]
+        assert status["occupiedBy"] == f"{world.namespace}/launcher"
+        for i in range(4):
+            await pod_phase(world, f"train-{i}", "Running")
+        await world.eventually(
+            lambda: said(world, COSCHEDULING, "train"), lambda found: (found["phase"], found["running"]) == ("Running", 4)
+        )
+        for i in range(4):
+            await pod_phase(world, f"train-{i}", "Succeeded")
+        status = await world.eventually(
+            lambda: said(world, COSCHEDULING, "train"), lambda found: found["phase"] == "Finished"
+        )
+        assert status["succeeded"] == 4
+    history.check([("train", 4)])
+
+
+async def test_a_gang_of_kubernetes_is_scheduled_for_good(both: World) -> None:
+    world = both
+    await world.node(f"n0-{world.namespace}", cpu="4")
+    history = await world.watch()
+    async with world.scheduler():
+        await gang(world, UPSTREAM, "train", 4)
+        await history.until_bound(4)
+        found = await world.eventually(lambda: said(world, UPSTREAM, "train"), lambda found: found.get("conditions"))
+        (condition,) = found["conditions"]
+        assert (condition["type"], condition["status"], condition["reason"]) == ("PodGroupScheduled", "True", "Scheduled")
+        assert ("Normal", "Scheduled", "pod group is ready") in await world.eventually(
+            lambda: world.events("train"), bool
+        )
+        await world.client.delete(PODS, "train-3", namespace=world.namespace, grace_period=0)
+        # A larger pod instead, which finds no room: the group had started, and that is what the condition tells.
+        await world.pod("train-4", cpu="3", schedulingGroup={"podGroupName": "train"})
+        await world.eventually(lambda: world.get_pod("train-4"), lambda found: "PodScheduled" in conditions(found))
+        again = await said(world, UPSTREAM, "train")
+        assert again["conditions"] == [condition]
+    history.check(lost=False)
+
+
+@pytest.mark.parametrize("resource", [COSCHEDULING, UPSTREAM], ids=str)
+async def test_a_gang_that_does_not_fit_waits_and_is_told_what_is_missing(both: World, resource: Resource) -> None:
+    world = both
+    await world.node(f"n0-{world.namespace}", cpu="3")
+    history = await world.watch()
+    async with world.scheduler():
+        await gang(world, resource, "large", 4)
+        events = await world.eventually(
+            lambda: world.events("large"), lambda found: any("nsufficient cpu" in note for _, _, note in found)
+        )
+        assert ("Warning", "Unschedulable") in {(kind, reason) for kind, reason, _ in events}
+        if resource == UPSTREAM:
+            found = await world.eventually(lambda: said(world, resource, "large"), lambda found: found.get("conditions"))
+            (condition,) = found["conditions"]
+            assert (condition["type"], condition["status"], condition["reason"]) == (
+                "PodGroupScheduled", "False", "Unschedulable",
+            )  # fmt: skip
+            assert "nsufficient cpu" in condition["message"] and "4 minAvailable" in condition["message"]
+        else:
+            await world.eventually(lambda: said(world, resource, "large"), lambda found: found.get("phase") == "Scheduling")
+        assert history.bound() == []
+        await world.node(f"n1-{world.namespace}", cpu="1")
+        await history.until_bound(4)
+        if resource == UPSTREAM:
+            await world.eventually(
+                lambda: said(world, resource, "large"),
+                lambda found: [c["status"] for c in found["conditions"]] == ["True"],
+            )
+        else:
+            await world.eventually(lambda: said(world, resource, "large"), lambda found: found.get("scheduled") == 4)
+    history.check([("large", 4)])
+
+
+async def test_both_at_once_and_a_group_of_another_scheduler_is_left_alone(both: World) -> None:
+    world = both
+    await world.node(f"n0-{world.namespace}", cpu="8")
+    history = await world.watch()
+    async with world.scheduler():
+        await gang(world, UPSTREAM, "theirs", 2, scheduler="default-scheduler")
+        await gang(world, COSCHEDULING, "also-theirs", 2, scheduler="default-scheduler")
+        await gang(world, COSCHEDULING, "one", 3)
+        await gang(world, UPSTREAM, "two", 3)
+        await history.until_bound(6)
+        await world.eventually(lambda: said(world, COSCHEDULING, "one"), lambda found: found.get("scheduled") == 3)
+        await world.eventually(lambda: said(world, UPSTREAM, "two"), lambda found: found.get("conditions"))
+        assert await said(world, UPSTREAM, "theirs") == {}
+        assert await said(world, COSCHEDULING, "also-theirs") == {}
+    history.check([("one", 3), ("two", 3)])
+
+
+async def test_a_restart_reads_what_was_written_and_writes_nothing(both: World) -> None:
+    world = both
+    await world.node(f"n0-{world.namespace}", cpu="4")
+    history = await world.watch()
+    async with world.scheduler():
+        await gang(world, COSCHEDULING, "one", 2)
+        await gang(world, UPSTREAM, "two", 2)
+        await gang(world, UPSTREAM, "large", 9)
+        await history.until_bound(4)
+        await world.eventually(lambda: said(world, COSCHEDULING, "one"), lambda found: found.get("scheduled") == 2)
+        await world.eventually(lambda: said(world, UPSTREAM, "two"), lambda found: found.get("conditions"))
+        told = await world.eventually(lambda: said(world, UPSTREAM, "large"), lambda found: found.get("conditions"))
+        since = told["conditions"][0]["lastTransitionTime"]
+    before = [await version(world, r, name) for r, name in ((COSCHEDULING, "one"), (UPSTREAM, "two"))]
+    async with world.scheduler():
+        # Groups that were there at the start are looked at first: once a later one has its status they have had their turn.
+        await gang(world, UPSTREAM, "later", 1, cpu="100m")
+        await world.eventually(lambda: said(world, UPSTREAM, "later"), lambda found: found.get("conditions"))
+        (told,) = (await said(world, UPSTREAM, "large"))["conditions"]
+    assert [await version(world, r, name) for r, name in ((COSCHEDULING, "one"), (UPSTREAM, "two"))] == before
+    assert (told["status"], told["reason"], told["lastTransitionTime"]) == ("False", "Unschedulable", since)
+    history.check([("one", 2), ("two", 2), ("large", 9)])
+
+
+async def test_a_group_that_asks_for_what_is_not_followed_is_told_so(world: World) -> None:
+    await world.node("n0", cpu="4")
+    history = await world.watch()
+    spec = {"schedulingPolicy": {"basic": {}}, "schedulingConstraints": {"topology": [{"key": "rack"}]}}
+    body = {"apiVersion": UPSTREAM.api_version, "kind": "PodGroup", "metadata": {"name": "tight"}, "spec": spec}
+    async with world.scheduler():
+        await world.client.create(UPSTREAM, body, namespace="default")
+        await world.pod("tight-0", schedulingGroup={"podGroupName": "tight"})
+        ((kind, reason, note),) = await world.eventually(lambda: world.events("tight"), bool)
+        assert (kind, reason) == ("Warning", "InvalidObject") and "spec.schedulingConstraints.topology" in note
+        await world.pod("free")
+        await history.until_bound(1, "free")
+    assert history.bound("tight") == []
+
+
+async def test_the_rights_that_are_installed_suffice(
+    kube_apiserver: KubeApiServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    await asyncio.to_thread(run_install, kube_apiserver.kubeconfig)
+    account = await asyncio.to_thread(kube_apiserver.service_account, "navarch-system", "navarch")
+    world = World(Path(kube_apiserver.kubeconfig), "gangs-with-rights", tmp_path)
+    await world.client.create(NAMESPACES, {"metadata": {"name": world.namespace}})
+    await world.node(f"n0-{world.namespace}", cpu="4")
+    history = await world.watch()
+    async with world.scheduler(kubeconfig=account):
+        await gang(world, COSCHEDULING, "one", 2)
+        await gang(world, UPSTREAM, "two", 2)
+        await history.until_bound(4)
+        await world.eventually(lambda: said(world, COSCHEDULING, "one"), lambda found: found.get("scheduled") == 2)
+        await world.eventually(lambda: said(world, UPSTREAM, "two"), lambda found: found.get("conditions"))
+    assert [record.getMessage() for record in caplog.records if "403" in record.getMessage()] == []
+    await world.clean()
+    await world.close()

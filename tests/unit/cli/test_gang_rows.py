@@ -1,0 +1,65 @@
+"""`navarch jobs` shows the groups of coscheduling and of Kubernetes as it shows any other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from navarch.cli.overview import JobRow, overview
+from navarch.dialects.inventory import Inventory
+from navarch.dialects.manifests import Document
+from navarch.installed import installed
+from navarch.model.cluster import Cluster
+from navarch.plan import read_policy, settings_for
+from navarch.testing.builders import node
+
+UPSTREAM = "scheduling.k8s.io/"
+
+
+def group(version: str, name: str, spec: dict[str, Any], status: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": version, "kind": "PodGroup", "metadata": {"name": name}, "spec": spec, "status": status}
+
+
+def pod(name: str, where: str = "", labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
+    status = {"phase": "Running" if where else "Pending"}
+    whole = {"containers": [{"name": "main", "image": "busybox"}], **({"nodeName": where} if where else {}), **spec}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels}, "spec": whole, "status": status}
+
+
+def rows(*objects: dict[str, Any]) -> list[JobRow]:
+    policy, cluster = read_policy("navarch", installed()), Cluster()
+    Inventory([Document(each) for each in (node("n1").cpu("4"), *objects)], settings_for(policy)).fill(cluster)
+    return overview(cluster, policy, installed(), 1000.0, lambda namespace, name: None).jobs
+
+
+def test_groups_of_both_apis() -> None:
+    labels = {"scheduling.x-k8s.io/pod-group": "one"}
+    said = {"type": "PodGroupScheduled", "status": "False", "reason": "Unschedulable", "message": "2/2 unschedulable: no room"}
+    one, two = rows(
+        group("scheduling.x-k8s.io/v1alpha1", "one", {"minMember": 2}, {"phase": "Scheduling"}),
+        pod("a", "n1", labels, priority=7),
+        pod("b", "n1", labels, priority=7),
+        group(f"{UPSTREAM}v1alpha2", "two", {"schedulingPolicy": {"gang": {"minCount": 2}}}, {"conditions": [said]}),
+        pod("c", schedulingGroup={"podGroupName": "two"}),
+        pod("d", schedulingGroup={"podGroupName": "two"}),
+    )
+    assert (one.name, one.kind, one.queue, one.phase, one.min_member, one.running) == ("one", "PodGroup", "default", "Running", 2, 2)
+    assert one.priority == 7, "its pods'"
+    assert (two.name, two.phase, two.pending, two.why) == ("two", "Inqueue", 2, "2/2 unschedulable: no room")
+
+
+def test_gangs_of_a_workload() -> None:
+    workload = {
+        "apiVersion": f"{UPSTREAM}v1alpha1",
+        "kind": "Workload",
+        "metadata": {"name": "train"},
+        "spec": {"podGroups": [{"name": "workers", "policy": {"gang": {"minCount": 2}}}]},
+    }
+    reference = {"name": "train", "podGroup": "workers", "podGroupReplicaKey": "0"}
+    lost, known = rows(
+        workload,
+        pod("a", workloadRef=reference),
+        pod("b", workloadRef=reference),
+        pod("c", workloadRef={"name": "train", "podGroup": "chief"}),
+    )
+    assert (known.name, known.kind, known.min_member, known.pending) == ("train:workers:0", "Workload", 2, 2)
+    assert (lost.name, lost.why) == ("train:chief", 'there is no Workload "default/train" with a group "chief"')
