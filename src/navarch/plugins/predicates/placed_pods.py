@@ -48,8 +48,8 @@ class PlacedPods:
         self._listeners: list[Listener] = []
         self._leaving_listeners: list[Listener] = []
         self._journals: list[list[Callable[[], None]]] = []
-        self.moved_in_trial: list[tuple[TaskClass, Sequence[int], int]] = []
-        """(class, nodes, step) of every move of the trials under way, undone ones included."""
+        self.moved_in_trial: list[tuple[TaskClass, Sequence[int], Sequence[int], int]] = []
+        """(class, tasks, nodes, step) of every move of the trials under way, undone ones included."""
         self._by_identity: Grouped | None = None
         self._by_shape: Grouped | None = None
 
@@ -131,7 +131,7 @@ class PlacedPods:
         """Moves of a trial look the same as real ones from here."""
         self.where[list(tasks)] = nodes if step > 0 else -1
         if self._journals:
-            self.moved_in_trial.append((task, nodes, step))
+            self.moved_in_trial.append((task, tasks, nodes, step))
         for listener in self._listeners:
             listener(task, tasks, nodes, step)
 

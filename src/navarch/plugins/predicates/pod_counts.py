@@ -114,10 +114,18 @@ class PodCounts:
                 identities = [number for number in identities if each.means(snapshot, number)]
             rows = placed.rows_of_identities(identities)
             found = self._count(rows if leaving else rows[~placed.leaving[rows]], leaving=leaving)
+            if not leaving:
+                self._catch_up(found, frozenset(identities))
             self._selected[selections, leaving] = found
             for number in identities:
                 self._of_identity.setdefault(number, []).append(found)
         return found
+
+    def _catch_up(self, count: PodCount, identities: frozenset[int]) -> None:
+        """A pod that was leaving when a trial took it away had not been counted; the trial moves the count all the same."""
+        for task, rows, nodes, step in self.placed.moved_in_trial:
+            if task.labels in identities:
+                count.move([node for row, node in zip(rows, nodes) if self.placed.leaving[row]], step)
 
     def carrying(self, carried: CarriedTerm) -> PodCount:
         """Pods that carry a term."""
@@ -133,7 +141,7 @@ class PodCounts:
         found = self._imagined.get(namespace)
         if found is None:
             found = self._imagined[namespace] = PodCount(self.session, np.zeros(0, dtype=np.int32))
-            for task, nodes, step in self.placed.moved_in_trial:
+            for task, _, nodes, step in self.placed.moved_in_trial:
                 if task.namespace == namespace:
                     found.move(nodes, step)
         return found

@@ -37,14 +37,18 @@ class TermList:
         self.session = session
         self._filed: dict[tuple[str | None, Pair | None], list[CarriedTerm]] = {}
         """Namespace, None where a selector chooses it; label, None where the term demands no certain one."""
-        known: dict[tuple[int, PodTerm], CarriedTerm] = {}
+        known: dict[tuple[int, PodTerm, int], CarriedTerm] = {}
         for shape, weight, term in entries:
-            carried = known.get((weight, term))
-            if carried is None:
-                carried = known[weight, term] = CarriedTerm(len(known), term, weight, [])
-                self._file(carried)
-            if carried.shapes[-1:] != [shape]:
-                carried.shapes.append(shape)
+            again = 0
+            while True:
+                carried = known.get((weight, term, again))
+                if carried is None:
+                    carried = known[weight, term, again] = CarriedTerm(len(known), term, weight, [])
+                    self._file(carried)
+                if carried.shapes[-1:] != [shape]:
+                    break
+                again += 1  # a pod that says the same twice weighs twice
+            carried.shapes.append(shape)
 
     def _file(self, carried: CarriedTerm) -> None:
         term = carried.term

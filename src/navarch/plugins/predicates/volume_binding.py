@@ -133,6 +133,8 @@ class VolumeBinding(NodeFilter):
     # promises
 
     def _moved(self, task: TaskClass, tasks: Sequence[int], nodes: Sequence[int], step: int) -> None:
+        if placed_pods(self.session).journal is not None:
+            return  # volumes are given with a placement; who is only imagined somewhere takes none and gives none back
         for row, node in zip(tasks, nodes):
             if step < 0:
                 self._give_back(row)

@@ -87,7 +87,7 @@ class UsedClaims:
         lost = tasks.alive & ON_NODE[tasks.status] & (placed.opening < 0)
         for row in np.flatnonzero(((placed.where >= 0) | lost) & flags[session.shape]).tolist():
             self._count(session.task(row).namespace, shapes[session.shape[row]].volumes, 1)
-        for task, nodes, step in placed.moved_in_trial:
+        for task, _, nodes, step in placed.moved_in_trial:
             self._count(task.namespace, task.shape.volumes, -step * len(nodes))
             self._imagine(task.shape.volumes, step * len(nodes))
         placed.listen(self._moved)
