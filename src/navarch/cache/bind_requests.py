@@ -45,12 +45,12 @@ class BindRequests:
 
     def used_for(self, job: str) -> bool:
         """Whether pods of this job are bound by KAI's binder."""
-        if not self._enabled or not self._served():
+        if not self._enabled:
             return False
         jobs = self._mirror.cluster.jobs
         row = jobs.rows.of.get(job)
         spec = jobs.specs[row] if row is not None else None
-        return spec is not None and spec.dialect == "kai"
+        return spec is not None and spec.dialect == "kai" and self._served()
 
     def write(self, bind: AssumedBind) -> Write | None:
         """The request as a write; None if the pod is not known any more."""

@@ -79,8 +79,9 @@ class Mirror:
         uid = pod.metadata.uid or pod.key
         before = (self._truths.get(uid) or self.cluster.task(uid)) if old is not None else None
         task = self.reader.reread(pod, old, before) if old is not None and before is not None else None
+        queue = ""
         if task is None:
-            task = self.reader.read(pod)
+            task, queue = self.reader.read(pod), queue_of(pod)
         if task is None:
             self.remove_pod(uid)
             return
@@ -88,7 +89,7 @@ class Mirror:
         if IS_TERMINAL[task.status] and not task.job:
             self.remove_pod(uid)
             return
-        self._put_truth(task, queue_of(pod))
+        self._put_truth(task, queue)
 
     def remove_pod(self, uid: str) -> None:
         self.assumed.gone(uid)
