@@ -7,7 +7,8 @@ import statistics
 import subprocess
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import TypeVar
 
 from tests.envtest.server import UPSTREAM_GROUPS, KubeApiServer
 
@@ -47,6 +48,21 @@ class Latency:
     p99: float
     worst: float
     cpu: float
+
+
+Row = TypeVar("Row", Throughput, Latency)
+
+
+def medians(rows: list[Row], *by: str) -> list[Row]:
+    """One row for all that agree in these fields, in order of first appearance: the median of each figure."""
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(getattr(row, name) for name in by), []).append(row)
+    figures = [each.name for each in fields(rows[0]) if each.type == "float"] if rows else []
+    return [
+        replace(alike[0], **{name: statistics.median(getattr(row, name) for row in alike) for name in figures})
+        for alike in groups.values()
+    ]
 
 
 def server() -> KubeApiServer:
