@@ -104,7 +104,7 @@ def contenders(navarch_command: str) -> dict[str, Contender]:
     """All of them by name. `navarch_command` is what runs our scheduler; --kubeconfig is added to it."""
 
     def navarch(server: KubeApiServer, pods: int, nodes: int) -> list[str]:
-        return [*shlex.split(navarch_command), f"--kubeconfig={server.kubeconfig}"]
+        return [*shlex.split(navarch_command), f"--kubeconfig={server.kubeconfig}", f"--listen=127.0.0.1:{free_port()}"]
 
     everyone = [
         Contender("bare", "nobody", _bare(), decides=False),
