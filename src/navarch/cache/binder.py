@@ -47,7 +47,7 @@ class Binder:
     """`before(bind, go)` may do what has to be done first (volumes) and calls `go()` when the binding may be written."""
 
     def __init__(self, pool: WritePool, mirror: Mirror, assumed: Assumed, events: Events, hooks: BindHooks) -> None:
-        self.outbox = Outbox(pool, room=64)
+        self.outbox = Outbox(pool, room=128)
         self.resync: AskTruth | None = None
         self.requests: BindRequests | None = None
         self.label_gpus = False

@@ -30,7 +30,7 @@ class RunOptions:
     node_pool_label_key: str = ""
     partition_label_value: str = ""
     plugin_dirs: tuple[Path, ...] = ()
-    write_connections: int = 16
+    write_connections: int = 64
     gang_timeout: float = 120.0
     """A gang that is bound in part for this long and cannot be completed is released."""
     volume_timeout: float = 600.0
