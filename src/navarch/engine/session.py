@@ -115,7 +115,9 @@ class Session(Asking):
     def dissolve(self) -> None:
         """Let go of everything. Session and plugins hold each other, and the snapshot with them: without this all of it would
         stay until the garbage collector comes round, which then takes longer than a cycle."""
-        self.__dict__.clear()
+        for view in self._views.values():
+            vars(view).clear()
+        vars(self).clear()
 
     # what is there
 

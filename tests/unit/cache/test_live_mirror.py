@@ -47,6 +47,7 @@ def pod(name: str, node: str = "", phase: str = "Pending", group: str = "", cpu:
     spec: dict[str, Any] = {"schedulerName": scheduler, "containers": [container]}
     if node:
         spec["nodeName"] = node
+        metadata["labels"] = {"topology.kubernetes.io/zone": f"zone of {node}"}  # as the API server does at binding
     return from_manifest({"metadata": metadata, "spec": spec, "status": {"phase": phase}}, Pod)
 
 
@@ -61,9 +62,11 @@ def group(name: str, members: int, **more: Any) -> Any:
 
 
 def put(made: Mirror, found: Pod) -> None:
-    """As the informer does it: the store first, then the handler."""
-    made.pods[found.metadata.namespace or "", found.metadata.name] = found  # type: ignore[index]
-    made.put_pod(found)
+    """As the informer does it: the store first, then the handler with what was there before."""
+    key = (found.metadata.namespace or "", found.metadata.name)
+    old = made.pods.get(key)
+    made.pods[key] = found  # type: ignore[index]
+    made.put_pod(found, old)
 
 
 def figures(made: Mirror) -> dict[str, Any]:
@@ -221,3 +224,22 @@ def test_queues_exist_without_an_object_until_one_comes() -> None:
     assert made.cluster.queues["default"].weight == 3
     made.remove(queue)
     assert made.cluster.queues["default"].dialect == "implied"
+
+
+def test_only_the_pod_that_makes_a_gang_complete_is_worth_a_cycle() -> None:
+    made, heard = mirror()
+    put(made, pod("a", group="g"))
+    made.put(group("g", 3))
+    heard.notices.clear()
+    put(made, pod("b", group="g"))
+    put(made, pod("c", group="g"))
+    assert heard.notices == [(Event.POD_CHANGED, "default/g", False), (Event.POD_CHANGED, "default/g", True)]
+
+
+def test_labels_that_a_pod_gets_from_its_node_change_nothing_of_its_job() -> None:
+    made, _ = mirror()
+    put(made, pod("a"))
+    before = made.cluster.jobs.specs[made.cluster.jobs.rows.of["default/pod/a"]]
+    put(made, pod("a", node="n1"))
+    assert made.cluster.jobs.specs[made.cluster.jobs.rows.of["default/pod/a"]] is before
+    assert made.cluster.tasks.specs[0] is not None and made.cluster.tasks.specs[0].labels

@@ -117,3 +117,27 @@ async def test_after_a_long_cycle_comes_a_pause_as_long() -> None:
     pauses = [start - end for start, end in zip(starts[1:], ends)]
     assert len(pauses) >= 2
     assert all(pause >= 0.29 for pause in pauses)
+
+
+async def test_a_change_long_after_a_long_cycle_waits_for_the_settling_time_only() -> None:
+    clock = asyncio.get_running_loop().time
+    starts: list[float] = []
+    offset = 0.0
+
+    def cycle() -> None:
+        nonlocal offset
+        starts.append(round(clock(), 3))
+        offset += 0.3
+
+    event_loop = asyncio.get_running_loop()
+    original = event_loop.time
+    event_loop.time = lambda: original() + offset  # type: ignore[method-assign]
+    loop = Loop(Holding(), cycle, settle=0.004)
+    try:
+        async with running(loop):
+            for _ in range(2):
+                loop.notice(Event.NODE_ADDED)
+                await asyncio.sleep(0.8)
+    finally:
+        event_loop.time = original  # type: ignore[method-assign]
+    assert starts == [0.004, 0.504]

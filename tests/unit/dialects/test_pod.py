@@ -243,3 +243,57 @@ def test_a_preemption_under_way_is_seen() -> None:
     assert read(manifest).disruption_target
     manifest["status"]["conditions"][0]["reason"] = "EvictionByEvictionAPI"
     assert not read(manifest).disruption_target
+
+
+def reread(manifest: dict[str, Any], changed: dict[str, Any]) -> TaskSpec | None:
+    """What is made of the change alone; it must be what a fresh reading makes of the whole."""
+    reader = PodReader(Settings())
+    old, new = from_manifest(manifest, Pod), from_manifest(changed, Pod)
+    before = reader.read(old)
+    assert before is not None
+    found = reader.reread(new, old, before)
+    assert found is None or found == reader.read(new)
+    return found
+
+
+def changed(manifest: dict[str, Any], **parts: dict[str, Any]) -> dict[str, Any]:
+    return {**manifest, **{name: {**manifest.get(name, {}), **part} for name, part in parts.items()}}
+
+
+PLAIN = {"metadata": {"name": "p", "labels": {"app": "x"}}, "spec": {"containers": [{"name": "c"}]}, "status": {"phase": "Pending"}}
+SPREAD = changed(PLAIN, spec={"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}]})
+BY_NODE = {"app": "x", "topology.kubernetes.io/zone": "a"}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"spec": {"nodeName": "n"}},
+        {"spec": {"nodeName": "n"}, "metadata": {"labels": BY_NODE}},
+        {"status": {"phase": "Running", "startTime": "2026-01-01T00:00:00Z"}, "spec": {"nodeName": "n"}},
+        {"status": {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}},
+        {"status": {"nominatedNodeName": "n"}},
+        {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}},
+    ],
+)
+def test_a_pod_that_only_stands_elsewhere_is_not_read_again(parts: dict[str, Any]) -> None:
+    assert reread(PLAIN, changed(PLAIN, **parts)) is not None
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"spec": {"schedulingGates": [{"name": "g"}]}},
+        {"metadata": {"labels": {"app": "y"}}},
+        {"metadata": {"annotations": {"scheduling.k8s.io/group-name": "g"}}},
+        {"metadata": {"ownerReferences": [{"kind": "Job", "name": "j", "uid": "u", "controller": True}]}},
+        {"status": {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}, "spec": {"nodeName": "n"}},
+    ],
+)
+def test_a_pod_of_which_more_has_changed_is_read_again(parts: dict[str, Any]) -> None:
+    assert reread(PLAIN, changed(PLAIN, **parts)) is None
+
+
+def test_labels_of_the_node_matter_to_a_pod_that_spreads() -> None:
+    assert reread(SPREAD, changed(SPREAD, spec={"nodeName": "n"})) is not None
+    assert reread(SPREAD, changed(SPREAD, metadata={"labels": BY_NODE})) is None

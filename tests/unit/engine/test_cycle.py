@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 from collections.abc import Callable
 
 import pytest
@@ -10,10 +11,13 @@ from msgspec.structs import replace
 from tests.small_world import add_job, apply, binds, decided, evicted, phases, promises, shape, task, with_nodes
 
 from navarch.engine.cycle import decide
+from navarch.engine.placement import ClassView
+from navarch.engine.plugin import Plugin
 from navarch.engine.policy import preset
 from navarch.engine.record import CycleRecord
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
+from navarch.model.snapshot import Snapshot
 from navarch.model.spec import JobSpec, NodeSpec, QueueSpec
 from navarch.model.status import TaskStatus
 from navarch.plugins.gang import Gang
@@ -127,6 +131,22 @@ WORLDS = [
     empty, no_nodes, nodes_of_nothing, groups_without_pods, minimum_above_pods, overcommitted, vanished_node, deleted_queue,
     pods_without_groups, every_status, absurd, strange_queues,
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_cycle_leaves_nothing_large_to_the_garbage_collector(name: str) -> None:
+    def alive() -> int:
+        return sum(isinstance(each, Snapshot | ClassView | Plugin) for each in gc.get_objects())
+
+    cluster = every_status()
+    gc.collect()
+    before = alive()
+    gc.disable()
+    try:
+        by_preset(cluster, name)
+        assert alive() == before
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("name", PRESETS)

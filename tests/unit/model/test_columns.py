@@ -47,3 +47,9 @@ def test_sums_by_group_are_exact_beyond_floats() -> None:
 def test_sums_without_rows_or_groups() -> None:
     assert sums_by_group(np.zeros((2, 0), dtype=np.int64), np.zeros(0, dtype=np.int32), 2).tolist() == [[0, 0], [0, 0]]
     assert sums_by_group(np.array([[7]]), np.array([-1]), 1).tolist() == [[0]]
+
+
+def test_few_groups_and_many_are_summed_alike() -> None:
+    rng = np.random.default_rng(1)
+    array, group = rng.integers(0, 1 << 50, (3, 40)), rng.integers(-1, 4, 40)
+    assert np.array_equal(sums_by_group(array, group, 4), sums_by_group(array, group, 9)[:, :4])
