@@ -1,10 +1,17 @@
-"""One live cycle: snapshot, leave out who waits, decide, and what is left of it for metrics and recordings."""
+"""One live cycle: snapshot, leave out who waits, decide, and what is left of it for metrics and recordings.
+
+A backlog is taken in pieces: of each queue the pods that come first, by priority and age, and the rest in the next cycle. One
+cycle over fifty thousand single pods would hold up everything else in the process for longer than a lease lasts, and the API
+server would take the bindings no sooner.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
+
+import numpy as np
 
 from navarch.engine.cycle import decide
 from navarch.engine.policy import Policy
@@ -13,7 +20,7 @@ from navarch.engine.registry import Registry
 from navarch.model.cluster import Cluster
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import JobSpec
-from navarch.model.status import ON_NODE
+from navarch.model.status import ON_NODE, TaskStatus
 
 _PLACED = [int(status) for status, there in enumerate(ON_NODE) if there]
 
@@ -25,7 +32,9 @@ class Cycle:
     number: int
     snapshot: Snapshot
     held: Mapping[str, JobSpec]
-    """Jobs that were left out because they wait."""
+    """Jobs that were left out because they wait, or because it was not their turn."""
+    more: bool
+    """Some jobs were left for the next cycle."""
     policy: Policy
     now: float
     uid: str
@@ -35,26 +44,54 @@ class Cycle:
 
 
 def run_cycle(
-    cluster: Cluster, policy: Policy, registry: Registry, held: Iterable[str], now: float, number: int, uid: str
+    cluster: Cluster,
+    policy: Policy,
+    registry: Registry,
+    held: Iterable[str],
+    now: float,
+    number: int,
+    uid: str,
+    *,
+    piece: int | None = None,
 ) -> Cycle:
+    """`piece`: how many waiting pods of a queue are looked at; None: all."""
     started = perf_counter()
     snapshot = cluster.snapshot(policy.semantics.node_order)
-    left_out = leave_out(cluster, snapshot, held)
+    rows = cluster.jobs.rows.of
+    left_out = leave_out(snapshot, [row for key in held if (row := rows.get(key)) is not None])
+    later = leave_out(snapshot, beyond(snapshot, piece)) if piece is not None else {}
     taken = perf_counter() - started
     record = decide(snapshot, policy, registry, now, uid=uid, report_all=False)
-    return Cycle(number, snapshot, left_out, policy, now, uid, record, taken, perf_counter() - started)
+    spent = perf_counter() - started
+    return Cycle(number, snapshot, {**left_out, **later}, bool(later), policy, now, uid, record, taken, spent)
 
 
-def leave_out(cluster: Cluster, snapshot: Snapshot, held: Iterable[str]) -> dict[str, JobSpec]:
+def leave_out(snapshot: Snapshot, rows: Iterable[int]) -> dict[str, JobSpec]:
     """Take jobs out of this snapshot. One that holds nodes stays in: others may have to know whose pods those are."""
     gone = {}
-    counts, rows = snapshot.jobs.counts, cluster.jobs.rows.of
-    for key in held:
-        row = rows.get(key)
-        if row is None:
-            continue
-        spec = snapshot.jobs.specs[row]
-        if spec is not None and not counts[row, _PLACED].any():
-            snapshot.jobs.specs[row] = None
-            gone[key] = spec
+    jobs = snapshot.jobs
+    placed = jobs.counts[:, _PLACED].any(axis=1)
+    for row in rows:
+        spec = jobs.specs[row]
+        if spec is not None and not placed[row]:
+            jobs.specs[row] = None
+            gone[jobs.keys[row]] = spec
     return gone
+
+
+def beyond(snapshot: Snapshot, piece: int) -> list[int]:
+    """Rows of jobs none of whose waiting pods is among the first `piece` of its queue, by priority, age and arrival."""
+    tasks, jobs = snapshot.tasks, snapshot.jobs
+    waiting = np.flatnonzero(tasks.alive & (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0) & ~tasks.gated)
+    if len(waiting) <= piece:
+        return []
+    present = np.array([spec is not None for spec in jobs.specs], dtype=bool)
+    waiting = waiting[present[tasks.job[waiting]]]
+    queue = jobs.queue[tasks.job[waiting]]
+    order = np.lexsort((waiting, tasks.created[waiting], -tasks.priority[waiting], queue))
+    job, queue = tasks.job[waiting][order], queue[order]
+    rank = np.arange(len(order)) - np.searchsorted(queue, queue)
+    first = np.zeros(len(jobs.specs), dtype=bool)
+    first[job[rank < piece]] = True
+    rows: list[int] = np.flatnonzero(np.bincount(job, minlength=len(first)).astype(bool) & ~first).tolist()
+    return rows

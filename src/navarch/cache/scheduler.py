@@ -68,6 +68,8 @@ GC_THRESHOLDS = (20_000, 20, 50)
 """Fewer, larger collections: next to nothing here is cyclic, and a full one holds everything up."""
 FAILING = 5
 """Failed cycles in a row from which on we are not healthy."""
+PIECE = 5000
+"""Waiting pods of a queue that one cycle looks at: a second or so, where each is a job of its own."""
 BUSY = 200
 """Bindings under way from which on idle cycles can wait."""
 
@@ -305,7 +307,10 @@ class Scheduler:
             self.clock(),
             self._number,
             f"{self.identity[-12:]}-{self._number}",
+            piece=PIECE if self.dry is None else None,
         )
+        if cycle.more:
+            self.loop.hurry()
         started = time.perf_counter()
         if self.dry is not None:
             self._tell_dry(cycle)
