@@ -18,6 +18,7 @@ from navarch.engine.policy import Policy
 from navarch.engine.record import CycleRecord
 from navarch.engine.registry import Registry
 from navarch.model.cluster import Cluster
+from navarch.model.resources import BoolArray
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import JobSpec
 from navarch.model.status import ON_NODE, TaskStatus
@@ -70,7 +71,7 @@ def leave_out(snapshot: Snapshot, rows: Iterable[int]) -> dict[str, JobSpec]:
     """Take jobs out of this snapshot. One that holds nodes stays in: others may have to know whose pods those are."""
     gone = {}
     jobs = snapshot.jobs
-    placed = jobs.counts[:, _PLACED].any(axis=1)
+    placed: BoolArray = jobs.counts[:, _PLACED].sum(axis=1) > 0
     for row in rows:
         spec = jobs.specs[row]
         if spec is not None and not placed[row]:
