@@ -125,6 +125,21 @@ async def test_5xx_is_repeated_only_if_the_server_asks_for_it(headers: tuple[str
         assert len(server.requests) == times
 
 
+@pytest.mark.parametrize(("code", "kind"), [(429, Unreachable), (500, OutcomeUnknown), (503, OutcomeUnknown)])
+async def test_what_was_answered_with_5xx_may_have_been_done(code: int, kind: type[KubeError]) -> None:
+    """An API server whose store timed out says when to come back, and cannot know whether the store took it."""
+    async with pooled(lambda _: reply(code, b"{}", "Retry-After: 60")) as (pool, _):
+        loop = asyncio.get_running_loop()
+        waiting: asyncio.Future[Outcome] = loop.create_future()
+        write = post()
+        pool.submit(write, waiting.set_result)
+        async with asyncio.timeout(10):
+            while not pool.counters.throttled:
+                await asyncio.sleep(0)
+        await pool.close()
+        assert type(await waiting) is kind
+
+
 async def test_a_reply_in_chunks_and_a_connection_that_is_not_kept() -> None:
     def answer(request: Request) -> Answer:
         if request.path.endswith("chunked"):

@@ -29,6 +29,8 @@ class AssumedBind:
     """The API server said yes; only the watch has to show it."""
     delegated: bool = False
     """Another program carries it out, on a request of ours."""
+    refused: bool = False
+    """The API server said that the pod has its node already, and not from us."""
 
 
 @dataclass(slots=True)

@@ -73,9 +73,10 @@ class Binder:
             write = self.requests.write(bind)
             bind.delegated = True
             return None if write is None else (write, lambda outcome: self._requested(bind, outcome))
-        return binding(bind, self.label_gpus), lambda outcome: self._ended(bind, outcome)
+        write = binding(bind, self.label_gpus)
+        return write, lambda outcome: self._ended(bind, write, outcome)
 
-    def _ended(self, bind: AssumedBind, outcome: Outcome) -> None:
+    def _ended(self, bind: AssumedBind, write: Write, outcome: Outcome) -> None:
         if not isinstance(outcome, KubeError):
             self.succeeded(bind)
             return
@@ -84,6 +85,7 @@ class Binder:
             self.forget(bind, str(outcome))
         elif isinstance(outcome, Conflict):
             log.info("bind of %s/%s to %s: %s", bind.namespace, bind.name, bind.node, outcome)
+            bind.refused = not write.maybe_done
             self._ask(bind, 0.0)
         elif isinstance(outcome, OutcomeUnknown | ServerFault):
             log.warning("bind of %s/%s to %s: outcome unknown: %s", bind.namespace, bind.name, bind.node, outcome)
@@ -116,9 +118,12 @@ class Binder:
             self._hooks.dropped(bind)
 
     def succeeded(self, bind: AssumedBind) -> None:
-        """The API server has the binding. The assumption stays until the watch shows it."""
+        """The API server has the binding. The assumption stays until the watch shows it. If somebody else made the same one
+        (who led before us, mostly), it is theirs to tell."""
         bind.written = True
         self._hooks.bound(bind)
+        if bind.refused:
+            return
         self._events.emit(
             pod_reference(bind.namespace, bind.name, bind.uid),
             "Normal",

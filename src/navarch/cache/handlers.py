@@ -20,6 +20,7 @@ from navarch.dialects.errors import ObjectError
 from navarch.dialects.node import Node
 from navarch.dialects.objects import KubeObject, Metadata
 from navarch.dialects.pod_objects import Pod
+from navarch.kube.decoding import Key, key_of
 from navarch.kube.decoding import Metadata as AnyMetadata
 from navarch.kube.resources import Resource
 from navarch.model.spec import ObjectSpec
@@ -44,15 +45,16 @@ class PodHandler:
         self._put(new, old)
 
     def _put(self, new: Pod, old: Pod | None) -> None:
-        keep = not new.spec.node_name
+        keep = False  # of a version that was not read: the next one must not be taken for one that reads like it
         try:
             self._mirror.put_pod(new, old)
+            keep = not new.spec.node_name
         except ObjectError as error:
-            keep = False  # the next version must not be taken for one that reads like this one
             self._set_aside("Pod", self._resource, new.metadata, error)
-        if not keep:
-            meta = new.metadata
-            self.store[meta.namespace or "", meta.name] = Pod(metadata=_who(meta))
+        finally:
+            if not keep:
+                meta = new.metadata
+                self.store[meta.namespace or "", meta.name] = Pod(metadata=_who(meta))
 
     def deleted(self, old: Pod, /) -> None:
         self._mirror.remove_pod(old.metadata.uid or old.key)
@@ -70,21 +72,37 @@ class KindHandler:
         self.kind = watched
         self._resource = resource
         self._set_aside = set_aside
+        self._standing: dict[Key, Any] = {}
+        """Of objects whose newest version is bad: the last good one, which the mirror still has."""
 
     def added(self, new: KubeObject, /) -> None:
+        self._put(new, None)
+
+    def updated(self, old: KubeObject, new: KubeObject, /) -> None:
+        self._put(new, old)
+
+    def _put(self, new: KubeObject, old: KubeObject | None) -> None:
         try:
             self._mirror.put(self._read(new), _version(new))
+            if self._standing:
+                self._standing.pop(key_of(new.metadata), None)
         except ObjectError as error:
+            if old is not None:
+                self._remember(old)
             self._set_aside(self.kind.kind, self._resource, new.metadata, error)
         if isinstance(new, Node):
             self.store["", new.metadata.name] = Node(metadata=_who(new.metadata))
 
-    def updated(self, old: KubeObject, new: KubeObject, /) -> None:
-        self.added(new)
+    def _remember(self, old: KubeObject) -> None:
+        try:
+            self._standing[key_of(old.metadata)] = self._read(old)
+        except ObjectError:
+            return  # bad as well: what stood before it stands
 
     def deleted(self, old: KubeObject, /) -> None:
+        standing = self._standing.pop(key_of(old.metadata), None)
         try:
-            self._mirror.remove(self._read(old))
+            self._mirror.remove(standing or self._read(old))
         except ObjectError:
             # It never was good, so the mirror knows nothing of it.
             return

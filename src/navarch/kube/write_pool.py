@@ -14,7 +14,7 @@ What a caller can rely on:
 - 429, and 5xx with Retry-After, are sent again after that time; 401 once, with the credential fetched anew.
 - A write that was on the wire when its connection broke or its time ran out is `OutcomeUnknown`. It is sent again by
   itself only if it said `repeatable=True`: that doing it twice is the same as doing it once.
-- A write that was never sent fails as `Unreachable`.
+- A write that was never sent, or was only refused with 429, fails as `Unreachable`; after 5xx nobody knows.
 - Every write gets exactly one outcome.
 - `may_write` is asked before each is put on the wire. Once it says no, all that wait fail as `Unreachable`.
 - Replaced certificates hold for the writes after them: connections made with older ones are given up between two writes.
@@ -78,7 +78,7 @@ class Write:
     submitted: float = 0.0
     credential: str | None = field(default=None, repr=False)
     refreshed: bool = False
-    #: It was on a connection that broke: the server may have done it.
+    #: It was on a connection that broke, or was answered with 5xx: the server may have done it.
     maybe_done: bool = False
 
 
@@ -361,6 +361,8 @@ class WritePool:
         later = reply.status == 429 or (reply.status >= 500 and reply.retry_after is not None)
         if later and write.attempts > 0 and not self._closed:
             self.counters.throttled += 1
+            # A store that timed out says 5xx and when to come back, and may have taken it all the same.
+            write.maybe_done |= reply.status >= 500
             asked = 0.5 if reply.retry_after is None else reply.retry_after
             pause = asked * (1 + 0.1 * self._rng.random())
             self._delayed[id(write)] = (write, asyncio.get_running_loop().call_later(pause, self._again, write))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from tests.unit.cache.fake_pool import Submitted
 from tests.unit.cache.test_live_mirror import mirror, pod, put
 
@@ -19,6 +20,7 @@ class Ends:
 
     def __init__(self) -> None:
         self.heard: list[str] = []
+        self.told = Submitted()
 
     def ask(self, bind: AssumedBind, delay: float) -> None:
         self.heard.append(f"ask after {delay:g}")
@@ -36,7 +38,7 @@ def scene() -> tuple[Binder, Mirror, Submitted, Ends, AssumedBind]:
     made, _ = mirror(assumed)
     put(made, pod("a"))
     submitted, ends = Submitted(), Ends()
-    binder = Binder(submitted.pool, made, assumed, Events(Submitted().pool), ends.hooks())
+    binder = Binder(submitted.pool, made, assumed, Events(ends.told.pool), ends.hooks())
     binder.resync = ends
     bind = assumed.binds["uid-a"] = AssumedBind("uid-a", "default", "a", "n1", "default/pod/a", 0.0)
     made.refresh("uid-a")
@@ -81,6 +83,21 @@ def test_a_lost_answer_that_the_watch_has_given_already_is_a_yes() -> None:
     put(made, pod("a", "n1"))
     submitted.end(OutcomeUnknown("cut"))
     assert ends.heard == ["bound"]
+
+
+@pytest.mark.parametrize(("answered_5xx_before", "events"), [(False, []), (True, ["Scheduled"])])
+def test_the_same_binding_of_somebody_else_is_theirs_to_tell(answered_5xx_before: bool, events: list[str]) -> None:
+    """Unless the refusal may be that of our own second attempt. Both as the watch shows it and as the resync finds it."""
+    for seen in (True, False):
+        binder, made, submitted, ends, bind = scene()
+        submitted.writes[0].maybe_done = answered_5xx_before
+        if seen:
+            put(made, pod("a", "n1"))
+        submitted.end(refused(Conflict, 409))
+        if not seen:
+            binder.succeeded(bind)
+        assert (ends.heard[-1], bind.written) == ("bound", True)
+        assert [event["reason"] for event in ends.told.bodies()] == events
 
 
 def test_a_pod_that_was_deleted_is_dropped_whether_sent_or_not() -> None:
