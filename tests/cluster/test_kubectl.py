@@ -114,6 +114,17 @@ def test_apply_edits_and_prunes(kubectl: Kubectl) -> None:
     assert kubectl.run("diff", "-f", "-", manifest=manifest).returncode == 0
 
 
+def test_lists_are_applied_as_kubectl_prints_them(kubectl: Kubectl) -> None:
+    kubectl("create", "configmap", "a", "--from-literal=a=b")
+    printed = kubectl.json("get", "configmaps", "a")
+    del printed["metadata"]["uid"], printed["metadata"]["resourceVersion"]
+    listed = {"apiVersion": "v1", "kind": "List", "items": [printed, deployment("web")]}
+    kubectl("delete", "configmap", "a")
+    assert kubectl("apply", "-f", "-", manifest=listed) == "configmap/a created\ndeployment.apps/web created\n"
+    listed["items"][1]["spec"]["replicaz"] = 3
+    assert 'unknown field "spec.replicaz"' in kubectl.refused("apply", "-f", "-", manifest=listed), "the server looks all the same"
+
+
 def test_apply_on_the_server_finds_conflicts(kubectl: Kubectl) -> None:
     manifest = deployment("web", 2)
     kubectl("apply", "--server-side", "-f", "-", manifest=manifest)

@@ -193,16 +193,19 @@ def _kind(key: str, spec: JobSpec | None) -> str:
 
 
 def _why(cluster: Cluster, table: JobTable, row: int, spec: JobSpec | None, find_pod: FindPod) -> str:
-    """What the scheduler last said on the group, and on the first of its pods that finds no node."""
+    """What the scheduler last said on the group, and on the first of its pods that finds no node. A job whose group or queue
+    does not exist takes no part in cycles, so it is said here."""
     if spec is None:
         return absence(table.keys[row])
+    if spec.queue not in cluster.queues:
+        return f'the queue "{spec.queue}" does not exist'
     words = [c.message for c in spec.conditions if c.type == "Unschedulable" and c.status == "True" and c.message]
     waiting = [cluster.tasks.specs[task] for task in table.tasks[row]]
     for task in sorted((t for t in waiting if t is not None and t.status == S.PENDING), key=lambda t: t.name):
         pod = find_pod(task.namespace, task.name)
         for each in (pod.status.conditions or ()) if pod is not None else ():
             if each.type == "PodScheduled" and each.status == "False" and each.reason == "Unschedulable" and each.message:
-                if each.message not in words:
+                if not any(each.message in said for said in words):
                     words.append(each.message)
                 return "; ".join(words)
     return "; ".join(words)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from navarch.cli.policy_reference import hanging, shown
+from navarch.model.moments import go_duration
 
 
 def report_lines(report: Mapping[str, Any], width: int) -> Iterator[str]:
@@ -34,6 +35,10 @@ def report_lines(report: Mapping[str, Any], width: int) -> Iterator[str]:
             yield ""
             yield title
             yield from (f"  {name} = {shown(value)}" for name, value in report[key].items())
+    if report["searchBudgets"]:
+        yield ""
+        yield "How long searches for victims may go on"
+        yield from (f"  {name} = {_durations(value)}" for name, value in report["searchBudgets"].items())
     for title, key in (
         (f"What differs from strict mode under compat {report['compat']}", "departures"),
         ("Warnings", "warnings"),
@@ -43,6 +48,13 @@ def report_lines(report: Mapping[str, Any], width: int) -> Iterator[str]:
             yield title
             for line in report[key]:
                 yield from hanging("  - ", line, width)
+
+
+def _durations(budget: float | Mapping[str, float]) -> str:
+    """One for all, or one for each action or way of choosing victims."""
+    if isinstance(budget, Mapping):
+        return ", ".join(f"{name} {go_duration(seconds)}" for name, seconds in budget.items())
+    return go_duration(budget)
 
 
 def _plugin(plugin: Mapping[str, Any], column: int, width: int) -> Iterator[str]:

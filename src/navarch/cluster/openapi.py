@@ -1,7 +1,9 @@
 """OpenAPI v3: enough for kubectl to validate on the server, to compute patches, and to explain fields.
 
 Real schemas (without prose) of every type, and for each kind the one operation that kubectl looks at: PATCH, with the
-`fieldValidation` parameter and the patch types. OpenAPI v2 is not served; kubectl does not miss it where v3 answers.
+`fieldValidation` parameter and the patch types. OpenAPI v2 is an empty document in
+its binary form, which is no bytes at all: kubectl asks for it only when it is given a `kind: List` (what `kubectl get -o yaml`
+prints), finds nothing to hold the items against, and leaves them to the server.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from navarch.cluster.kinds import Kind, Registry, type_name
 from navarch.cluster.types import schemas
 
 Manifest = dict[str, Any]
+OPENAPI_V2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 OWN_KEYS = ("x-pointer", "x-always")
 PARAMETERS = ("dryRun", "fieldManager", "fieldValidation", "force", "pretty")
 

@@ -35,7 +35,7 @@ from navarch.cluster.faults import Faults
 from navarch.cluster.json_patch import apply_json_patch, merge
 from navarch.cluster.kinds import Kind
 from navarch.cluster.lists import ListOptions, Page, read_page, wait_for
-from navarch.cluster.openapi import OpenApi
+from navarch.cluster.openapi import OPENAPI_V2, OpenApi
 from navarch.cluster.operations import Operations
 from navarch.cluster.pod_logs import pod_log
 from navarch.cluster.record import Manifest, Record
@@ -114,6 +114,8 @@ class Rest:
             document = self.openapi.document(path.removeprefix("/openapi/v3/").strip("/"))
             if document is not None:
                 return json_response(document)
+        if path == "/openapi/v2":
+            return web.Response(body=b"", content_type=OPENAPI_V2)
         if path == "/metrics":
             return web.Response(text=self._metrics())
         return web.Response(text="404 page not found\n", status=404)

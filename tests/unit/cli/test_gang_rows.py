@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from navarch.cli.overview import JobRow, overview
 from navarch.dialects.inventory import Inventory
 from navarch.dialects.manifests import Document
+from navarch.dialects.pod_objects import Pod
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
 from navarch.plan import read_policy, settings_for
@@ -28,7 +31,8 @@ def pod(name: str, where: str = "", labels: dict[str, str] | None = None, **spec
 def rows(*objects: dict[str, Any]) -> list[JobRow]:
     policy, cluster = read_policy("navarch", installed()), Cluster()
     Inventory([Document(each) for each in (node("n1").cpu("4"), *objects)], settings_for(policy)).fill(cluster)
-    return overview(cluster, policy, installed(), 1000.0, lambda namespace, name: None).jobs
+    pods = {each["metadata"]["name"]: msgspec.convert(each, Pod, strict=False) for each in objects if each["kind"] == "Pod"}
+    return overview(cluster, policy, installed(), 1000.0, lambda namespace, name: pods.get(name)).jobs
 
 
 def test_groups_of_both_apis() -> None:
@@ -63,3 +67,22 @@ def test_gangs_of_a_workload() -> None:
     )
     assert (known.name, known.kind, known.min_member, known.pending) == ("train:workers:0", "Workload", 2, 2)
     assert (lost.name, lost.why) == ("train:chief", 'there is no Workload "default/train" with a group "chief"')
+
+
+def test_a_queue_that_does_not_exist_is_named() -> None:
+    lost = group("scheduling.volcano.sh/v1beta1", "lost", {"minMember": 1, "queue": "nowhere"}, {})
+    member = pod("a")
+    member["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": "lost"}
+    (row,) = rows(lost, member)
+    assert (row.name, row.queue, row.why) == ("lost", "nowhere", 'the queue "nowhere" does not exist')
+
+
+def test_nothing_is_said_twice() -> None:
+    few = "Not enough valid tasks, valid: 1, min: 2"
+    said = {"type": "PodGroupScheduled", "status": "False", "reason": "Unschedulable", "message": f"2/1 unschedulable; {few}"}
+    told = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": few}
+    gang = group(f"{UPSTREAM}v1alpha2", "two", {"schedulingPolicy": {"gang": {"minCount": 2}}}, {"conditions": [said]})
+    member = pod("c", schedulingGroup={"podGroupName": "two"})
+    member["status"]["conditions"] = [told]
+    (row,) = rows(gang, member)
+    assert row.why == f"2/1 unschedulable; {few}"

@@ -96,6 +96,17 @@ def test_values_read_as_a_file_would_have_them(tmp_path: Path) -> None:
     assert "sla-waiting-time = 90s\n" in out and "strict = false\n" in out and "predicate.NodePortsEnable = true  (default)" in out
 
 
+def test_search_budgets_are_shown(tmp_path: Path) -> None:
+    conf = tmp_path / "conf.yaml"
+    conf.write_text(
+        "actions: allocate, reclaim\ntiers:\n- plugins:\n  - name: proportion\ncompat: kai\n"
+        "scenarioSearchBudgets: {maxActionSearchDuration: {default: 5m, reclaim: 90s}, maxJobSearchDuration: 0s}\n"
+    )
+    _, out, _ = check(str(conf))
+    assert "\n  maxActionSearchDuration = default 5m0s, reclaim 1m30s\n  maxJobSearchDuration = 0s\n" in out
+    assert "searches for victims" not in check("navarch")[1]
+
+
 @pytest.mark.parametrize("name", ["navarch", "volcano", "kube-batch", "kai", "kube-scheduler"])
 def test_every_preset_can_be_read_in_eighty_columns(name: str) -> None:
     result = CliRunner(env={"COLUMNS": "80"}).invoke(policy, ["check", name])
