@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from navarch.cache.assumed import Assumed
 from navarch.cache.contested import Contested
 from navarch.dialects.dialect import Settings, Spec
-from navarch.dialects.groups import ShadowGroups, completed, is_shadow, same_own_labels
+from navarch.dialects.groups import NAMESPACE_QUEUE, ShadowGroups, completed, is_shadow, same_own_labels
 from navarch.dialects.kai_objects import bound_by
 from navarch.dialects.pod import PodReader, queue_of
 from navarch.dialects.pod_objects import Pod
@@ -186,12 +186,14 @@ class Mirror:
                 self._put_queue(self._queues.put(spec.name, spec.dialect, spec.api_version, spec))
             case PriorityClassSpec():
                 self.cluster.put_priority_class(spec)
-                self._complete_jobs()
+                self._classes_changed()
             case NamespaceSpec():
                 before = self.cluster.namespaces.get(spec.name)
                 self.cluster.put_namespace(spec)
-                if before is None or before.annotations != spec.annotations:
+                if (before.annotations.get(NAMESPACE_QUEUE) if before else None) != spec.annotations.get(NAMESPACE_QUEUE):
                     self._complete_jobs(spec.name)
+                    self._put_jobs(self.shadows.namespace_changed(spec.name))
+                if before is None:
                     self._imply_queues()
             case DisruptionBudgetSpec():
                 self.cluster.put_budget(spec)
@@ -226,7 +228,7 @@ class Mirror:
                     self._notice(Event.QUEUE_CHANGED)
             case PriorityClassSpec():
                 self.cluster.remove_priority_class(spec.name)
-                self._complete_jobs()
+                self._classes_changed()
             case NamespaceSpec():
                 self.cluster.remove_namespace(spec.name)
                 self._imply_queues()
@@ -345,6 +347,10 @@ class Mirror:
             if spec is not None:
                 self.cluster.put_job(spec)
                 self._notice(Event.JOB_CHANGED, spec.key)
+
+    def _classes_changed(self) -> None:
+        self._complete_jobs()
+        self._put_jobs(self.shadows.classes_changed())
 
     def _complete_jobs(self, namespace: str = "") -> None:
         """What other objects say about groups has changed."""

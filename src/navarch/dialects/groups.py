@@ -9,7 +9,7 @@ Everything a shadow job says comes from its oldest pod, so the order in which po
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -161,7 +161,20 @@ class ShadowGroups:
 
     def put_workload(self, workload: WorkloadSpec) -> list[JobSpec]:
         """Learn of an owner, new or changed: the jobs that it changes."""
-        found = ((job, self._groups.get(job)) for job in self.owners.put(workload))
+        return self._made_anew(self.owners.put(workload))
+
+    def classes_changed(self) -> list[JobSpec]:
+        """Priority classes came, went or changed: the jobs that it changes. Most have their priority from their pods."""
+        return self._made_anew(
+            job for job, group in self._groups.items() if group.leader and is_grouped(group.leader.scheduler_name, group.leader.labels)
+        )
+
+    def namespace_changed(self, namespace: str) -> list[JobSpec]:
+        """The queue that a namespace stands for has changed: the jobs that it changes."""
+        return self._made_anew(job for job in self._groups if job.startswith(f"{namespace}/"))
+
+    def _made_anew(self, jobs: Iterable[str]) -> list[JobSpec]:
+        found = ((job, self._groups.get(job)) for job in jobs)
         return [spec for job, group in found if group is not None and (spec := self._refreshed(job, group)) is not None]
 
     def put_budget(self, budget: DisruptionBudgetSpec) -> JobSpec | None:

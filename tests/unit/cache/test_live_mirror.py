@@ -243,3 +243,34 @@ def test_labels_that_a_pod_gets_from_its_node_change_nothing_of_its_job() -> Non
     put(made, pod("a", node="n1"))
     assert made.cluster.jobs.specs[made.cluster.jobs.rows.of["default/pod/a"]] is before
     assert made.cluster.tasks.specs[0] is not None and made.cluster.tasks.specs[0].labels
+
+
+def shadow(made: Mirror, key: str) -> tuple[int, str, str]:
+    spec = made.cluster.jobs.specs[made.cluster.jobs.rows.of[key]]
+    assert spec is not None
+    return spec.priority, spec.priority_class, spec.queue
+
+
+def test_priority_classes_and_namespaces_reach_the_groups_made_in_memory_too() -> None:
+    """Informers start together, so pods may well be learned of before the classes and namespaces that they are in."""
+    labels = {"kai.scheduler/queue": "team-a", "priorityClassName": "urgent"}
+    metadata = {"name": "k", "namespace": "default", "uid": "uid-k", "labels": labels}
+    labelled = from_manifest({"metadata": metadata, "spec": {"schedulerName": "navarch", "containers": [{"name": "c"}]}}, Pod)
+    urgent = PriorityClassSpec("urgent", 300)
+    space = NamespaceSpec("default", annotations={"scheduling.volcano.sh/queue-name": "team"})
+    first, _ = mirror()
+    last, heard = mirror()
+    for each in (urgent, space):
+        first.put(each)
+    for made in (first, last):
+        put(made, pod("a"))
+        put(made, labelled)
+    heard.notices.clear()
+    for each in (urgent, space):
+        last.put(each)
+    assert [shadow(last, f"default/pod/{name}") for name in "ak"] == [(0, "", "team"), (300, "urgent", "team-a")]
+    assert [shadow(first, f"default/pod/{name}") for name in "ak"] == [(0, "", "team"), (300, "urgent", "team-a")]
+    assert heard.notices == [(Event.JOB_CHANGED, "default/pod/k", True), (Event.JOB_CHANGED, "default/pod/a", True)]
+    last.remove(urgent)
+    last.put(NamespaceSpec("default"))
+    assert [shadow(last, f"default/pod/{name}")[::2] for name in "ak"] == [(0, "default"), (50, "team-a")]
