@@ -70,6 +70,8 @@ FAILING = 5
 """Failed cycles in a row from which on we are not healthy."""
 PIECE = 5000
 """Waiting pods of a queue that one cycle looks at: a second or so, where each is a job of its own."""
+AHEAD = 1000
+"""Bindings under way from which on the next piece of a backlog can wait: the API server has enough to do for a second."""
 BUSY = 200
 """Bindings under way from which on idle cycles can wait."""
 
@@ -167,6 +169,8 @@ class Scheduler:
         self.recorder = Recorder(options.record) if options.record is not None else None
         self._bound_ok = self.metrics.binds.labels("ok")
         self._number = 0
+        self._more = False
+        """The last cycle left a part of the backlog for the next."""
         self._stopping = asyncio.Event()
         self._leads = False
         self.gauges = Gauges(self)
@@ -309,8 +313,7 @@ class Scheduler:
             f"{self.identity[-12:]}-{self._number}",
             piece=PIECE if self.dry is None else None,
         )
-        if cycle.more:
-            self.loop.hurry()
+        self._more = cycle.more
         started = time.perf_counter()
         if self.dry is not None:
             self._tell_dry(cycle)
@@ -341,6 +344,8 @@ class Scheduler:
         while True:
             await asyncio.sleep(FLUSH)
             self.writers.flush(clock())
+            if self._more and len(self.binder.outbox) < AHEAD:
+                self.loop.hurry()
 
     def _serves_requests(self) -> bool:
         return self.sources.serves(REQUESTS)
