@@ -1,8 +1,8 @@
 """What the API server says of a pod whose bind has no known end.
 
 One worker asks, oldest first, with growing pauses while the server does not answer. The pod is bound where we wanted it: done,
-whoever did it. It is not bound, gone, or another pod by now: the bind is forgotten and the pod is decided again. A bind that succeeded but that
-the watch does not show is asked for as well, so that an assumption cannot outlive the truth.
+whoever did it. It is not bound, gone, or another pod by now: the bind is forgotten and the pod is decided again. A bind that
+succeeded but that the watch does not show is asked for as well, so that an assumption cannot outlive the truth.
 """
 
 from __future__ import annotations
