@@ -60,6 +60,27 @@ async def test_a_gang_that_does_not_fit_waits_whole_and_is_told_why(any_world: W
     history.check([("big", 6)])
 
 
+async def test_pods_without_a_group_or_a_queue_are_told_so_and_start_when_it_comes(any_world: World) -> None:
+    world = any_world
+    await world.node("n0")
+    history = await world.watch()
+    async with world.scheduler():
+        await world.group("lost", 1, queue="nowhere")
+        await asyncio.gather(world.pod("lost-0", group="lost"), world.pod("early-0", group="early"))
+        for name, said in (("lost-0", 'the queue "nowhere" does not exist'), ("early-0", f'the PodGroup "{world.namespace}/early"')):
+            pod = await world.eventually(lambda: world.get_pod(name), lambda found: "PodScheduled" in conditions(found))  # noqa: B023
+            told = conditions(pod)["PodScheduled"]
+            assert (told["status"], told["reason"]) == ("False", "Unschedulable") and told["message"].startswith(said)
+            await world.eventually(
+                lambda: world.events(name),  # noqa: B023
+                lambda events: any(reason == "FailedScheduling" and note.startswith(said) for _, reason, note in events),  # noqa: B023
+            )
+        assert history.bound() == []
+        await world.group("early", 1)
+        await history.until_bound(1)
+    history.check([("early", 1)])
+
+
 async def test_another_schedulers_pods_are_left_alone_but_their_room_is_not_given_away(any_world: World) -> None:
     world = any_world
     await world.node("n0", cpu="2")

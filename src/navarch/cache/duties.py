@@ -1,4 +1,5 @@
-"""What a leader looks after beside its cycles, once a second: the policy file, half-bound gangs, queues, stale requests."""
+"""What a leader looks after beside its cycles, once a second: the policy file, half-bound gangs, pods without group or queue,
+queues, stale requests."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from navarch.cache.default_queue import make_default_queue
+from navarch.cache.left_out import LeftOut
 from navarch.cache.queue_status import QUEUES
 from navarch.dialects.dialect import Settings
 from navarch.kube.errors import KubeError
@@ -22,6 +24,7 @@ PERIOD = 1.0
 class Duties:
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
+        self._left_out = LeftOut(scheduler.mirror, scheduler.pod_statuses)
         self._queue_task: asyncio.Task[bool] | None = None
 
     async def run(self) -> None:
@@ -35,6 +38,8 @@ class Duties:
             if scheduler.leading and scheduler.dry is None:
                 scheduler.gangs.look(clock())
                 scheduler.bind_requests.clean()
+                if not scheduler.reading:
+                    self._left_out.look(clock())
                 self._look_for_default_queue()
 
     async def _look_at_policy(self) -> None:

@@ -1,0 +1,44 @@
+"""Pods that no cycle looks at: told once, again when the reason is another, and no more when what was missing is there."""
+
+from __future__ import annotations
+
+from tests.unit.cache.fake_pool import Submitted
+from tests.unit.cache.test_live_mirror import group, mirror, pod, put
+
+from navarch.cache.events import Events
+from navarch.cache.left_out import LeftOut, left_out
+from navarch.cache.pod_status import PodStatuses
+from navarch.model.spec import QueueSpec
+
+
+def test_who_has_no_group_or_no_queue_is_told() -> None:
+    made, _ = mirror()
+    for name in ("default", "research"):
+        made.cluster.put_queue(QueueSpec(name=name))
+    statuses = Submitted()
+    pods = PodStatuses(statuses.pool, made, Events(Submitted().pool), lambda: 1e9)
+    duty = LeftOut(made, pods)
+    made.put(group("known", 1, queue="research"))
+    put(made, pod("fine", group="known"))
+    put(made, pod("alone"))
+    assert left_out(made.cluster) == []
+
+    put(made, pod("a", group="late"))
+    put(made, pod("theirs", group="late", scheduler="other"))
+    duty.look(0.0)
+    pods.flush(2.0)
+    (told,) = statuses.bodies()
+    (condition,) = told["status"]["conditions"]
+    assert told["metadata"]["uid"] == "uid-a"
+    assert (condition["reason"], condition["message"]) == ("Unschedulable", 'the PodGroup "default/late" does not exist')
+    statuses.end()
+
+    duty.look(3.0)
+    pods.flush(5.0)
+    assert len(statuses.writes) == 1, "nothing new"
+    made.put(group("late", 1, queue="nowhere"))
+    duty.look(6.0)
+    pods.flush(30.0)
+    assert statuses.bodies()[1]["status"]["conditions"][0]["message"] == 'the queue "nowhere" does not exist'
+    made.cluster.put_queue(QueueSpec(name="nowhere"))
+    assert left_out(made.cluster) == []
