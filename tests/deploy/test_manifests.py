@@ -152,6 +152,16 @@ def test_print_shows_every_object_with_the_choices_filled_in(tmp_path: Path) -> 
     assert {subject["namespace"] for item in objects for subject in item.get("subjects", ())} == {"batch"}
 
 
+def test_a_policy_that_would_not_start_is_warned_of(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.conf", tmp_path / "bad.conf"
+    good.write_text("actions: allocate\ntiers:\n- plugins:\n  - name: gang\n")
+    bad.write_text("actions: alocate\ntiers:\n- plugins:\n  - name: gang\n")
+    said = CliRunner().invoke(install, ["--print", "--policy", str(bad)])
+    assert said.exit_code == 0 and "unknown action 'alocate' (did you mean 'allocate'?)" in said.stderr
+    assert "warning: unless its image has more plugins" in said.stderr and "warning" not in said.stdout
+    assert CliRunner().invoke(install, ["--print", "--policy", str(good)]).stderr == ""
+
+
 def test_without_choices_the_shipped_files_are_installed_as_they_are() -> None:
     shipped = [
         *manifests.namespace(),

@@ -15,12 +15,16 @@ from typing import Any
 import click
 import yaml
 
+from navarch.cli.policy_mistakes import tell
+from navarch.engine.policy import PolicyError
+from navarch.installed import installed
 from navarch.kube.client import Client, PatchType
 from navarch.kube.connect import connect
 from navarch.kube.errors import KubeError, NotFound
 from navarch.kube.resources import CRDS, Resource
 from navarch.manifests import Manifest
 from navarch.manifests.installation import DIALECTS, NAMESPACE, Installation
+from navarch.plan import read_policy
 
 FIELD_MANAGER = "navarch-install"
 ESTABLISH_SECONDS = 30.0
@@ -71,6 +75,8 @@ def install(
     dry_run: bool,
 ) -> None:
     """Install the scheduler, its permissions and the CRDs it reads into a cluster."""
+    if policy is not None:
+        _check(policy)
     installation = Installation(
         namespace=namespace,
         image=image,
@@ -86,6 +92,15 @@ def install(
         asyncio.run(_install(installation, kubeconfig, context, dry_run))
     except KubeError as error:
         raise click.ClickException(str(error)) from error
+
+
+def _check(policy: Path) -> None:
+    """A warning only: the image may have plugins that are not installed here."""
+    try:
+        read_policy(policy.absolute(), installed())
+    except PolicyError as error:
+        tell(error, str(policy), ())
+        click.echo("warning: unless its image has more plugins than there are here, the scheduler will not start", err=True)
 
 
 class _Plain(yaml.CSafeDumper):

@@ -81,8 +81,9 @@ def plan(
     """Decide for manifests in files, with no cluster at all.
 
     Reads YAML and JSON, several documents a file, lists as kubectl prints them, whole directories, or standard input (-).
-    Jobs, Deployments, ReplicaSets, StatefulSets, DaemonSets and Volcano Jobs are expanded into the pods they would make,
-    unless their pods are in the input. Exits with 2 and lists every mistake if something in the input cannot be used.
+    Jobs, Deployments, ReplicaSets, StatefulSets, DaemonSets, Volcano Jobs and those of Kubeflow, Ray, JobSet and
+    LeaderWorkerSet are expanded into the pods they would make, unless their pods are in the input. Exits
+    with 2 and lists every mistake if something in the input cannot be used.
     """
     documents, unread = read_paths(paths)
     try:
