@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from navarch.engine.figures import Rows
 from navarch.engine.node_functions import TaskClass
-from navarch.model.gpus import GPU_RESOURCES, gpu_memory, gpu_portion, mig_gpus
+from navarch.model.gpus import GPU_RESOURCES, gpu_portion, mig_gpus
+from navarch.model.node_facts import gpu_memories
 from navarch.model.resources import BoolArray, FloatArray, IntArray
 from navarch.model.status import ON_NODE, TaskStatus
 
@@ -44,7 +45,7 @@ class Devices:
         self.session = session
         nodes = session.nodes
         size = len(nodes)
-        self.memory: IntArray = np.array([gpu_memory(spec) for spec in nodes.specs], dtype=np.int64)
+        self.memory: IntArray = gpu_memories(session.snapshot)
         """Of each device of the node."""
         names = session.snapshot.resource_names
         whole = [names.index(name) for name in GPU_RESOURCES if name in names]

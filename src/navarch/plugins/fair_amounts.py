@@ -8,12 +8,13 @@ the cluster, and for limits of the largest, because nobody knows yet where it wi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from navarch.model.gpus import GPU_RESOURCES, UNKNOWN_GPU_MEMORY, gpu_memory, gpu_portion, mig_gpus, node_is_fit
+from navarch.model.gpus import GPU_RESOURCES, UNKNOWN_GPU_MEMORY, gpu_portion, mig_gpus, node_is_fit
+from navarch.model.node_facts import fit_nodes, gpu_memories, of_nodes
 from navarch.model.spec import NodeSpec, Shape
 from navarch.plugins.fair_share import Floats
 
@@ -69,11 +70,10 @@ class FairAmounts:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        memories = [gpu_memory(node) for node in session.nodes.specs]
-        self.memory = np.array(memories, dtype=np.int64)
-        known = [memory for memory in memories if memory > UNKNOWN_GPU_MEMORY]
-        self.least_memory = min(known, default=None)
-        self.most_memory = max(known, default=None)
+        self.memory = gpu_memories(session.snapshot)
+        known = self.memory[self.memory > UNKNOWN_GPU_MEMORY]
+        self.least_memory = int(known.min()) if len(known) else None
+        self.most_memory = int(known.max()) if len(known) else None
         self._claims: Mapping[tuple[str, str], Any] = session.snapshot.objects.get("ResourceClaim", {})
         self._pending: dict[int, Floats] = {}
         self._limit: dict[int, Floats] = {}
@@ -81,12 +81,11 @@ class FairAmounts:
 
     def total(self) -> Floats:
         """What all ready nodes have."""
-        out = np.zeros(len(RESOURCES))
-        slices = self.sliced_gpus()
-        for node in self.session.nodes.specs:
-            if node_is_fit(node):
-                out += node_amounts(node)
-                out[GPU] += slices.get(node.name, 0)
+        snapshot = self.session.snapshot
+        out = of_nodes(snapshot, "fair total", _total).copy()
+        for name, count in self.sliced_gpus().items():
+            row = snapshot.nodes.row(name)
+            out[GPU] += count if row is not None and fit_nodes(snapshot)[row] else 0
         return out
 
     def pending(self, task: int) -> Floats:
@@ -148,6 +147,14 @@ class FairAmounts:
             if node and spec.get("driver") in GPU_CLASSES:
                 found[node] = found.get(node, 0) + len(spec.get("devices") or ())
         return found
+
+
+def _total(nodes: Sequence[NodeSpec]) -> Floats:
+    out = np.zeros(len(RESOURCES))
+    for node in nodes:
+        if node_is_fit(node):
+            out += node_amounts(node)
+    return out
 
 
 def _devices_asked(claim: Mapping[str, Any]) -> int:

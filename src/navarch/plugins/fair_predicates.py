@@ -20,7 +20,8 @@ from navarch.engine.node_functions import NodeFilter, Refusal, Scope, TaskClass
 from navarch.engine.plugin import Plugin
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.session import Session
-from navarch.model.gpus import GPU_MEMORY_LABEL, GPU_RESOURCES, mig_gpus, node_is_fit
+from navarch.model.gpus import GPU_MEMORY_LABEL, GPU_RESOURCES, mig_gpus
+from navarch.model.node_facts import fit_nodes, labelled
 from navarch.model.resources import BoolArray, format_amount
 from navarch.model.snapshot import Snapshot
 from navarch.model.status import ON_NODE, TaskStatus
@@ -182,7 +183,7 @@ class NodeCondition(NodeFilter):
     scope = Scope.STATIC
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self.ready = np.array([node_is_fit(spec) for spec in snapshot.nodes.specs], dtype=bool)
+        self.ready = fit_nodes(snapshot)
 
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
         found: BoolArray = self.ready[at.rows]
@@ -199,21 +200,23 @@ class GpuKind(NodeFilter):
     scope = Scope.STATIC
 
     def __init__(self, session: Session) -> None:
-        nodes, names = session.nodes, session.snapshot.resource_names
+        nodes, snapshot = session.nodes, session.snapshot
         key = str(session.policy.param("migWorkerNodeLabelKey"))
-        slices = [i for i, name in enumerate(names) if mig_gpus(name)]
-        has_slices = [bool(some) for some in nodes.allocatable[slices].sum(axis=0).tolist()]
-        labels = [spec.labels for spec in nodes.specs]
-        said = [found.get(key) for found in labels]
-        self.sliced: BoolArray = np.array(
-            [has if text is None else text == "true" for text, has in zip(said, has_slices, strict=True)], dtype=bool
-        )
-        strategy = [found.get(MIG_STRATEGY, "") for found in labels]
-        self.single: BoolArray = np.array([text == "single" for text in strategy], dtype=bool)
-        self.mixed: BoolArray = np.array([text == "mixed" for text in strategy], dtype=bool)
-        claimed = session.shared(FairAmounts).sliced_gpus()
-        self.dynamic: BoolArray = np.array([bool(claimed.get(name)) for name in nodes.names], dtype=bool)
+        slices = [i for i, name in enumerate(snapshot.resource_names) if mig_gpus(name)]
+        has_slices = nodes.allocatable[slices].sum(axis=0) != 0
+        self.sliced: BoolArray = np.where(labelled(snapshot, key), labelled(snapshot, key, "true"), has_slices)
+        self.single = labelled(snapshot, MIG_STRATEGY, "single")
+        self.mixed = labelled(snapshot, MIG_STRATEGY, "mixed")
+        self.dynamic: BoolArray = np.zeros(len(nodes), dtype=bool)
+        for name, count in session.shared(FairAmounts).sliced_gpus().items():
+            if count and (row := snapshot.nodes.row(name)) is not None:
+                self.dynamic[row] = True
         self.whole = frozenset(GPU_RESOURCES)
+        self._identity = (super().identity(), self.sliced.tobytes(), self.dynamic.tobytes())
+
+    def identity(self) -> Hashable:
+        """Slices come and go with what a node has and what drivers announce, while its labels stay."""
+        return self._identity
 
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
         refused: BoolArray = self._refused(task)[at.rows]
@@ -260,9 +263,8 @@ class WorkerKind(NodeFilter):
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        specs = session.nodes.specs
         keys = (str(session.policy.param("cpuWorkerNodeLabelKey")), str(session.policy.param("gpuWorkerNodeLabelKey")))
-        self.workers = [np.array([key in spec.labels for spec in specs], dtype=bool) for key in keys]
+        self.workers = [labelled(session.snapshot, key) for key in keys]
 
     def identity(self) -> Hashable:
         params = self.session.policy
@@ -316,7 +318,7 @@ class MemoryKnown(NodeFilter):
     scope = Scope.STATIC
 
     def __init__(self, session: Session) -> None:
-        self.known = np.array([GPU_MEMORY_LABEL in spec.labels for spec in session.nodes.specs], dtype=bool)
+        self.known = labelled(session.snapshot, GPU_MEMORY_LABEL)
 
     def applies(self, task: TaskClass) -> bool:
         return task.shape.devices is not None and bool(task.shape.devices.memory)

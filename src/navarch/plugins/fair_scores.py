@@ -6,6 +6,8 @@ the score of their affinity, and the node that was promised before 10,000,000. D
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from navarch.engine.arguments import Argument
@@ -14,7 +16,9 @@ from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
 from navarch.engine.plugin import Plugin
 from navarch.engine.session import Session
 from navarch.model.gpus import GPU_RESOURCES, mig_gpus
+from navarch.model.node_facts import of_nodes
 from navarch.model.resources import CPU, BoolArray, FloatArray, IntArray
+from navarch.model.spec import NodeSpec
 from navarch.plugins.fair_amounts import FairAmounts
 from navarch.plugins.nodeorder.pod_preferences import PodPreferences
 
@@ -62,8 +66,7 @@ class _Density(NodeScorer):
         gpus = [names.index(name) for name in GPU_RESOURCES if name in names]
         self.dims = {True: gpus, False: [CPU]}
         allocatable = session.nodes.allocatable
-        labels = (spec.labels.get(GPU_COUNT_LABEL, "") for spec in session.nodes.specs)
-        labelled = np.array([1000 * int(text) if text.isdecimal() else 0 for text in labels], dtype=np.int64)
+        labelled = of_nodes(session.snapshot, GPU_COUNT_LABEL, _gpu_counts)
         total = allocatable[gpus].sum(axis=0)
         self.total = {True: np.where(labelled > 0, labelled, total), False: allocatable[CPU]}
         self.has = {True: total > 0, False: allocatable[CPU] > 0}
@@ -139,6 +142,12 @@ class ResourceType(Plugin):
         return [_Kind(self.session)]
 
 
+def _gpu_counts(nodes: Sequence[NodeSpec]) -> IntArray:
+    """What labels say, in thousandths; 0 where they say nothing."""
+    texts = (node.labels.get(GPU_COUNT_LABEL, "") for node in nodes)
+    return np.array([1000 * int(text) if text.isdecimal() else 0 for text in texts], dtype=np.int64)
+
+
 class _Kind(NodeScorer):
     name = "resourcetype"
     scope = Scope.ROW
@@ -150,7 +159,9 @@ class _Kind(NodeScorer):
         dims = [i for i, name in enumerate(names) if name in GPU_RESOURCES or mig_gpus(name)]
         plain = (nodes.allocatable[dims] == 0).all(axis=0)
         sliced = session.shared(FairAmounts).sliced_gpus()
-        self.plain = plain & np.array([not sliced.get(name) for name in nodes.names], dtype=bool)
+        rows = [row for name, count in sliced.items() if count and (row := session.snapshot.nodes.row(name)) is not None]
+        plain[rows] = False
+        self.plain: BoolArray = plain
 
     def applies(self, task: TaskClass) -> bool:
         return not wants_gpu(self.session, task.task)

@@ -33,8 +33,9 @@ class IdentityIndex:
         self._read = size
 
     def having(self, requirement: Requirement, namespaces: frozenset[str] | None) -> list[int]:
-        """Identities with one of the values that an `In` names, of these namespaces (None: of all)."""
-        return [number for part in self._parts(requirement, namespaces) for number in part]
+        """Identities with one of the values that an `In` names, of these namespaces (None: of all), by number: a set of names
+        comes in another order in every process."""
+        return sorted(number for part in self._parts(requirement, namespaces) for number in part)
 
     def anchor(self, selector: LabelSelector, namespaces: frozenset[str] | None) -> Requirement | None:
         """The requirement that names values and leaves the fewest identities; None if the selector names no value."""

@@ -1,0 +1,53 @@
+"""What can be read off the nodes alone, for all of them at once, and is read again only when one of them has changed.
+
+A snapshot's list of node specs is the same object while no node changes (`cluster.Cluster`), so it stands for its contents: a
+fact is good while the list is. Thousands of nodes would otherwise be gone through in every cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from navarch.model.gpus import gpu_memory, node_is_fit
+from navarch.model.resources import BoolArray, IntArray
+from navarch.model.snapshot import Snapshot
+from navarch.model.spec import NodeSpec
+
+V = TypeVar("V")
+
+
+def of_nodes(snapshot: Snapshot, name: Hashable, read: Callable[[Sequence[NodeSpec]], V]) -> V:
+    """`read(specs)`, kept under `name`, which says all that `read` depends on besides. Later cycles get the same value, so nobody
+    may write into it; arrays refuse that."""
+    specs, key = snapshot.nodes.specs, ("node facts", name)
+    held: tuple[list[NodeSpec], V] | None = snapshot.memo.pop(key, None)
+    if held is None or held[0] is not specs:
+        held = (specs, read(specs))
+        if isinstance(held[1], np.ndarray):
+            held[1].flags.writeable = False
+    snapshot.memo[key] = held
+    return held[1]
+
+
+def gpu_memories(snapshot: Snapshot) -> IntArray:
+    """MiB of each GPU, node by node."""
+    return of_nodes(snapshot, "gpu memory", lambda specs: np.array([gpu_memory(spec) for spec in specs], dtype=np.int64))
+
+
+def fit_nodes(snapshot: Snapshot) -> BoolArray:
+    """Nodes that are fit for work, by their own conditions."""
+    return of_nodes(snapshot, "fit", lambda specs: np.array([node_is_fit(spec) for spec in specs], dtype=bool))
+
+
+def labelled(snapshot: Snapshot, label: str, value: str | None = None) -> BoolArray:
+    """Nodes with the label, or with just this value of it."""
+    return of_nodes(
+        snapshot,
+        ("labelled", label, value),
+        lambda specs: np.array(
+            [label in spec.labels if value is None else spec.labels.get(label) == value for spec in specs], dtype=bool
+        ),
+    )
