@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
-from tests.parity.shared_cases import Case
+from tests.parity.recorded import Case
 
 from navarch.actions.pod_preemption import NO_VICTIMS, Candidate, Hopeless, PodPreemption
 from navarch.dialects.dialect import Settings

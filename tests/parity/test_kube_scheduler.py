@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.parity import test_podrequests
 from tests.parity.kube_cases import check_search, scores, session_of, statuses
-from tests.parity.shared_cases import Case, recorded_cases
+from tests.parity.recorded import ABSENT, Case, cases_of
 
 import navarch
 from navarch.actions.nominations import Nominations
@@ -22,7 +22,7 @@ from navarch.plugins.nodeorder.allocation import curve
 from navarch.plugins.nodeorder.normalise import default_normalise
 from navarch.plugins.predicates.default_spread import inferred_selector
 
-CASES = recorded_cases("kube-scheduler")
+CASES = [case for _, _, case in cases_of("kube-scheduler")]
 
 
 def check_plugin(case: Case) -> None:
@@ -204,7 +204,7 @@ CHECKS: dict[str, Callable[[Case], None]] = {
 }
 
 
-@pytest.mark.skipif(not CASES, reason="no recordings: set NAVARCH_SHARED or place them in ../shared")
+@pytest.mark.skipif(not CASES, reason=ABSENT)
 def test_every_recording_is_judged() -> None:
     assert len(CASES) == 810
     assert {case["plugin"] for case in CASES} <= set(CHECKS)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.parity.shared_cases import Case, recorded_cases
+from tests.parity.recorded import ABSENT, Case, cases_of
 from tests.reference import requests
 from tests.reference.cluster import Cluster, key_of
 from tests.reference.cycle import DEFAULT_ARGS, PLUGINS, score
@@ -18,7 +18,7 @@ from tests.reference.status import NOT_LOOKED_AT, Status, fit_error
 
 from navarch.model.quantity import parse_nano
 
-CASES = recorded_cases("kube-scheduler")
+CASES = [case for _, _, case in cases_of("kube-scheduler")]
 WITHOUT_PRE_FILTER = {"NodeName", "NodeUnschedulable", "TaintToleration"}
 
 
@@ -204,7 +204,7 @@ CHECKS: dict[str, Callable[[Case], None]] = {
 }
 
 
-@pytest.mark.skipif(not CASES, reason="no recordings: set NAVARCH_SHARED or place them in ../shared")
+@pytest.mark.skipif(not CASES, reason=ABSENT)
 def test_all_recordings_are_here() -> None:
     assert len(CASES) == 810
     assert len({(case["suite"], case["name"]) for case in CASES}) == 810

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.parity.recorded import recorded_cases
 
 from navarch.dialects.objects import from_manifest
 from navarch.dialects.pod_objects import Pod
 from navarch.dialects.requests import aggregate, footprint, pod_limits, pod_requests, rounded, scoring_request
 from navarch.model.quantity import parse_nano
 
-SHARED = Path(os.environ.get("NAVARCH_SHARED") or Path(__file__).resolve().parents[3] / "shared")
-CASES = SHARED / "parity" / "kube-scheduler"
-
-
-def cases(name: str) -> list[Any]:
-    path = CASES / name
-    if not path.exists():
-        absent = pytest.mark.skip(f"no recorded cases at {path}; set NAVARCH_SHARED")
-        return [pytest.param(None, marks=absent, id="absent")]
-    found = [json.loads(line) for line in path.read_text().splitlines()]
-    return [pytest.param(case, id=f"{case['suite']}: {case['name']}") for case in found]
-
 
 def nano(amounts: dict[str, str]) -> dict[str, int]:
     return {name: parse_nano(amount) for name, amount in amounts.items()}
 
 
-@pytest.mark.parametrize("case", cases("podrequests.jsonl"))
+@pytest.mark.parametrize("case", recorded_cases("kube-scheduler/podrequests.jsonl"))
 def test_pod_requests(case: dict[str, Any]) -> None:
     pod = from_manifest(case["pod"], Pod)
     expect, options = case["expect"], case["options"]
@@ -50,7 +36,7 @@ def test_pod_requests(case: dict[str, Any]) -> None:
     assert {name: answers[name]() for name in expect} == {name: nano(expect[name]) for name in expect}
 
 
-@pytest.mark.parametrize("case", cases("podinfo.jsonl"))
+@pytest.mark.parametrize("case", recorded_cases("kube-scheduler/podinfo.jsonl"))
 def test_what_a_pod_costs(case: dict[str, Any]) -> None:
     pod = from_manifest(case["pod"], Pod)
     expect = case["expect"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.parity.shared_cases import Case, shared_directory
+from tests.parity.recorded import Case, cases_of, skipped
 from tests.parity.volcano_judge import judged, judged_groups, outcome_of, policy_of
 
 import navarch
@@ -25,17 +25,10 @@ DIFFERENT: dict[tuple[str, str, str], str] = {
 
 
 def cases() -> list[Any]:
-    shared = shared_directory()
-    if shared is None:
-        return [pytest.param(None, "", marks=pytest.mark.skip(reason="no recordings: NAVARCH_SHARED and ../shared are absent"))]
-    import json
-
-    out = []
-    for file in sorted((shared / "parity" / "volcano").glob("*.jsonl")):
-        for number, line in enumerate(file.read_text().splitlines()):
-            case = json.loads(line)
-            out.append(pytest.param(case, file.stem, id=f"{file.stem}-{number}-{Path(case['suite']).name}"))
-    return out
+    found = cases_of("volcano")
+    return [
+        pytest.param(case, file, id=f"{file}-{number}-{Path(case['suite']).name}") for file, number, case in found
+    ] or [skipped(None, "", id="volcano")]
 
 
 @pytest.mark.parametrize(("case", "file"), cases())

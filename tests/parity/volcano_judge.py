@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from tests.parity.shared_cases import Case
+from tests.parity.recorded import Case
 
 Outcome = dict[str, Any]
 
