@@ -14,6 +14,9 @@ QUICK = ("decide", "predicates", "topology", "solver", "apiserver")
 
 
 def main(names: list[str]) -> int:
+    if {"-h", "--help"} & set(names):
+        print(__doc__, f"Benchmarks: {', '.join(QUICK)}, live", sep="\n")
+        return 0
     for name in names or QUICK:
         try:
             module = importlib.import_module(f"bench.{name}")
