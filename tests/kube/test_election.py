@@ -187,6 +187,29 @@ async def test_somebody_takes_the_lease_away() -> None:
         assert not a.elector.leading and len(a.periods) == 1
 
 
+async def test_who_lost_the_lease_writes_nothing_while_its_work_ends() -> None:
+    """The work may take seconds to end; the time that the last renewal would have lasted is no leave to go on writing."""
+    lease = SharedLease()
+    replica = Replica(lease, "a", 1)
+    allowed: list[bool] = []
+
+    async def slow_to_stop() -> None:
+        allowed.append(replica.elector.leading)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            allowed.append(replica.elector.leading)
+            await asyncio.sleep(1)
+            allowed.append(replica.elector.leading)
+
+    task = asyncio.create_task(replica.elector.run(slow_to_stop))
+    await asyncio.sleep(30)
+    lease.write(LeaseRecord(holder_identity="b", lease_duration_seconds=15), lease.version)
+    await asyncio.wait([task])
+    assert allowed == [True, False, False]
+    assert lease.record is not None and lease.record.holder_identity == "b"
+
+
 @pytest.mark.parametrize("jump", [3600.0, -3600.0])
 async def test_a_clock_that_jumps_makes_no_second_leader(jump: float) -> None:
     lease = SharedLease()

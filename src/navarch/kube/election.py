@@ -147,6 +147,7 @@ class Elector:
                 continue
             if not renewed and self.leader not in ("", self.identity):
                 log.error("%s lost the lease to %s", self.identity, self.leader)
+                self._renewed_at = None  # at once: whoever leads now writes, and we are still on our way out
                 return
 
     async def _try(self) -> bool:
