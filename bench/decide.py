@@ -2,7 +2,7 @@
 
     python -m bench.decide                  the sizes of the targets, except the largest
     python -m bench.decide --large          100,000 nodes and 1,000,000 pods too (about 8 GiB)
-    python -m bench.decide --only gangs     one of: gangs, presets, idle, evict, ways
+    python -m bench.decide --only gangs     one of: gangs, presets, elastic, idle, evict
 
 Each figure stands beside another way to do the same in the same run: placing task by task instead of by runs, or the whole
 cost instead of the cost of a change.
@@ -58,11 +58,19 @@ def shapes(count: int) -> list[Shape]:
 
 
 def add_gang(
-    cluster: Cluster, name: str, size: int, shape: Shape, queue: str = "default", node: Sequence[str] = (), priority: int = 0
+    cluster: Cluster,
+    name: str,
+    size: int,
+    shape: Shape,
+    queue: str = "default",
+    node: Sequence[str] = (),
+    priority: int = 0,
+    least: int | None = None,
 ) -> None:
     running = bool(node)
     phase = "Running" if running else "Inqueue"
-    spec = JobSpec(f"ns/{name}", queue, min_member=size, namespace="ns", name=name, phase=phase, priority=priority)
+    least = size if least is None else least
+    spec = JobSpec(f"ns/{name}", queue, min_member=least, namespace="ns", name=name, phase=phase, priority=priority)
     cluster.put_job(spec)
     status = TaskStatus.RUNNING if running else TaskStatus.PENDING
     for i in range(size):
@@ -124,6 +132,22 @@ def bench_presets() -> list[Figure]:
     return figures
 
 
+def bench_elastic() -> list[Figure]:
+    """Jobs that need one pod and would take 51: ready ones come back for one pod a turn, the least served first."""
+    figures = []
+    for name in ("navarch", "volcano"):
+        seconds = {}
+        for least in (51, 1):
+            cluster, kinds = cluster_of(5_000), shapes(20)
+            for j in range(1_000):
+                add_gang(cluster, f"job-{j:05d}", 51, kinds[j % 20], least=least)
+            seconds[least], record = run(cluster, policy(name))
+            assert len(record.binds) == 51_000, f"{len(record.binds)} of 51,000 placed"
+        what = f"5,000 nodes, 1,000 elastic jobs of 1 to 51 pods, preset {name}"
+        figures.append(Figure(what, seconds[1], "s", 5.0, seconds[51], "as gangs of 51"))
+    return figures
+
+
 def bench_idle() -> list[Figure]:
     cluster = cluster_of(5_000)
     kind = Shape(requests=requests_from({"cpu": "1", "memory": "2Gi"}))
@@ -176,9 +200,15 @@ def load_tiers(name: str) -> object:
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="bench.decide", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--large", action="store_true", help="also 100,000 nodes with 1,000,000 pods")
-    parser.add_argument("--only", choices=("gangs", "presets", "idle", "evict"))
+    parser.add_argument("--only", choices=("gangs", "presets", "elastic", "idle", "evict"))
     given = parser.parse_args(arguments)
-    parts = {"gangs": lambda: bench_gangs(given.large), "presets": bench_presets, "idle": bench_idle, "evict": bench_evict}
+    parts = {
+        "gangs": lambda: bench_gangs(given.large),
+        "presets": bench_presets,
+        "elastic": bench_elastic,
+        "idle": bench_idle,
+        "evict": bench_evict,
+    }
     figures = [f for name, part in parts.items() if given.only in (None, name) for f in part()]
     show("bench/decide", figures)
 

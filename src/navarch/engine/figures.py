@@ -63,13 +63,13 @@ class Selected(Figures):
     """Columns of a full table picked by row, each when it is first read: most functions read one or two of them."""
 
     def __init__(self, table: Figures, rows: Rows, extra: dict[str, IntArray], added: IntArray | None) -> None:
-        self.rows = rows
+        self.rows = self._rows = rows
         self.added = added
         self._table = table
         self._extra = extra
 
     def __getattr__(self, name: str) -> Any:
-        column = getattr(self._table, name)[:, self.rows]
+        column = getattr(self._table, name)[:, self._rows]
         more = self._extra.get(name)
         if more is not None:
             column += more

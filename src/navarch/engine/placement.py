@@ -17,27 +17,23 @@ import numpy as np
 from navarch.engine.devices import shares_devices
 from navarch.engine.figures import Figures, Rows
 from navarch.engine.fit import FitErrors
+from navarch.engine.foretold import FEW, Answer, Foretold
 from navarch.engine.node_functions import NodeScorer, Refusal, Scope, TaskClass
+from navarch.engine.standing import WORST, Standing, best_rows
 from navarch.engine.static import static_mask, static_raw
 from navarch.model.resources import CPU, MEMORY, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from navarch.engine.session import Session
 
-_WORST = -np.inf
 _LADDER = 32
 """Steps of a node's ladder that are computed at once when a run fills it."""
 _FIRST_STEPS = 3
 """Steps computed for all candidates together once a run turns out to spread."""
-_FORETOLD = 16
-"""Steps of a row that are worked out together when single tasks go onto it."""
-_FORETOLD_ROWS = 4096
+_UNREAD = 64
+"""Entries of the change log that are gone through one by one: they mostly tell of few rows."""
 _LOOK = 4
 """A run that needs more distinct nodes than this spreads."""
-
-
-Answer = tuple[bool, bool, bool, float]
-"""Of a row: passes filters, fits what is idle, fits what will be idle, plain score."""
 
 
 class ClassView:
@@ -87,16 +83,20 @@ class ClassView:
         self.is_local = not (self.global_filters or self.global_scorers or self.normalised)
         """Every answer about a node depends on that node alone."""
         self._refused: tuple[int, FitErrors] | None = None
-        self._foretells = self.figures_only and self.devices is None and not moving
-        """Answers about a row follow from its figures alone, so those for its next steps can be worked out beforehand."""
-        self._foretold: dict[int, dict[bytes, Answer]] = {}
-        """Row -> answers by its figures: for those it had, and with one, two ... more tasks of the class."""
-        nothing = np.zeros_like(task.request)
-        self._step = np.concatenate((task.request, task.request, task.footprint, nothing, nothing))
+        self._foretold: Foretold | None = None
+        if self.figures_only and self.devices is None and not moving:
+            self._foretold = Foretold(nodes, task, self._judge, self.static, self.base)
+        parts = session.shard is not None and not session.shard_is_hard
+        local = not (self.global_filters or self.global_scorers or moving or parts)
+        self._may_stand = local and not session.semantics.releasing_is_apart
+        self._standing: Standing | None = None
+        self._singles = 0
 
-    def _judge(self, at: Figures) -> tuple[BoolArray, BoolArray, BoolArray, FloatArray]:
-        """Row answers for any columns: passes filters, fits what is idle, fits what will be idle, plain score."""
-        task, rows, dims, need = self.task, at.rows, self.dims, self.need
+    def _judge(self, at: Figures, rows: Rows | slice | None = None) -> tuple[BoolArray, BoolArray, BoolArray, FloatArray]:
+        """Row answers for any columns: passes filters, fits what is idle, fits what will be idle, plain score. `rows`: of the
+        columns, where `at` is not to be asked for them."""
+        task, dims, need = self.task, self.dims, self.need
+        rows = at.rows if rows is None else rows
         free = at.allocatable[dims] - at.used[dims]
         idle: BoolArray = np.all(need <= free, axis=0)
         if self.session.semantics.releasing_is_apart:
@@ -122,47 +122,37 @@ class ClassView:
         log = nodes.changed
         if self.read == len(log):
             return
-        rows = log[self.read] if len(log) - self.read == 1 else np.unique(np.concatenate(log[self.read :]))
-        self.read = len(log)
-        if len(rows) == 1 and self._foretells:
-            self._refresh_row(int(rows[0]))
-            return
+        unread, self.read = log[self.read :], len(log)
+        if self._foretold is not None and len(unread) <= _UNREAD:
+            few = {row for part in unread for row in part.tolist()}
+            answers = self._foretold.of(few) if len(few) <= FEW else []
+            if answers:
+                for row, answer in zip(few, answers):
+                    self._refresh_row(row, answer)
+                return
+            if answers is None:
+                self._foretold = None
+        rows = unread[0] if len(unread) == 1 else np.unique(np.concatenate(unread))
         at = nodes.at(rows)
-        self.possible[rows], self.idle[rows], self.future[rows], self.score[rows] = self._judge(at)
+        possible, idle, future, score = self._judge(at)
+        self.possible[rows], self.idle[rows], self.future[rows], self.score[rows] = possible, idle, future, score
         if self._merits is not None:
             self._merits[1][rows] = self._merit(rows, self._merits[0])
+        if self._standing is not None and not self._standing.repair(rows, possible & idle & future, score):
+            self._standing = None
         for number, scorer in enumerate(self.normalised):
             if scorer.scope is Scope.ROW:
                 self.raw[number][rows] = scorer.raw(self.task, at)
                 self.normal[number] = None
 
-    def _refresh_row(self, row: int) -> None:
-        possible, idle, future, score = self._judge_row(row)
+    def _refresh_row(self, row: int, answer: Answer) -> None:
+        possible, idle, future, score = answer
         self.possible[row], self.idle[row], self.future[row], self.score[row] = possible, idle, future, score
         if self._merits is not None:
             at_once, merits = self._merits
-            merits[row] = score + at_once * idle if possible and future else _WORST
-
-    def _judge_row(self, row: int) -> Answer:
-        """The same for one row. Single tasks often follow each other onto one node, so the answers for the next steps are
-        worked out together; an answer holds for just the figures that it was worked out for."""
-        nodes = self.session.nodes
-        figures = (nodes.used, nodes.requested, nodes.scoring, nodes.releasing, nodes.pipelined)
-        now = np.concatenate([column[:, row] for column in figures])
-        known = self._foretold.get(row)
-        if known is not None:
-            answer = known.get(now.tobytes())
-            if answer is not None:
-                return answer
-        start = np.array([-1], dtype=np.int64)
-        at = nodes.ladder(np.array([row]), start, _FORETOLD, self.task.request, self.task.footprint, pipelined=False)
-        possible, idle, future, score = self._judge(at)
-        answers = list(zip(possible.tolist(), idle.tolist(), future.tolist(), score.tolist()))
-        if len(self._foretold) >= _FORETOLD_ROWS:
-            self._foretold.clear()
-        steps = now + np.arange(_FORETOLD)[:, None] * self._step
-        self._foretold[row] = {figures.tobytes(): answer for figures, answer in zip(steps, answers, strict=True)}
-        return answers[0]
+            merits[row] = score + at_once * idle if possible and future else WORST
+        if self._standing is not None and not self._standing.repair_row(row, possible and idle and future, score):
+            self._standing = None
 
     def merits(self, at_once: float) -> FloatArray:
         """Scores of the nodes that take the task now or later, `at_once` more where now; minus infinity elsewhere. Kept by
@@ -174,7 +164,7 @@ class ClassView:
 
     def _merit(self, rows: Rows | slice, at_once: float) -> FloatArray:
         takes = self.possible[rows] & self.future[rows]
-        return np.where(takes, self.score[rows] + at_once * self.idle[rows], _WORST)
+        return np.where(takes, self.score[rows] + at_once * self.idle[rows], WORST)
 
     def feasible(self) -> BoolArray:
         """Nodes that pass every filter now, resources aside."""
@@ -289,6 +279,10 @@ class ClassView:
         """Nodes for up to `count` tasks of the class, one after the other, and whether they are promises only.
 
         May return fewer than asked (the group is exhausted, or must be looked at again): call again for the rest."""
+        if count == 1 and within is None and self._may_stand:
+            row = self._best_standing()
+            if row is not None:
+                return [row], False
         groups = self.groups(within)
         if self.session.semantics.releasing_is_apart and self.session.nodes.releasing.any():
             all_ = np.logical_or.reduce([group for group, _ in groups])
@@ -299,6 +293,20 @@ class ClassView:
                 continue
             return self.choose_in(group, count, pipelined=pipelined), pipelined
         return [], False
+
+    def _best_standing(self) -> int | None:
+        """The node for one task, by totals that are kept from the second such question on; None: no node takes it at once."""
+        self.refresh()
+        if self._standing is not None:
+            return self._standing.best()
+        self._singles += 1
+        group = self.possible & self.future & self.idle
+        if self._singles == 1 or not group.any():
+            return None
+        extra = self._extra(group)
+        kept = [(raw, normal[0], normal[1]) for raw, normal in zip(self.raw, self.normal) if normal is not None]
+        self._standing = Standing(group, self.score, extra, kept)
+        return self._standing.best()
 
     def one_by_one(self, group: BoolArray | None) -> bool:
         """Whether some answer depends on more than the node's own figures, so that equal tasks cannot be placed in one step.
@@ -312,7 +320,7 @@ class ClassView:
     def choose_in(self, group: BoolArray, count: int, *, pipelined: bool = False) -> list[int]:
         """As `choose`, among the nodes of a group that is not empty."""
         extra = self._extra(group)
-        total = np.where(group, self.score if extra is None else self.score + extra, _WORST)
+        total = np.where(group, self.score if extra is None else self.score + extra, WORST)
         if count == 1 or self.one_by_one(group):
             return [int(total.argmax())]
         closing = [kind for f in self.global_filters if f.moved_by_own_class(self.task) for kind in f.closes(self.task)]
@@ -320,7 +328,7 @@ class ClassView:
 
     def best(self, group: BoolArray) -> int:
         """The best node of a group, the first in node order among equals."""
-        return int(np.where(group, self.totals(group), _WORST).argmax())
+        return int(np.where(group, self.totals(group), WORST).argmax())
 
     def _run(self, total: FloatArray, extra: FloatArray | None, count: int, pipelined: bool) -> list[int]:
         """Greedy: always the best of the nodes already taken from (each at its next step) and the best one untouched."""
@@ -358,14 +366,14 @@ class ClassView:
         chosen: list[int] = []
         while len(chosen) < count:
             row = int(total.argmax())
-            if total[row] == _WORST:
+            if total[row] == WORST:
                 break
             chosen.append(row)
             shut = [codes == codes[row] for codes, outside in closing if codes[row] != outside]
             if not shut:
                 break  # in no domain: the node may take the next one too, at another score
-            lost = np.flatnonzero(np.logical_or.reduce(shut) & (total > _WORST))
-            total[lost] = _WORST
+            lost = np.flatnonzero(np.logical_or.reduce(shut) & (total > WORST))
+            total[lost] = WORST
             if self._was_extreme(lost):
                 break  # as below
         return chosen
@@ -377,11 +385,11 @@ class ClassView:
         for _ in range(0 if self.session.runs_spread else _LOOK):
             row = int(total.argmax())
             best = float(total[row])
-            if best == _WORST:
+            if best == WORST:
                 return
-            total[row] = _WORST
+            total[row] = WORST
             yield -best, row
-        rows = _top(total, count)
+        rows = best_rows(total, count)
         rows = rows[np.lexsort((rows, -total[rows]))]
         start = np.zeros(len(rows), dtype=np.int64)
         ladders.update(zip(rows.tolist(), self._ladders(rows, start, _FIRST_STEPS, pipelined, extra)))
@@ -478,17 +486,3 @@ def _dims(request: IntArray, *, all_basic: bool) -> Rows:
 def _extremes(raw: FloatArray, group: BoolArray) -> tuple[float, float]:
     inside = raw[group]
     return (float(inside.min()), float(inside.max())) if inside.size else (0.0, 0.0)
-
-
-def _top(total: FloatArray, count: int) -> Rows:
-    """Rows of the `count` best finite scores; among equals the first rows."""
-    finite = np.flatnonzero(total > _WORST)
-    if len(finite) <= count:
-        return finite
-    scores = total[finite]
-    threshold = np.partition(scores, len(scores) - count)[len(scores) - count]
-    above = finite[scores > threshold]
-    equal = finite[scores == threshold][: count - len(above)]
-    return np.concatenate([above, equal])
-
-

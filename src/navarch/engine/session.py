@@ -363,7 +363,8 @@ class Session(Asking):
 
     def bind(self, job: Job, tasks: Sequence[int]) -> None:
         """Hand allocated tasks to binding."""
-        names, rows = self.nodes.names, self.node[list(tasks)].tolist()
+        names = self.nodes.names
+        rows = [int(self.node[tasks[0]])] if len(tasks) == 1 else self.node[list(tasks)].tolist()
         specs, key, binds = self._specs, job.key, self.record.binds
         if self.devices is None and not self.zones:
             for task, row in zip(tasks, rows):

@@ -195,13 +195,14 @@ class Statement:
             else:
                 session.devices.unplaced(task, first, row, operation.left, promised=pipelined)
         count = len(operation.tasks)
+        moved: int | list[int] = operation.tasks if count > 1 else operation.tasks[0]  # one is far cheaper than a list of one
         if sign > 0:
-            session.status[operation.tasks] = operation.kind
-            session.node[operation.tasks] = operation.nodes
+            session.status[moved] = operation.kind
+            session.node[moved] = operation.nodes if count > 1 else operation.nodes[0]
             job.shift(operation.before, operation.kind, count, task.request, task.best_effort)
         else:
-            session.status[operation.tasks] = operation.before
-            session.node[operation.tasks] = operation.came_from
+            session.status[moved] = operation.before
+            session.node[moved] = operation.came_from
             job.shift(operation.kind, operation.before, count, task.request, task.best_effort)
         session.residents_changed(operation.tasks, operation.nodes, joined=sign > 0)
         change = Change(job, operation.tasks, operation.nodes, task, task.request * count, pipelined, undone=sign < 0)

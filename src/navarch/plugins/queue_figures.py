@@ -54,6 +54,7 @@ class QueueLedger:
                 claims[:, column] = np.maximum(claims[:, column] - self._gated[row], 0)
         self.inqueue: IntArray = self._sums(claims, self.queue_of_job[rows])
         self._asked: dict[int, tuple[Rows, IntArray]] = {}
+        self._pairs: dict[int, list[tuple[int, int]]] = {}
 
     def _sums(self, columns: IntArray, queue: Rows) -> IntArray:
         return np.ascontiguousarray(sums_by_group(columns, queue, len(self.session.queues)).T)
@@ -90,12 +91,19 @@ class QueueLedger:
             found = self._asked[task.number] = (dims, task.request[dims])
         return found
 
+    def _amounts_asked(self, task: TaskClass) -> list[tuple[int, int]]:
+        found = self._pairs.get(task.number)
+        if found is None:
+            dims, request = self.asked(task)
+            found = self._pairs[task.number] = list(zip(dims.tolist(), request.tolist()))
+        return found
+
     def room(self, number: int, task: TaskClass, limit: IntArray, count: int) -> int:
         """How many of `count` such tasks the queue can take on within an integer limit."""
-        dims, request = self.asked(task)
-        if not len(dims):
-            return count
-        return min(count, int(((limit[dims] - self.allocated[number, dims]) // request).min()))
+        held = self.allocated[number]
+        for dim, amount in self._amounts_asked(task):  # a few: cheaper one by one than as arrays
+            count = min(count, (int(limit[dim]) - int(held[dim])) // amount)
+        return count
 
     def over_limit(self, queue: Queue, task: TaskClass, limit: Vector, *, limit_is: str) -> Reason:
         """Why not even one more: for when `room` found none."""

@@ -55,6 +55,11 @@ class Predicates(Plugin):
         dry_runs = session.policy.configurations.get("preempt", {}).get("enableTopologyAwarePreemption")
         follows = bool(dry_runs) and (self.option.is_enabled("preemptable") or self.option.is_enabled("allocatable"))
         self.fixes = session.semantics.pods_counted_once_an_attempt and not follows
+        self._outspoken: list[NodeFilter] | None = None
+        """Filters of the whole policy that have a word on a task before any node is looked at; asked with every task."""
+        self._asked: dict[int, list[NodeFilter]] = {}
+        """Those that apply to a class, for the cycle."""
+        self._fixed: list[InterPodAffinity | PodTopologySpread] = []
 
     def node_filters(self) -> list[NodeFilter]:
         session, snapshot = self.session, self.session.snapshot
@@ -89,9 +94,14 @@ class Predicates(Plugin):
         return self.given.flag(f"predicate.{name}Enable")
 
     def pre_predicate(self, task: TaskClass) -> Reason | None:
-        if self.fixes:
-            for rule in self.session.filters:
-                if isinstance(rule, InterPodAffinity | PodTopologySpread):
-                    rule.freeze(task)
-        found = first_rejection(self.session.filters, task)
+        if self._outspoken is None:
+            rules = self.session.filters
+            self._outspoken = [rule for rule in rules if type(rule).reject is not NodeFilter.reject]
+            self._fixed = [rule for rule in rules if isinstance(rule, InterPodAffinity | PodTopologySpread)] if self.fixes else []
+        for rule in self._fixed:
+            rule.freeze(task)
+        asked = self._asked.get(task.number)
+        if asked is None:
+            asked = self._asked[task.number] = [rule for rule in self._outspoken if rule.applies(task)]
+        found = first_rejection(asked, task) if asked else None
         return None if found is None else found[1].as_reason(found[0].undone_by)

@@ -1,0 +1,70 @@
+"""How nodes stand for a class whose tasks are placed one at a time, kept by change.
+
+A ready job that may grow takes one task a turn, so the same class asks for its best node again and again, and between two
+questions a few rows have changed. Totals over all nodes are then made once and repaired in those rows; what is left of a
+question is to find the highest. They are made anew when the extremes may have changed over which some score is normalised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from navarch.engine.figures import Rows
+from navarch.model.resources import BoolArray, FloatArray
+
+WORST = -np.inf
+
+
+class Standing:
+    def __init__(
+        self, group: BoolArray, score: FloatArray, extra: FloatArray | None, normalised: Sequence[tuple[FloatArray, float, float]]
+    ) -> None:
+        """`group`: the nodes that take the task. `extra`: normalised scores, of which each has its raw column and the extremes
+        of that over the group."""
+        self._extra = extra
+        self._normalised = normalised
+        self.total: FloatArray = np.where(group, score if extra is None else score + extra, WORST)
+
+    def best(self) -> int | None:
+        """The node with the highest total, the first among equals."""
+        row = int(self.total.argmax())
+        return row if self.total[row] > WORST else None
+
+    def repair_row(self, row: int, takes: bool, score: float) -> bool:
+        """One node answers otherwise now. False: all totals must be made anew."""
+        total = self.total
+        if self._normalised and (total[row] > WORST) != takes:
+            for raw, low, high in self._normalised:
+                if not _harmless(float(raw[row]), low, high, takes):
+                    return False
+        total[row] = WORST if not takes else score if self._extra is None else score + self._extra[row]
+        return True
+
+    def repair(self, rows: Rows, takes: BoolArray, score: FloatArray) -> bool:
+        """The same for several nodes."""
+        if self._normalised:
+            moved = np.flatnonzero((self.total[rows] > WORST) != takes).tolist()
+            for raw, low, high in self._normalised if moved else ():
+                if not all(_harmless(float(raw[rows[i]]), low, high, bool(takes[i])) for i in moved):
+                    return False
+        self.total[rows] = np.where(takes, score if self._extra is None else score + self._extra[rows], WORST)
+        return True
+
+
+def _harmless(value: float, low: float, high: float, joins: bool) -> bool:
+    """Whether the extremes stay what they are when a node with this value joins the group or leaves it."""
+    return low <= value <= high if joins else low == high or low < value < high
+
+
+def best_rows(total: FloatArray, count: int) -> Rows:
+    """Rows of the `count` best finite scores; among equals the first rows."""
+    finite = np.flatnonzero(total > WORST)
+    if len(finite) <= count:
+        return finite
+    scores = total[finite]
+    threshold = np.partition(scores, len(scores) - count)[len(scores) - count]
+    above = finite[scores > threshold]
+    equal = finite[scores == threshold][: count - len(above)]
+    return np.concatenate([above, equal])
