@@ -83,10 +83,10 @@ class Allocate(Action):
             tasks = self._tasks[job.row] = session.sorted_tasks(tasks, reverse=True)  # taken from the end
         statement = session.statement()
         if job.spec.topology is None:
-            self._place_tasks(job, tasks, statement)
+            ready = self._place_tasks(job, tasks, statement)
         else:
-            self._place_tasks(job, tasks, statement, job.sub_jobs[0], session.domains.tree.top)
-        if session.job_ready(job):
+            ready = self._place_tasks(job, tasks, statement, job.sub_jobs[0], session.domains.tree.top)
+        if ready:
             statement.commit()
             return bool(tasks)
         if session.job_pipelined(job) and session.semantics.keep_pipelined_uncommitted:
@@ -107,8 +107,8 @@ class Allocate(Action):
 
     def _place_tasks(
         self, job: Job, tasks: list[int], statement: Statement, part: SubJob | None = None, domain: int = NOWHERE
-    ) -> None:
-        """Place tasks, taken from the end of the list, until the job is ready: or the part of it, in a domain."""
+    ) -> bool:
+        """Place tasks, taken from the end of the list, until the job is ready: or the part of it, in a domain. True: it is."""
         session = self.session
         within: BoolArray | None = None
         if part is not None:
@@ -136,10 +136,10 @@ class Allocate(Action):
                 job.refuse(refusal)
                 if need_continue(job, part):
                     continue
-                return
+                break
             if self._nominated(job, tasks, task, statement, within):
                 if self._is_ready(job, part):
-                    return
+                    return True
                 continue
             nodes, pipelined = session.view(task).choose(room, within)
             if not nodes:
@@ -147,7 +147,7 @@ class Allocate(Action):
                 errors.domain = session.domains.tree.names[domain] if within is not None else ""
                 if need_continue(job, part):
                     continue
-                return
+                break
             chosen = [tasks.pop() for _ in nodes]
             if pipelined:
                 statement.pipeline(job, chosen, nodes, task)
@@ -156,7 +156,8 @@ class Allocate(Action):
             if part is not None:
                 session.domains.drag_anchor(part, nodes)
             if self._is_ready(job, part):
-                return
+                return True
+        return self._is_ready(job, part)
 
     def _is_ready(self, job: Job, part: SubJob | None) -> bool:
         return self.session.job_ready(job) if part is None else self.session.sub_job_ready(part)
@@ -165,7 +166,7 @@ class Allocate(Action):
         """How many of the next tasks, `most` at the most, are alike: same class, same role, and no node promised to any but
         the first. Bounded, because a ready job comes back for one task a turn however many it has left."""
         session = self.session
-        if session.task(tasks[-1]).nominated_node:
+        if most == 1 or session.task(tasks[-1]).nominated_node:
             return 1
         role, count = session.task(tasks[-1]).role, 0
         for row in reversed(tasks):

@@ -26,7 +26,7 @@ from navarch.model.resources import IntArray
 from navarch.model.status import TaskStatus
 
 _ROOM = (Event.POD_REMOVED, Event.NODE_ADDED, Event.NODE_CHANGED)
-Place = Callable[[Job, list[int], Statement, SubJob, int], None]
+Place = Callable[[Job, list[int], Statement, SubJob, int], object]
 """Place a part's tasks (taken from the end of the list) in a domain until the part is ready."""
 
 

@@ -24,7 +24,7 @@ Judge = Callable[[Figures, Rows], tuple[BoolArray, BoolArray, BoolArray, FloatAr
 
 FEW = 24
 """More rows than this are better looked at all together, without looking ahead."""
-_STEPS = 32
+_STEPS = 16
 _KEPT = 1 << 14
 """As many answers are remembered, and the figures of as many rows; then all are forgotten."""
 _COLUMNS = ("allocatable", "used", "requested", "scoring", "releasing", "pipelined")
