@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from navarch.engine.arguments import Argument
 from navarch.engine.extension_points import Change
 from navarch.engine.node_functions import NodeFilter, TaskClass
@@ -36,17 +38,20 @@ class DynamicClaims(Plugin):
         """Claim -> tasks that stand on a node with it, or are promised one."""
         self.freed: dict[int, list[ResourceClaimSpec]] = {}
         """Task that was evicted -> its own claims as they were."""
-        self.in_use = any(shape.claims for shape in session.snapshot.shapes)
+        claiming = [bool(shape.claims) for shape in session.snapshot.shapes]
+        self.in_use = any(claiming)
         if not self.in_use:
             return
         self.claims = session.shared(Claims)
         self.specs: dict[Key, ResourceClaimSpec] = dict(self.claims.claims)
         self.claims.claims = self.specs
         self.manifests: Mapping[Key, Mapping[str, Any]] = session.snapshot.objects.get("ResourceClaim", {})
-        for task, spec in enumerate(session.snapshot.tasks.specs):
-            if spec is not None and ON_NODE[session.status[task]]:
-                for _, name in spec.shape.claims:
-                    self.users.setdefault((spec.namespace, name), set()).add(task)
+        tasks = session.snapshot.tasks
+        standing = np.flatnonzero(tasks.alive & ON_NODE[session.status] & np.array(claiming, dtype=bool)[tasks.shape])
+        for task in standing.tolist():
+            spec = tasks.spec(task)
+            for _, name in spec.shape.claims:
+                self.users.setdefault((spec.namespace, name), set()).add(task)
 
     def close(self) -> None:
         if self.in_use:

@@ -23,6 +23,7 @@ from navarch.model.columns import sums_by_group
 from navarch.model.quantity import QuantityError
 from navarch.model.resources import BoolArray, FloatArray, IntArray, requests_from
 from navarch.model.status import IS_ALLOCATED
+from navarch.plugins.predicates.node_columns import node_columns
 from navarch.plugins.queue_figures import queue_of_job
 
 LABEL = "volcano.sh/nodegroup-name"
@@ -51,10 +52,10 @@ class NodeGroup(Plugin):
     def open(self) -> None:
         session = self.session
         session.distinguish_queues()
-        labels = [spec.labels.get(LABEL) for spec in session.nodes.specs]
-        self.groups = sorted({label for label in labels if label is not None})
+        column = node_columns(session.snapshot).label(LABEL)
+        self.groups = sorted(column.values)
         number = {group: i for i, group in enumerate(self.groups)}
-        self.group_of_node = np.array([-1 if label is None else number[label] for label in labels], dtype=np.intp)
+        self.group_of_node: IntArray = np.array([*(number[group] for group in column.values), -1], dtype=np.intp)[column.codes]
         self.affinity = {name: self._affinity(queue) for name, queue in session.queues.items()}
         self.limits: dict[str, Limits | None] = {}
         """Queues with limits; None where the annotation makes no sense."""

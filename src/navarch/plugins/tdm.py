@@ -7,6 +7,9 @@ lets go. Elsewhere, a job that is not preemptable may evict tasks that are.
 
 The time is the session's. When victims were last named is remembered with the cluster's mirror, so a restarted scheduler starts a
 new period; the same moment asked again gives the same answer.
+
+Rules are worked out once for each zone that nodes name and looked up by node; which zone a node names is read again only when
+nodes' labels change.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from navarch.engine.plugin import Plugin
 from navarch.model.resources import BoolArray, FloatArray
 from navarch.model.spec import TaskSpec
 from navarch.model.status import TaskStatus
+from navarch.plugins.predicates.node_columns import node_columns
 
 ZONE = "volcano.sh/revocable-zone"
 MAX_UNAVAILABLE = "volcano.sh/jdb-max-unavailable"
@@ -57,13 +61,17 @@ class Tdm(Plugin):
                 session.record.warnings.append(message)
             else:
                 self.zones[zone] = opened
-        self.node_zone = [spec.labels.get(ZONE, "") for spec in session.nodes.specs]
+        column = node_columns(session.snapshot).label(ZONE)
+        self.named = [*column.values, ""]
+        """Zones that nodes name; the last, no zone, is that of nodes without the label."""
+        self.zone_of_node = column.codes
+        """By node: its zone's place among the named."""
 
     def node_filters(self) -> list[NodeFilter]:
-        return [ZoneOpen(self)] if any(self.node_zone) else []
+        return [ZoneOpen(self)] if any(self.named) else []
 
     def node_scorers(self) -> list[NodeScorer]:
-        return [ZonePreferred(self)] if any(self.zones.get(zone) for zone in self.node_zone) else []
+        return [ZonePreferred(self)] if any(self.zones.get(zone) for zone in self.named) else []
 
     # jobs
 
@@ -97,7 +105,7 @@ class Tdm(Plugin):
 
     def _zone_of(self, task: int) -> str:
         node = int(self.session.node[task])
-        return self.node_zone[node] if node >= 0 else ""
+        return self.named[self.zone_of_node[node]] if node >= 0 else ""
 
     def _within_budgets(self, tasks: Iterable[int]) -> list[int]:
         """Of the preemptable running tasks, job by job, as many as the job's budget lets go."""
@@ -160,9 +168,9 @@ class ZoneOpen(NodeFilter):
 
     def __init__(self, plugin: Tdm) -> None:
         self.plugin = plugin
-        zones = plugin.node_zone
-        self.in_zone: BoolArray = np.array([bool(zone) for zone in zones], dtype=bool)
-        self.open: BoolArray = np.array([plugin.zones.get(zone, False) for zone in zones], dtype=bool)
+        named, of_node = plugin.named, plugin.zone_of_node
+        self.in_zone: BoolArray = np.array([bool(zone) for zone in named], dtype=bool)[of_node]
+        self.open: BoolArray = np.array([plugin.zones.get(zone, False) for zone in named], dtype=bool)[of_node]
 
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
         revocable = any(name == ZONE for name, _ in task.shape.hints)
@@ -187,7 +195,7 @@ class ZonePreferred(NodeScorer):
 
     def __init__(self, plugin: Tdm) -> None:
         self.plugin = plugin
-        self.scores: FloatArray = np.array([SCORE if plugin.zones.get(zone) else 0.0 for zone in plugin.node_zone])
+        self.scores: FloatArray = np.array([SCORE if plugin.zones.get(zone) else 0.0 for zone in plugin.named])[plugin.zone_of_node]
 
     def applies(self, task: TaskClass) -> bool:
         return any(name == ZONE for name, _ in task.shape.hints)

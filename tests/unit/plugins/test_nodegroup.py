@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.unit.plugins.plugin_world import World, job_of, place
 
 from navarch.engine.session import Session
@@ -116,3 +118,15 @@ def test_a_limit_that_cannot_be_read_refuses_every_node(text: str) -> None:
 def test_what_should_be_avoided_wins_over_what_must() -> None:
     assert group_allowed(AFFINITY, "g4") and not group_allowed(AFFINITY, "g2")
     assert group_score(AFFINITY, "g2") == 0
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.sampled_from([None, "g1", "g3", "g4", "g0"])), min_size=1, max_size=12))
+def test_what_is_kept_between_cycles_is_what_the_nodes_say_now(changes: list[tuple[int, str | None]]) -> None:
+    made = world(node_groups=AFFINITY)
+    for node, group in changes:
+        made.node(f"n{node}", {} if group is None else {LABEL: group}, cpu=4)
+        session = made.session(NodeGroup)
+        groups = {name: spec.labels.get(LABEL) for name, spec in zip(session.nodes.names, session.nodes.specs)}
+        assert feasible(session) == {
+            name: group_score(AFFINITY, group) for name, group in groups.items() if group and group_allowed(AFFINITY, group)
+        }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.unit.plugins.plugin_world import World, job_of
 
 from navarch.engine.extension_points import Vote
@@ -144,3 +146,16 @@ def test_jobs_that_are_not_preemptable_go_first_and_starve() -> None:
     assert plugin(session).job_order(hard) < plugin(session).job_order(soft)
     assert plugin(session).job_starving(hard) and not plugin(session).job_starving(soft)
     assert plugin(session).job_pipelined(hard) == Vote.REJECT
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([None, "", "rz1", "rz2", "rz9"])), min_size=1, max_size=12))
+def test_what_is_kept_between_cycles_is_what_the_nodes_say_now(changes: list[tuple[int, str | None]]) -> None:
+    made = world().job("j").pods("j", cpu=1, hints=REVOCABLE)
+    windows = {"tdm.revocable-zone.rz2": "08:00-10:00"}
+    for node, zone in changes:
+        made.node(f"n{node}", {} if zone is None else {ZONE: zone}, cpu=9)
+        session = open_at(made, 21, **windows)
+        zones = [spec.labels.get(ZONE, "") for spec in session.nodes.specs]
+        assert feasible(session) == [name for name, z in zip(session.nodes.names, zones) if z in ("", "rz1")]
+        view = session.view(session.class_of(0))
+        assert view.totals(view.feasible()).tolist() == [100.0 if zone == "rz1" else 0.0 for zone in zones]
