@@ -208,7 +208,8 @@ class Scheduler:
 
     async def _lead_when_elected(self) -> None:
         options = self.options
-        if not options.leader_elect:
+        if not options.leader_elect or options.dry_run:
+            # A lease held by one that writes nothing would leave the cluster without a scheduler.
             await self._lead()
             return
         namespace = options.lock_namespace or self.client.endpoint.namespace
@@ -284,7 +285,7 @@ class Scheduler:
 
     def may_write(self) -> bool:
         """Asked before each write: between decision and write a process can be stopped for longer than its lease lasts."""
-        return self.elector is None or self.elector.leading
+        return not self.options.dry_run and (self.elector is None or self.elector.leading)
 
     def cycle(self) -> None:
         """One cycle, if we may. Everything between the snapshot and the last assumption happens without a pause."""
