@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-import navarch.actions
+from navarch.actions import PLACES
 from navarch.engine.action import Action
 from navarch.engine.cycle import decide
 from navarch.engine.job import Job
@@ -18,14 +18,14 @@ from navarch.engine.record import CycleRecord
 from navarch.engine.registry import Registry
 from navarch.engine.semantics import STRICT, Semantics
 from navarch.engine.session import Session
-from navarch.installed import builtin
 from navarch.model.cluster import Cluster
 from navarch.model.resources import requests_from
 from navarch.model.spec import JobSpec, NodeSpec, QueueSpec, Shape, TaskSpec
 from navarch.model.status import TaskStatus
+from navarch.places import at
 
 Amounts = Mapping[str, str | int]
-ACTIONS = builtin(navarch.actions, Action)
+ACTIONS: list[type[Action]] = [at(place) for place in PLACES.values()]
 
 
 def shape(**amounts: str | int) -> Shape:

@@ -1,14 +1,12 @@
 """Everything that a policy may name on this machine: what Navarch brings, what packages add, what a directory holds.
 
-Built-in plugins and actions are found by walking their rooms, so a new file is enough to add one. Packages add theirs by the
-entry points `navarch.plugins` and `navarch.actions`; `--plugin-dir` adds the classes of every Python file of a directory.
+Built-in plugins and actions stand in the tables of their rooms and are imported when a policy names them. Packages add theirs
+by the entry points `navarch.plugins` and `navarch.actions`; `--plugin-dir` adds the classes of every Python file of a directory.
 """
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
-import pkgutil
 import re
 import sys
 from collections.abc import Iterator
@@ -16,16 +14,12 @@ from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
 
-import navarch.actions
-import navarch.plugins
+from navarch.actions import PLACES as ACTIONS
 from navarch.engine.action import Action
 from navarch.engine.plugin import Plugin
 from navarch.engine.registry import RegistrationError, Registry
-
-K = TypeVar("K", Plugin, Action)
-
+from navarch.plugins import PLACES as PLUGINS
 
 _NO_PLUGINS = ("_", "test_", "conftest.")
 """Beginnings of names of files in a directory of plugins that are something else."""
@@ -34,7 +28,7 @@ _NO_PLUGINS = ("_", "test_", "conftest.")
 @cache
 def installed(plugin_dirs: tuple[Path, ...] = ()) -> Registry:
     """The registry of this process; read once for each set of directories. Do not add to it."""
-    registry = Registry(builtin(navarch.plugins, Plugin), builtin(navarch.actions, Action))
+    registry = Registry(plugin_places=PLUGINS, action_places=ACTIONS)
     for group, add in (("navarch.plugins", registry.add_plugin), ("navarch.actions", registry.add_action)):
         for entry in sorted(entry_points(group=group), key=lambda e: (e.name, e.value)):
             add(entry.load())
@@ -43,16 +37,6 @@ def installed(plugin_dirs: tuple[Path, ...] = ()) -> Registry:
             if not path.name.startswith(_NO_PLUGINS):
                 _add_module(registry, _load(path))
     return registry
-
-
-def builtin(room: ModuleType, base: type[K]) -> list[type[K]]:
-    """The plugins or the actions that come with Navarch: every named class that a module of the room defines."""
-    return [kind for module in _walk(room) for kind in _defined(module) if issubclass(kind, base)]
-
-
-def _walk(package: ModuleType) -> Iterator[ModuleType]:
-    for found in sorted(pkgutil.walk_packages(package.__path__, f"{package.__name__}."), key=lambda f: f.name):
-        yield importlib.import_module(found.name)
 
 
 def _load(path: Path) -> ModuleType:

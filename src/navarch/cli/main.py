@@ -5,14 +5,15 @@ A command whose module is not there (a build without the live parts, say) is sim
 
 from __future__ import annotations
 
-import difflib
-import importlib
 import importlib.util
 import io
+import os
 import sys
 from collections.abc import Mapping
 
 import click
+
+from navarch.places import at
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "plan": ("navarch.cli.plan:plan", "Decide for manifests in files, with no cluster at all."),
@@ -27,7 +28,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "nodes": ("navarch.cli.nodes:nodes", "List nodes with what is free on them."),
     "install": ("navarch.cli.install:install", "Put the scheduler into a cluster."),
 }
-"""Command -> where it is, and one line of help."""
+"""Command -> its place (`navarch.places`), and one line of help."""
 
 
 class _LazyGroup(click.Group):
@@ -40,15 +41,18 @@ class _LazyGroup(click.Group):
         place, _ = COMMANDS.get(cmd_name, ("", ""))
         if not place or not _exists(place):
             return None
-        module, _, attribute = place.partition(":")
-        command = getattr(importlib.import_module(module), attribute)
+        # numpy's BLAS starts a thread a core and is never asked for anything here: tens of milliseconds and megabytes.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        command = at(place)
         assert isinstance(command, click.Command)
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         wanted = args[0] if args else ""
         if wanted and not wanted.startswith("-") and wanted not in (known := self.list_commands(ctx)):
-            near = difflib.get_close_matches(wanted, known, n=1)
+            from difflib import get_close_matches
+
+            near = get_close_matches(wanted, known, n=1)
             ctx.fail(f"No such command {wanted!r}." + (f" Did you mean {near[0]!r}?" if near else ""))
         return super().resolve_command(ctx, args)
 

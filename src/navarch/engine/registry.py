@@ -1,18 +1,22 @@
 """Where plugins and actions are found by name.
 
-Built-in ones are imported from their rooms, others come by entry point (`navarch.plugins`, `navarch.actions`) or are added
-by hand (`--plugin-dir` does that). A registry is an ordinary value: tests make their own.
+Built-in ones are known by their place and imported when a policy names them; others come by entry point (`navarch.plugins`,
+`navarch.actions`) or are added by hand (`--plugin-dir` does that). A registry is an ordinary value: tests make their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Generic, TypeVar
 
 from navarch.engine.action import Action
 from navarch.engine.extension_points import SWITCH, answers
 from navarch.engine.plugin import Plugin
 from navarch.engine.policy.catalogue import Catalogue, Entry, key_of
 from navarch.engine.policy.values import PluginOption, Policy
+from navarch.places import Lazily, at, place_of
+
+K = TypeVar("K", Plugin, Action)
 
 LineUp = list[list[tuple[type[Plugin], PluginOption, list[str]]]]
 """Tier by tier: each plugin's class, how the policy wants it, and the points at which it is asked."""
@@ -22,40 +26,65 @@ class RegistrationError(ValueError):
     """A class that cannot be registered; the text says what is wrong with it."""
 
 
+class _Shelf(Generic[K]):
+    """Classes of one kind by key; one that is only known by its place is imported when it is taken."""
+
+    def __init__(self, base: type[K], classes: Iterable[type[K]], places: Mapping[str, str]) -> None:
+        self.base: type[K] = base
+        self._known: dict[str, type[K] | str] = dict(places)
+        for kind in classes:
+            self.add(kind)
+
+    def keys(self) -> list[str]:
+        return sorted(self._known)
+
+    def add(self, kind: type[K]) -> None:
+        if not (isinstance(kind, type) and issubclass(kind, self.base)):
+            raise RegistrationError(f"{kind!r} is not a subclass of {self.base.__module__}.{self.base.__name__}")
+        key = _key(kind, getattr(kind, "name", ""), kind.dialect)
+        if self._known.get(key, kind) not in (kind, place_of(kind)):
+            what = self.base.__name__.lower()
+            raise RegistrationError(f"two {what}s are called {key!r}: {self._known[key]!r} and {kind!r}")
+        self._known[key] = kind
+
+    def take(self, key: str) -> type[K]:
+        found = self._known[key]
+        if isinstance(found, str):
+            found = self._known[key] = at(found)
+        return found
+
+    def find(self, name: str, dialect: str) -> type[K] | None:
+        key = key_of(self._known, name, dialect)
+        return None if key is None else self.take(key)
+
+
 class Registry:
-    def __init__(self, plugins: Iterable[type[Plugin]] = (), actions: Iterable[type[Action]] = ()) -> None:
-        self._plugins: dict[str, type[Plugin]] = {}
-        self._actions: dict[str, type[Action]] = {}
+    """`plugin_places` and `action_places` are tables of name -> place, as `navarch.plugins.PLACES` is one."""
+
+    def __init__(
+        self,
+        plugins: Iterable[type[Plugin]] = (),
+        actions: Iterable[type[Action]] = (),
+        *,
+        plugin_places: Mapping[str, str] | None = None,
+        action_places: Mapping[str, str] | None = None,
+    ) -> None:
+        self._plugins = _Shelf(Plugin, plugins, plugin_places or {})
+        self._actions = _Shelf(Action, actions, action_places or {})
         self._lined_up: tuple[Policy, LineUp] | None = None
-        for plugin in plugins:
-            self.add_plugin(plugin)
-        for action in actions:
-            self.add_action(action)
 
     def add_plugin(self, plugin: type[Plugin]) -> None:
-        if not (isinstance(plugin, type) and issubclass(plugin, Plugin)):
-            raise RegistrationError(f"{plugin!r} is not a subclass of navarch.engine.plugin.Plugin")
-        key = _key(plugin, getattr(plugin, "name", ""), plugin.dialect)
-        if self._plugins.get(key, plugin) is not plugin:
-            raise RegistrationError(f"two plugins are called {key!r}: {self._plugins[key]!r} and {plugin!r}")
-        self._plugins[key] = plugin
+        self._plugins.add(plugin)
         self._lined_up = None
 
     def add_action(self, action: type[Action]) -> None:
-        if not (isinstance(action, type) and issubclass(action, Action)):
-            raise RegistrationError(f"{action!r} is not a subclass of navarch.engine.action.Action")
-        key = _key(action, getattr(action, "name", ""), action.dialect)
-        if self._actions.get(key, action) is not action:
-            raise RegistrationError(f"two actions are called {key!r}: {self._actions[key]!r} and {action!r}")
-        self._actions[key] = action
+        self._actions.add(action)
 
     def plugin(self, name: str, dialect: str = "") -> type[Plugin] | None:
-        key = key_of(self._plugins, name, dialect)
-        return None if key is None else self._plugins[key]
+        return self._plugins.find(name, dialect)
 
     def action(self, name: str, dialect: str = "") -> type[Action] | None:
-        key = key_of(self._actions, name, dialect)
-        return None if key is None else self._actions[key]
+        return self._actions.find(name, dialect)
 
     def line_up(self, policy: Policy) -> LineUp:
         """Who takes part under a policy, and where. Kept while the policy is the same: every cycle asks."""
@@ -71,10 +100,15 @@ class Registry:
 
     def catalogue(self) -> Catalogue:
         """What a policy file may name."""
-        return Catalogue(
-            actions={k: Entry(a.arguments, None, _first_line(a), a) for k, a in sorted(self._actions.items())},
-            plugins={k: Entry(p.arguments, answers(p), _first_line(p), p) for k, p in sorted(self._plugins.items())},
-        )
+        return Catalogue(Lazily(self._actions.keys(), self._action_entry), Lazily(self._plugins.keys(), self._plugin_entry))
+
+    def _action_entry(self, key: str) -> Entry:
+        action = self._actions.take(key)
+        return Entry(action.arguments, None, _first_line(action), action)
+
+    def _plugin_entry(self, key: str) -> Entry:
+        plugin = self._plugins.take(key)
+        return Entry(plugin.arguments, answers(plugin), _first_line(plugin), plugin)
 
 
 def _key(kind: type, name: str, dialect: str) -> str:

@@ -1,0 +1,61 @@
+"""What comes with Navarch stands in the tables of its rooms, whole, and is imported only when it is named."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+
+import pytest
+
+import navarch.actions
+import navarch.plugins
+from navarch.engine.action import Action
+from navarch.engine.plugin import Plugin
+from navarch.engine.registry import RegistrationError, Registry
+from navarch.places import place_of
+from navarch.plugins.gang import Gang
+
+
+def named_classes(room: ModuleType, base: type[Plugin] | type[Action]) -> Iterator[tuple[str, str]]:
+    for found in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
+        module = importlib.import_module(found.name)
+        for kind in vars(module).values():
+            if isinstance(kind, type) and issubclass(kind, base) and kind.__module__ == module.__name__ and hasattr(kind, "name"):
+                yield f"{kind.dialect}:{kind.name}" if kind.dialect else kind.name, place_of(kind)
+
+
+@pytest.mark.parametrize(("room", "base"), [(navarch.plugins, Plugin), (navarch.actions, Action)])
+def test_the_table_of_a_room_names_every_class_in_it(room: ModuleType, base: type[Plugin] | type[Action]) -> None:
+    assert room.PLACES == dict(named_classes(room, base))
+
+
+def test_a_class_is_known_before_it_is_imported_and_cannot_be_replaced() -> None:
+    class Rival(Plugin):
+        name = "gang"
+
+    registry = Registry(plugin_places={"gang": "navarch.plugins.gang:Gang", "nowhere": "navarch.plugins.nowhere:Nowhere"})
+    assert list(registry.catalogue().plugins) == ["gang", "nowhere"]
+    with pytest.raises(RegistrationError, match=r"two plugins are called 'gang': 'navarch.plugins.gang:Gang' and .*Rival"):
+        registry.add_plugin(Rival)
+    registry.add_plugin(Gang)
+    assert registry.plugin("gang") is Gang
+    with pytest.raises(ModuleNotFoundError):
+        registry.plugin("nowhere")
+
+
+def test_a_policy_imports_the_plugins_that_it_names_and_no_others() -> None:
+    script = """
+import sys
+from navarch.installed import installed
+from navarch.plan import read_policy
+read_policy({"actions": "allocate", "tiers": [{"plugins": [{"name": "gang"}]}]}, installed())
+print(*sorted(m for m in sys.modules if m.startswith(("navarch.plugins.", "navarch.actions."))))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "navarch.plugins.gang" in done.stdout.split()
+    assert "navarch.actions.allocate" in done.stdout.split()
+    assert not {"navarch.plugins.drf", "navarch.plugins.predicates.plugin", "navarch.actions.preempt"} & set(done.stdout.split())
