@@ -7,8 +7,11 @@ being released is free: keep the claim, bind nothing. Otherwise the statement is
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from navarch.actions.allocate_domains import DomainSearch, Sheet, sheet_of
 from navarch.actions.continuing import need_continue
+from navarch.actions.ruled_out import RuledOut
 from navarch.actions.worksheet import JobHeap, QueueHeap, takes_part, waiting_tasks
 from navarch.engine.action import Action
 from navarch.engine.arguments import Argument
@@ -41,6 +44,7 @@ class Allocate(Action):
                 jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
         self._sorted: set[int] = set()
         self._sheets: dict[int, Sheet] = {}
+        self._ruled_out = RuledOut(session)
         self._search: DomainSearch | None = None
         queues = QueueHeap(session, (session.queues[name] for name in jobs))
         while (queue := queues.pop()) is not None:
@@ -51,8 +55,10 @@ class Allocate(Action):
             best = jobs[queue.name].pop()
             if best is None:
                 continue
+            session.placing = best
             if self._turn(best):
                 jobs[queue.name].push(best)
+            session.placing = None
             queues.push(queue)
 
     def _doubt_promises(self) -> set[int]:
@@ -128,6 +134,9 @@ class Allocate(Action):
             room, reason = session.allocatable(job.queue, task, self._run_length(tasks, task, wanted))
             if reason is not None:
                 job.refuse(reason)
+                nowhere = self._ruled_out.everywhere(task) if session.semantics.refusals_tell_all else None
+                if nowhere is not None:
+                    job.refuse(nowhere)
                 del tasks[-self._run_length(tasks, task, len(tasks)) :]
                 continue
             refusal = session.pre_predicate(task)
@@ -143,8 +152,10 @@ class Allocate(Action):
                 continue
             nodes, pipelined = session.view(task).choose(room, within)
             if not nodes:
-                errors = job.fit_errors[tasks.pop()] = session.view(task).explain(within=within)
+                errors = session.view(task).explain(within=within)
                 errors.domain = session.domains.tree.names[domain] if within is not None else ""
+                placed = sum(len(operation.tasks) for operation in statement.operations)
+                job.fit_errors[tasks.pop()] = replace(errors, beside=placed) if placed else errors
                 if need_continue(job, part):
                     continue
                 break

@@ -95,7 +95,7 @@ def _reasons(session: Session, job: Job) -> list[Reason]:
     seen = {reason.message for reason in reasons}
     for task in _by_name(session, job.fit_errors):
         errors = job.fit_errors[task]
-        text = errors.text(session.semantics.fit_words)
+        text = errors.text(session.semantics)
         if session.status[task] != S.PENDING or text in seen:
             continue
         seen.add(text)
@@ -125,7 +125,9 @@ def _refusals(session: Session, job: Job) -> list[TaskRefusal]:
     if not job.counts[S.PENDING] + job.counts[S.PIPELINED] + job.counts[S.ALLOCATED]:
         return []
     rows = _by_name(session, job.tasks_in(S.PENDING, S.ALLOCATED, S.PIPELINED))
-    otherwise = job.reasons[0].message if job.reasons else "the job is not ready"
+    cause = _cause(session, job) if session.semantics.refusals_tell_all else ""
+    otherwise = job.reasons[0].message if job.reasons else f"its gang is not ready: {cause}" if cause else "the job is not ready"
+    alone = "the task could run, but its gang is not ready" + (f": {cause}" if cause else "")
     texts: dict[int, str] = {}
     """Of refusals that several tasks share."""
     out: list[TaskRefusal] = []
@@ -135,13 +137,22 @@ def _refusals(session: Session, job: Job) -> list[TaskRefusal]:
         if spec.gates:
             reason, message = "SchedulingGated", f"waiting for scheduling gates: [{' '.join(spec.gates)}]"
         elif status != PENDING or (job.last_undone and job.last_undone.get(task) == S.ALLOCATED):
-            reason, message = "Schedulable", "the task could run, but its gang is not ready"
+            reason, message = "Schedulable", alone
         elif errors is not None:
             if id(errors) not in texts:
-                texts[id(errors)] = errors.text(session.semantics.fit_words)
+                texts[id(errors)] = errors.text(session.semantics)
             message = texts[id(errors)]
         out.append(TaskRefusal(spec.key, spec.uid, reason, message))
     return out
+
+
+def _cause(session: Session, job: Job) -> str:
+    """What keeps the whole gang waiting: what was said to all of it, else to the first of its tasks that found no node."""
+    if job.reasons:
+        return job.reasons[0].message
+    for task in session.sorted_tasks([task for task in job.fit_errors if session.status[task] == PENDING]):
+        return f"{session.task(task).name}: {job.fit_errors[task].text(session.semantics)}"
+    return ""
 
 
 def _by_name(session: Session, tasks: Iterable[int]) -> list[int]:

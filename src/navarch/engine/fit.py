@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from navarch.engine.semantics import STRICT, Semantics
 from navarch.model.resources import BoolArray
 
 
@@ -28,6 +29,8 @@ class FitErrors:
     """Set where only the nodes of one domain were asked."""
     figures: dict[str, int | float | str] = field(default_factory=dict)
     """The numbers behind the words, by what they are numbers of."""
+    beside: int = 0
+    """How many pods of the same job stood on nodes while these were asked: they may have been taken back since."""
 
     def available_text(self, nodes: int, rejection: str = "", after: str = "") -> str:
         """The text on a pod that found no node, as kube-scheduler writes it: how many of `nodes` gave each reason, or
@@ -35,12 +38,16 @@ class FitErrors:
         reasons = f" {rejection}." if rejection else f" {histogram(self.nodes)}." if self.nodes else ""
         return f"0/{nodes} nodes are available:{reasons}{' ' if after else ''}{after}"
 
-    def text(self, words: str = "nodes are available") -> str:
-        """`words` as the semantics have them."""
+    def text(self, semantics: Semantics = STRICT) -> str:
+        """What most nodes said comes first; in the words of a system that sorts the finished texts, as `histogram` does."""
         if self.message:
             return self.message
         where = f"In hyperNode {self.domain}: " if self.domain else ""
-        return f"{where}0/{self.refused} {words}: {histogram(self.nodes)}."
+        if not semantics.refusals_tell_all:
+            return f"{where}0/{self.refused} {semantics.fit_words}: {histogram(self.nodes)}."
+        said = ", ".join(f"{count} {reason}" for reason, count in sorted(self.nodes.items(), key=lambda each: (-each[1], each[0])))
+        others = f", with {self.beside} other pod{'s' if self.beside > 1 else ''} of this job placed" if self.beside else ""
+        return f"{where}0/{self.refused} {semantics.fit_words}: {said}{others}."
 
 
 def histogram(counts: Mapping[str, int]) -> str:

@@ -431,11 +431,14 @@ class ClassView:
         refused = np.zeros(len(session.nodes), dtype=bool)
         if resources:
             short = _insufficient(self, session)
+            asked = open_
+            if session.semantics.refusals_tell_all and not session.shard_is_hard:
+                asked = open_ & self.static  # of a node that its labels or taints rule out, room is not what to wait for
             for refusal in short:
-                _count(refusal, open_, counts, codes, unresolvable)
+                _count(refusal, asked, counts, codes, unresolvable)
             for refusal in short:
                 refused |= refusal.refused
-                open_ &= ~refusal.refused
+                open_ = open_ & ~(refusal.refused & asked)
         for f in session.filters:
             if not f.applies(task) or not open_.any():
                 continue

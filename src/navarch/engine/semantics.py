@@ -172,6 +172,11 @@ class Semantics:
     nominations_last: bool = switch(True, "a nomination is forgotten when its cycle ends")
 
     # Words.
+    refusals_tell_all: bool = switch(
+        True,
+        "what a gang that does not fit is told counts its own pods without saying so, and of a node that lacks room nothing else "
+        "is told",
+    )
     fit_words: str = switch("nodes are available", 'a task that fits nowhere is told "0/N nodes are unavailable", meaning the same')
 
     def departures(self) -> tuple[str, ...]:

@@ -106,6 +106,9 @@ class Session(Asking):
         self._listeners: list[AllocateEvents] = []
         self.followers: list[FollowsTrials] = []
         """Shared objects that count pods, for trials to tell."""
+        self.placing: Job | None = None
+        """Whose gang is being tried right now, for words only: what a queue holds counts the pods of this job that were placed in
+        the attempt, and they are given back if it fails."""
         self.resources_by_filters = False
         """A filter of the policy judges resources, by the pods' view; the engine's own accounts do not."""
         self.open_plugins(registry)

@@ -122,7 +122,9 @@ class Gang(Plugin):
             text += "; Pending: " + ", ".join(sorted(f"{n} {kind}" for kind, n in kinds.items() if n))
         for task in self.session.sorted_tasks(list(job.fit_errors)):
             errors = job.fit_errors[task]
-            return f"{text}. Origin reason is {self.session.task(task).name}: {errors.text(self.session.semantics.fit_words)}"
+            return f"{text}. Origin reason is {self.session.task(task).name}: {errors.text(self.session.semantics)}"
+        if job.reasons and self.session.semantics.refusals_tell_all:
+            return f"{text}. Origin reason is {'; '.join(reason.message for reason in job.reasons)}"
         return text
 
 

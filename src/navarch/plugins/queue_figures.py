@@ -23,8 +23,9 @@ from navarch.engine.reasons import Event, Reason
 from navarch.engine.record import QueueFigures
 from navarch.engine.session import Session
 from navarch.model.columns import sums_by_group
-from navarch.model.resources import UNLIMITED, BoolArray, IntArray, format_amount
+from navarch.model.resources import UNLIMITED, BoolArray, IntArray
 from navarch.model.status import IS_ALLOCATED, TaskStatus
+from navarch.plugins.amount_words import side_by_side
 from navarch.plugins.queue_amounts import Amounts, Vector, asked_dims, in_order, total_of
 
 FREED = (Event.POD_REMOVED, Event.QUEUE_CHANGED, Event.NODE_ADDED, Event.NODE_CHANGED)
@@ -110,9 +111,9 @@ class QueueLedger:
         dims, request = self.asked(task)
         held = self.allocated[queue.number]
         short = [d for d, asked in zip(dims.tolist(), request.tolist()) if held[d] + asked > limit[d]]
-        return self.refusal(
-            "QueueLimit", f"queue {queue.name} would exceed its {limit_is}", short, queue, held, task.request, limit, limit_is
-        )
+        tried, pods = _tried(self.session)
+        asked, others, prefix = task.request + tried, held - tried, f"queue {queue.name} would exceed its {limit_is}"
+        return self.refusal("QueueLimit", prefix, short, queue, others, asked, limit, limit_is, pods)
 
     def enqueueable(self, queue: Queue, job: Job, limit: Vector) -> Reason | None:
         """Whether the job's minimum finds room beside what the queue holds and has admitted, less what can be taken back."""
@@ -135,8 +136,12 @@ class QueueLedger:
         asked: Vector,
         limit: Vector,
         limit_is: str,
+        tried: int = 0,
     ) -> Reason:
+        """`tried`: so many further pods of the job are in `asked`, and not in `held`."""
         figures: dict[str, int | float | str] = {"queue": queue.name}
+        if tried:
+            figures["pods"] = tried + 1
         for dim in short:
             name = self.names[dim]
             figures[f"{name} held"] = held[dim].item()
@@ -145,7 +150,7 @@ class QueueLedger:
         lacking = [f"insufficient {name}" for name in in_order(short, self.names)]
         if code == "QueueLimit":
             amounts = {self.names[d]: (asked[d].item(), held[d].item(), limit[d].item()) for d in short}
-            lacking = [f"insufficient {name} ({_of(name, *amounts[name])})" for name in in_order(short, self.names)]
+            lacking = [f"insufficient {name} ({_of(name, *amounts[name], tried)})" for name in in_order(short, self.names)]
         return Reason(code, f"{prefix}: {', '.join(lacking)}", figures=figures, undone_by=FREED)
 
     def figures(self, queue: Queue, deserved: Amounts, share: float) -> QueueFigures:
@@ -229,6 +234,19 @@ def gated_requests(session: Session) -> dict[int, IntArray]:
     return out
 
 
-def _of(name: str, asked: float, held: float, limit: float) -> str:
+def _tried(session: Session) -> tuple[IntArray | int, int]:
+    """What the gang that is being placed holds of this attempt alone, and with how many pods. It is given back if the gang finds
+    no room, so its owner must not read that others hold it."""
+    job = session.placing
+    if job is None or job.is_ready or not session.semantics.refusals_tell_all:
+        return 0, 0
+    rows = job.tasks_in(TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
+    return (session.snapshot.shape_request[:, session.snapshot.tasks.shape[rows]].sum(axis=1), len(rows)) if rows else (0, 0)
+
+
+def _of(name: str, asked: float, held: float, limit: float, tried: int) -> str:
     """`asks 2, holds 7 of 8`: what a user needs to see at once why the queue refused."""
-    return f"asks {format_amount(name, asked)}, holds {format_amount(name, held)} of {format_amount(name, limit)}"
+    asks, holds, of = side_by_side(name, asked, held, limit)
+    if tried:
+        return f"{tried + 1} pods of this job ask {asks}, others hold {holds} of {of}"
+    return f"asks {asks}, holds {holds} of {of}"

@@ -28,7 +28,9 @@ def test_a_gang_that_does_not_fit_leaves_nothing_behind() -> None:
     add_job(cluster, "small", [shape(cpu=1)] * 2, created=1.0)
     record = decided(cluster, Gang)
     assert sorted(binds(record)) == ["small-0", "small-1"]
-    assert waits(record, "large") == ["large-worker-2: 0/1 nodes are available: 1 Insufficient cpu."]
+    told = "large-worker-2: 0/1 nodes are available: 1 Insufficient cpu"
+    assert waits(record, "large") == [f"{told}, with 2 other pods of this job placed."]
+    assert waits(decided(cluster, Gang, semantics=Semantics(refusals_tell_all=False)), "large") == [f"{told}."]
 
 
 def test_where_partial_gangs_hold_their_nodes_nobody_else_gets_them() -> None:

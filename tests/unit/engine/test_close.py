@@ -106,18 +106,30 @@ def test_a_gang_that_waits_says_what_it_lacks_and_each_pod_why() -> None:
     add_job(cluster, "gang", [shape(cpu=1)] * 3)
     record = decided(cluster, Gang)
     (job,) = record.jobs
+    why = "0/1 nodes are available: 1 Insufficient cpu, with 2 other pods of this job placed."
     assert job.phase == "Inqueue"
     assert job.pods == {"Pending": 3}
     (condition,) = job.conditions
     assert condition.type == "Unschedulable"
     assert condition.message.startswith("1/3 tasks in gang unschedulable: pod group is not ready, 3 Pending, 3 minAvailable")
-    assert [reason.message for reason in job.reasons] == ["gang-worker-2: 0/1 nodes are available: 1 Insufficient cpu."]
+    assert [reason.message for reason in job.reasons] == [f"gang-worker-2: {why}"]
     assert job.reasons[0].nodes == {"Insufficient cpu": 1}
-    assert [(r.pod, r.reason) for r in job.refusals] == [
-        ("ns/gang-worker-0", "Schedulable"),
-        ("ns/gang-worker-1", "Schedulable"),
-        ("ns/gang-worker-2", "Unschedulable"),
+    alone = f"the task could run, but its gang is not ready: gang-worker-2: {why}"
+    assert [(r.pod, r.reason, r.message) for r in job.refusals] == [
+        ("ns/gang-worker-0", "Schedulable", alone),
+        ("ns/gang-worker-1", "Schedulable", alone),
+        ("ns/gang-worker-2", "Unschedulable", why),
     ]
+
+
+def test_a_pod_that_was_not_tried_because_another_failed_is_told_of_that_one() -> None:
+    cluster = with_nodes(("n", {"cpu": 2}))
+    add_job(cluster, "gang", [shape(cpu=3)] * 3)
+    (job,) = decided(cluster, Gang).jobs
+    why = "0/1 nodes are available: 1 Insufficient cpu."
+    assert [r.message for r in job.refusals] == [why, *2 * [f"its gang is not ready: gang-worker-0: {why}"]]
+    (job,) = decided(cluster, Gang, semantics=Semantics(refusals_tell_all=False)).jobs
+    assert [r.message for r in job.refusals] == [why, *2 * ["the job is not ready"]]
 
 
 def test_a_gated_pod_says_that_it_waits_for_its_gates() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from navarch.engine.fit import FitErrors, histogram
+from navarch.engine.semantics import Semantics
 
 
 @pytest.mark.parametrize(
@@ -21,9 +22,10 @@ def test_histogram(counts: dict[str, int], text: str) -> None:
 
 
 def test_the_text_counts_nodes_or_says_what_came_before_them() -> None:
-    errors = FitErrors(3, {"Insufficient cpu": 2, "node(s) were unschedulable": 1})
-    assert errors.text() == "0/3 nodes are available: 1 node(s) were unschedulable, 2 Insufficient cpu."
-    assert errors.text("nodes are x") == "0/3 nodes are x: 1 node(s) were unschedulable, 2 Insufficient cpu."
+    errors = FitErrors(13, {"Insufficient cpu": 2, "node(s) were unschedulable": 1, "b": 10})
+    assert errors.text() == "0/13 nodes are available: 10 b, 2 Insufficient cpu, 1 node(s) were unschedulable."
+    theirs = Semantics(refusals_tell_all=False, fit_words="nodes are x")
+    assert errors.text(theirs) == "0/13 nodes are x: 1 node(s) were unschedulable, 10 b, 2 Insufficient cpu."
     assert FitErrors(0, message="skipped").text() == "skipped"
     assert FitErrors(1, {"full": 1}, domain="rack-1").text() == "In hyperNode rack-1: 0/1 nodes are available: 1 full."
 

@@ -159,7 +159,8 @@ def test_a_gang_that_waits_is_told_what_it_lacks() -> None:
     assert reason == "NotEnoughResources"
     assert message == (
         "1/2 tasks in gang unschedulable: pod group is not ready, 2 Pending, 2 minAvailable; Pending: 1 Schedulable, "
-        "1 Unschedulable. Origin reason is gang-worker-1: 0/1 nodes are available: 1 Insufficient cpu."
+        "1 Unschedulable. Origin reason is gang-worker-1: 0/1 nodes are available: 1 Insufficient cpu, with 1 other pod of this "
+        "job placed."
     )
 
 

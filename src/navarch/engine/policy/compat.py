@@ -50,6 +50,7 @@ COMPAT: Mapping[str, Semantics] = {
         empty_gang_is_complete=True,
         gang_eviction_asks_filters=False,
         victims_are_minimal=False,
+        refusals_tell_all=False,
         fit_words=UNAVAILABLE,
     ),
     "kube-batch": Semantics(
@@ -65,6 +66,7 @@ COMPAT: Mapping[str, Semantics] = {
         numbers_in_names_order_tasks=False,
         node_order="listed",
         tolerance=10.0,
+        refusals_tell_all=False,
         fit_words=UNAVAILABLE,
         victims_are_minimal=False,
         nominations_last=False,
