@@ -46,9 +46,13 @@ class RawServer:
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    def listen_no_more(self) -> None:
+        """Connections that are there stay; new ones are refused."""
         assert self._server is not None
         self._server.close()
+
+    async def __aexit__(self, *_: object) -> None:
+        self.listen_no_more()
         for writer in self.connections:
             writer.transport.abort()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -225,3 +225,41 @@ async def test_a_write_that_is_not_allowed_any_more_is_not_repeated(api: SmallAp
             await client.create(PODS, {}, namespace="default")
         assert [request.method for request in api.requests] == ["POST"]
         await client.list(PODS)
+
+
+STORE_TIMED_OUT = (503, {"Retry-After": "0"}, status_body(503, "etcdserver: request timed out"))
+
+
+async def test_a_write_answered_with_5xx_and_then_not_allowed_may_have_been_done(api: SmallApi) -> None:
+    allowed = [True]
+    async with Client(Endpoint(api.url), may_write=lambda: allowed.pop() if allowed else False) as client:
+        api.script.append(STORE_TIMED_OUT)
+        with pytest.raises(OutcomeUnknown, match="may have been carried out .*timed out.*does not lead"):
+            await client.create(PODS, {}, namespace="default")
+
+
+async def test_a_write_answered_with_5xx_by_a_server_that_goes_away_may_have_been_done() -> None:
+    async def last_words(_: Request, writer: asyncio.StreamWriter) -> None:
+        server.listen_no_more()
+        writer.write(reply(503, b"{}", "Retry-After: 0", "Connection: close"))
+
+    server = RawServer(lambda _: last_words)
+    async with server, Client(Endpoint(server.url), attempts=2) as client:
+        with pytest.raises(OutcomeUnknown, match="may have been carried out .*cannot connect"):
+            await client.create(NODES, {})
+
+
+async def test_a_write_answered_with_5xx_and_then_put_off_may_have_been_done(api: SmallApi, client: Client) -> None:
+    api.script.extend([STORE_TIMED_OUT, (429, {"Retry-After": "3600"}, status_body(429, "TooManyRequests"))])
+    with pytest.raises(OutcomeUnknown, match="may have been carried out"):
+        await client.create(NODES, {})
+
+
+@pytest.mark.parametrize(("code", "kind"), [(429, TooManyRequests), (503, ServerFault)])
+async def test_nobody_waits_longer_for_a_repetition_than_for_a_reply(
+    api: SmallApi, client: Client, code: int, kind: type[ApiError]
+) -> None:
+    api.script.append((code, {"Retry-After": "3600"}, status_body(code, "x")))
+    with pytest.raises(kind):
+        await client.create(NODES, {})
+    assert len(api.requests) == 1

@@ -12,7 +12,7 @@ import pytest
 
 from navarch.kube.connect import Endpoint
 from navarch.kube.credentials import Credentials, StaticCredentials
-from navarch.kube.errors import Conflict, KubeError, OutcomeUnknown, TooManyRequests, Unauthorized, Unreachable
+from navarch.kube.errors import Conflict, KubeError, OutcomeUnknown, ServerFault, TooManyRequests, Unauthorized, Unreachable
 from navarch.kube.http1 import Reply
 from navarch.kube.write_pool import Outcome, Priority, Write, WritePool
 
@@ -117,6 +117,14 @@ async def test_429_forever_is_told_in_the_end() -> None:
         assert len(server.requests) == 3
 
 
+@pytest.mark.parametrize(("code", "kind"), [(429, TooManyRequests), (503, ServerFault)])
+async def test_nobody_waits_longer_for_a_repetition_than_for_an_outcome(code: int, kind: type[KubeError]) -> None:
+    async with pooled(lambda _: reply(code, b"{}", "Retry-After: 3600")) as (pool, server), asyncio.timeout(10):
+        with pytest.raises(kind):
+            await pool.request(post())
+        assert len(server.requests) == 1
+
+
 @pytest.mark.parametrize(("headers", "times"), [((), 1), (("Retry-After: 0",), 5)])
 async def test_5xx_is_repeated_only_if_the_server_asks_for_it(headers: tuple[str, ...], times: int) -> None:
     async with pooled(lambda _: reply(503, b"{}", *headers)) as (pool, server):
@@ -128,7 +136,7 @@ async def test_5xx_is_repeated_only_if_the_server_asks_for_it(headers: tuple[str
 @pytest.mark.parametrize(("code", "kind"), [(429, Unreachable), (500, OutcomeUnknown), (503, OutcomeUnknown)])
 async def test_what_was_answered_with_5xx_may_have_been_done(code: int, kind: type[KubeError]) -> None:
     """An API server whose store timed out says when to come back, and cannot know whether the store took it."""
-    async with pooled(lambda _: reply(code, b"{}", "Retry-After: 60")) as (pool, _):
+    async with pooled(lambda _: reply(code, b"{}", "Retry-After: 20")) as (pool, _):
         loop = asyncio.get_running_loop()
         waiting: asyncio.Future[Outcome] = loop.create_future()
         write = post()

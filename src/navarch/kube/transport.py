@@ -7,9 +7,10 @@ the CPU a request.
 What is repeated here, and only this:
 - a request that certainly did not reach the server (no connection);
 - a GET whose answer got lost;
-- 429, and 5xx that carry Retry-After: the server says that it did not do it and when to come back;
+- 429, and 5xx that carry Retry-After, unless that is longer than the request may take;
 - 401 once, with the credential fetched anew.
-A write whose answer got lost is `OutcomeUnknown`, for the caller to find out.
+A write whose answer got lost is `OutcomeUnknown`, for the caller to find out. So is one that was answered with 5xx and could not
+be sent again: a store that timed out says 5xx and when to come back, and may have taken it all the same.
 
 `may_write` is asked before anything but a GET is sent, the first time or again: a process that was stopped for longer than its
 lease lasts wakes up in the midst of its work and must not go on with it.
@@ -100,13 +101,16 @@ class Transport:
         """One request, its reply's body. Raises `ApiError`, `Unreachable` or `OutcomeUnknown`."""
         backoff = Backoff(first=0.2, cap=5.0, rng=self._rng)
         left = self._attempts if attempts is None else attempts
+        limit = timeout or self._timeout
         fresh_credentials = False
+        maybe_done = ""  # what a server said that may have carried the write out
         while True:
             left -= 1
             if method != "GET" and not self._may_write():
-                raise Unreachable(WITHHELD, method=method, path=path)
+                withheld = Unreachable(WITHHELD, method=method, path=path)
+                raise _unknown(maybe_done, withheld) if maybe_done else withheld
             try:
-                return await self._once(method, path, params, body, content_type, timeout or self._timeout)
+                return await self._once(method, path, params, body, content_type, limit)
             except Unauthorized:
                 if fresh_credentials:
                     raise
@@ -115,10 +119,16 @@ class Transport:
                 continue
             except ApiError as error:
                 wait = self._wait_before_repeat(method, error, backoff)
-                if left <= 0 or wait is None:
+                if left <= 0 or wait is None or (error.retry_after or 0.0) > limit:
+                    if error.code == 429 and maybe_done:
+                        raise _unknown(maybe_done, error) from error
                     raise
+                if error.code >= 500 and method != "GET":
+                    maybe_done = str(error)
                 log.debug("%s; again in %.1f s", error, wait)
             except Unreachable as error:
+                if left <= 0 and maybe_done:
+                    raise _unknown(maybe_done, error) from error
                 if left <= 0:
                     raise
                 wait = backoff.next()
@@ -243,6 +253,11 @@ class Transport:
         if error.code == 503 and method == "GET":
             return backoff.next()
         return None
+
+
+def _unknown(maybe_done: str, then: TransportError | ApiError) -> OutcomeUnknown:
+    """Not carried out this time, and before that perhaps it was."""
+    return OutcomeUnknown(f"it may have been carried out ({maybe_done}); then: {then}", method=then.method, path=then.path)
 
 
 def _translated(method: str, path: str, error: Exception) -> TransportError:

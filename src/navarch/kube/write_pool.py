@@ -11,7 +11,8 @@ next one from the very callback that completed the last: no task, no lock, no aw
 
 What a caller can rely on:
 - Waiting writes go out by priority, then in the order they came; a lower one that waited for `patience` goes first.
-- 429, and 5xx with Retry-After, are sent again after that time; 401 once, with the credential fetched anew.
+- 429, and 5xx with Retry-After, are sent again after that time if it lies within the write's own; 401 once, with the
+  credential fetched anew.
 - A write that was on the wire when its connection broke or its time ran out is `OutcomeUnknown`. It is sent again by
   itself only if it said `repeatable=True`: that doing it twice is the same as doing it once.
 - A write that was never sent, or was only refused with 429, fails as `Unreachable`; after 5xx nobody knows.
@@ -359,12 +360,13 @@ class WritePool:
             self._dispatch()
             return
         later = reply.status == 429 or (reply.status >= 500 and reply.retry_after is not None)
-        if later and write.attempts > 0 and not self._closed:
+        # A store that timed out says 5xx and when to come back, and may have taken it all the same.
+        write.maybe_done |= reply.status >= 500
+        asked = 0.5 if reply.retry_after is None else reply.retry_after
+        pause = asked * (1 + 0.1 * self._rng.random())
+        in_time = asyncio.get_running_loop().time() + pause <= write.submitted + write.timeout
+        if later and write.attempts > 0 and in_time and not self._closed:
             self.counters.throttled += 1
-            # A store that timed out says 5xx and when to come back, and may have taken it all the same.
-            write.maybe_done |= reply.status >= 500
-            asked = 0.5 if reply.retry_after is None else reply.retry_after
-            pause = asked * (1 + 0.1 * self._rng.random())
             self._delayed[id(write)] = (write, asyncio.get_running_loop().call_later(pause, self._again, write))
             return
         self._finish(write, _refusal(write, reply))
