@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
+from msgspec import Struct
 
 from navarch.cache.assumed import Assumed, AssumedBind
 from navarch.cache.bind_requests import BindRequests
@@ -33,8 +33,7 @@ class AskTruth(Protocol):
     def ask(self, bind: AssumedBind, delay: float) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class BindHooks:
+class BindHooks(Struct, frozen=True):
     """What others do with the end of a bind."""
 
     bound: Callable[[AssumedBind], None]
@@ -72,7 +71,7 @@ class Binder:
         if self.requests is not None and self.requests.used_for(bind.job):
             write = self.requests.write(bind)
             bind.delegated = True
-            return None if write is None else (write, lambda outcome: self._requested(bind, outcome))
+            return None if write is None else (write, lambda outcome: self._requested(bind, write, outcome))
         write = binding(bind, self.label_gpus)
         return write, lambda outcome: self._ended(bind, write, outcome)
 
@@ -87,7 +86,8 @@ class Binder:
             log.info("bind of %s/%s to %s: %s", bind.namespace, bind.name, bind.node, outcome)
             bind.refused = not write.maybe_done
             self._ask(bind, 0.0)
-        elif isinstance(outcome, OutcomeUnknown | ServerFault):
+        elif isinstance(outcome, OutcomeUnknown | ServerFault) or write.maybe_done:
+            # An attempt before this refusal may have been carried out.
             log.warning("bind of %s/%s to %s: outcome unknown: %s", bind.namespace, bind.name, bind.node, outcome)
             self._ask(bind, 1.0)
         elif isinstance(outcome, Unreachable):
@@ -96,11 +96,13 @@ class Binder:
             log.error("bind of %s/%s to %s was refused: %s", bind.namespace, bind.name, bind.node, outcome)
             self.forget(bind, str(outcome))
 
-    def _requested(self, bind: AssumedBind, outcome: Outcome) -> None:
-        """A request for another binder was written, or not. If nobody knows, the watch shows it or the resync asks."""
+    def _requested(self, bind: AssumedBind, write: Write, outcome: Outcome) -> None:
+        """A request for another binder was written, or not. If nobody knows, the watch shows it or the resync asks; the resync
+        asks as well where the watch never shows a request that was written."""
         if not isinstance(outcome, KubeError):
             self._hooks.bound(bind)
-        elif isinstance(outcome, OutcomeUnknown):
+            bind.written, bind.since = True, asyncio.get_running_loop().time()
+        elif isinstance(outcome, OutcomeUnknown | ServerFault) or write.maybe_done:
             self._ask(bind, 5.0)
         else:
             self.forget(bind, str(outcome))
@@ -142,11 +144,6 @@ class Binder:
         del self._assumed.binds[bind.uid]
         self._mirror.refresh(bind.uid)
         self._hooks.failed(bind, why)
-
-    async def idle(self) -> None:
-        """Wait until no binding is on its way."""
-        while len(self.outbox):
-            await asyncio.sleep(0.02)
 
 
 def binding(bind: AssumedBind, label_gpus: bool = False) -> Write:

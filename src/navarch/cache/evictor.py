@@ -2,7 +2,9 @@
 
 First the pod's status gets the condition DisruptionTarget, which tells everyone why it goes; then the eviction is asked
 for. A budget that says "not now" (429) is waited for; when it goes on saying so the eviction is given up, the pod counts as
-running again, and the next cycle thinks anew. A pod that is gone already was evicted as far as we care.
+running again, and the next cycle thinks anew. A pod that is gone already was evicted as far as we care. A conflict (409) is asked
+again: it may be another pod of that name, and then the watch shows it, or only somebody who wrote the pod at the same moment, and
+then it would count as leaving for ever.
 """
 
 from __future__ import annotations
@@ -111,9 +113,10 @@ class Evictor:
     def _stale_note(self, group: JobSpec) -> str:
         """Of a gang that lost pods and goes with the rest: how many there were, those that are going now included."""
         jobs = self._mirror.cluster.jobs
-        counts = jobs.counts[jobs.rows.of[group.key]]
+        row = jobs.rows.of.get(group.key)  # a group without a row has no pods; its words must not cost the eviction
+        active = 0 if row is None else int(jobs.counts[row][_ACTIVE].sum())
         least = sum(part.min_member for part in group.sub_groups) or group.min_member
-        return f"Job is stale. {int(counts[_ACTIVE].sum())} pods are active, minMember is {least}"
+        return f"Job is stale. {active} pods are active, minMember is {least}"
 
     def _pace(self) -> None:
         if self._timer is None and self._queue:
@@ -144,7 +147,7 @@ class Evictor:
         self._pool.submit(write, lambda outcome: self._marked(going, outcome))
 
     def _marked(self, going: _Going, outcome: Outcome) -> None:
-        if isinstance(outcome, NotFound | Conflict):
+        if isinstance(outcome, NotFound):
             self._done(going, "gone")
             return
         if isinstance(outcome, KubeError):
@@ -162,9 +165,9 @@ class Evictor:
     def _asked(self, going: _Going, outcome: Outcome) -> None:
         if not isinstance(outcome, KubeError):
             self._done(going, "ok")
-        elif isinstance(outcome, NotFound | Conflict):
+        elif isinstance(outcome, NotFound):
             self._done(going, "gone")
-        elif isinstance(outcome, TooManyRequests | ServerFault | OutcomeUnknown | Unreachable):
+        elif isinstance(outcome, Conflict | TooManyRequests | ServerFault | OutcomeUnknown | Unreachable):
             loop = asyncio.get_running_loop()
             asked = getattr(outcome, "retry_after", None)
             wait = max(asked or 0.0, min(0.5 * 2 ** min(going.attempts, 5), 10.0))

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import msgspec
 import pytest
 from tests.unit.cache.fake_pool import Submitted
 from tests.unit.cache.test_live_mirror import mirror, pod, put
 
 from navarch.cache.assumed import Assumed, AssumedBind
+from navarch.cache.bind_requests import BindRequests
 from navarch.cache.binder import Binder, BindHooks, binding
 from navarch.cache.events import Events
 from navarch.cache.mirror import Mirror
-from navarch.kube.errors import Conflict, Forbidden, NotFound, OutcomeUnknown, Status, Unreachable
+from navarch.kube.client import Client
+from navarch.kube.errors import Conflict, Forbidden, NotFound, OutcomeUnknown, ServerFault, Status, TooManyRequests, Unreachable
+from navarch.model.spec import JobSpec
 from navarch.model.status import TaskStatus
 
 
@@ -78,6 +83,14 @@ def test_a_conflict_and_a_lost_answer_are_asked_for_and_the_place_is_kept_meanwh
         assert (ends.heard, status(made)) == ([f"ask after {delay}"], TaskStatus.BINDING)
 
 
+def test_a_refusal_after_an_attempt_that_may_have_been_carried_out_is_asked_for() -> None:
+    for outcome in (refused(Forbidden, 403), TooManyRequests(Status(code=429, reason="", message="later"))):
+        _, made, submitted, ends, _ = scene()
+        submitted.writes[0].maybe_done = True
+        submitted.end(outcome)
+        assert (ends.heard, status(made)) == (["ask after 1"], TaskStatus.BINDING)
+
+
 def test_a_lost_answer_that_the_watch_has_given_already_is_a_yes() -> None:
     _, made, submitted, ends, _ = scene()
     put(made, pod("a", "n1"))
@@ -122,3 +135,28 @@ def test_the_body_is_a_binding_with_the_pods_uid_and_the_gpus_it_shares() -> Non
     marked = msgspec.json.decode(binding(bind, label_gpus=True).body)
     assert marked["metadata"]["labels"] == {"runai-gpu-group/g1": "g1", "runai-gpu-group/g2": "g2"}
     assert binding(bind).path == "/api/v1/namespaces/default/pods/a/binding"
+
+
+def delegated() -> tuple[Mirror, Submitted, Ends, AssumedBind]:
+    binder, made, submitted, ends, _ = scene()
+    submitted.end()
+    ends.heard.clear()
+    made.put(JobSpec("default/g", "default", namespace="default", name="g", dialect="kai"))
+    binder.requests = BindRequests(cast(Client, None), made, lambda: True, enabled=True, pool_label=("", ""))
+    bind = made.assumed.binds["uid-a"] = AssumedBind("uid-a", "default", "a", "n1", "default/g", 0.0)
+    binder.bind(bind)
+    assert submitted.writes[-1].path.endswith("/bindrequests")
+    return made, submitted, ends, bind
+
+
+async def test_a_request_that_was_written_is_looked_for_if_the_watch_never_shows_it() -> None:
+    _, submitted, ends, bind = delegated()
+    submitted.end()
+    assert (ends.heard, bind.written) == (["bound"], True)
+
+
+async def test_a_request_that_may_have_been_written_keeps_its_place_until_that_is_known() -> None:
+    for outcome in (OutcomeUnknown("cut"), ServerFault(Status(code=500, reason="", message="store"))):
+        made, submitted, ends, _ = delegated()
+        submitted.end(outcome)
+        assert (ends.heard, status(made)) == (["ask after 5"], TaskStatus.BINDING)

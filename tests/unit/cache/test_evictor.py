@@ -10,14 +10,16 @@ from tests.unit.cache.test_live_mirror import mirror, pod, put
 
 from navarch.cache.assumed import Assumed
 from navarch.cache.events import Events
-from navarch.cache.evictor import Evictor
+from navarch.cache.evictor import STALE_GANGS, Evictor
 from navarch.cache.mirror import Mirror
 from navarch.engine.record import Eviction
-from navarch.kube.errors import NotFound, Status, TooManyRequests
+from navarch.kube.errors import Conflict, NotFound, Status, TooManyRequests
+from navarch.model.spec import JobSpec
 from navarch.model.status import TaskStatus
 
 pytestmark = pytest.mark.looptime
 NOT_NOW = TooManyRequests(Status(code=429, reason="TooManyRequests", message="the budget allows none"))
+WRITTEN_MEANWHILE = Conflict(Status(code=409, reason="Conflict", message="the object has been modified"))
 GONE = NotFound(Status(code=404, reason="NotFound", message="no such pod"))
 
 
@@ -98,3 +100,39 @@ async def test_stopped_what_waits_is_forgotten() -> None:
     evictor.stop()
     assert status(made, "b") == TaskStatus.RUNNING
     assert len(submitted.writes) == 1
+
+
+async def test_a_conflict_is_asked_again_since_the_pod_may_run_on() -> None:
+    evictor, made, submitted, ends = scene(timeout=5.0)
+    evict(evictor, made, "a")
+    submitted.end(WRITTEN_MEANWHILE)
+    submitted.end(WRITTEN_MEANWHILE)
+    await asyncio.sleep(1.1)
+    submitted.end()
+    assert [write.path.rpartition("/")[2] for write in submitted.writes] == ["status", "eviction", "eviction"]
+    assert ends == [("preempt", "ok")]
+
+
+async def test_a_conflict_because_another_pod_has_the_name_ends_when_the_watch_shows_it() -> None:
+    evictor, made, submitted, ends = scene(timeout=5.0)
+    evict(evictor, made, "a")
+    submitted.end()
+    submitted.end(WRITTEN_MEANWHILE)
+    made.remove_pod("uid-a")
+    await asyncio.sleep(1.1)
+    assert (ends, len(evictor), submitted.open) == ([("preempt", "gone")], 0, [])
+
+
+@pytest.mark.parametrize("lost", [False, True])
+async def test_a_stale_gang_is_evicted_whatever_is_left_of_its_group(lost: bool) -> None:
+    evictor, made, submitted, ends = scene()
+    made.put(JobSpec("default/g", "default", namespace="default", name="g", dialect="kai", min_member=3))
+    if lost:
+        made.cluster.remove_job("default/g")
+    task = made.cluster.task("uid-a")
+    assert task is not None
+    made.assumed.evictions[task.uid] = 0.0
+    evictor.evict(Eviction(task.key, "n1", task.uid, "default/g", STALE_GANGS, "", "stale"), task)
+    submitted.end()
+    submitted.end()
+    assert ends == [(STALE_GANGS, "ok")]
