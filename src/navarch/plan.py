@@ -25,6 +25,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from navarch.dialects.absent import absent
 from navarch.dialects.config_maps import missing_config_maps
 from navarch.dialects.dialect import Settings
 from navarch.dialects.errors import ObjectError
@@ -32,16 +33,15 @@ from navarch.dialects.groups import is_shadow, shown_key
 from navarch.dialects.inventory import Inventory
 from navarch.dialects.manifests import STDIN, Document, objects_in, stdin_text
 from navarch.dialects.pod_objects import PodStatus
-from navarch.dialects.upstream_workloads import absence
 from navarch.engine.cycle import decide
 from navarch.engine.policy import PRESETS, Mistake, Policy, PolicyError, load
-from navarch.engine.reasons import Event, Reason
+from navarch.engine.reasons import Reason
 from navarch.engine.record import Bind, CycleRecord, JobDecision, Nomination, QueueFigures
 from navarch.engine.registry import Registry
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
 from navarch.model.resources import UNLIMITED, format_amount
-from navarch.model.status import STATUS_NAMES, TaskStatus
+from navarch.model.status import TaskStatus
 from navarch.plugins.config_maps import KIND as MISSING_CONFIG_MAPS
 
 Objects = Iterable[Mapping[str, Any] | Document]
@@ -226,26 +226,7 @@ def _left_out(cluster: Cluster, decided: set[str]) -> list[JobDecision]:
         spec = jobs.specs[row]
         if key in decided or (spec is None and not jobs.tasks[row]):
             continue
-        if spec is None:
-            reason = Reason("PodGroupNotFound", absence(key), undone_by=(Event.JOB_CHANGED,))
-        else:
-            text, undone = f'the queue "{spec.queue}" does not exist', (Event.QUEUE_CHANGED, Event.JOB_CHANGED)
-            reason = Reason("QueueNotFound", text, figures={"queue": spec.queue}, undone_by=undone)
-        counts = jobs.counts[row].tolist()
-        found.append(
-            JobDecision(
-                job=key,
-                queue=spec.queue if spec else "",
-                phase=spec.phase if spec else "Pending",
-                min_member=spec.min_member if spec else 0,
-                pods={STATUS_NAMES[i]: count for i, count in enumerate(counts) if count},
-                conditions=spec.conditions if spec else (),
-                reasons=(reason,) if counts[TaskStatus.PENDING] else (),
-                shadow=spec.shadow if spec else False,
-                dialect=spec.dialect if spec else "pod",
-                changed=False,
-            )
-        )
+        found.append(absent(key, spec, jobs.counts[row].tolist()))
     return found
 
 

@@ -65,9 +65,11 @@ async def test_pods_without_a_group_or_a_queue_are_told_so_and_start_when_it_com
     await world.node("n0")
     history = await world.watch()
     async with world.scheduler():
-        await world.group("lost", 1, queue="nowhere")
+        nowhere = f"nowhere-{world.namespace}"
+        lost = f'the queue "{nowhere}" does not exist'
+        await world.group("lost", 1, queue=nowhere)
         await asyncio.gather(world.pod("lost-0", group="lost"), world.pod("early-0", group="early"))
-        for name, said in (("lost-0", 'the queue "nowhere" does not exist'), ("early-0", f'the PodGroup "{world.namespace}/early"')):
+        for name, said in (("lost-0", lost), ("early-0", f'the PodGroup "{world.namespace}/early"')):
             pod = await world.eventually(lambda: world.get_pod(name), lambda found: "PodScheduled" in conditions(found))  # noqa: B023
             told = conditions(pod)["PodScheduled"]
             assert (told["status"], told["reason"]) == ("False", "Unschedulable") and told["message"].startswith(said)
@@ -75,10 +77,19 @@ async def test_pods_without_a_group_or_a_queue_are_told_so_and_start_when_it_com
                 lambda: world.events(name),  # noqa: B023
                 lambda events: any(reason == "FailedScheduling" and note.startswith(said) for _, reason, note in events),  # noqa: B023
             )
+        group = await world.eventually(lambda: world.get_group("lost"), lambda found: "Unschedulable" in conditions(found))
+        told = conditions(group)["Unschedulable"]
+        assert (told["status"], told["reason"], told["message"]) == ("True", "QueueNotFound", lost)
+        assert group["status"]["phase"] == "Pending"
+        await world.eventually(lambda: world.events("lost"), lambda events: ("Warning", "Unschedulable", lost) in events)
         assert history.bound() == []
         await world.group("early", 1)
         await history.until_bound(1)
-    history.check([("early", 1)])
+        queue = {"apiVersion": QUEUES.api_version, "kind": "Queue", "metadata": {"name": nowhere}, "spec": {"weight": 1}}
+        await world.client.create(QUEUES, queue)
+        await history.until_bound(2)
+        await world.eventually(lambda: world.get_group("lost"), lambda found: "Scheduled" in conditions(found))
+    history.check([("early", 1), ("lost", 1)])
 
 
 async def test_another_schedulers_pods_are_left_alone_but_their_room_is_not_given_away(any_world: World) -> None:

@@ -24,7 +24,7 @@ PERIOD = 1.0
 class Duties:
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
-        self._left_out = LeftOut(scheduler.mirror, scheduler.pod_statuses)
+        self._left_out = LeftOut(scheduler.mirror, scheduler.pod_statuses, scheduler.group_statuses, scheduler.clock)
         self._queue_task: asyncio.Task[bool] | None = None
 
     async def run(self) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from tests.unit.cache.fake_pool import Submitted
 from tests.unit.cache.test_live_mirror import group, mirror, pod, put
 
 from navarch.cache.events import Events
+from navarch.cache.group_status import GroupStatuses
 from navarch.cache.left_out import LeftOut, left_out
 from navarch.cache.pod_status import PodStatuses
+from navarch.kube.client import Client
 from navarch.model.spec import QueueSpec
 
 
@@ -17,7 +21,9 @@ def test_who_has_no_group_or_no_queue_is_told() -> None:
         made.cluster.put_queue(QueueSpec(name=name))
     statuses = Submitted()
     pods = PodStatuses(statuses.pool, made, Events(Submitted().pool), lambda: 1e9)
-    duty = LeftOut(made, pods)
+    events = Events(Submitted().pool)
+    groups = GroupStatuses(Submitted().pool, cast(Client, None), made, made.assumed, events, lambda: 1e9)
+    duty = LeftOut(made, pods, groups, lambda: 1e9)
     made.put(group("known", 1, queue="research"))
     put(made, pod("fine", group="known"))
     put(made, pod("alone"))
@@ -40,5 +46,14 @@ def test_who_has_no_group_or_no_queue_is_told() -> None:
     duty.look(6.0)
     pods.flush(30.0)
     assert statuses.bodies()[1]["status"]["conditions"][0]["message"] == 'the queue "nowhere" does not exist'
+    spec = made.cluster.jobs.specs[made.cluster.jobs.rows.of["default/late"]]
+    assert spec is not None
+    (condition,) = spec.conditions
+    assert (condition.type, condition.status, condition.reason) == ("Unschedulable", "True", "QueueNotFound")
+    assert (condition.message, condition.last_transition) == ('the queue "nowhere" does not exist', 1e9)
+    made.put(group("late", 1, queue="nowhere"))
+    duty.look(60.0)
+    after = made.cluster.jobs.specs[made.cluster.jobs.rows.of["default/late"]]
+    assert after is not None and after.conditions == (condition,), "said once, with the time of its first saying"
     made.cluster.put_queue(QueueSpec(name="nowhere"))
     assert left_out(made.cluster) == []
