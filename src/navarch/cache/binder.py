@@ -69,9 +69,9 @@ class Binder:
             self._hooks.dropped(bind)
             return None
         if self.requests is not None and self.requests.used_for(bind.job):
-            write = self.requests.write(bind)
+            request = self.requests.write(bind)
             bind.delegated = True
-            return None if write is None else (write, lambda outcome: self._requested(bind, write, outcome))
+            return None if request is None else (request, lambda outcome: self._requested(bind, request, outcome))
         write = binding(bind, self.label_gpus)
         return write, lambda outcome: self._ended(bind, write, outcome)
 

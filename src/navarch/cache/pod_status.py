@@ -26,6 +26,8 @@ from navarch.model.status import TaskStatus
 
 LASTING = 1.0
 WORDS_PAUSE = 10.0
+TIDY = 60.0
+"""How often words for pods that do not wait any more are thrown away; a pod may go without anyone telling."""
 STRATEGIC = "application/strategic-merge-patch+json"
 
 
@@ -59,6 +61,11 @@ class PodStatuses:
         self._enabled = enabled
         self._words: dict[str, _Word] = {}
         self._due: list[tuple[float, str]] = []
+        self._tidied = 0.0
+
+    def __len__(self) -> int:
+        """Pods that something is remembered of."""
+        return len(self._words)
 
     def refuse(
         self, task: TaskSpec, reason: str, message: str, now: float, *, promised: bool = False, at_once: bool = False
@@ -77,7 +84,9 @@ class PodStatuses:
         if at_once:
             self._schedule(word, now)
         elif word.told is not None and (word.told[0], word.told[2]) == (reason, word.nominated):
-            self._schedule(word, max(now + LASTING, word.told_at + WORDS_PAUSE))
+            due = max(now + LASTING, word.told_at + WORDS_PAUSE)
+            if word.due is None or word.due > due:  # words that change with every cycle do not put it off again and again
+                self._schedule(word, due)
         elif word.due is None:
             self._schedule(word, now + LASTING)
 
@@ -97,18 +106,24 @@ class PodStatuses:
             word = self._words.get(uid)
             if word is None or word.due != due:
                 continue
-            task = self._mirror.cluster.task(uid)
-            if task is None or task.status != TaskStatus.PENDING:
+            if not self._waits(uid):
                 del self._words[uid]
             elif word.in_flight:
                 self._schedule(word, now + 0.1)
             else:
-                word.due = None
+                word.due, word.told_at = None, now
                 if word.reason:
                     self._say(word)
                 if self._enabled:
                     word.in_flight = True
                     self.outbox.put(lambda word=word: self._make(word))  # type: ignore[misc]
+        if now - self._tidied >= TIDY:
+            self._tidied = now
+            self._words = {uid: word for uid, word in self._words.items() if word.in_flight or self._waits(uid)}
+
+    def _waits(self, uid: str) -> bool:
+        task = self._mirror.cluster.task(uid)
+        return task is not None and task.status == TaskStatus.PENDING
 
     def _new(self, task: TaskSpec) -> _Word:
         word = self._words[task.uid] = _Word(task.namespace, task.name, task.uid)

@@ -87,12 +87,13 @@ class QueueStatuses:
                 self.outbox.put(lambda name=name, queue=queue: self._make(name, queue))  # type: ignore[misc]
 
     def _make(self, name: str, queue: _Queue) -> tuple[Write, Done]:
-        before = queue.sent
+        # What is held no longer has to be taken off by name. Of what the object says we only know what we wrote last; before that
+        # it was somebody else, or a write whose end nobody knows, and any resource may be there.
+        before = self._mirror.cluster.space.names if queue.sent is None else queue.sent["allocated"]
         queue.sent = queue.wanted
         status = dict(queue.wanted)
-        if before is not None:
-            gone = before["allocated"].keys() - status["allocated"].keys()  # type: ignore[attr-defined]
-            status["allocated"] = {**status["allocated"], **dict.fromkeys(sorted(gone))}  # type: ignore[dict-item]
+        held: dict[str, object] = status["allocated"]  # type: ignore[assignment]
+        status["allocated"] = {**held, **dict.fromkeys(sorted(set(before) - held.keys()))}  # type: ignore[call-overload]
         body = msgspec.json.encode({"status": status})
         path = QUEUES.path(name=name, subresource="status")
         write = Write("PATCH", path, body, content_type=MERGE, priority=Priority.STATUS, repeatable=True)

@@ -22,7 +22,7 @@ from navarch.dialects.pod_objects import PodStatus
 from navarch.engine.record import JobDecision, QueueFigures
 from navarch.kube.client import Client
 from navarch.kube.errors import OutcomeUnknown
-from navarch.model.spec import Condition, QueueSpec
+from navarch.model.spec import Condition, NodeSpec, QueueSpec
 
 
 class Discovery:
@@ -84,6 +84,30 @@ def test_the_newest_word_is_told_and_new_words_wait_ten_seconds() -> None:
     assert len(statuses.writes) == 1
     writer.flush(11.0)
     assert [body["status"]["conditions"][0]["message"] for body in statuses.bodies()] == ["0/2 nodes", "0/3 nodes"]
+
+
+def test_words_that_change_with_every_cycle_are_written_every_ten_seconds() -> None:
+    """On a clock that, as an event loop's, does not begin at nought."""
+    writer, made, statuses, _ = pods()
+    times = []
+    for tenth in range(300):
+        now = 1e6 + tenth / 10
+        refuse(writer, made, f"0/{tenth} nodes", now)
+        writer.flush(now)
+        while statuses.open:
+            statuses.end()
+            times.append(round(now - 1e6))
+    assert times == [1, 11, 21]
+
+
+def test_pods_that_are_deleted_while_they_wait_are_not_remembered() -> None:
+    writer, made, statuses, _ = pods()
+    refuse(writer, made, "no room", 1e6)
+    writer.flush(1e6 + 1)
+    statuses.end()
+    made.remove_pod("uid-a")
+    writer.flush(1e6 + 100)
+    assert len(writer) == 0
 
 
 def test_the_same_word_is_not_written_twice_even_after_a_restart() -> None:
@@ -212,8 +236,8 @@ def test_a_queue_shows_what_it_holds_with_all_below_it_and_is_opened_if_nobody_d
     writer.take([figures("default", 0), figures("root", 500), figures("team", 1500)])
     writer.flush(0.0)
     assert {write.path.split("/")[-2]: body["status"] for write, body in zip(submitted.writes, submitted.bodies())} == {
-        "root": {"allocated": {"cpu": "2"}, "state": "Open"},
-        "team": {"allocated": {"cpu": "1500m"}, "state": "Open"},
+        "root": {"allocated": {"cpu": "2", "memory": None, "pods": None}, "state": "Open"},
+        "team": {"allocated": {"cpu": "1500m", "memory": None, "pods": None}, "state": "Open"},
     }
     submitted.end()
     submitted.end()
@@ -222,3 +246,19 @@ def test_a_queue_shows_what_it_holds_with_all_below_it_and_is_opened_if_nobody_d
     assert len(submitted.writes) == 2
     writer.flush(1.0)
     assert submitted.bodies()[2]["status"]["allocated"] == {"cpu": None}
+
+
+def test_what_another_leader_or_a_lost_write_left_in_a_queues_status_is_taken_off() -> None:
+    made, _ = mirror()
+    made.put(NodeSpec("n1", allocatable=(("cpu", 1000), ("nvidia.com/gpu", 8000))))
+    made.put(QueueSpec("root", dialect="volcano", state="Open"))
+    submitted = Submitted()
+    writer = QueueStatuses(submitted.pool, made)
+    for now, cpu, outcome in ((0.0, 500, OutcomeUnknown("cut")), (1.0, 0, None), (2.0, 500, None)):
+        writer.take([figures("root", cpu)])
+        writer.flush(now)
+        submitted.end(outcome)
+    first, second, third = (body["status"]["allocated"] for body in submitted.bodies())
+    assert (first["cpu"], first["nvidia.com/gpu"]) == ("500m", None)
+    assert (second["cpu"], second["nvidia.com/gpu"]) == (None, None)
+    assert third == {"cpu": "500m"}
