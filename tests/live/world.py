@@ -8,11 +8,11 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
+from msgspec.structs import replace
 from tests.live.history import History
 
 from navarch.cache.scheduler import Scheduler

@@ -30,7 +30,7 @@ def named_classes(room: ModuleType, base: type[Plugin] | type[Action]) -> Iterat
 
 @pytest.mark.parametrize(("room", "base"), [(navarch.plugins, Plugin), (navarch.actions, Action)])
 def test_the_table_of_a_room_names_every_class_in_it(room: ModuleType, base: type[Plugin] | type[Action]) -> None:
-    assert room.PLACES == dict(named_classes(room, base))
+    assert dict(named_classes(room, base)) == room.PLACES
 
 
 def test_a_class_is_known_before_it_is_imported_and_cannot_be_replaced() -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from navarch.engine.job import Job
 from navarch.engine.session import Session
@@ -26,8 +27,7 @@ ONE_WAVE = 60.0
 """Seconds. Tasks that are placed together start within seconds of each other, in any order: that order says nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
+class Bundle(Struct, frozen=True):
     job: Job
     tasks: tuple[int, ...]
     whole: bool

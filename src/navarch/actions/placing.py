@@ -9,9 +9,10 @@ was evicted for the sake of the search and finds its own place again simply stay
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec.structs import replace
 
 from navarch.actions.failures import Failure
 from navarch.actions.shortages import Shortages

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from navarch.cache.outbox import Outbox
 from navarch.kube.resources import EVENTS
@@ -28,8 +29,7 @@ AT_ONCE = 4
 """Events on their way at a time: enough to keep an idle API server busy, too few for a binding to wait behind them there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Regarding:
+class Regarding(Struct, frozen=True):
     """The object an event is about."""
 
     kind: str

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from navarch.dialects.kai import LAST_EVICTION, LAST_START, STALE_SINCE
 from navarch.engine.reasons import Reason
@@ -29,8 +30,7 @@ _KUBE_BATCH_PHASES = {"Inqueue": "Pending", "Completed": "Running"}
 _ALLOCATED = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
 
 
-@dataclass(frozen=True, slots=True)
-class GroupNews:
+class GroupNews(Struct, frozen=True):
     """What is known of a group when its status is made."""
 
     job: JobSpec
@@ -49,8 +49,7 @@ class GroupNews:
     """Whose pods are ours; None: all are."""
 
 
-@dataclass(frozen=True, slots=True)
-class GroupBody:
+class GroupBody(Struct, frozen=True):
     """`status` goes to the status subresource where there is one; `annotations` to the object itself."""
 
     status: Mapping[str, Any] | None = None

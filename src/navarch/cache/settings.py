@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 
-@dataclass(frozen=True)
-class RunOptions:
+
+class RunOptions(Struct, frozen=True):
     """Seconds where it is time."""
 
     policy: str = "navarch"

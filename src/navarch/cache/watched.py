@@ -6,8 +6,9 @@ The list comes from the dialects' registry, so a new dialect is watched without 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from navarch.dialects.dialect import Kind
 from navarch.dialects.objects import KubeObject, Part
@@ -42,8 +43,7 @@ class Selecting(KubeObject, frozen=True):
     spec: SelectorPart = SelectorPart()
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
+class Watched(Struct, frozen=True):
     """`candidates` are versions of one kind in order of preference; `reader` None: handed on as a mapping."""
 
     kind: str

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from navarch.dialects.limit_ranges import apply_limit_range, claim_refusals, limit_range_refusals
 from navarch.dialects.pod_defaults import prepare_pod
@@ -36,8 +37,7 @@ UNREACHABLE = "node.kubernetes.io/unreachable"
 TOLERATION_SECONDS = 300
 
 
-@dataclass(frozen=True, slots=True)
-class AdmissionContext:
+class AdmissionContext(Struct, frozen=True):
     """The objects that admission looks up, by name (limit ranges: by namespace)."""
 
     priority_classes: Mapping[str, Manifest] = field(default_factory=dict)
@@ -60,8 +60,7 @@ class AdmissionContext:
         return cls(found["PriorityClass"], found["RuntimeClass"], found["StorageClass"], ranges)
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
+class Admission(Struct, frozen=True):
     """The object as a server would store it, and why it would not (empty: admitted)."""
 
     obj: Manifest

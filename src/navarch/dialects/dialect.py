@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
+
 from navarch.dialects.objects import KubeObject
 from navarch.dialects.pod_objects import Pod
 from navarch.dialects.workload import WorkloadSpec
@@ -67,8 +69,7 @@ class Settings:
         return not self.node_pool_key or labels.get(self.node_pool_key, "") == self.node_pool
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """A kind we understand: how to decode it, and what it means."""
 
     api_versions: tuple[str, ...]
@@ -79,8 +80,7 @@ class Kind:
     namespaced: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(Struct, frozen=True):
     """`group_of` names the pod's group in its own namespace, empty if this dialect knows none for it. The others read what
     a pod says about itself; each is asked only if given."""
 

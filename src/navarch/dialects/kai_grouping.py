@@ -11,9 +11,9 @@ only wrap another workload (a workflow, a TrainJob) lend it what it does not say
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from navarch.dialects.kai import DEFAULT_PRIORITY, PREEMPTIBLE_BELOW
@@ -65,8 +65,7 @@ _BY_LABEL: Final = (
 Owner = tuple[str, str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Grouping:
+class Grouping(Struct, frozen=True):
     """`kind` and `name` make the group's key; `owner` is the object that it is made for, by kind and name."""
 
     kind: str

@@ -10,12 +10,12 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import yaml
+from msgspec import Struct
 
 from navarch.dialects.errors import ObjectError, shown
 from navarch.nesting import nests_too_deep
@@ -29,8 +29,7 @@ _DEEPEST = 16
 """Lists inside lists. A YAML alias can make a list hold itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """A decoded manifest and where it stands: `jobs.yaml document 2`, with ` item 3` inside a list."""
 
     manifest: Manifest

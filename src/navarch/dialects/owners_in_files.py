@@ -7,8 +7,9 @@ label on a Deployment or a CronJob's template counts there even though nobody el
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import cache
+
+from msgspec.structs import replace
 
 from navarch.dialects.errors import ObjectError
 from navarch.dialects.manifests import Document

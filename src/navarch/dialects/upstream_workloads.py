@@ -8,8 +8,9 @@ PodGroups from, so its later versions are not read.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from navarch.dialects.dialect import Kind, Settings
 from navarch.dialects.errors import ObjectError, shown

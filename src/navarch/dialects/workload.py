@@ -7,7 +7,8 @@ each kind (`workload_objects`) reduces it to this, `Owners` keeps them, and the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from navarch.model.spec import Labels, SubGroupSpec, TopologyDemand, nothing
 
@@ -20,8 +21,7 @@ WorkloadKey = tuple[str, str, str]
 """Namespace, kind and name."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadSpec:
+class WorkloadSpec(Struct, frozen=True):
     """`min_member`, `sub_groups` and `min_sub_groups` mean what they mean in a job; None: nothing is said of a minimum."""
 
     kind: str

@@ -7,8 +7,9 @@ pods say themselves and kinds of which each pod may start alone need no object.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from navarch.dialects.dialect import Kind, Settings
 from navarch.dialects.errors import ObjectError

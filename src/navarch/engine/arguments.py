@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 Kind = Literal["int", "float", "bool", "str", "duration", "mapping", "list", "any"]
 Reading = Literal["strict", "yaml", "text"]
@@ -39,8 +40,7 @@ class WrongKind(ValueError):
     """A value that is not of its argument's kind; the text says what was found and what was expected."""
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(Struct, frozen=True):
     """One argument. A `name` that ends in `*` stands for every name with that beginning: `binpack.resources.*`."""
 
     name: str
@@ -137,8 +137,7 @@ def duration(text: str) -> float:
     return sign * sum(float(number) * _SECONDS[unit] for number, unit in _DURATION_PART.findall(rest))
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
+class Arguments(Struct, frozen=True):
     """The arguments in effect: what the policy gave, over what was declared.
 
     >>> declared = (Argument("weight", "int", 1), Argument("resources.*", "int", 1))

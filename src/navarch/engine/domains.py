@@ -9,9 +9,9 @@ until they do; cost: bench/topology.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.snapshot import Snapshot
@@ -21,8 +21,7 @@ NOWHERE = -1
 """No domain: the root's parent, or the domain of a node that none holds."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DomainTree:
+class DomainTree(Struct, frozen=True, eq=False):
     names: tuple[str, ...]
     tier: IntArray
     parent: IntArray

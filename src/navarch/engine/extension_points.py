@@ -7,9 +7,10 @@ the answers of all plugins (`combine`). Candidates, tasks and victims are task r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Protocol, runtime_checkable
+
+from msgspec import Struct
 
 from navarch.engine.gang_points import GANG_POINTS
 from navarch.engine.job import Job
@@ -36,8 +37,7 @@ class Vote(IntEnum):
     PERMIT = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """Tasks of one job and one shape that got a node, a promise of one, or lost it. `undone`: a statement was taken back."""
 
     job: Job

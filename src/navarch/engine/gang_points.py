@@ -5,8 +5,9 @@ whole scenario before anything is evicted. Combined by the actions that ask them
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
+
+from msgspec import Struct
 
 from navarch.engine.gang_tree import GangTree, Part
 from navarch.engine.job import Job
@@ -17,8 +18,7 @@ from navarch.model.resources import BoolArray, FloatArray, IntArray
 Key = Any
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSet:
+class NodeSet(Struct, frozen=True):
     """Nodes on which a part of a job may be put together. `scores` is added to every node's score there and in the parts
     below, unless they bring their own; a node without a score (NaN) is not used."""
 
@@ -28,15 +28,13 @@ class NodeSet:
     """All nodes are in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoNodeSet:
+class NoNodeSet(Struct, frozen=True):
     """A part of a job has nowhere to be put together: why, in general and domain by domain."""
 
     reasons: tuple[Reason, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Scenario:
+class Scenario(Struct, frozen=True):
     """What a search found: the tasks to be placed, and who would have to go for them.
 
     `victims` are all tasks that the scenario evicts, by job, in order of eviction; `stays` are those among them that hold a

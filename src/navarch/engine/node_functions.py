@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
+
+from msgspec import Struct
 
 from navarch.engine.figures import Figures, Rows
 from navarch.engine.reasons import Event, Reason
@@ -31,8 +32,7 @@ class Scope(Enum):
     GLOBAL = "global"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TaskClass:
+class TaskClass(Struct, frozen=True, eq=False):
     """Tasks that every node function treats alike: one shape and, where some rule reads pods' labels, what it reads."""
 
     number: int
@@ -54,8 +54,7 @@ class TaskClass:
     """Queue of the class's first task; of all of them where some rule reads it (`Session.distinguish_queues`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """Nodes that one filter turns down for one reason. `unresolvable`: no eviction there could change it."""
 
     message: str
@@ -64,8 +63,7 @@ class Refusal:
     code: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
+class Rejection(Struct, frozen=True):
     """A task that no node may take, whatever stands there. `error`: the attempt failed rather than the task did not fit."""
 
     message: str

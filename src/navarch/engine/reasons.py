@@ -7,9 +7,10 @@ and the retry logic of the live scheduler read the same value; nothing is explai
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 
 class Event(StrEnum):
@@ -32,8 +33,7 @@ def _nothing() -> MappingProxyType[str, int]:
     return MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(Struct, frozen=True):
     """`nodes` is the histogram over nodes where the refusal was theirs: text -> how many nodes said it."""
 
     code: str

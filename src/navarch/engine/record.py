@@ -7,7 +7,6 @@ beside it, not in it, because a clock is not part of a decision.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -27,8 +26,7 @@ class Bind(msgspec.Struct, frozen=True):
     numa_zones: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Eviction:
+class Eviction(msgspec.Struct, frozen=True):
     """`for_` is the key of the job that gains; `reason` a word for events ("preempt"), `message` the sentence."""
 
     pod: str
@@ -41,8 +39,7 @@ class Eviction:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Nomination:
+class Nomination(msgspec.Struct, frozen=True):
     """A pending pod, or one being moved, is promised this node once what it waits for is released."""
 
     pod: str
@@ -55,8 +52,7 @@ class Nomination:
     numa_zones: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimAllocation:
+class ClaimAllocation(msgspec.Struct, frozen=True):
     """Devices for a ResourceClaim (`claim` is namespace/name) that a pod which is bound in this cycle waits for."""
 
     claim: str
@@ -74,8 +70,7 @@ class TaskRefusal(msgspec.Struct, frozen=True):
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class JobDecision:
+class JobDecision(msgspec.Struct, frozen=True):
     job: str
     queue: str
     phase: str
@@ -94,8 +89,7 @@ class JobDecision:
     stale_since: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class QueueFigures:
+class QueueFigures(msgspec.Struct, frozen=True):
     """Amounts by resource name in the model's units (`resources.unit_of`)."""
 
     queue: str
@@ -106,13 +100,12 @@ class QueueFigures:
     fair_share: Mapping[str, float] | None = None
 
 
-@dataclass(slots=True)
-class CycleRecord:
-    binds: list[Bind] = field(default_factory=list)
-    evictions: list[Eviction] = field(default_factory=list)
-    nominations: list[Nomination] = field(default_factory=list)
-    claims: list[ClaimAllocation] = field(default_factory=list)
-    jobs: list[JobDecision] = field(default_factory=list)
-    queues: list[QueueFigures] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    timings: dict[str, float] = field(default_factory=dict)
+class CycleRecord(msgspec.Struct):
+    binds: list[Bind] = msgspec.field(default_factory=list)
+    evictions: list[Eviction] = msgspec.field(default_factory=list)
+    nominations: list[Nomination] = msgspec.field(default_factory=list)
+    claims: list[ClaimAllocation] = msgspec.field(default_factory=list)
+    jobs: list[JobDecision] = msgspec.field(default_factory=list)
+    queues: list[QueueFigures] = msgspec.field(default_factory=list)
+    warnings: list[str] = msgspec.field(default_factory=list)
+    timings: dict[str, float] = msgspec.field(default_factory=dict)

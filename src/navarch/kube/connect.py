@@ -9,17 +9,17 @@ from __future__ import annotations
 import os
 import ssl
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from navarch.kube.credentials import Credentials, StaticCredentials
 from navarch.kube.errors import ConfigError
 from navarch.kube.tls import Tls
 
 
-@dataclass(frozen=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """An API server's address with all that is needed to be let in.
 
     >>> Endpoint("http://127.0.0.1:8080/").base

@@ -12,10 +12,10 @@ import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 
 import msgspec
+from msgspec import Struct, field
 
 from navarch.kube.errors import ConfigError
 from navarch.kube.tls import Tls
@@ -40,8 +40,7 @@ class ExecCredential(msgspec.Struct, frozen=True, rename="camel"):
     status: ExecStatus | None = None
 
 
-@dataclass(frozen=True)
-class ExecCommand:
+class ExecCommand(Struct, frozen=True):
     """The `exec` block of a kubeconfig user."""
 
     command: str

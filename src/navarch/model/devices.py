@@ -7,8 +7,9 @@ device stay as the API has them: only device selectors read them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from navarch.model.selectors import read_node_selector, read_taint, read_toleration
 from navarch.model.snapshot import Snapshot
@@ -20,8 +21,7 @@ DeviceId = tuple[str, str, str]
 """(driver, pool, device name): what makes a device unique in a cluster."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DeviceSpec:
+class DeviceSpec(Struct, frozen=True, eq=False):
     name: str
     manifest: Mapping[str, Any]
     """Attributes and capacity, for selectors."""
@@ -33,8 +33,7 @@ class DeviceSpec:
     """Features of the device that are not modelled; it is never allocated."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ResourceSliceSpec:
+class ResourceSliceSpec(Struct, frozen=True, eq=False):
     """Devices of one pool; a pool is complete once all its slices of the newest generation are known."""
 
     name: str
@@ -50,16 +49,14 @@ class ResourceSliceSpec:
     devices: tuple[DeviceSpec, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceClassSpec:
+class DeviceClassSpec(Struct, frozen=True):
     name: str
     selectors: tuple[str, ...] = ()
     extended_resource: str = ""
     """Pods may ask for the class by this resource name instead of a claim."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceDemand:
+class DeviceDemand(Struct, frozen=True):
     """One request of a claim. `alternatives`: the first that can be satisfied is taken, and nothing else here counts."""
 
     name: str
@@ -73,8 +70,7 @@ class DeviceDemand:
     unsupported: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceConstraint:
+class DeviceConstraint(Struct, frozen=True):
     """All devices of these requests (none named: of all) agree in an attribute, or all differ in it."""
 
     requests: tuple[str, ...]
@@ -82,8 +78,7 @@ class DeviceConstraint:
     distinct: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AllocatedDevice:
+class AllocatedDevice(Struct, frozen=True):
     request: str
     driver: str
     pool: str
@@ -95,15 +90,13 @@ class AllocatedDevice:
         return self.driver, self.pool, self.device
 
 
-@dataclass(frozen=True, slots=True)
-class Allocation:
+class Allocation(Struct, frozen=True):
     devices: tuple[AllocatedDevice, ...]
     node_selector: tuple[NodeTerm, ...] | None = None
     """Where the devices can be reached; None: everywhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceClaimSpec:
+class ResourceClaimSpec(Struct, frozen=True):
     namespace: str
     name: str
     uid: str = ""

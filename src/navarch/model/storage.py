@@ -7,8 +7,9 @@ Absent differs from empty where the API means different things by them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from navarch.model.quantity import parse_value
 from navarch.model.selectors import read_label_selector, read_node_selector
@@ -32,8 +33,7 @@ IN_TREE: Mapping[str, tuple[str, str, str]] = {
 CSI_DRIVER_OF: Mapping[str, str] = {provisioner: driver for provisioner, driver, _ in IN_TREE.values()}
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimSpec:
+class ClaimSpec(Struct, frozen=True):
     namespace: str
     name: str
     uid: str = ""
@@ -59,8 +59,7 @@ class ClaimSpec:
         return bool(self.volume) and self.bind_completed
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class VolumeSpec:
+class VolumeSpec(Struct, frozen=True, eq=False):
     name: str
     capacity: int = 0
     storage_class: str = ""
@@ -79,8 +78,7 @@ class VolumeSpec:
     """(kind, identity of the disk)"""
 
 
-@dataclass(frozen=True, slots=True)
-class StorageClassSpec:
+class StorageClassSpec(Struct, frozen=True):
     name: str
     provisioner: str = ""
     binding_mode: str | None = None
@@ -88,22 +86,19 @@ class StorageClassSpec:
     """Any of these; each is AND of (label, allowed values)."""
 
 
-@dataclass(frozen=True, slots=True)
-class CSINodeSpec:
+class CSINodeSpec(Struct, frozen=True):
     name: str
     limits: tuple[tuple[str, int], ...] = ()
     migrated: frozenset[str] = frozenset()
     """In-tree plugins whose volumes the node attaches through CSI."""
 
 
-@dataclass(frozen=True, slots=True)
-class CSIDriverSpec:
+class CSIDriverSpec(Struct, frozen=True):
     name: str
     tracks_capacity: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CapacitySpec:
+class CapacitySpec(Struct, frozen=True):
     """What a driver can still provide of a class where `topology` holds; None: nowhere. `largest` None: unusable."""
 
     storage_class: str
@@ -111,8 +106,7 @@ class CapacitySpec:
     largest: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AttachmentSpec:
+class AttachmentSpec(Struct, frozen=True):
     attacher: str
     node: str
     volume: str = ""

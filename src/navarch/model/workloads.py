@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from navarch.model.selectors import equalities, read_label_selector
 from navarch.model.snapshot import Snapshot
@@ -15,8 +16,7 @@ SERVICE = "Service"
 CONTROLLERS = ("ReplicationController", "ReplicaSet", "StatefulSet")
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceSpec:
+class ServiceSpec(Struct, frozen=True):
     """No pair: the Service selects nothing."""
 
     namespace: str
@@ -24,8 +24,7 @@ class ServiceSpec:
     selector: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ControllerSpec:
+class ControllerSpec(Struct, frozen=True):
     kind: str
     namespace: str
     name: str

@@ -7,10 +7,10 @@ the eviction takes it back. A claim on GPUs that several pods share must say by 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from navarch.engine.arguments import Argument
 from navarch.engine.extension_points import Change

@@ -8,10 +8,10 @@ at, and no eviction can help it.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from navarch.engine.devices import ONE, shares_devices
 from navarch.engine.figures import Figures

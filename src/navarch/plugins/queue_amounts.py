@@ -10,9 +10,9 @@ Amounts of tasks and jobs are plain integer vectors: there, what is not named is
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from navarch.engine.figures import Rows
 from navarch.model.resources import CPU, MEMORY, PODS, UNLIMITED, BoolArray, FloatArray, IntArray
@@ -23,8 +23,7 @@ CLOSE = 0.1
 """What counts as equal where one side is a quotient: a tenth of the smallest unit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Amounts:
+class Amounts(Struct, frozen=True):
     values: Vector
     given: BoolArray
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from navarch.dialects.dialect import Settings
 from navarch.dialects.groups import ShadowGroups

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gc
 from collections.abc import Callable
 
@@ -153,7 +152,7 @@ def test_a_cycle_leaves_nothing_large_to_the_garbage_collector(name: str) -> Non
 @pytest.mark.parametrize("world", WORLDS)
 def test_whatever_a_cluster_contains_is_decided_and_decided_alike(world: Callable[[], Cluster], name: str) -> None:
     first, second = by_preset(world(), name), by_preset(world(), name)
-    assert dataclasses.replace(first, timings={}) == dataclasses.replace(second, timings={})
+    assert replace(first, timings={}) == replace(second, timings={})
     names = {spec.name for spec in world().snapshot().nodes.specs}
     assert {b.node for b in first.binds} | {e.node for e in first.evictions} | {n.node for n in first.nominations} <= names
 

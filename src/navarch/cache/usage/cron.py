@@ -7,8 +7,9 @@ matches by date or by weekday if both are restricted. Times are UTC.
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 _FIELDS: Final = (("minute", 0, 59), ("hour", 0, 23), ("day of month", 1, 31), ("month", 1, 12), ("day of week", 0, 7))
 _MONTH_NAMES: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -27,8 +28,7 @@ _HORIZON: Final = datetime.timedelta(days=366 * 8)
 """29 February comes back within eight years, whatever the century."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cron:
+class Cron(Struct, frozen=True):
     minutes: frozenset[int]
     hours: frozenset[int]
     days: frozenset[int]

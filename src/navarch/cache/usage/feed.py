@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from navarch.cache.usage.history import HistorySource
 from navarch.cache.usage.params import UsageConfig, UsageConfigError, UsageParams
@@ -19,8 +20,7 @@ from navarch.cache.usage.source import Usage, UsageError, UsageSource
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """`fetched` None: nothing was ever fetched, and everyone's usage counts as none."""
 
     usage: Usage

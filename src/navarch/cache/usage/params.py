@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from navarch.cache.usage.cron import Cron
 from navarch.engine.arguments import WrongKind, duration
@@ -28,8 +29,7 @@ class UsageConfigError(ValueError):
     """What is wrong in usageDBConfig: the field, what was found, what was expected."""
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """Which past counts. `sliding`: the last `size` seconds; `tumbling`: since the last multiple of `size` after `start`;
     `cron`: since the last time that `cron` names. `half_life` None: all of it alike."""
 
@@ -56,8 +56,7 @@ class Window:
         return 1.0 if self.half_life is None else float(0.5 ** (age / self.half_life))
 
 
-@dataclass(frozen=True, slots=True)
-class UsageParams:
+class UsageParams(Struct, frozen=True):
     window: Window = Window()
     fetch_interval: float = 60.0
     staleness: float = 300.0
@@ -67,8 +66,7 @@ class UsageParams:
     metrics: Mapping[str, str] = field(default_factory=lambda: METRICS)
 
 
-@dataclass(frozen=True, slots=True)
-class UsageConfig:
+class UsageConfig(Struct, frozen=True):
     client: str
     connection: str
     params: UsageParams = UsageParams()

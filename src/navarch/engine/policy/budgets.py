@@ -6,8 +6,9 @@ Durations in seconds; zero is no bound. What a file leaves out has the defaults 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from navarch.engine.arguments import Argument
 from navarch.engine.policy.findings import Findings
@@ -37,8 +38,7 @@ FIELDS: Fields = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SearchBudgets:
+class SearchBudgets(Struct, frozen=True):
     """
     >>> budgets = SearchBudgets(actions={"default": 10.0, "reclaim": 60.0})
     >>> budgets.action("reclaim"), budgets.action("preempt"), budgets.job, budgets.generator("NodeLocalGreedy")

@@ -8,13 +8,13 @@ of that dialect says NAME.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from navarch.engine.arguments import Argument
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """An action or a plugin. `points` are the extension points at which a plugin answers; unknown when None."""
 
     arguments: tuple[Argument, ...] = ()
@@ -24,8 +24,7 @@ class Entry:
     """The class, for those who want to read more of what it says about itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Catalogue:
+class Catalogue(Struct, frozen=True):
     actions: Mapping[str, Entry] = field(default_factory=dict)
     plugins: Mapping[str, Entry] = field(default_factory=dict)
 

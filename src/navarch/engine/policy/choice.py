@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from navarch.engine.policy.compat import COMPAT, ONLY_KAI_ACTIONS, ONLY_KAI_PLUGINS
 from navarch.engine.policy.source import Source
@@ -14,8 +15,7 @@ Form = Literal["tiers", "flat", "kube-scheduler"]
 KUBE_SCHEDULER_GROUP = "kubescheduler.config.k8s.io/"
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """The shape of the document, whose quirks are reproduced, and whose plugin a shared name means."""
 
     form: Form

@@ -8,15 +8,15 @@ point also names itself comes first there, then multiPoint's, then what only the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from navarch.engine.policy.kube_plugins import DEFAULTS, POINTS
 
 Weighted = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class PluginSet:
+class PluginSet(Struct, frozen=True):
     """One point of a profile as the file has it."""
 
     enabled: tuple[Weighted, ...] = ()

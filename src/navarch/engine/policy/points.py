@@ -7,11 +7,11 @@ field hold them. `disable` keys are KAI's. A point without a key cannot be switc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Struct, frozen=True):
     """`combined` is how strict mode puts several answers together, in words."""
 
     name: str

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from navarch.engine.arguments import Argument, WrongKind, find
 from navarch.engine.policy.findings import Findings
 from navarch.engine.policy.source import Path
 
 
-@dataclass(frozen=True, slots=True)
-class Nested:
+class Nested(Struct, frozen=True):
     """A mapping inside a mapping, or with `many` a list of such mappings."""
 
     name: str

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import msgspec
+
 from navarch.engine.policy.parameters import PARAMETERS
 from navarch.engine.policy.points import DEFAULTS, SAME_SWITCH
 from navarch.engine.semantics import STRICT, Semantics
 
 
-@dataclass(frozen=True, slots=True)
-class PluginOption:
+class PluginOption(msgspec.Struct, frozen=True):
     """One plugin as the policy wants it. `arguments` holds what was given, already of its declared kind."""
 
     name: str
-    enabled: Mapping[str, bool] = field(default_factory=lambda: DEFAULTS)
+    enabled: Mapping[str, bool] = msgspec.field(default_factory=lambda: DEFAULTS)
     """By switchable point: every one of them, defaults filled in."""
-    arguments: Mapping[str, object] = field(default_factory=dict)
+    arguments: Mapping[str, object] = msgspec.field(default_factory=dict)
     line: int | None = None
 
     def is_enabled(self, point: str) -> bool:
@@ -77,8 +78,7 @@ class Policy:
         return self.params[name] if name in self.params else PARAMETERS[name].default
 
 
-@dataclass(frozen=True, slots=True)
-class Mistake:
+class Mistake(msgspec.Struct, frozen=True):
     """One thing wrong in a policy file: where, and what was found against what was expected."""
 
     message: str

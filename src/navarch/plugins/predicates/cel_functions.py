@@ -20,7 +20,8 @@ def type_name(value: Value) -> str:
     names = {bool: "bool", int: "int", float: "double", str: "string", list: "list", type(None): "null_type"}
     if isinstance(value, Mapping):
         return "map"
-    return names.get(type(value)) or {Amount: "quantity", Semver: "semver", Device: "device"}[type(value)]
+    ours: dict[type, str] = {Amount: "quantity", Semver: "semver", Device: "device"}
+    return names.get(type(value)) or ours[type(value)]
 
 
 def no_overload(function: str, *values: Value) -> CelRuntimeError:

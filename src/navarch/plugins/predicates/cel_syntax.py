@@ -7,8 +7,9 @@ them; an expression that does is an error at the time it is read, not a wrong an
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
 
 from navarch.plugins.predicates.cel_values import CelError
 
@@ -34,70 +35,59 @@ _BINDING: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(Struct, frozen=True):
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Select:
+class Select(Struct, frozen=True):
     operand: Tree
     field: str
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
+class Index(Struct, frozen=True):
     operand: Tree
     key: Tree
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     target: Tree | None
     function: str
     arguments: tuple[Tree, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Unary:
+class Unary(Struct, frozen=True):
     operator: str
     operand: Tree
 
 
-@dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(Struct, frozen=True):
     operator: str
     left: Tree
     right: Tree
 
 
-@dataclass(frozen=True, slots=True)
-class Conditional:
+class Conditional(Struct, frozen=True):
     test: Tree
     then: Tree
     otherwise: Tree
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(Struct, frozen=True):
     items: tuple[Tree, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Entries:
+class Entries(Struct, frozen=True):
     pairs: tuple[tuple[Tree, Tree], ...]
 
 
 Tree: TypeAlias = Literal | Name | Select | Index | Call | Unary | Binary | Conditional | Sequence | Entries
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     kind: str
     text: str
     at: int

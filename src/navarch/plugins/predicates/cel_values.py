@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import total_ordering
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from navarch.model.quantity import NANO, QuantityError, format_nano, parse_nano
 
@@ -27,8 +28,7 @@ class CelRuntimeError(CelError):
 
 
 @total_ordering
-@dataclass(frozen=True, slots=True, eq=False)
-class Semver:
+class Semver(Struct, frozen=True, eq=False):
     """A semantic version 2.0.0; build metadata has no say in the order."""
 
     major: int
@@ -65,8 +65,7 @@ class Semver:
         return hash(self._order())
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Amount:
+class Amount(Struct, frozen=True, order=True):
     """A Kubernetes quantity, exact in billionths."""
 
     nano: int
@@ -93,8 +92,7 @@ class Domains(dict[str, Any]):
         return {}
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Struct, frozen=True):
     """What an expression knows as `device`."""
 
     driver: str

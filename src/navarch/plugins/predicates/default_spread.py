@@ -6,8 +6,7 @@ selects gets no constraint at all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from msgspec.structs import replace
 
 from navarch.engine.node_functions import TaskClass
@@ -23,8 +22,7 @@ ZONE = "topology.kubernetes.io/zone"
 SYSTEM = (SpreadConstraint(3, HOSTNAME, hard=False), SpreadConstraint(5, ZONE, hard=False))
 
 
-@dataclass(frozen=True, slots=True)
-class SpreadDefaults:
+class SpreadDefaults(Struct, frozen=True):
     """`listed` constraints come from the policy file; otherwise they are the system's, which forgive missing labels."""
 
     constraints: tuple[SpreadConstraint, ...] = SYSTEM

@@ -7,7 +7,8 @@ these rules read, so that pods which differ in nothing else still share their ma
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.session import Session
@@ -17,8 +18,7 @@ from navarch.plugins.predicates.placed_pods import placed_pods
 from navarch.plugins.predicates.selection import means
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CarriedTerm:
+class CarriedTerm(Struct, frozen=True, eq=False):
     """A term of one of the four lists of pods' rules, and the numbers of the shapes that carry it there."""
 
     number: int

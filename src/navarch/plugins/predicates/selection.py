@@ -8,7 +8,8 @@ that answer is kept across cycles and only grows.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from navarch.model.selectors import selector_matches
 from navarch.model.snapshot import Snapshot
@@ -16,8 +17,7 @@ from navarch.model.spec import NO_LABELS, Labels, LabelSelector, PodTerm
 from navarch.plugins.predicates.identity_index import IdentityIndex, identity_index
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """Pods of these namespaces (None: of all) that the selector matches."""
 
     namespaces: frozenset[str] | None
