@@ -10,6 +10,7 @@ import pytest
 
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
+from navarch.kube.errors import ConfigError
 from navarch.kube.resources import Resource
 
 from .small_api import SmallApi, status_body
@@ -303,3 +304,63 @@ async def test_a_watch_that_began_with_all_objects_may_be_quiet_as_long_as_any_o
     async with Client(Endpoint(api.url)) as client, informing(client, Recorder(), patience=patience) as informer:
         await asyncio.sleep(0.3)
         assert (informer.counters.failures, informer.counters.streams) == (0, 1)
+
+
+class FailingLogin:
+    """Credentials whose source fails for a while, as a log-in program does when its own server is away."""
+
+    def __init__(self) -> None:
+        self.fails = True
+
+    def cached(self) -> str | None:
+        return None
+
+    async def authorization(self) -> str:
+        if self.fails:
+            raise ConfigError("exec plugin login: exit code 1: cannot reach the identity provider")
+        return "Bearer t"
+
+    def rejected(self) -> None:
+        return None
+
+
+async def test_credentials_that_fail_for_a_while_are_waited_for(api: SmallApi) -> None:
+    api.put("a")
+    login, seen = FailingLogin(), Recorder()
+    async with Client(Endpoint(api.url, credentials=login)) as client, informing(client, seen, sync=False) as informer:
+        async with asyncio.timeout(10):
+            while informer.counters.failures < 3:
+                await asyncio.sleep(0.01)
+        assert api.requests == []
+        login.fails = False
+        await seen.heard("added", "a")
+
+
+async def test_a_list_that_is_no_list_is_asked_for_again(api: SmallApi, client: Client) -> None:
+    """A proxy that answers for the server: 200, and a page for people."""
+    api.watch_list = False
+    api.put("a")
+    api.script.append((422, {}, status_body(422, "Invalid")))
+    api.script.append((200, {}, b"<html>log in first</html>"))
+    async with informing(client, Recorder()) as informer:
+        assert informer.counters.failures == 1 and list(informer.store) == [("default", "a")]
+
+
+async def test_a_kind_is_watched_in_whichever_of_its_versions_is_served(api: SmallApi, client: Client) -> None:
+    versions = [Resource("kubeflow.org", version, "mpijobs") for version in ("v2beta1", "v1")]
+    old, new = (f"/apis/kubeflow.org/{version}/mpijobs" for version in ("v1", "v2beta1"))
+    seen, moved = Recorder(), []
+    async with informing(client, seen, versions[0], optional=True, versions=versions, on_version=moved.append) as informer:
+        assert informer.absent and informer.synced
+        api.collections[old] = {}
+        api.put("j", path=old)
+        informer.poke()
+        await seen.heard("added", "j")
+        assert (informer.resource, moved[-1]) == (versions[1], versions[1]) and not informer.absent
+        # An upgrade: the old version is served no more, the same object is there in the new one.
+        api.collections[new] = api.collections.pop(old)
+        api.cut_watches()
+        api.put("k", path=new)
+        await seen.heard("added", "k")
+        assert (informer.resource, moved[-1]) == (versions[0], versions[0])
+    assert ("deleted", "j") not in seen.story

@@ -7,7 +7,7 @@ taken off again, and the allocation with it where that was ours and nobody else 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,10 +36,10 @@ class _Use:
 
 
 class DeviceClaims:
-    """`resource()` is the version of ResourceClaim that is served."""
+    """`resource()` is the version of ResourceClaim that is served now."""
 
-    def __init__(self, client: Client, mirror: Mirror) -> None:
-        self.resource = Resource("resource.k8s.io", "v1", "resourceclaims")
+    def __init__(self, client: Client, mirror: Mirror, resource: Callable[[], Resource]) -> None:
+        self._resource = resource
         self._client = client
         self._mirror = mirror
         self._uses: dict[str, list[_Use]] = {}
@@ -90,13 +90,14 @@ class DeviceClaims:
     async def _change(self, use: _Use, edit: Any) -> None:
         """Read, change and write back, again if somebody else wrote in between."""
         for attempt in range(ATTEMPTS):
-            claim = await self._client.get(self.resource, use.name, namespace=use.namespace)
+            resource = self._resource()
+            claim = await self._client.get(resource, use.name, namespace=use.namespace)
             status = edit(claim)
             if status is None:
                 return
             try:
                 body = {**claim, "status": status}
-                await self._client.update(self.resource, use.name, body, namespace=use.namespace, subresource="status")
+                await self._client.update(resource, use.name, body, namespace=use.namespace, subresource="status")
                 return
             except Conflict:
                 if attempt == ATTEMPTS - 1:

@@ -70,7 +70,8 @@ class KindHandler:
         self.store: dict[tuple[str, str], KubeObject] = {}
         self._mirror = mirror
         self.kind = watched
-        self._resource = resource
+        self.resource = resource
+        """The version that is watched now."""
         self._set_aside = set_aside
         self._standing: dict[Key, Any] = {}
         """Of objects whose newest version is bad: the last good one, which the mirror still has."""
@@ -89,7 +90,7 @@ class KindHandler:
         except ObjectError as error:
             if old is not None:
                 self._remember(old)
-            self._set_aside(self.kind.kind, self._resource, new.metadata, error)
+            self._set_aside(self.kind.kind, self.resource, new.metadata, error)
         if isinstance(new, Node):
             self.store["", new.metadata.name] = Node(metadata=_who(new.metadata))
 
@@ -108,11 +109,11 @@ class KindHandler:
             return
 
     def bad(self, metadata: AnyMetadata, error: Exception) -> None:
-        self._set_aside(self.kind.kind, self._resource, metadata, error)
+        self._set_aside(self.kind.kind, self.resource, metadata, error)
 
     def _read(self, found: KubeObject) -> Any:
         if not found.api_version:
-            found = msgspec.structs.replace(found, api_version=self._resource.api_version)
+            found = msgspec.structs.replace(found, api_version=self.resource.api_version)
         if self.kind.reader is not None:
             return self.kind.reader.read(found, self._mirror.settings)
         meta = found.metadata

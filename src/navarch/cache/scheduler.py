@@ -119,7 +119,7 @@ class Scheduler:
         self.binder.label_gpus = options.gpu_sharing == "annotations"
         self.volumes = Volumes(self.client, self.mirror, options.volume_timeout)
         self.mirror.on_volume = self.volumes.look
-        self.device_claims = DeviceClaims(self.client, self.mirror)
+        self.device_claims = DeviceClaims(self.client, self.mirror, lambda: self.sources.resources["ResourceClaim"])
         self.preparations = Preparations((self.volumes, self.device_claims), self.binder.forget)
         self.binder.before = self.preparations.before
         self.resync = self.binder.resync = Resync(self.client, self.binder, self.assumed, rng)
@@ -228,7 +228,6 @@ class Scheduler:
     async def _lead(self) -> None:
         """Decide and write until cancelled; then finish what is under way."""
         await self.sources.wait_for_sync()
-        self.device_claims.resource = self.sources.resources["ResourceClaim"]
         # What was read at the start lives as long as we do: the collector need not look at it again.
         gc.collect()
         gc.freeze()

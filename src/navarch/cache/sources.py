@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from functools import partial
 from typing import Any
 
 from navarch.cache.handlers import KindHandler, PodHandler, SetAside
@@ -57,11 +58,24 @@ class Sources:
         for kind in watched():
             resource = await self._choose(kind)
             handler = KindHandler(self._mirror, kind, resource, self._set_aside)
-            informer = self.group.add(resource, kind.struct, handler, on_bad=handler.bad, optional=kind.optional)
+            informer = self.group.add(
+                resource,
+                kind.struct,
+                handler,
+                on_bad=handler.bad,
+                optional=kind.optional,
+                versions=kind.candidates,
+                on_version=partial(self._moved, handler),
+            )
             handler.store = informer.store
             self.kinds.append((informer, handler))
             self.resources[kind.kind] = resource
         self._opened.set()
+
+    def _moved(self, handler: KindHandler, resource: Resource) -> None:
+        """A CRD came with another version than we waited for, or the server was upgraded under us."""
+        handler.resource = resource
+        self.resources[handler.kind.kind] = resource
 
     async def _choose(self, kind: Watched) -> Resource:
         while True:

@@ -19,6 +19,7 @@ from typing import Any, Generic, Self, TypeVar, overload
 import msgspec
 
 from navarch.kube.connect import Endpoint
+from navarch.kube.decoding import decoded
 from navarch.kube.discovery import Discovery
 from navarch.kube.errors import Gone
 from navarch.kube.resources import PODS, Resource
@@ -108,9 +109,8 @@ class Client:
         type: Any = dict[str, Any],
     ) -> Any:
         """One object. Raises `NotFound`."""
-        return decoder_for(type).decode(
-            await self.transport.request("GET", resource.path(namespace, name, subresource))
-        )
+        path = resource.path(namespace, name, subresource)
+        return decoded(decoder_for(type), await self.transport.request("GET", path), "GET", path)
 
     async def pages(
         self,
@@ -130,8 +130,9 @@ class Client:
             params["fieldSelector"] = field_selector
         decoder = decoder_for(Page[type])  # type: ignore[valid-type]
         while True:
-            body = await self.transport.request("GET", resource.path(namespace), params=params, timeout=60.0)
-            page: Page[T] = decoder.decode(body)
+            path = resource.path(namespace)
+            body = await self.transport.request("GET", path, params=params, timeout=60.0)
+            page: Page[T] = decoded(decoder, body, "GET", path)
             yield page
             if not page.metadata.next:
                 return
@@ -182,14 +183,10 @@ class Client:
         attempts: int | None = None,
     ) -> Any:
         """POST an object to its collection, or a body to a subresource of the named one."""
-        reply = await self.transport.request(
-            "POST",
-            resource.path(namespace, name, subresource),
-            params={"dryRun": "All"} if dry_run else None,
-            body=encode(body),
-            attempts=attempts,
-        )
-        return decoder_for(type).decode(reply)
+        path = resource.path(namespace, name, subresource)
+        params = {"dryRun": "All"} if dry_run else None
+        reply = await self.transport.request("POST", path, params=params, body=encode(body), attempts=attempts)
+        return decoded(decoder_for(type), reply, "POST", path)
 
     async def update(
         self,
@@ -206,7 +203,7 @@ class Client:
         """PUT the whole object; a `metadata.resourceVersion` in it that is no longer current raises `Conflict`."""
         path = resource.path(namespace, name, subresource)
         reply = await self.transport.request("PUT", path, body=encode(body), timeout=timeout, attempts=attempts)
-        return decoder_for(type).decode(reply)
+        return decoded(decoder_for(type), reply, "PUT", path)
 
     async def patch(
         self,
@@ -230,14 +227,11 @@ class Client:
             params["force"] = "true"
         if dry_run:
             params["dryRun"] = "All"
+        path = resource.path(namespace, name, subresource)
         reply = await self.transport.request(
-            "PATCH",
-            resource.path(namespace, name, subresource),
-            params=params,
-            body=encode(body),
-            content_type=patch_type.value,
+            "PATCH", path, params=params, body=encode(body), content_type=patch_type.value
         )
-        return decoder_for(type).decode(reply)
+        return decoded(decoder_for(type), reply, "PATCH", path)
 
     async def delete(
         self,
@@ -259,8 +253,9 @@ class Client:
             options["preconditions"] = {key: value for key, value in preconditions.items() if value}
         if propagation is not None:
             options["propagationPolicy"] = propagation
-        body = await self.transport.request("DELETE", resource.path(namespace, name), body=encode(options))
-        answer: dict[str, Any] = decoder_for(dict[str, Any]).decode(body)
+        path = resource.path(namespace, name)
+        body = await self.transport.request("DELETE", path, body=encode(options))
+        answer: dict[str, Any] = decoded(decoder_for(dict[str, Any]), body, "DELETE", path)
         return answer
 
     async def bind(self, namespace: str, name: str, *, uid: str, node: str) -> None:

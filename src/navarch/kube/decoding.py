@@ -4,16 +4,19 @@ The caller's type is decoded in one pass straight from the wire, a whole chunk o
 that fails is the chunk taken apart line by line: bookmarks, errors and bad objects are rare, so they may be slow. A
 bad object is one that is valid JSON but not of the caller's type; its metadata is read apart from the rest, so that its
 deletion can be told from its presence. Bytes that are not JSON mean a broken stream (`BrokenStream`), not a bad object.
+
+A reply that is not what was asked for (`decoded`) comes from something that stands before the server, such as a proxy with a
+page for people: nobody knows what became of the request.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
-from navarch.kube.errors import KubeError, Status
+from navarch.kube.errors import KubeError, OutcomeUnknown, Status
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
@@ -180,3 +183,11 @@ def _metadata(raw: msgspec.Raw) -> ObjectMetadata:
 def key_of(metadata: Metadata) -> Key:
     """What an object is known by while it lives."""
     return (metadata.namespace or "", metadata.name)
+
+
+def decoded(decoder: msgspec.json.Decoder[Any], body: bytes, method: str, path: str) -> Any:
+    """The body of a reply. Raises `OutcomeUnknown` where it is something else."""
+    try:
+        return decoder.decode(body)
+    except msgspec.DecodeError as error:
+        raise OutcomeUnknown(f"a reply that cannot be read: {error}; found {body[:80]!r}", method=method, path=path) from error

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from navarch.kube.decoding import decoded
 from navarch.kube.errors import NotFound
 from navarch.kube.resources import Resource
 from navarch.kube.transport import Transport
@@ -40,7 +41,8 @@ class Discovery:
             body = await self._transport.request("GET", resource.group_path)
         except NotFound:
             return []
-        return _DECODER.decode(body).resources or []
+        served: list[ServedResource] = decoded(_DECODER, body, "GET", resource.group_path).resources or []
+        return served
 
     async def serves(self, resource: Resource, subresource: str | None = None) -> bool:
         """Whether this very group, version and kind (or its subresource) is served."""

@@ -14,7 +14,9 @@ as an event, or a version from the future (a server restored from a backup), sta
 handler hears the difference only. Both kinds of start read the latest state, never a cache's older one.
 
 A kind that is not served (404) is waited for. With `optional=True` it counts as synced meanwhile; `poke()` makes
-the informer look again at once (see `informer_group`). A kind that vanishes takes its objects with it.
+the informer look again at once (see `informer_group`). A kind that vanishes takes its objects with it. Of a kind that
+servers have in several versions, `versions` names all, the best first: where the one in use is not served, the others
+are tried in turn, and `on_version` is told which one it is from then on.
 """
 
 from __future__ import annotations
@@ -43,16 +45,7 @@ from navarch.kube.decoding import (
     ObjectDecoder,
     key_of,
 )
-from navarch.kube.errors import (
-    ApiError,
-    BadRequest,
-    Gone,
-    KubeError,
-    NotFound,
-    OutcomeUnknown,
-    TransportError,
-    error_from_status,
-)
+from navarch.kube.errors import ApiError, BadRequest, Gone, KubeError, NotFound, OutcomeUnknown, error_from_status
 from navarch.kube.mirror import Handler, Mirror, OnBad, log_bad
 from navarch.kube.resources import Resource
 
@@ -114,10 +107,14 @@ class Informer(Generic[T]):
         label_selector: str = "",
         field_selector: str = "",
         optional: bool = False,
+        versions: Sequence[Resource] = (),
+        on_version: Callable[[Resource], None] = lambda resource: None,
         patience: Patience | None = None,
         rng: random.Random | None = None,
     ) -> None:
         self.resource = resource
+        self._versions = tuple(versions) or (resource,)
+        self._on_version = on_version
         self.optional = optional
         self.counters = InformerCounters()
         self._client = client
@@ -193,7 +190,8 @@ class Informer(Generic[T]):
             log.info("%s: no WatchList here, listing instead: %s", self.resource, error.message)
             self._watch_list = False
             return 0.0
-        except (ApiError, TransportError, BrokenStream) as error:
+        except KubeError as error:
+            # Credentials that cannot be had are among these: whatever gives them out may be back in a moment.
             if initial and self._watch_list and isinstance(error, (OutcomeUnknown, BrokenStream)):
                 self._count_broken_start()
             if clock() - started >= LONG_ENOUGH:
@@ -303,11 +301,15 @@ class Informer(Generic[T]):
         if self._missing == 1:
             self._backoff.reset()
             log.info("%s is not served; waiting for it", self.resource)
-        elif self._missing == 2:
+        elif self._missing == 2 * len(self._versions):
             # Twice, because an API server that starts up may answer 404 for a moment before it knows its CRDs.
             self._mirror.replace([])
-        if self.optional:
+        if self.optional and self._missing >= len(self._versions):
             self._synced.set()
+        if len(self._versions) > 1:
+            at = self._versions.index(self.resource) + 1
+            self.resource = self._versions[at % len(self._versions)]
+            self._on_version(self.resource)
         return min(self._backoff.next(), self._patience.absent_longest)
 
     def _failed(self, error: KubeError) -> float:

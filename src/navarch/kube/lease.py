@@ -7,7 +7,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from navarch.kube.client import Client
+from navarch.kube.client import Client, decoder_for
+from navarch.kube.decoding import decoded
 from navarch.kube.errors import NotFound
 from navarch.kube.resources import LEASES
 
@@ -52,8 +53,9 @@ class ApiLeaseLock:
         except NotFound:
             self._seen = None
             return None
-        self._seen = msgspec.json.decode(body, type=dict[str, Any])
-        return msgspec.convert(self._seen.get("spec") or {}, LeaseRecord, strict=False)
+        seen: dict[str, Any] = decoded(decoder_for(dict[str, Any]), body, "GET", path)
+        self._seen = seen
+        return msgspec.convert(seen.get("spec") or {}, LeaseRecord, strict=False)
 
     async def write(self, record: LeaseRecord) -> None:
         spec = msgspec.to_builtins(record)
@@ -75,7 +77,7 @@ class ApiLeaseLock:
         body = await self._client.transport.request(
             method, path, body=msgspec.json.encode(lease), timeout=self._timeout, attempts=1
         )
-        self._seen = msgspec.json.decode(body, type=dict[str, Any])
+        self._seen = decoded(decoder_for(dict[str, Any]), body, method, path)
 
 
 def micro_time(seconds: float) -> str:
