@@ -3,6 +3,9 @@
 Whatever may change a status (a decision, a pod that starts or ends) marks the group; a little later it is compared and, if it
 differs, written, one write at a time for each group. So a hundred pods that start together make one write, and the last
 word is always the present state, in whatever order the marks came.
+
+Kinds with a status subresource ignore a status that is written with the object; kinds without one do not know the subresource's
+path. Which it is, is asked once for each API, and again when an answer shows that the CRD was replaced by one of the other sort.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import heapq
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -56,6 +60,12 @@ class _Versioned(msgspec.Struct, frozen=True, rename="camel"):
 
 class _Reply(msgspec.Struct, frozen=True):
     metadata: _Versioned = _Versioned()
+    status: dict[str, Any] | None = None
+
+    def says(self, status: Mapping[str, Any]) -> bool:
+        """Whether plain fields are as they were written; lists come back with the API's own defaults in them."""
+        said = self.status or {}
+        return all(said.get(name) == value for name, value in status.items() if isinstance(value, str | int))
 
 
 _REPLY = msgspec.json.Decoder(_Reply)
@@ -100,6 +110,8 @@ class GroupStatuses:
         self._due: list[tuple[float, str]] = []
         self._subresource: dict[str, bool] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
+        self._doubted: dict[str, set[str]] = {}
+        """API version -> groups whose last write went to the wrong place, if its CRD was replaced."""
 
     def mark(self, key: str, now: float, decision: JobDecision | None = None) -> None:
         """Something that its status depends on may have changed."""
@@ -198,23 +210,38 @@ class GroupStatuses:
         assert seen is not None
         served = self._subresource.get(seen.api_version)
         if served is None:
-            # Asked once for each API: kinds with the subresource ignore a status that is written with the object.
-            if seen.api_version not in self._asking:
-                task = asyncio.get_running_loop().create_task(self._ask(seen.api_version))
-                self._asking[seen.api_version] = task
+            self._ask_for(seen.api_version)
             self._schedule(key, group, now + 0.1)
             return
         group.in_flight, group.sent_at = True, now
         self.outbox.put(lambda: self._make(key, group, served))
 
+    def _ask_for(self, api_version: str) -> None:
+        if api_version not in self._asking:
+            task = asyncio.get_running_loop().create_task(self._ask(api_version))
+            self._asking[api_version] = task
+
     async def _ask(self, api_version: str) -> None:
+        before, served = self._subresource.get(api_version), None
         try:
-            self._subresource[api_version] = await self._client.discovery.serves(_resource(api_version), "status")
+            served = self._subresource[api_version] = await self._client.discovery.serves(_resource(api_version), "status")
         except KubeError as error:
             log.warning("%s: not known whether status is a subresource: %s", api_version, error)
             await asyncio.sleep(1.0)
         finally:
             self._asking.pop(api_version, None)
+        doubted = self._doubted.pop(api_version, ())
+        if served != before:
+            # Also where there was no answer: they are written once more, and doubted once more.
+            for key in sorted(doubted):
+                if (group := self._groups.get(key)) is not None:
+                    group.sent = None
+                    self._schedule(key, group, asyncio.get_running_loop().time())
+
+    def _doubt(self, api_version: str, key: str) -> None:
+        """The write was answered as if it had gone to the wrong place. If it did not, it stands as it is."""
+        self._doubted.setdefault(api_version, set()).add(key)
+        self._ask_for(api_version)
 
     def _make(self, key: str, group: _Group, subresource: bool) -> tuple[Write, Done] | None:
         body = self._wanted(key, group)
@@ -236,15 +263,19 @@ class GroupStatuses:
         write = Write(
             "PATCH", path, msgspec.json.encode(patch), content_type=MERGE, priority=Priority.STATUS, repeatable=True
         )
-        return write, lambda outcome: self._ended(key, group, outcome)
+        return write, lambda outcome: self._ended(key, group, seen.api_version, None if subresource else body.status, outcome)
 
-    def _ended(self, key: str, group: _Group, outcome: Outcome) -> None:
+    def _ended(self, key: str, group: _Group, api_version: str, whole: Mapping[str, Any] | None, outcome: Outcome) -> None:
+        """`whole`: the status, where it was written with the object."""
         group.in_flight = False
         now = asyncio.get_running_loop().time()
         if not isinstance(outcome, KubeError):
             self.counted("PodGroup", "ok")
             group.failures = 0
-            version = _REPLY.decode(outcome.body).metadata.resource_version
+            reply = _REPLY.decode(outcome.body)
+            if whole is not None and not reply.says(whole):
+                self._doubt(api_version, key)
+            version = reply.metadata.resource_version
             ours = self._assumed.statuses.get(key)
             if ours is not None and version.isdecimal():
                 ours.version = int(version)
@@ -254,6 +285,8 @@ class GroupStatuses:
         self.counted("PodGroup", "error")
         group.sent = None
         if isinstance(outcome, NotFound):
+            if whole is None:
+                self._doubt(api_version, key)
             return
         group.failures += 1
         wait = min(30.0, 0.5 * 2 ** min(group.failures, 10))
