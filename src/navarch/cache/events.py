@@ -2,11 +2,14 @@
 
 The same thing said again about the same object is counted and, now and then, written into the event that said it first. A new
 text makes a new event, but not more often than every half minute for an object and a reason: figures in a message change with
-every cycle. When more events wait than anyone would read, new ones are dropped and counted.
+every cycle. When more events wait than anyone would read, new ones are dropped and counted. An event that somebody deleted, or
+that never arrived, is said anew the next time; so is everything after a clock was set back.
 """
 
 from __future__ import annotations
 
+import logging
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,10 +20,16 @@ import msgspec
 from msgspec import Struct
 
 from navarch.cache.outbox import Outbox
+from navarch.kube.errors import AlreadyExists, ApiError, KubeError, NotFound
 from navarch.kube.resources import EVENTS
-from navarch.kube.write_pool import Done, Priority, Write, WritePool
+from navarch.kube.write_pool import Done, Outcome, Priority, Write, WritePool
+
+log = logging.getLogger(__name__)
 
 NOTE_LIMIT = 1024
+INSTANCE_LIMIT = 128
+CONTROLLER = "navarch"
+_QUALIFIED = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 SERIES_PAUSE = 30.0
 SERIES_LIFE = 360.0
 MOST_SERIES = 20_000
@@ -59,6 +68,10 @@ class _Series:
     written: float
 
 
+_Key = tuple[Regarding, str, str]
+"""An object, a reason and an action: what makes one series."""
+
+
 def pod_reference(namespace: str, name: str, uid: str) -> Regarding:
     return Regarding("Pod", namespace, name, uid)
 
@@ -70,7 +83,7 @@ class Events:
         self,
         pool: WritePool,
         *,
-        controller: str = "navarch",
+        controller: str = CONTROLLER,
         instance: str = "navarch",
         clock: Callable[[], float] = time.time,
         enabled: bool = True,
@@ -78,11 +91,14 @@ class Events:
         self.outbox = Outbox(pool, room=AT_ONCE, longest=MOST_WAITING)
         self.enabled = enabled
         self.counted: Callable[[str, str], None] = lambda type_, reason: None
-        self._controller = controller
-        self._instance = instance
+        # The API refuses events of others than these, all of them.
+        self._controller = controller if _QUALIFIED.fullmatch(controller) else CONTROLLER
+        self._instance = instance[-INSTANCE_LIMIT:]
         self._clock = clock
-        self._series: dict[tuple[Regarding, str, str], _Series] = {}
+        self._series: dict[_Key, _Series] = {}
         self._serial = 0
+        self._complained: set[int] = set()
+        """Refusals of the API server that were logged: the same one again is not news."""
 
     def emit(
         self,
@@ -99,26 +115,25 @@ class Events:
         """`repeats` False: said once in an object's life, so no series is kept for it."""
         if not self.enabled:
             return
-        now = self._clock()
+        now, key = self._clock(), (regarding, reason, action)
         if repeats:
-            known = self._series.get((regarding, reason, action))
-            if known is not None and now - known.said < SERIES_LIFE:
+            known = self._series.get(key)
+            if known is not None and 0 <= now - known.said < SERIES_LIFE:
                 known.count += 1
                 known.said = now
                 if now - known.written < SERIES_PAUSE:
                     return
                 if known.note == note:
                     known.written = now
-                    self._write_series(known)
+                    self._write_series(key, known)
                     return
         self._serial += 1
-        name = f"{regarding.name[:200]}.{int(now * 1e6):x}{self._serial & 0xFFFF:04x}"
+        name = f"{regarding.name[:200].rstrip('-.')}.{int(now * 1e6):x}{self._serial & 0xFFFF:04x}"
         namespace = regarding.namespace or "default"
         if repeats:
             if len(self._series) >= MOST_SERIES:
                 self._forget_old(now)
-            self._series[regarding, reason, action] = _Series(name, namespace, note, 1, now, now, now)
-        self.counted(type_, reason)
+            self._series[key] = _Series(name, namespace, note, 1, now, now, now)
         self.outbox.put(
             lambda: self._create(name, namespace, regarding, type_, reason, action, note, related, now, annotations)
         )
@@ -155,9 +170,22 @@ class Events:
         if related is not None:
             body["related"] = related.as_reference()
         path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
-        return Write("POST", path, msgspec.json.encode(body), priority=Priority.EVENT, repeatable=True), _ignore
+        write = Write("POST", path, msgspec.json.encode(body), priority=Priority.EVENT, repeatable=True)
+        return write, lambda outcome: self._created(name, (regarding, reason, action), type_, outcome)
 
-    def _write_series(self, series: _Series) -> None:
+    def _created(self, name: str, key: _Key, type_: str, outcome: Outcome) -> None:
+        """Events are a courtesy: one that could not be written holds nobody up, and is said anew when it is said again."""
+        if not isinstance(outcome, KubeError) or isinstance(outcome, AlreadyExists):
+            self.counted(type_, key[1])
+            return
+        code = outcome.code if isinstance(outcome, ApiError) else 0
+        log.log(logging.DEBUG if code in self._complained else logging.WARNING, "an event was not written: %s", outcome)
+        self._complained.add(code)
+        known = self._series.get(key)
+        if known is not None and known.name == name:
+            del self._series[key]
+
+    def _write_series(self, key: _Key, series: _Series) -> None:
         def make() -> tuple[Write, Done]:
             body = {"series": {"count": series.count, "lastObservedTime": _micro_time(series.said)}}
             write = Write(
@@ -168,7 +196,11 @@ class Events:
                 priority=Priority.EVENT,
                 repeatable=True,
             )
-            return write, _ignore
+            return write, ended
+
+        def ended(outcome: Outcome) -> None:
+            if isinstance(outcome, NotFound) and self._series.get(key) is series:
+                del self._series[key]
 
         self.outbox.put(make)
 
@@ -192,6 +224,3 @@ def truncated(note: str) -> str:
         return note
     return raw[: NOTE_LIMIT - 4].decode(errors="ignore") + " ..."
 
-
-def _ignore(outcome: object) -> None:
-    """Events are a courtesy: one that could not be written is not worth a second thought."""

@@ -107,7 +107,9 @@ class Scheduler:
             self.holding, self.cycle, period=options.period, settle=options.settle, busy=lambda: len(self.binder.outbox) > BUSY
         )
         self.mirror = Mirror(self.read_settings(), self.assumed, self._notice)
-        self.events = Events(self.pool, instance=self.identity, clock=clock, enabled=live)
+        self.events = Events(
+            self.pool, controller=options.scheduler_names[0], instance=self.identity, clock=clock, enabled=live
+        )
         self.aside = Aside(self.events, self.metrics)
         hooks = BindHooks(bound=self._bound, failed=self._bind_failed, dropped=self._bind_dropped)
         self.binder = Binder(self.pool, self.mirror, self.assumed, self.events, hooks)

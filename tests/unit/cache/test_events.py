@@ -6,6 +6,7 @@ from tests.unit.cache.fake_pool import Submitted
 
 from navarch.cache import events
 from navarch.cache.events import Events, pod_reference
+from navarch.kube.errors import BadRequest, NotFound, Status
 
 POD = pod_reference("default", "a", "u1")
 
@@ -68,6 +69,44 @@ def test_a_note_is_cut_to_what_the_api_takes() -> None:
     note = submitted.bodies()[0]["note"]
     assert len(note.encode()) <= 1024
     assert note.endswith(" ...")
+
+
+def test_a_clock_that_is_set_back_does_not_silence_anybody() -> None:
+    recorder, submitted, clock = make()
+    recorder.emit(POD, "Warning", "FailedScheduling", "Scheduling", "no room")
+    clock.now -= 86400
+    recorder.emit(POD, "Warning", "FailedScheduling", "Scheduling", "no room")
+    recorder.emit(POD, "Warning", "FailedScheduling", "Scheduling", "no room")
+    assert [write.method for write in submitted.writes] == ["POST", "POST"]
+
+
+def test_a_series_whose_event_is_gone_begins_anew() -> None:
+    recorder, submitted, clock = make()
+    for outcome in (None, NotFound(Status(code=404)), None):
+        recorder.emit(POD, "Warning", "FailedScheduling", "Scheduling", "no room")
+        submitted.end(outcome)
+        clock.now += 31
+    assert [write.method for write in submitted.writes] == ["POST", "PATCH", "POST"]
+
+
+def test_what_was_not_written_is_not_counted_and_is_said_again() -> None:
+    recorder, submitted, _ = make()
+    counted: list[tuple[str, str]] = []
+    recorder.counted = lambda type_, reason: counted.append((type_, reason))
+    for outcome in (BadRequest(Status(code=422)), None):
+        recorder.emit(POD, "Warning", "FailedScheduling", "Scheduling", "no room")
+        submitted.end(outcome)
+    assert [write.method for write in submitted.writes] == ["POST", "POST"]
+    assert counted == [("Warning", "FailedScheduling")]
+
+
+def test_names_that_the_api_would_refuse_every_event_for() -> None:
+    submitted = Submitted()
+    recorder = Events(submitted.pool, controller="two words", instance="x" * 300)
+    recorder.emit(pod_reference("default", "a" * 199 + "-b", "u"), "Normal", "Scheduled", "Binding", "", repeats=False)
+    (body,) = submitted.bodies()
+    assert (body["reportingController"], len(body["reportingInstance"])) == ("navarch", 128)
+    assert body["metadata"]["name"].startswith("a" * 199 + ".")
 
 
 def test_a_dry_run_says_nothing() -> None:
