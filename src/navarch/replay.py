@@ -166,7 +166,7 @@ def again(recording: Recording, registry: Registry, policy: Policy | None = None
     cluster = restored(recording)
     snapshot = cluster.snapshot(policy.semantics.node_order)
     for key in recording.held:
-        snapshot.jobs.specs[cluster.jobs.rows.of[key]] = None
+        snapshot.jobs.leave_out(cluster.jobs.rows.of[key])
     return decide(snapshot, policy, registry, recording.now, uid=recording.uid, report_all=False)
 
 

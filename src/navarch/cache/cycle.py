@@ -18,7 +18,6 @@ from navarch.engine.policy import Policy
 from navarch.engine.record import CycleRecord
 from navarch.engine.registry import Registry
 from navarch.model.cluster import Cluster
-from navarch.model.resources import BoolArray
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import JobSpec
 from navarch.model.status import ON_NODE, TaskStatus
@@ -54,10 +53,11 @@ def run_cycle(
     uid: str,
     *,
     piece: int | None = None,
+    instead_of: Snapshot | None = None,
 ) -> Cycle:
-    """`piece`: how many waiting pods of a queue are looked at; None: all."""
+    """`piece`: how many waiting pods of a queue are looked at; None: all. `instead_of`: see `Cluster.snapshot`."""
     started = perf_counter()
-    snapshot = cluster.snapshot(policy.semantics.node_order)
+    snapshot = cluster.snapshot(policy.semantics.node_order, instead_of=instead_of)
     rows = cluster.jobs.rows.of
     left_out = leave_out(snapshot, [row for key in held if (row := rows.get(key)) is not None])
     later = leave_out(snapshot, beyond(snapshot, piece)) if piece is not None else {}
@@ -71,11 +71,12 @@ def leave_out(snapshot: Snapshot, rows: Iterable[int]) -> dict[str, JobSpec]:
     """Take jobs out of this snapshot. One that holds nodes stays in: others may have to know whose pods those are."""
     gone = {}
     jobs = snapshot.jobs
-    placed: BoolArray = jobs.counts[:, _PLACED].sum(axis=1) > 0
-    for row in rows:
+    chosen = np.fromiter(rows, dtype=np.intp)
+    placed = jobs.counts[chosen[:, None], _PLACED].any(axis=1)
+    for row in chosen[~placed].tolist():
         spec = jobs.specs[row]
-        if spec is not None and not placed[row]:
-            jobs.specs[row] = None
+        if spec is not None:
+            jobs.leave_out(row)
             gone[jobs.keys[row]] = spec
     return gone
 
@@ -83,6 +84,8 @@ def leave_out(snapshot: Snapshot, rows: Iterable[int]) -> dict[str, JobSpec]:
 def beyond(snapshot: Snapshot, piece: int) -> list[int]:
     """Rows of jobs none of whose waiting pods is among the first `piece` of its queue, by priority, age and arrival."""
     tasks, jobs = snapshot.tasks, snapshot.jobs
+    if jobs.counts[jobs.marks.waiting, TaskStatus.PENDING].sum() <= piece:
+        return []
     waiting = np.flatnonzero(tasks.alive & (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0) & ~tasks.gated)
     if len(waiting) <= piece:
         return []

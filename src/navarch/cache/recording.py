@@ -31,15 +31,16 @@ class Recorder:
         self._kept = kept
         self._writing: asyncio.Task[None] | None = None
 
-    def take(self, cycle: Cycle) -> None:
-        """Save the cycle if it decided anything and no other is being saved."""
+    def take(self, cycle: Cycle) -> bool:
+        """Save the cycle if it decided anything and no other is being saved. True: its snapshot is being read from now on."""
         decided = cycle.record
         if not (decided.binds or decided.evictions or decided.nominations):
-            return
+            return False
         if self._writing is not None and not self._writing.done():
             self.skipped += 1
-            return
+            return False
         self._writing = asyncio.get_running_loop().create_task(self._save(cycle))
+        return True
 
     async def finish(self) -> None:
         if self._writing is not None:

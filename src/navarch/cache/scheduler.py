@@ -57,6 +57,7 @@ from navarch.kube.election import Elector, make_identity
 from navarch.kube.informer import Patience
 from navarch.kube.lease import ApiLeaseLock
 from navarch.kube.write_pool import WritePool
+from navarch.model.snapshot import Snapshot
 from navarch.model.spec import TaskSpec
 from navarch.model.status import TaskStatus
 from navarch.plan import settings_for
@@ -163,6 +164,8 @@ class Scheduler:
         self.health = Health(self.missing, self.metrics.registry, self.debug_snapshot, lambda: self.gauges.refresh())
         self.elector: Elector | None = None
         self.last: Cycle | None = None
+        self._spare: Snapshot | None = None
+        """The last cycle's snapshot, unless somebody still reads it."""
         self.failing = 0
         """Cycles that failed, one after the other, up to now; `failure` says how."""
         self.failure = ""
@@ -314,7 +317,9 @@ class Scheduler:
             self._number,
             f"{self.identity[-12:]}-{self._number}",
             piece=PIECE if self.dry is None else None,
+            instead_of=self._spare,
         )
+        self._spare = cycle.snapshot
         self._more = cycle.more
         started = time.perf_counter()
         if self.dry is not None:
@@ -329,8 +334,8 @@ class Scheduler:
             bound, evicted, promised = len(record.binds), len(record.evictions), len(record.nominations)
             spent = (cycle.seconds + committed) * 1e3
             log.info("cycle %d: %d bound, %d evicted, %d promised in %.1f ms", cycle.number, bound, evicted, promised, spent)
-        if self.recorder is not None:
-            self.recorder.take(cycle)
+        if self.recorder is not None and self.recorder.take(cycle):
+            self._spare = None
 
     def _tell_dry(self, cycle: Cycle) -> None:
         assert self.dry is not None
@@ -417,4 +422,5 @@ class Scheduler:
     async def debug_snapshot(self) -> bytes:
         if self.last is None:
             return b""
+        self._spare = None
         return await asyncio.to_thread(encoded, self.last)

@@ -28,21 +28,17 @@ from navarch.engine.state import NodeState
 from navarch.engine.statement import Operation, Statement
 from navarch.engine.subjobs import SubJob
 from navarch.engine.trial import FollowsTrials
-from navarch.model.columns import sums_by_group
-from navarch.model.gpus import node_is_fit
+from navarch.model.node_facts import fit_nodes
 from navarch.model.resources import PODS, BoolArray, IntArray, in_bytes
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import TaskSpec
-from navarch.model.status import COUNTS_READY, TaskStatus
+from navarch.model.status import TaskStatus
 
 if TYPE_CHECKING:
     from navarch.engine.registry import Registry
 
 S = TypeVar("S")
 ALLOCATED, BINDING = int(TaskStatus.ALLOCATED), int(TaskStatus.BINDING)
-READY = [int(s) for s in TaskStatus if COUNTS_READY[s]]
-FINISHED = [int(TaskStatus.SUCCEEDED), int(TaskStatus.FAILED)]
-PLACED = [int(TaskStatus.RUNNING), int(TaskStatus.BOUND), int(TaskStatus.RELEASING), *FINISHED]
 
 
 class Session(Asking):
@@ -95,7 +91,7 @@ class Session(Asking):
         self.shard, self.shard_is_hard = self._shard()
         self.queues: dict[str, Queue] = self._queues()
         self._jobs: dict[int, Job | None] = {}
-        self._restless: list[int] | None = None
+        self._waiting: list[Job] | None = None
         self._classes: dict[Any, TaskClass] = {}
         self._class_of_task: dict[int, TaskClass] = {}
         self._views: dict[int, ClassView] = {}
@@ -148,15 +144,14 @@ class Session(Asking):
         return [job for row in rows if (job := self.job(row)) is not None]
 
     def jobs_with_pending(self) -> list[Job]:
-        """Jobs that wait for something, by key."""
-        return sorted(self.jobs_at(np.flatnonzero(self.snapshot.jobs.counts[:, TaskStatus.PENDING]).tolist()), key=_key)
+        """Jobs that had a pending task when the cycle began, by key."""
+        if self._waiting is None:
+            self._waiting = sorted(self.jobs_at(np.flatnonzero(self.snapshot.jobs.marks.waiting).tolist()), key=_key)
+        return self._waiting.copy()
 
     def unadmitted_jobs(self) -> list[Job]:
         """Jobs whose phase says that they have not been admitted to their queue, by key."""
-        jobs = self.snapshot.jobs
-        phases = [i for i, phase in enumerate(jobs.phases) if phase in ("", "Pending")]
-        rows = np.flatnonzero(np.isin(jobs.phase, phases) & (jobs.queue >= 0)).tolist()
-        return sorted(self.jobs_at(rows), key=_key)
+        return sorted(self.jobs_at(np.flatnonzero(self.snapshot.jobs.marks.unadmitted).tolist()), key=_key)
 
     def all_jobs(self) -> list[Job]:
         """Every job that takes part, by key. Costs per job: for small clusters, close and tests."""
@@ -168,22 +163,8 @@ class Session(Asking):
         A job that nobody looked at, that is ready, has said so, and is in the phase its pods make it, needs nothing."""
         if self.report_all:
             return self.all_jobs()
-        if self._restless is None:
-            self._restless = self._restless_rows()
-        return sorted({job.row: job for job in (*self.jobs_at(self._restless), *self.touched_jobs)}.values(), key=_key)
-
-    def _restless_rows(self) -> list[int]:
-        """Jobs that were not, when the cycle began, what a job is that nothing has to be said of."""
-        jobs = self.snapshot.jobs
-        counts = jobs.counts
-        ready = counts[:, READY].sum(axis=1) + jobs.best_effort_pending >= jobs.min_member
-        placed = counts[:, PLACED].sum(axis=1)
-        finished = counts[:, FINISHED].sum(axis=1)
-        phases = {phase: i for i, phase in enumerate(jobs.phases)}
-        expected = np.where(placed == finished, phases.get("Completed", -1), phases.get("Running", -1))
-        quiet = ready & jobs.scheduled & (placed >= jobs.min_member) & (jobs.phase == expected)
-        rows: list[int] = np.flatnonzero(~quiet & (jobs.queue >= 0)).tolist()
-        return rows
+        restless = np.flatnonzero(self.snapshot.jobs.marks.restless).tolist()
+        return sorted({job.row: job for job in (*self.jobs_at(restless), *self.touched_jobs)}.values(), key=_key)
 
     @property
     def touched_jobs(self) -> list[Job]:
@@ -290,7 +271,7 @@ class Session(Asking):
 
     def ready_nodes(self) -> BoolArray:
         """Nodes that are fit for work, by their own conditions."""
-        return np.array([node_is_fit(spec) for spec in self.nodes.specs], dtype=bool)
+        return fit_nodes(self.snapshot)
 
     # where a gang may be put together
 
@@ -401,12 +382,11 @@ class Session(Asking):
             if parent is not None and parent is not queue:
                 queue.parent = parent
                 parent.children.append(queue)
-        allocated = sums_by_group(jobs.allocated, jobs.queue, len(jobs.queue_names))
-        request = allocated + sums_by_group(jobs.pending, jobs.queue, len(jobs.queue_names))
+        request = jobs.queue_allocated + jobs.queue_pending
         for number, name in enumerate(jobs.queue_names):
             found = queues.get(name)
             if found is not None:
-                found.allocated = allocated[:, number].copy()
+                found.allocated = jobs.queue_allocated[:, number].copy()
                 found.request = request[:, number].copy()
         return queues
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from navarch.model.copies import Copies
 from navarch.model.jobs import JobTable
 from navarch.model.nodes import NodeTable
 from navarch.model.resources import ResourceSpace
 from navarch.model.shapes import ShapeTable
-from navarch.model.snapshot import JobColumns, NodeColumns, Snapshot, TaskColumns
+from navarch.model.snapshot import NodeColumns, Snapshot
 from navarch.model.spec import (
     DisruptionBudgetSpec,
     JobSpec,
@@ -58,6 +59,9 @@ class Cluster:
         self._unused_identities = 0
         self._order: tuple[tuple[int, str], np.ndarray[Any, Any], list[str]] | None = None
         self._specs: tuple[tuple[int, str], list[NodeSpec]] | None = None
+        self._held_objects: dict[str, tuple[int, dict[tuple[str, str], Any]]] = {}
+        self._copies = Copies()
+        self._snapshots = 0
 
     # nodes
 
@@ -160,6 +164,7 @@ class Cluster:
         self._identity = {identity: number for number, identity in enumerate(self.identities)}
         self._identity_uses = [self._identity_uses[number] for number in used.tolist()]
         self._unused_identities = 0
+        self.tasks.touched.update(range(top))
         self.memo.clear()
 
     # jobs, queues and the rest
@@ -216,13 +221,15 @@ class Cluster:
 
     # snapshot
 
-    def snapshot(self, node_order: str = "name") -> Snapshot:
+    def snapshot(self, node_order: str = "name", *, instead_of: Snapshot | None = None) -> Snapshot:
         """An isolated copy for one cycle: arrays are copied, immutable specs are shared.
 
         Node rows of the snapshot are in `node_order`: by "name", so that no decision depends on the order of arrival, or
-        as "listed". Costs a few array copies: see bench/decide, "snapshot"."""
+        as "listed". `instead_of`: the one before, if nobody reads it any more; what it had copied is used again, and of tasks
+        and jobs only the rows that changed since are copied. Cost: bench/decide, "snapshot"."""
         if self._unused_identities > max(FORGET_AT, len(self.identities) // 2):
             self._renumber_identities()
+        self.jobs.fit_space()
         size = len(self.space)
         order, names = self._node_order(node_order)
         back = np.full(max(self.nodes.rows.top, 1) + 1, -1, dtype=np.int32)
@@ -236,46 +243,17 @@ class Cluster:
             scoring=self.nodes.scoring[:, order],
             version=(self.nodes.version, node_order),
         )
-        top = self.tasks.rows.top
-        tasks = TaskColumns(
-            specs=self.tasks.specs.copy(),
-            status=self.tasks.status[:top].copy(),
-            alive=self.tasks.alive[:top].copy(),
-            shape=self.tasks.shape[:top].copy(),
-            job=self.tasks.job[:top].copy(),
-            node=back[self.tasks.node[:top]],
-            priority=self.tasks.priority[:top].copy(),
-            created=self.tasks.created[:top].copy(),
-            labels=self.tasks.labels[:top].copy(),
-            gated=self.tasks.gated[:top].copy(),
-            preemptable=self.tasks.preemptable[:top].copy(),
-            index=self.tasks.index[:top].copy(),
-        )
-        jobs_top = self.jobs.rows.top
-        self.jobs.epoch += 1
-        jobs = JobColumns(
-            keys=self.jobs.keys.copy(),
-            specs=self.jobs.specs.copy(),
-            tasks=self.jobs.tasks.copy(),
-            counts=self.jobs.counts[:jobs_top].copy(),
-            best_effort_pending=self.jobs.best_effort_pending[:jobs_top].copy(),
-            allocated=_fitted(self.jobs.allocated, size, jobs_top),
-            pending=_fitted(self.jobs.pending, size, jobs_top),
-            min_resources=_fitted(self.jobs.min_resources, size, jobs_top),
-            has_min_resources=self.jobs.has_min_resources[:jobs_top].copy(),
-            min_member=self.jobs.min_member[:jobs_top].copy(),
-            queue=self.jobs.queue[:jobs_top].copy(),
-            phase=self.jobs.phase[:jobs_top].copy(),
-            scheduled=self.jobs.scheduled[:jobs_top].copy(),
-            queue_names=list(self.jobs.queue_names),
-            phases=list(self.jobs.phases),
-        )
+        if instead_of is None or instead_of.space is not self.space or instead_of.number != self._snapshots:
+            self._copies = Copies()
+        else:
+            self.jobs.touched.update(instead_of.jobs.left_out)
+        self._snapshots += 1
         return Snapshot(
             resource_names=tuple(self.space.names),
             space=self.space,
             nodes=nodes,
-            tasks=tasks,
-            jobs=jobs,
+            tasks=self._copies.of_tasks(self.tasks, back),
+            jobs=self._copies.of_jobs(self.jobs),
             shapes=list(self.shapes.specs),
             shape_request=_fitted(self.shapes.request, size, len(self.shapes.specs)),
             shape_best_effort=self.shapes.best_effort.copy(),
@@ -284,11 +262,20 @@ class Cluster:
             budgets=dict(self.budgets),
             quotas=dict(self.quotas),
             namespaces=dict(self.namespaces),
-            objects={kind: dict(values) for kind, values in self.objects.items()},
+            objects={kind: self._objects_of(kind) for kind in self.objects},
             versions=dict(self.versions),
             identities=self.identities,
             memo=self.memo,
+            number=self._snapshots,
         )
+
+    def _objects_of(self, kind: str) -> dict[tuple[str, str], Any]:
+        """The objects of a kind, the same dict while none of them changes: nobody writes into it."""
+        version = self.versions.get(kind, 0)
+        held = self._held_objects.get(kind)
+        if held is None or held[0] != version:
+            held = self._held_objects[kind] = version, dict(self.objects[kind])
+        return held[1]
 
     def _nodes_in(self, order: np.ndarray[Any, np.dtype[np.intp]], node_order: str) -> list[NodeSpec]:
         """Specs in this order, the same list while no node changes: nobody writes into it."""

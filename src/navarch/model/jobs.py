@@ -1,7 +1,8 @@
 """The job table: gangs, the tasks that belong to them, and their sums, kept per change.
 
-`counts` holds how many tasks stand in each status, `allocated` and `pending` what those tasks ask for. A job's row exists
-as soon as a task names it; until its PodGroup arrives it has no spec and takes no part in a cycle.
+`counts` holds how many tasks stand in each status, `allocated` and `pending` what those tasks ask for; the same two are kept
+for each queue. A job's row exists as soon as a task names it; until its PodGroup arrives it has no spec and takes no part in a
+cycle.
 """
 
 from __future__ import annotations
@@ -39,6 +40,13 @@ class JobTable:
         """The group already carries the condition Scheduled, so a ready job needs nothing written."""
         self.queue_names: dict[str, int] = {}
         self.phases: dict[str, int] = {"": 0}
+        self.queue_allocated: IntArray = np.zeros((len(space), 8), dtype=np.int64)
+        """(R, queues): what the jobs of each queue hold, by the queue's number."""
+        self.queue_pending: IntArray = np.zeros((len(space), 8), dtype=np.int64)
+        self.queue_jobs: IntArray = np.zeros(8, dtype=np.int64)
+        """Jobs with a spec, by the queue's number."""
+        self.touched: set[int] = set()
+        """Rows written since the last snapshot (see `twin`)."""
 
     def row_for(self, key: str) -> int:
         row = self.rows.of.get(key)
@@ -54,21 +62,23 @@ class JobTable:
                 self.counts = grown(self.counts, row + 1, axis=0)
                 for name in _ROW_COLUMNS:
                     setattr(self, name, grown(getattr(self, name), row + 1))
+            self.queue[row] = -1
         else:
             self.keys[row] = key
-        self.queue[row] = -1
+        self.touched.add(row)
         return row
 
     def put(self, spec: JobSpec) -> int:
         row = self.row_for(spec.key)
         self.specs[row] = spec
-        self.queue[row] = _number(self.queue_names, spec.queue)
+        self._join(row, _number(self.queue_names, spec.queue))
+        self.touched.add(row)
         self.phase[row] = _number(self.phases, spec.phase)
         self.min_member[row] = spec.min_member
         conditions = spec.conditions
         self.scheduled[row] = bool(conditions) and any(c.type == "Scheduled" and c.status == "True" for c in conditions)
         if spec.min_resources is not None:
-            self._fit_space()
+            self.fit_space()
             self.min_resources[: len(self.space), row] = self.space.bounded_vector(spec.min_resources)
         elif self.has_min_resources[row]:
             self.min_resources[:, row] = 0
@@ -79,18 +89,34 @@ class JobTable:
         row = self.rows.of.get(key)
         if row is not None:
             self.specs[row] = None
-            self.queue[row] = -1
+            self._join(row, -1)
+            self.touched.add(row)
             self._drop_if_unused(row)
+
+    def _join(self, row: int, queue: int) -> None:
+        """The job is in this queue from now on, -1: in none."""
+        before = int(self.queue[row])
+        if before == queue:
+            return
+        self.fit_space()
+        for number, sign in ((before, -1), (queue, 1)):
+            if number >= 0:
+                if number >= self.queue_jobs.shape[0]:
+                    for name in ("queue_allocated", "queue_pending", "queue_jobs"):
+                        setattr(self, name, grown(getattr(self, name), number + 1))
+                self.queue_allocated[:, number] += sign * self.allocated[:, row]
+                self.queue_pending[:, number] += sign * self.pending[:, row]
+                self.queue_jobs[number] += sign
+        self.queue[row] = queue
 
     def count(self, row: int, task: int, status: int, request: IntArray, best_effort: bool, sign: int) -> None:
         """A task joins (sign 1) or leaves (-1) the job in this status."""
         self.counts[row, status] += sign
-        self._fit_space()
-        size = request.shape[0]
+        self.touched.add(row)
         if IS_ALLOCATED[status]:
-            self.allocated[:size, row] += sign * request
+            self._add("allocated", row, sign * request)
         elif status == TaskStatus.PENDING:
-            self.pending[:size, row] += sign * request
+            self._add("pending", row, sign * request)
             self.best_effort_pending[row] += sign * best_effort
         if self._written[row] != self.epoch:
             self.tasks[row] = dict(self.tasks[row])
@@ -105,19 +131,32 @@ class JobTable:
         """A task of the job goes from one status to another."""
         self.counts[row, before] -= 1
         self.counts[row, after] += 1
-        self._fit_space()
-        size = request.shape[0]
+        self.touched.add(row)
         change = int(IS_ALLOCATED[after]) - int(IS_ALLOCATED[before])
         if change:
-            self.allocated[:size, row] += change * request
+            self._add("allocated", row, change * request)
         change = (after == TaskStatus.PENDING) - (before == TaskStatus.PENDING)
         if change:
-            self.pending[:size, row] += change * request
+            self._add("pending", row, change * request)
             self.best_effort_pending[row] += change * best_effort
 
-    def _fit_space(self) -> None:
+    def _add(self, which: str, row: int, amount: IntArray) -> None:
+        """To what the job holds or waits for, and to its queue's sum of that."""
+        self.fit_space()
+        size, queue = amount.shape[0], self.queue[row]
+        if which == "allocated":
+            self.allocated[:size, row] += amount
+            if queue >= 0:
+                self.queue_allocated[:size, queue] += amount
+        else:
+            self.pending[:size, row] += amount
+            if queue >= 0:
+                self.queue_pending[:size, queue] += amount
+
+    def fit_space(self) -> None:
+        """Have a place for every resource that has been learned."""
         if self.allocated.shape[0] < len(self.space):
-            for name in ("allocated", "pending", "min_resources"):
+            for name in ("allocated", "pending", "min_resources", "queue_allocated", "queue_pending"):
                 setattr(self, name, grown(getattr(self, name), len(self.space), axis=0))
 
     def _drop_if_unused(self, row: int) -> None:

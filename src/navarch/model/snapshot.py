@@ -1,4 +1,7 @@
-"""One cycle's isolated view of the cluster: columns it owns and immutable specs it shares.
+"""One cycle's isolated view of the cluster: columns of its own and immutable specs it shares.
+
+What a session moves (where tasks stand, the nodes' figures) is writable, everything else is not: those columns are given back
+when the cycle is over, and brought up to date for the next (see `twin`).
 
 Node rows are dense and in the cycle's node order, so that the first best row is the tie-break. Task and job rows keep the
 mirror's numbers; dead rows are marked (`TaskColumns.alive`, a job spec of None).
@@ -10,6 +13,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from navarch.model.job_marks import JobMarks
 from navarch.model.resources import BoolArray, FloatArray, IntArray, ResourceSpace, RowArray
 from navarch.model.spec import (
     DisruptionBudgetSpec,
@@ -86,6 +90,19 @@ class JobColumns:
     scheduled: BoolArray
     queue_names: list[str]
     phases: list[str]
+    queue_allocated: IntArray
+    """(R, queues), by the number of the queue's name"""
+    queue_pending: IntArray
+    queue_jobs: IntArray
+    """How many jobs name each queue."""
+    marks: JobMarks
+    left_out: list[int] = field(default_factory=list)
+    """Rows whose spec was taken out of this snapshot."""
+
+    def leave_out(self, row: int) -> None:
+        """The job takes no part in this cycle."""
+        self.specs[row] = None
+        self.left_out.append(row)
 
 
 @dataclass(slots=True)
@@ -107,3 +124,5 @@ class Snapshot:
     versions: Mapping[str, int]
     identities: list[tuple[str, tuple[tuple[str, str], ...]]]
     memo: dict[Hashable, Any]
+    number: int = 0
+    """The how-manieth snapshot of its cluster."""

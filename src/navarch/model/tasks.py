@@ -30,6 +30,8 @@ class TaskTable:
         self.preemptable: BoolArray = np.zeros(8, dtype=bool)
         self.index: IntArray = np.zeros(8, dtype=np.int64)
         """The number that the pod's name ends in, -1 for none."""
+        self.touched: set[int] = set()
+        """Rows written since the last snapshot (see `twin`)."""
 
     def take(self, spec: TaskSpec, *, shape: int, job: int, node: int, labels: int) -> int:
         row = self.rows.take(spec.uid)
@@ -51,6 +53,7 @@ class TaskTable:
         self.gated[row] = bool(spec.gates)
         self.preemptable[row] = spec.preemptable
         self.index[row] = pod_index(spec.name)
+        self.touched.add(row)
         return row
 
     def restate(self, row: int, spec: TaskSpec, node: int) -> None:
@@ -62,12 +65,14 @@ class TaskTable:
         self.created[row] = spec.created
         self.gated[row] = bool(spec.gates)
         self.preemptable[row] = spec.preemptable
+        self.touched.add(row)
 
     def drop(self, uid: str) -> None:
         row = self.rows.give_back(uid)
         self.specs[row] = None
         self.alive[row] = False
         self.job[row] = self.node[row] = -1
+        self.touched.add(row)
 
 
 _COLUMNS = ("status", "alive", "shape", "job", "node", "priority", "labels", "created", "gated", "preemptable", "index")

@@ -15,7 +15,7 @@ from navarch.engine.extension_points import Change, Key
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
 from navarch.engine.queue import Queue
-from navarch.model.resources import PODS, FloatArray, IntArray
+from navarch.model.resources import PODS, IntArray
 from navarch.plugins.queue_amounts import CLOSE, largest_part
 from navarch.plugins.queue_figures import queue_of_job
 from navarch.plugins.share_tree import ShareTree
@@ -36,8 +36,10 @@ class Drf(Plugin):
         jobs = session.snapshot.jobs
         dims = np.flatnonzero(session.total >= CLOSE)
         self.dims = dims if self.pods_count else dims[dims != PODS]
-        parts = jobs.allocated[self.dims] / session.total[self.dims, None]
-        self.shares: FloatArray = parts.max(axis=0, initial=0.0)
+        waiting = np.flatnonzero(jobs.marks.waiting)
+        parts = jobs.allocated[self.dims[:, None], waiting] / session.total[self.dims, None]
+        self._shares: dict[int, float] = dict(zip(waiting.tolist(), parts.max(axis=0, initial=0.0).tolist()))
+        """Job row -> its dominant share: of those that wait at first, of others when asked for."""
         self._held: dict[int, IntArray] = {}
         self.tree: ShareTree | None = None
         if self.option.is_enabled("hierarchy"):
@@ -56,7 +58,10 @@ class Drf(Plugin):
         return largest_part(held, self.session.total, self.dims)
 
     def job_order(self, job: Job) -> Key:
-        return float(self.shares[job.row])
+        found = self._shares.get(job.row)
+        if found is None:
+            found = self._shares[job.row] = self.share(self.held(job))
+        return found
 
     def queue_order(self, left: Queue, right: Queue) -> int:
         assert self.tree is not None
@@ -114,7 +119,7 @@ class Drf(Plugin):
     def _move(self, job: Job, change: IntArray) -> None:
         held = self.held(job)
         held += change
-        self.shares[job.row] = self.share(held)
+        self._shares[job.row] = self.share(held)
         if self.tree is not None:
             self.tree.shift(job.queue, job.row, change)
 

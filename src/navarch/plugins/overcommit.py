@@ -32,13 +32,16 @@ class Overcommit(Plugin):
         jobs = session.snapshot.jobs
         self.idle: FloatArray = session.total * self.given.number("overcommit-factor") - session.nodes.used.sum(axis=1)
         self._gated = gated_requests(session)
-        here = queue_of_job(session) >= 0
-        admitted = here & in_phase(session, "Inqueue") & jobs.has_min_resources
-        running = here & running_in_full(session)
-        claims = np.where(admitted, jobs.min_resources, np.maximum(jobs.min_resources - jobs.allocated, 0))
-        claims[:, ~(admitted | running)] = 0
-        for row, gated in self._gated.items():
-            claims[:, row] = np.maximum(claims[:, row] - gated, 0)
+        asking = np.flatnonzero(jobs.has_min_resources)
+        asking = asking[queue_of_job(session, asking) >= 0]
+        admitted = in_phase(session, "Inqueue", asking)
+        claiming = admitted | running_in_full(session, asking)
+        admitted, rows = admitted[claiming], asking[claiming]
+        minimum = jobs.min_resources[:, rows]
+        claims = np.where(admitted, minimum, np.maximum(minimum - jobs.allocated[:, rows], 0))
+        for column, row in enumerate(rows.tolist() if self._gated else ()):
+            if row in self._gated:
+                claims[:, column] = np.maximum(claims[:, column] - self._gated[row], 0)
         self.inqueue: IntArray = claims.sum(axis=1)
 
     def job_enqueueable(self, job: Job) -> Vote | Reason:

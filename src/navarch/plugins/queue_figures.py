@@ -28,6 +28,8 @@ from navarch.model.status import IS_ALLOCATED, TaskStatus
 from navarch.plugins.amount_words import side_by_side
 from navarch.plugins.queue_amounts import Amounts, Vector, asked_dims, in_order, total_of
 
+_ALL = slice(None)
+_IS_ALLOCATED = IS_ALLOCATED.astype(np.int64)
 FREED = (Event.POD_REMOVED, Event.QUEUE_CHANGED, Event.NODE_ADDED, Event.NODE_CHANGED)
 
 
@@ -37,23 +39,25 @@ class QueueLedger:
         self.names = session.snapshot.resource_names
         jobs, queues = session.snapshot.jobs, sorted(session.queues.values(), key=lambda q: q.number)
         size = (len(queues), len(self.names))
-        self.queue_of_job = queue_of_job(session)
         self.allocated: IntArray = np.array([q.allocated for q in queues], dtype=np.int64).reshape(size)
         self.request: IntArray = np.array([q.request for q in queues], dtype=np.int64).reshape(size)
-        self.has_jobs: BoolArray = np.bincount(self.queue_of_job[self.queue_of_job >= 0], minlength=len(queues)) > 0
+        self.has_jobs: BoolArray = np.zeros(len(queues), dtype=bool)
+        for name, count in zip(jobs.queue_names, jobs.queue_jobs.tolist()):
+            if count and name in session.queues:
+                self.has_jobs[session.queues[name].number] = True
         asking = np.flatnonzero(jobs.has_min_resources)
         """Only jobs that say what they need have anything to keep or to claim; pods without a group are not among them."""
         minimum = jobs.min_resources[:, asking]
         needed = np.minimum(jobs.allocated[:, asking], minimum)
-        self.elastic: IntArray = self.allocated - self._sums(needed, self.queue_of_job[asking])
+        self.elastic: IntArray = self.allocated - self._sums(needed, queue_of_job(session, asking))
         self._gated = gated_requests(session)
-        claiming = (in_phase(session, "Inqueue") | running_in_full(session))[asking]
+        claiming = in_phase(session, "Inqueue", asking) | running_in_full(session, asking)
         rows = asking[claiming]
         claims = minimum[:, claiming] - needed[:, claiming]
         for column, row in enumerate(rows.tolist() if self._gated else ()):
             if row in self._gated:
                 claims[:, column] = np.maximum(claims[:, column] - self._gated[row], 0)
-        self.inqueue: IntArray = self._sums(claims, self.queue_of_job[rows])
+        self.inqueue: IntArray = self._sums(claims, queue_of_job(session, rows))
         self._asked: dict[int, tuple[Rows, IntArray]] = {}
         self._pairs: dict[int, list[tuple[int, int]]] = {}
 
@@ -168,12 +172,12 @@ class QueueLedger:
         return {name: value for name, value in sorted(zip(self.names, values.tolist())) if value}
 
 
-def queue_of_job(session: Session) -> Rows:
-    """Queue number of each job row; -1: it takes no part."""
+def queue_of_job(session: Session, rows: Rows | slice = _ALL) -> Rows:
+    """Queue number of each of these job rows; -1: it takes no part."""
     jobs = session.snapshot.jobs
     number = [queue.number if (queue := session.queues.get(name)) else -1 for name in jobs.queue_names]
-    rows: Rows = np.array([*number, -1], dtype=np.intp)[jobs.queue]
-    return rows
+    found: Rows = np.array([*number, -1], dtype=np.intp)[jobs.queue[rows]]
+    return found
 
 
 def real_capabilities(names: Sequence[str], total: IntArray, queues: Sequence[Queue]) -> list[Amounts]:
@@ -196,18 +200,18 @@ def closed(session: Session, queue: Queue) -> Reason | None:
     return Reason("QueueClosed", text, figures={"queue": queue.name, "state": state}, undone_by=(Event.QUEUE_CHANGED,))
 
 
-def running_in_full(session: Session) -> BoolArray:
-    """Job rows in phase Running with enough pods, whose minimum is spoken for as far as they do not hold it yet. A job whose main
-    pod has finished is not among them: it does not claim its minimum again."""
+def running_in_full(session: Session, rows: Rows) -> BoolArray:
+    """Which of these job rows are in phase Running with enough pods, and say what they need: whose minimum is spoken for as far as
+    they do not hold it yet. A job whose main pod has finished is not among them: it does not claim its minimum again."""
     jobs = session.snapshot.jobs
-    enough = jobs.counts[:, IS_ALLOCATED].sum(axis=1) >= jobs.min_member
-    mask: BoolArray = jobs.has_min_resources & in_phase(session, "Running") & enough
+    enough = jobs.counts[rows] @ _IS_ALLOCATED >= jobs.min_member[rows]
+    mask: BoolArray = jobs.has_min_resources[rows] & in_phase(session, "Running", rows) & enough
     return mask
 
 
-def in_phase(session: Session, phase: str) -> BoolArray:
+def in_phase(session: Session, phase: str, rows: Rows | slice = _ALL) -> BoolArray:
     jobs = session.snapshot.jobs
-    mask: BoolArray = jobs.phase == (jobs.phases.index(phase) if phase in jobs.phases else -1)
+    mask: BoolArray = jobs.phase[rows] == (jobs.phases.index(phase) if phase in jobs.phases else -1)
     return mask
 
 

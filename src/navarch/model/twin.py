@@ -1,0 +1,72 @@
+"""Copies of a table's columns, brought up to date by the rows that were written since.
+
+A cycle needs columns that do not move under it. To copy fifty thousand rows for one pod that changed would cost more than to
+decide about it, so a snapshot that is no longer needed gives its copies back: only rows in the table's `touched` are copied
+again (bench/decide, "snapshot"). Nobody but a twin writes into its arrays; they are handed out read-only.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from navarch.model.columns import Array
+
+MANY = 8
+"""When more than one row in so many was touched, everything is copied."""
+
+
+class Table(Protocol):
+    touched: set[int]
+    """Rows written since a twin last looked. A set, because a mirror that nobody takes snapshots of is written to all the same."""
+
+
+class Twin:
+    def __init__(self, columns: tuple[str, ...], lists: tuple[str, ...], *, rows_first: tuple[str, ...] = ()) -> None:
+        """`columns` have rows last, `rows_first` first; `lists` have one element a row."""
+        self._axes = {**dict.fromkeys(columns, -1), **dict.fromkeys(rows_first, 0)}
+        self._arrays: dict[str, Array] = {}
+        self._lists: dict[str, list[Any]] = {name: [] for name in lists}
+        self._top = 0
+
+    def follow(self, table: Table, top: int) -> np.ndarray[Any, np.dtype[np.intp]] | None:
+        """Become what the table is, of which `top` rows have been used. Returns the rows that were copied; None: all."""
+        rows: np.ndarray[Any, np.dtype[np.intp]] | None = None
+        if self._arrays and len(table.touched) * MANY <= top:
+            rows = np.fromiter(table.touched, dtype=np.intp, count=len(table.touched))
+        for name, axis in self._axes.items():
+            self._copy(name, getattr(table, name), rows, axis)
+        for name, copy in self._lists.items():
+            source: list[Any] = getattr(table, name)
+            if rows is None:
+                copy[:] = source
+                continue
+            copy += source[len(copy) :]
+            for row in table.touched:
+                copy[row] = source[row]
+        table.touched.clear()
+        self._top = top
+        return rows
+
+    def _copy(self, name: str, source: Array, rows: np.ndarray[Any, np.dtype[np.intp]] | None, axis: int) -> None:
+        copy = self._arrays.get(name)
+        if rows is None or copy is None or copy.shape != source.shape:
+            self._arrays[name] = source.copy()
+        elif axis:
+            copy[..., rows] = source[..., rows]
+        else:
+            copy[rows] = source[rows]
+
+    def column(self, name: str, resources: int | None = None) -> Array:
+        """The used rows of a column, to be read only; of the first so many resources."""
+        array = self._arrays[name]
+        if self._axes[name] == 0:
+            view = array[: self._top]
+        else:
+            view = array[: self._top] if resources is None else array[:resources, : self._top]
+        view.flags.writeable = False
+        return view
+
+    def list(self, name: str) -> list[Any]:
+        return self._lists[name]
