@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +16,8 @@ from rich.table import Table
 
 from navarch.cache.usage_over_time import UsageOverTime
 from navarch.cli.overview import JobRow, NodeRow, Overview, QueueRow, overview
+from navarch.cli.row_tables import print_rows
+from navarch.cli.scheduler_names import served
 from navarch.dialects.inventory import Inventory
 from navarch.dialects.manifests import Document
 from navarch.dialects.registry import KINDS
@@ -30,8 +32,12 @@ from navarch.plan import read_policy, settings_for
 
 F = TypeVar("F", bound=Callable[..., Any])
 Row = JobRow | QueueRow | NodeRow
+TableOf = Callable[[Sequence[Any], float], Table]
+OthersOf = Callable[[Overview, Endpoint], Mapping[str, int]]
 LOOKED_AT = ("Namespace", "Node", "PodGroup", "PriorityClass", "Queue")
 WATCH_SECONDS = 2.0
+FORMS = ("table", "wide", "json", "yaml")
+_OUTPUT = "A table for the terminal's width, one with every word, or all that is known."
 _POLICY = "Whose rules say what a queue deserves."
 
 
@@ -42,7 +48,7 @@ def looking_options(command: F) -> F:
             click.option("--kubeconfig", type=click.Path(path_type=Path), help="Cluster to look at; else as kubectl finds it."),
             click.option("--context", help="Context of the kubeconfig."),
             click.option("--policy", default="navarch", show_default=True, metavar="FILE|PRESET", help=_POLICY),
-            click.option("-o", "--output", type=click.Choice(("table", "json", "yaml")), default="table", show_default=True),
+            click.option("-o", "--output", type=click.Choice(FORMS), default="table", show_default=True, help=_OUTPUT),
             click.option("-w", "--watch", is_flag=True, help="Print again when something changed, until stopped."),
         )
     ):
@@ -57,12 +63,14 @@ def look(
     output: str,
     watch: bool,
     rows_of: Callable[[Overview, Endpoint], Sequence[Row]],
-    table_of: Callable[[Sequence[Any], float], Table],
+    table_of: TableOf,
+    scheduler_names: Sequence[str] = (),
+    others_of: OthersOf | None = None,
 ) -> None:
-    """Read, choose rows, print; once or until stopped."""
+    """Read, choose rows, print; once or until stopped. `others_of` counts the pods that wait for other schedulers, by their name."""
     try:
         endpoint = connect(kubeconfig, context)
-        asyncio.run(_look(endpoint, policy, output, watch, rows_of, table_of))
+        asyncio.run(_look(endpoint, policy, output, watch, rows_of, table_of, scheduler_names, others_of))
     except ConfigError as error:
         raise click.UsageError(str(error)) from None
     except PolicyError as error:
@@ -79,37 +87,57 @@ async def _look(
     output: str,
     watch: bool,
     rows_of: Callable[[Overview, Endpoint], Sequence[Row]],
-    table_of: Callable[[Sequence[Any], float], Table],
+    table_of: TableOf,
+    scheduler_names: Sequence[str],
+    others_of: OthersOf | None,
 ) -> None:
-    before: list[dict[str, Any]] | None = None
+    before: dict[str, Any] | None = None
     async with Client(endpoint) as client:
         while True:
-            rows = rows_of(await read(client, policy), endpoint)
-            plain = [row.to_dict() for row in rows]
+            found = await read(client, policy, scheduler_names)
+            rows = rows_of(found, endpoint)
+            others = {} if others_of is None else others_of(found, endpoint)
+            plain: dict[str, Any] = {"items": [row.to_dict() for row in rows]}
+            if others:
+                plain["otherSchedulers"] = dict(others)
             if plain != before:
-                _print(rows, plain, output, table_of)
+                _print(rows, plain, output, table_of, others)
                 before = plain
             if not watch:
                 return
             await asyncio.sleep(WATCH_SECONDS)
 
 
-def _print(rows: Sequence[Row], plain: list[dict[str, Any]], output: str, table_of: Callable[..., Table]) -> None:
+def _print(
+    rows: Sequence[Row], plain: dict[str, Any], output: str, table_of: TableOf, others: Mapping[str, int]
+) -> None:
     match output:
         case "json":
-            click.echo(json.dumps({"items": plain}, indent=2))
+            click.echo(json.dumps(plain, indent=2))
+            return
         case "yaml":
-            click.echo(yaml.safe_dump({"items": plain}, sort_keys=False, width=120), nl=False)
-        case _ if not rows:
-            click.echo("nothing found", err=True)
-        case _:
-            console = Console(highlight=False)
-            if not console.is_terminal:
-                console.width = 240
-            console.print(table_of(rows, time.time()))
+            click.echo(yaml.safe_dump(plain, sort_keys=False, width=120), nl=False)
+            return
+    if rows:
+        print_rows(Console(highlight=False), rows, lambda some: table_of(some, time.time()), wide=output == "wide")
+    else:
+        click.echo("nothing found", err=True)
+    if others:
+        click.echo(_waiting_elsewhere(others), err=True)
 
 
-async def read(client: Client, policy_name: str) -> Overview:
+def _waiting_elsewhere(others: Mapping[str, int]) -> str:
+    """
+    >>> _waiting_elsewhere({"default-scheduler": 3, "volcano": 1})
+    '4 pending pods name other schedulers (default-scheduler 3, volcano 1)'
+    """
+    count = sum(others.values())
+    which = ", ".join(f"{name} {number}" for name, number in sorted(others.items(), key=lambda each: (-each[1], each[0])))
+    whose = "pods name other schedulers" if count > 1 else "pod names another scheduler"
+    return f"{count} pending {whose} ({which})"
+
+
+async def read(client: Client, policy_name: str, scheduler_names: Sequence[str] = ()) -> Overview:
     """The whole cluster as rows. Kinds that are not served, or that we may not list, are passed over."""
     registry = installed()
     policy = read_policy(policy_name, registry)
@@ -130,7 +158,8 @@ async def read(client: Client, policy_name: str) -> Overview:
     inventory.fill(cluster)
     await _lay_in_usage(policy, cluster)
     pods = {(pod.metadata.namespace or "default", pod.metadata.name): pod for pod in inventory.pods.values()}
-    return overview(cluster, policy, registry, time.time(), lambda namespace, name: pods.get((namespace, name)))
+    ours = served(scheduler_names, (each.manifest for each in documents if each.manifest.get("kind") == "Node"))
+    return overview(cluster, policy, registry, time.time(), lambda namespace, name: pods.get((namespace, name)), ours)
 
 
 async def _lay_in_usage(policy: Policy, cluster: Cluster) -> None:

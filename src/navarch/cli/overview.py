@@ -6,20 +6,22 @@ deserves and has comes from the policy's own plugins: a session is opened and cl
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from navarch.cache.usage.source import OBJECT_KIND
+from navarch.dialects.absent import why_absent
 from navarch.dialects.groups import is_shadow, shown_key
 from navarch.dialects.pod_objects import Pod
-from navarch.dialects.upstream_workloads import absence
 from navarch.engine.cycle import decide
 from navarch.engine.policy import Policy
 from navarch.engine.record import CycleRecord, QueueFigures
 from navarch.engine.registry import Registry
 from navarch.model.cluster import Cluster
 from navarch.model.jobs import JobTable
+from navarch.model.moments import rfc3339
 from navarch.model.resources import UNLIMITED, format_amount
 from navarch.model.spec import JobSpec, QueueSpec, Requests
 from navarch.model.status import TaskStatus
@@ -27,6 +29,10 @@ from navarch.model.status import TaskStatus
 S = TaskStatus
 WITHOUT_PHASE = frozenset({"coscheduling", "kai", "upstream"})
 """Dialects whose groups have no phase of a cycle's: theirs is what the engine makes of their pods."""
+NOT_FOR_ITSELF = "its gang is not ready"
+"""How a refusal begins that repeats what another pod of the gang was told."""
+_REFUSED = ("Unschedulable", "SchedulingGated")
+"""Reasons of a pod that has no node for its own sake; others wait for their gang."""
 Amounts = Mapping[str, float]
 FindPod = Callable[[str, str], Pod | None]
 """(namespace, name) -> the pod as the API has it."""
@@ -48,6 +54,9 @@ class JobRow:
     priority: int
     created: float
     why: str = ""
+    """What keeps it waiting, in one sentence."""
+    said: str = ""
+    """All that was said to it: that sentence, and what stands on its group."""
 
     def to_dict(self) -> dict[str, Any]:
         pods = {"pending": self.pending, "running": self.running, "terminating": self.leaving}
@@ -60,7 +69,8 @@ class JobRow:
             "minMember": self.min_member,
             "pods": {**pods, "succeeded": self.succeeded, "failed": self.failed},
             "priority": self.priority,
-            "why": self.why,
+            "created": rfc3339(self.created) if self.created else None,
+            "why": self.said or self.why,
         }
 
 
@@ -132,6 +142,8 @@ class Overview:
     jobs: list[JobRow]
     queues: list[QueueRow]
     nodes: list[NodeRow]
+    others: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """(namespace, scheduler) -> how many pods wait for a scheduler that is none of ours."""
 
 
 def shown(amounts: Amounts) -> dict[str, str]:
@@ -139,14 +151,28 @@ def shown(amounts: Amounts) -> dict[str, str]:
     return {name: format_amount(name, amount) for name, amount in sorted(amounts.items()) if amount < UNLIMITED}
 
 
-def overview(cluster: Cluster, policy: Policy, registry: Registry, now: float, find_pod: FindPod) -> Overview:
-    """All rows of a cluster, in an order that does not depend on how it was filled."""
+def overview(
+    cluster: Cluster,
+    policy: Policy,
+    registry: Registry,
+    now: float,
+    find_pod: FindPod,
+    served: frozenset[str] | None = None,
+) -> Overview:
+    """All rows of a cluster, in an order that does not depend on how it was filled. `served`: names whose pods are ours; None: all
+    that are there."""
     record = decide(cluster.snapshot(policy.semantics.node_order), replace(policy, actions=()), registry, now)
-    jobs = _jobs(cluster, record, find_pod)
-    return Overview(jobs, _queues(cluster, record, jobs), _nodes(cluster))
+    jobs = _jobs(cluster, record, find_pod, served)
+    return Overview(jobs, _queues(cluster, record, jobs), _nodes(cluster), {} if served is None else _others(cluster, served))
 
 
-def _jobs(cluster: Cluster, record: CycleRecord, find_pod: FindPod) -> list[JobRow]:
+def _others(cluster: Cluster, served: frozenset[str]) -> dict[tuple[str, str], int]:
+    waiting = (task for task in cluster.tasks.specs if task is not None and task.status == S.PENDING and not task.node)
+    counts = Counter((task.namespace, task.scheduler_name) for task in waiting if task.scheduler_name not in served)
+    return dict(sorted(counts.items()))
+
+
+def _jobs(cluster: Cluster, record: CycleRecord, find_pod: FindPod, served: frozenset[str] | None) -> list[JobRow]:
     phases = {decision.job: decision.phase for decision in record.jobs}
     table = cluster.jobs
     rows = []
@@ -158,6 +184,10 @@ def _jobs(cluster: Cluster, record: CycleRecord, find_pod: FindPod) -> list[JobR
         namespace, _, name = shown_key(key).partition("/")
         told = spec is not None and not is_shadow(key) and spec.dialect not in WITHOUT_PHASE
         phase = (spec.phase if spec is not None and told else "") or phases.get(key, "Pending")
+        running = sum(counts[s] for s in (S.ALLOCATED, S.BINDING, S.BOUND, S.RUNNING))
+        said = _said(cluster, table, row, spec, find_pod, served, running) if counts[S.PENDING] else []
+        if not said and spec is not None and not is_shadow(key) and not sum(counts) and phase in ("Pending", "Inqueue"):
+            said = ["it has no pods yet"]
         rows.append(
             JobRow(
                 namespace=namespace,
@@ -167,13 +197,14 @@ def _jobs(cluster: Cluster, record: CycleRecord, find_pod: FindPod) -> list[JobR
                 phase=phase,
                 min_member=spec.min_member if spec else 0,
                 pending=counts[S.PENDING] + counts[S.PIPELINED],
-                running=sum(counts[s] for s in (S.ALLOCATED, S.BINDING, S.BOUND, S.RUNNING)),
+                running=running,
                 leaving=counts[S.RELEASING],
                 succeeded=counts[S.SUCCEEDED],
                 failed=counts[S.FAILED],
                 priority=_priority(cluster, row, spec) if spec else 0,
                 created=spec.created if spec else 0.0,
-                why=_why(cluster, table, row, spec, find_pod) if counts[S.PENDING] else "",
+                why=said[0] if said else "",
+                said="; ".join(said[1:] if any(said[0] in each for each in said[1:]) else said) if said else "",
             )
         )
     return rows
@@ -192,23 +223,37 @@ def _kind(key: str, spec: JobSpec | None) -> str:
     return "PodGroup"
 
 
-def _why(cluster: Cluster, table: JobTable, row: int, spec: JobSpec | None, find_pod: FindPod) -> str:
-    """What the scheduler last said on the group, and on the first of its pods that finds no node. A job whose group or queue
-    does not exist takes no part in cycles, so it is said here."""
-    if spec is None:
-        return absence(table.keys[row])
-    if spec.queue not in cluster.queues:
-        return f'the queue "{spec.queue}" does not exist'
-    words = [c.message for c in spec.conditions if c.type == "Unschedulable" and c.status == "True" and c.message]
-    waiting = [cluster.tasks.specs[task] for task in table.tasks[row]]
-    for task in sorted((t for t in waiting if t is not None and t.status == S.PENDING), key=lambda t: t.name):
-        pod = find_pod(task.namespace, task.name)
-        for each in (pod.status.conditions or ()) if pod is not None else ():
-            if each.type == "PodScheduled" and each.status == "False" and each.reason == "Unschedulable" and each.message:
-                if not any(each.message in said for said in words):
-                    words.append(each.message)
-                return "; ".join(words)
-    return "; ".join(words)
+def _said(
+    cluster: Cluster,
+    table: JobTable,
+    row: int,
+    spec: JobSpec | None,
+    find_pod: FindPod,
+    served: frozenset[str] | None,
+    running: int,
+) -> list[str]:
+    """What the scheduler last said: on the first of its pods that finds no node, and on the group unless that is running. A job
+    whose group or queue does not exist takes no part in cycles, nor does one whose pods wait for someone else: it is said here."""
+    if spec is None or spec.queue not in cluster.queues:
+        return [why_absent(table.keys[row], spec).message]
+    found = (cluster.tasks.specs[task] for task in table.tasks[row])
+    waiting = sorted((task for task in found if task is not None and task.status == S.PENDING), key=lambda task: task.name)
+    names = {task.scheduler_name for task in waiting}
+    if served is not None and names and not names & served:
+        return [f"its pods name the scheduler {', '.join(sorted(names))}"]
+    refusals = [each for task in waiting if (each := _refusal(find_pod(task.namespace, task.name)))]
+    words = [next((each for each in refusals if not each.startswith(NOT_FOR_ITSELF)), refusals[0])] if refusals else []
+    if running < spec.min_member or not running:
+        on_group = (c.message for c in spec.conditions if c.type == "Unschedulable" and c.status == "True" and c.message)
+        words += [message for message in on_group if message not in words]
+    return words
+
+
+def _refusal(pod: Pod | None) -> str:
+    for each in (pod.status.conditions or ()) if pod is not None else ():
+        if each.type == "PodScheduled" and each.status == "False" and each.reason in _REFUSED:
+            return each.message or ""
+    return ""
 
 
 def _queues(cluster: Cluster, record: CycleRecord, jobs: list[JobRow]) -> list[QueueRow]:

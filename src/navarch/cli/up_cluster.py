@@ -14,6 +14,7 @@ from pathlib import Path
 
 from navarch.cache.scheduler import Scheduler
 from navarch.cache.settings import RunOptions
+from navarch.cli.scheduler_names import EMBEDDED
 from navarch.cluster.controllers.volume_provisioning import ensure_standard_class
 from navarch.cluster.hollow import HollowCluster
 from navarch.cluster.kubelet_conduct import KubeletOptions
@@ -24,8 +25,6 @@ from navarch.cluster.server import ApiServer
 from navarch.kube.connect import connect
 
 log = logging.getLogger(__name__)
-SCHEDULER_NAMES = ("navarch", "default-scheduler", "volcano", "kai-scheduler", "kube-batch")
-"""There is no other scheduler here: pods that ask for any of them are ours."""
 START_AFTER, STOP_AFTER = 0.5, 1.0
 TALKATIVE = 200
 """Up to so many nodes kubelets write an event for each start and stop."""
@@ -69,7 +68,7 @@ class UpCluster:
             self.hollow.add_nodes(self._nodes())
             options = RunOptions(
                 policy=self.options.policy,
-                scheduler_names=SCHEDULER_NAMES,
+                scheduler_names=EMBEDDED,
                 listen="",
                 leader_elect=False,
                 shutdown_timeout=2.0,

@@ -4,32 +4,33 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from navarch.cli.overview_tables import jobs_table, plain_table, queues_table
+from navarch.cli.overview_tables import jobs_table, queues_table
+from navarch.cli.row_tables import print_rows
+from navarch.cli.tables import print_line, print_table
 from navarch.cli.up_cluster import UpCluster
 from navarch.cli.up_story import Story
 from navarch.cli.up_view import current
 
 
 def summary(cluster: UpCluster, story: Story, console: Console, settled: bool, seconds: float) -> None:
-    if not console.is_terminal:
-        console.width = 200
     found = current(cluster)
     now = cluster.server.store.clock()
-    console.print()
-    console.print(jobs_table(found.jobs, now, namespaces=True, title="Jobs"))
-    console.print()
-    console.print(queues_table(found.queues, "Queues"))
+    print_line(console)
+    print_line(console, "Jobs", "bold")
+    print_rows(console, found.jobs, lambda rows: jobs_table(rows, now, namespaces=True), wide=False)
+    print_line(console)
+    print_line(console, "Queues", "bold")
+    print_rows(console, found.queues, queues_table, wide=False)
     if story.evictions:
-        table = plain_table(("JOB", "PODS", "WHY"), "Evicted")
-        for (job, why), count in sorted(story.evictions.items()):
-            table.add_row(job, str(count), why)
-        console.print()
-        console.print(table)
-    console.print()
+        evicted = [(job, str(count), why) for (job, why), count in sorted(story.evictions.items())]
+        print_line(console)
+        print_table(console, "Evicted", ("JOB", "PODS", "WHY"), evicted)
+    else:
+        print_line(console)
     phases: dict[str, int] = {}
     for pod in cluster.server.store.list("pods"):
         phase = (pod.obj.get("status") or {}).get("phase") or "Unknown"
         phases[phase] = phases.get(phase, 0) + 1
     counted = ", ".join(f"{count} {phase}" for phase, count in sorted(phases.items())) or "no pods"
     word = "settled" if settled else "NOT settled"
-    console.print(f"{word} after {seconds:.1f} s: {counted}")
+    print_line(console, f"{word} after {seconds:.1f} s: {counted}")

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from navarch.cli.overview import JobRow, overview
+from navarch.cli.overview import JobRow, Overview, overview
 from navarch.dialects.inventory import Inventory
 from navarch.dialects.manifests import Document
 from navarch.dialects.pod_objects import Pod
@@ -29,10 +29,14 @@ def pod(name: str, where: str = "", labels: dict[str, str] | None = None, **spec
 
 
 def rows(*objects: dict[str, Any]) -> list[JobRow]:
+    return overviewed(*objects).jobs
+
+
+def overviewed(*objects: dict[str, Any], served: frozenset[str] | None = None) -> Overview:
     policy, cluster = read_policy("navarch", installed()), Cluster()
     Inventory([Document(each) for each in (node("n1").cpu("4"), *objects)], settings_for(policy)).fill(cluster)
     pods = {each["metadata"]["name"]: msgspec.convert(each, Pod, strict=False) for each in objects if each["kind"] == "Pod"}
-    return overview(cluster, policy, installed(), 1000.0, lambda namespace, name: pods.get(name)).jobs
+    return overview(cluster, policy, installed(), 1000.0, lambda namespace, name: pods.get(name), served)
 
 
 def test_groups_of_both_apis() -> None:
@@ -77,6 +81,34 @@ def test_a_queue_that_does_not_exist_is_named() -> None:
     assert (row.name, row.queue, row.why) == ("lost", "nowhere", 'the queue "nowhere" does not exist')
 
 
+def test_what_was_said_of_a_gang_before_it_started_is_not_why_its_further_pods_wait() -> None:
+    annotations = {"scheduling.k8s.io/group-name": "g"}
+    old = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": "2/1 tasks in gang unschedulable"}
+    members = [pod("a", "n1"), pod("b", "n1"), pod("c"), pod("d")]
+    for member in members:
+        member["metadata"]["annotations"] = annotations
+    for member, said in zip(members[2:], ("its gang is not ready: d: 0/1 nodes", "0/1 nodes")):
+        member["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": said}]
+    (row,) = rows(group("scheduling.volcano.sh/v1beta1", "g", {"minMember": 2}, {"phase": "Running", "conditions": [old]}), *members)
+    assert (row.running, row.pending, row.why, row.said) == (2, 2, "0/1 nodes", "0/1 nodes")
+    (row,) = rows(group("scheduling.volcano.sh/v1beta1", "g", {"minMember": 3}, {"phase": "Pending", "conditions": [old]}), *members)
+    assert row.said == "0/1 nodes; 2/1 tasks in gang unschedulable"
+
+
+def test_a_group_without_pods_and_pods_of_others_say_what_they_are() -> None:
+    empty = group("scheduling.volcano.sh/v1beta1", "empty", {"minMember": 2}, {})
+    theirs = group("scheduling.volcano.sh/v1beta1", "theirs", {"minMember": 1}, {})
+    member = pod("a", schedulerName="somebody")
+    member["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": "theirs"}
+    found = overviewed(empty, theirs, member, pod("b", schedulerName="navarch"), served=frozenset({"navarch"}))
+    assert {row.name: row.why for row in found.jobs} == {
+        "b": "",
+        "empty": "it has no pods yet",
+        "theirs": "its pods name the scheduler somebody",
+    }
+    assert found.others == {("default", "somebody"): 1}
+
+
 def test_nothing_is_said_twice() -> None:
     few = "Not enough valid tasks, valid: 1, min: 2"
     said = {"type": "PodGroupScheduled", "status": "False", "reason": "Unschedulable", "message": f"2/1 unschedulable; {few}"}
@@ -85,4 +117,5 @@ def test_nothing_is_said_twice() -> None:
     member = pod("c", schedulingGroup={"podGroupName": "two"})
     member["status"]["conditions"] = [told]
     (row,) = rows(gang, member)
-    assert row.why == f"2/1 unschedulable; {few}"
+    assert row.why == few, "what keeps it waiting comes first, since the rest may be cut off"
+    assert row.said == row.to_dict()["why"] == f"2/1 unschedulable; {few}"
