@@ -93,6 +93,25 @@ async def test_a_changed_policy_file_is_taken_and_a_bad_one_refused(world: World
     history.check()
 
 
+async def test_who_takes_over_decides_by_the_policy_of_now_not_of_when_it_started(world: World, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(PLAIN)
+    await world.node("n0")
+    history = await world.watch()
+    lease = {"policy": str(policy), "leader_elect": True, "lock_namespace": "default", "retry_period": 0.1}
+    async with world.scheduler(**lease) as first:
+        await world.pod("a")
+        await history.until_bound(1)
+        async with world.scheduler(**lease) as second:
+            await world.eventually(lambda: asyncio.sleep(0, second.missing()), lambda missing: missing == [])
+            first.stop()
+            policy.write_text(PLAIN.replace("allocate, backfill", "backfill"))
+            await world.pod("b", scheduler="navarch")
+            last = await world.eventually(lambda: asyncio.sleep(0, second.last), bool)
+            assert last.policy.actions == ("backfill",)
+    assert history.bound() in (["default/a"], ["default/a", "default/b"])  # the first may have been quicker than its end
+
+
 async def test_a_policy_that_reads_objects_differently_fills_the_mirror_anew(world: World, tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text("compat: volcano\n" + PLAIN)

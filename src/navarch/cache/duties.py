@@ -33,7 +33,7 @@ class Duties:
         clock = asyncio.get_running_loop().time
         while True:
             await asyncio.sleep(PERIOD)
-            await self._look_at_policy()
+            await self.look_at_policy()
             self._look_at_usage()
             if scheduler.leading and scheduler.dry is None:
                 scheduler.gangs.look(clock())
@@ -42,7 +42,8 @@ class Duties:
                     self._left_out.look(clock())
                 self._look_for_default_queue()
 
-    async def _look_at_policy(self) -> None:
+    async def look_at_policy(self) -> None:
+        """Take a policy file that changed. Whoever waits to lead does so only when its turn comes, before its first cycle."""
         scheduler = self._scheduler
         file, before = scheduler.policy_file, scheduler.policy_file.refused
         if file.look():

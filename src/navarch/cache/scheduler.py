@@ -237,6 +237,7 @@ class Scheduler:
         gc.collect()
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
+        await self.duties.look_at_policy()
         await self.usage.open(self.policy_file.policy.usage)
         self.usage.lay_into(self.mirror.cluster)
         log.info("leading: %d nodes, %d pods", len(self.mirror.cluster.nodes.rows), len(self.mirror.cluster.tasks.rows))
