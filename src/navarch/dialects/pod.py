@@ -165,6 +165,7 @@ class PodReader:
             or status.resource_claim_statuses != old.status.resource_claim_statuses
             or _may_be_resized(status)
             or _may_be_resized(old.status)
+            or (old.spec.node_name and not node)  # after a backup was restored: without a node it may not be ours at all
         ):
             return None
         labels = before.labels

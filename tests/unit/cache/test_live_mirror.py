@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from navarch.cache.assumed import Assumed, AssumedBind
@@ -111,6 +111,7 @@ changes = st.one_of(
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(changes, max_size=40))
+@example([("pod", "a", "n1", "Pending", "g", "1", "other"), ("pod", "a", "", "Pending", "g", "1", "other")])
 def test_any_history_ends_in_the_figures_of_its_end(history: list[tuple[Any, ...]]) -> None:
     assumed = Assumed()
     made, _ = mirror(assumed)
