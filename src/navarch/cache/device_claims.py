@@ -32,7 +32,8 @@ class _Use:
     name: str
     allocation: dict[str, Any] | None
     """None: the claim has its devices already."""
-    written: bool = False
+    begun: bool = False
+    """Its write was begun: one whose answer was lost may have been made."""
 
 
 class DeviceClaims:
@@ -65,16 +66,16 @@ class DeviceClaims:
 
     async def prepare(self, bind: AssumedBind) -> None:
         for use in self._uses[bind.uid]:
+            use.begun = True
             try:
                 await self._change(use, lambda claim, use=use: _used(claim, use, bind))
             except KubeError as error:
                 raise PreparationFailed(f"resource claim {use.name}: {error}") from error
-            use.written = True
 
     async def undo(self, bind: AssumedBind) -> None:
         for use in self._uses.pop(bind.uid, ()):
             self._mirror.forget_object(KIND, use.namespace, use.name)
-            if not use.written:
+            if not use.begun:
                 continue
             try:
                 await self._change(use, lambda claim, use=use: _unused(claim, use, bind))

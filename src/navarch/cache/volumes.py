@@ -40,7 +40,8 @@ class _Plan:
     """Claim -> the volume it gets; None: one is to be made for it."""
 
     choices: list[tuple[ClaimSpec, VolumeSpec | None]]
-    written: list[tuple[ClaimSpec, VolumeSpec | None]] = field(default_factory=list)
+    begun: list[tuple[ClaimSpec, VolumeSpec | None]] = field(default_factory=list)
+    """Those whose write was begun: one whose answer was lost may have been made."""
 
 
 class Volumes:
@@ -87,8 +88,8 @@ class Volumes:
         plan = self._plans[bind.uid]
         try:
             for claim, volume in plan.choices:
+                plan.begun.append((claim, volume))
                 await self._write(claim, volume, bind.node)
-                plan.written.append((claim, volume))
         except KubeError as error:
             raise PreparationFailed(f"volumes: {error}") from error
         try:
@@ -114,7 +115,7 @@ class Volumes:
         if plan is None:
             return
         self._forget(plan)
-        for claim, volume in plan.written:
+        for claim, volume in plan.begun:
             try:
                 if await self._is_bound(claim):
                     continue  # too late to take back, and no harm: it is the pod's own
