@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 
 SETTLE = 0.5
 PAUSE = 1.0
+TIDY = 60.0
+"""How often groups that are gone are forgotten: one that goes after its last pod marks nobody."""
 MERGE = "application/merge-patch+json"
 _WAITING = ("Pending", "Inqueue", "Unknown")
 _TOLD_IN_FULL = ("coscheduling", "upstream")
@@ -73,6 +75,8 @@ _REPLY = msgspec.json.Decoder(_Reply)
 
 @dataclass(slots=True)
 class _Group:
+    uid: str = ""
+    """Whose this is: another group may have the name by now."""
     due: float | None = None
     sent: object = None
     """What was written last and not yet seen."""
@@ -112,6 +116,11 @@ class GroupStatuses:
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._doubted: dict[str, set[str]] = {}
         """API version -> groups whose last write went to the wrong place, if its CRD was replaced."""
+        self._tidied = 0.0
+
+    def __len__(self) -> int:
+        """Groups that something is remembered of."""
+        return len(self._groups)
 
     def mark(self, key: str, now: float, decision: JobDecision | None = None) -> None:
         """Something that its status depends on may have changed."""
@@ -122,9 +131,6 @@ class GroupStatuses:
             group.decision = decision
         if group.due is None:
             self._schedule(key, group, max(now + SETTLE, group.sent_at + PAUSE))
-
-    def forget(self, key: str) -> None:
-        self._groups.pop(key, None)
 
     def flush(self, now: float) -> None:
         while self._due and self._due[0][0] <= now:
@@ -141,6 +147,10 @@ class GroupStatuses:
                 continue
             if self._enabled:
                 self._send(key, group, now)
+        if now - self._tidied >= TIDY:
+            self._tidied = now
+            known = self._mirror.group
+            self._groups = {key: each for key, each in self._groups.items() if each.in_flight or known(key) is not None}
 
     def _schedule(self, key: str, group: _Group, due: float) -> None:
         group.due = due
@@ -156,6 +166,8 @@ class GroupStatuses:
         if seen is None or job is None or row is None or job.dialect not in BODIES:
             self._groups.pop(key, None)
             return None
+        if group.uid != seen.uid:
+            group.uid, group.sent, group.told = seen.uid, None, ""
         self._tell(key, group, seen.uid, seen.api_version)
         make, read = BODIES[job.dialect]
         news = GroupNews(

@@ -70,8 +70,10 @@ class Outbox:
     def _ended(self, done: Done) -> Done:
         def ended(outcome: Outcome) -> None:
             self._inside -= 1
-            done(outcome)
-            if self._queue:
-                self._pump()
+            try:
+                done(outcome)
+            finally:  # who fails on an outcome must not hold up those behind
+                if self._queue:
+                    self._pump()
 
         return ended

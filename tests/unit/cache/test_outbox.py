@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.unit.cache.fake_pool import Submitted
 
 from navarch.cache.outbox import Outbox
@@ -55,3 +56,16 @@ def test_a_full_queue_drops_and_counts() -> None:
     kept = [outbox.put(lambda: (write("a"), ignore)) for _ in range(5)]
     assert kept == [True, True, True, False, False]
     assert outbox.dropped == 2
+
+
+def test_who_fails_on_an_outcome_does_not_hold_up_those_behind() -> None:
+    def fail(outcome: Outcome) -> None:
+        raise ValueError(outcome)
+
+    submitted = Submitted()
+    outbox = Outbox(submitted.pool, room=1)
+    outbox.put(lambda: (write("a"), fail))
+    outbox.put(lambda: (write("b"), ignore))
+    with pytest.raises(ValueError):
+        submitted.end()
+    assert [each.path for each in submitted.writes] == ["/a", "/b"]

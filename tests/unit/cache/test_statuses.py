@@ -223,6 +223,24 @@ async def test_a_status_that_could_not_be_written_is_tried_again() -> None:
     assert len(submitted.writes) == 2
 
 
+async def test_groups_that_are_gone_are_not_remembered_and_another_of_the_name_is_told_all() -> None:
+    writer, made, submitted = groups()
+    settle(made, "Running", SCHEDULED)
+    writer.mark("default/g", 0.0, decided("Running", SCHEDULED))
+    await flushed(writer, 1.0)
+    submitted.end({"metadata": {"resourceVersion": "77"}})
+    made.remove(group("g", 2))
+    made.put(replace(group("g", 2), uid="another"))
+    settle(made, "Running", SCHEDULED)
+    writer.mark("default/g", 10.0, decided("Running", SCHEDULED))
+    writer.flush(11.0)
+    assert [body["metadata"]["uid"] for body in submitted.bodies()][1:] == ["another"]
+    submitted.end({"metadata": {"resourceVersion": "78"}})
+    made.remove(replace(group("g", 2), uid="another"))
+    writer.flush(100.0)
+    assert len(writer) == 0
+
+
 def figures(queue: str, cpu: int) -> QueueFigures:
     return QueueFigures(queue, {}, {"cpu": cpu}, {}, 0.0)
 
