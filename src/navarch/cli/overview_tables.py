@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -87,45 +87,11 @@ def jobs_table(rows: Iterable[JobRow], now: float, *, namespaces: bool, title: s
 def queues_table(rows: Iterable[QueueRow], title: str = "") -> Table:
     """Where the cluster is divided over the tree, what that gives; else what weights give."""
     rows = list(rows)
-    if any(row.fair_share is not None for row in rows):
-        return _fair_table(rows, title)
-    columns = ("QUEUE", "STATE", "WEIGHT", "QUOTA", "DESERVED", "ALLOCATED", "REQUEST", "SHARE", "RUNNING", "WAITING")
-    table = plain_table(columns, title)
+    columns = _FAIR if any(row.fair_share is not None for row in rows) else _WEIGHTED
+    shown = {name: cell for name, cell in columns.items() if name != "USAGE" or any(row.usage for row in rows)}
+    table = plain_table(tuple(shown), title)
     for row in rows:
-        table.add_row(
-            "  " * row.depth + row.name,
-            row.state,
-            str(row.weight),
-            _stated(row.quota),
-            amounts(row.deserved),
-            amounts(row.allocated),
-            amounts(row.request),
-            _share(row),
-            str(row.running),
-            str(row.waiting),
-        )
-    return table
-
-
-def _fair_table(rows: Sequence[QueueRow], title: str) -> Table:
-    known = any(row.usage for row in rows)
-    columns = ["QUEUE", "PRIORITY", "QUOTA", "LIMIT", "FAIR SHARE", "ALLOCATED", "REQUEST", *(["USAGE"] if known else [])]
-    table = plain_table([*columns, "SHARE", "RUNNING", "WAITING"], title)
-    for row in rows:
-        usage = ", ".join(f"{name} {part:.1%}" for name, part in sorted(row.usage.items()) if part) or "-"
-        table.add_row(
-            "  " * row.depth + row.name,
-            str(row.priority),
-            _stated(row.quota),
-            _stated(row.limit),
-            amounts(row.fair_share or {}),
-            amounts(row.allocated),
-            amounts(row.request),
-            *([usage] if known else []),
-            _share(row),
-            str(row.running),
-            str(row.waiting),
-        )
+        table.add_row(*(cell(row) for cell in shown.values()))
     return table
 
 
@@ -135,6 +101,36 @@ def _stated(bounds: Mapping[str, str]) -> str:
 
 def _share(row: QueueRow) -> Text:
     return Text(f"{row.share:.2f}", "red" if row.share > 1.0001 else "")
+
+
+def _usage(row: QueueRow) -> str:
+    return ", ".join(f"{name} {part:.1%}" for name, part in sorted(row.usage.items()) if part) or "-"
+
+
+Cell = Callable[[QueueRow], str | Text]
+# Columns of queues by their headings, in order.
+_NAME: Mapping[str, Cell] = {"QUEUE": lambda row: "  " * row.depth + row.name}
+_HELD: Mapping[str, Cell] = {"ALLOCATED": lambda row: amounts(row.allocated), "REQUEST": lambda row: amounts(row.request)}
+_NOW: Mapping[str, Cell] = {"SHARE": _share, "RUNNING": lambda row: str(row.running), "WAITING": lambda row: str(row.waiting)}
+_WEIGHTED: Mapping[str, Cell] = {
+    **_NAME,
+    "STATE": lambda row: row.state,
+    "WEIGHT": lambda row: str(row.weight),
+    "QUOTA": lambda row: _stated(row.quota),
+    "DESERVED": lambda row: amounts(row.deserved),
+    **_HELD,
+    **_NOW,
+}
+_FAIR: Mapping[str, Cell] = {
+    **_NAME,
+    "PRIORITY": lambda row: str(row.priority),
+    "QUOTA": lambda row: _stated(row.quota),
+    "LIMIT": lambda row: _stated(row.limit),
+    "FAIR SHARE": lambda row: amounts(row.fair_share or {}),
+    **_HELD,
+    "USAGE": _usage,
+    **_NOW,
+}
 
 
 def nodes_table(rows: Iterable[NodeRow], now: float, title: str = "") -> Table:

@@ -11,6 +11,7 @@ from typing import NoReturn
 import click
 
 from navarch.cli.plan_tables import show
+from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.cli.policy_mistakes import MISTAKES, tell
 from navarch.dialects.errors import ObjectError
 from navarch.dialects.manifests import read_paths
@@ -58,13 +59,7 @@ def _moment(text: str) -> float:
 @click.option("-o", "--output", type=click.Choice(("table", "json", "yaml")), default="table", show_default=True)
 @click.option("--keep-going", is_flag=True, help="Decide without the objects that are not valid.")
 @click.option("--namespace-as-queue", is_flag=True, help="Each namespace is the queue of the jobs that name none.")
-@click.option(
-    "--plugin-dir",
-    "plugin_dirs",
-    multiple=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Directory with plugins of your own; may repeat.",
-)
+@plugin_dirs_option
 @click.option("-v", "--verbose", is_flag=True, help="Show timings and every reason of every job.")
 def plan(
     paths: tuple[str, ...],

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.cli.policy_mistakes import MISTAKES, tell
 from navarch.cli.policy_reference import in_full, listed, markdown
 from navarch.cli.policy_report import report_lines
@@ -22,13 +23,6 @@ from navarch.installed import installed
 from navarch.plan import policy_text
 
 _WIDEST = 130
-plugin_dirs_option = click.option(
-    "--plugin-dir",
-    "plugin_dirs",
-    multiple=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Directory with plugins of your own; may repeat.",
-)
 
 
 @click.group()

@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from navarch import replay as recordings
+from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.engine.policy import Policy, PolicyError
 from navarch.engine.registry import RegistrationError
 from navarch.installed import installed
@@ -22,13 +23,7 @@ UNUSABLE = 2
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--policy", metavar="FILE|PRESET", help="Decide under another policy than the recorded one.")
 @click.option("-o", "--output", type=click.Choice(("text", "json")), default="text", show_default=True)
-@click.option(
-    "--plugin-dir",
-    "plugin_dirs",
-    multiple=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Directory with plugins of your own; may repeat.",
-)
+@plugin_dirs_option
 def replay(file: Path, policy: str | None, output: str, plugin_dirs: tuple[Path, ...]) -> None:
     """Decide the cycle in FILE again and print the decisions, or how they differ from what was decided then.
 

@@ -14,13 +14,12 @@ from typing import Any
 import click
 
 from navarch.cache.settings import RunOptions
+from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.engine.policy import PolicyError
 from navarch.engine.registry import RegistrationError
 from navarch.kube.connect import connect
 from navarch.kube.election import check_times
 from navarch.kube.errors import ConfigError
-
-_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 @click.command()
@@ -88,9 +87,7 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 @click.option("--namespace-as-queue", is_flag=True, help="A job that names no queue belongs to that of its namespace.")
 @click.option("--node-pool-label-key", default="", help="Label that divides nodes, groups and queues among schedulers.")
 @click.option("--partition-label-value", default="", help="Its value for what is ours; empty: what has no such label.")
-@click.option(
-    "--plugin-dir", "plugin_dirs", multiple=True, type=_FOLDER, help="Directory with plugins of your own; may repeat."
-)
+@plugin_dirs_option
 @click.option(
     "--gang-timeout",
     type=click.FloatRange(min=1),

@@ -10,13 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from navarch.engine.arguments import Argument
-from navarch.engine.figures import Figures
-from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
+from navarch.engine.node_functions import NodeScorer, TaskClass
 from navarch.engine.plugin import Plugin
-from navarch.model.resources import FloatArray
-from navarch.plugins.filling import Part, mean_filling
-
-MAX_SCORE = 100
+from navarch.plugins.filling import FillingScorer, Part
 
 
 class Binpack(Plugin):
@@ -42,27 +38,16 @@ class Binpack(Plugin):
         return weights | {"cpu": self.given.integer("binpack.cpu"), "memory": self.given.integer("binpack.memory")}
 
 
-class FullestFirst(NodeScorer):
+class FullestFirst(FillingScorer):
     name = "binpack"
-    scope = Scope.ROW
 
     def __init__(self, names: tuple[str, ...], weights: dict[str, int], weight: int) -> None:
+        super().__init__(weight)
         self.weights = [weights.get(name) for name in names]
-        self.scale = float(MAX_SCORE * weight)
-        self._parts: dict[int, list[Part]] = {}
 
-    def applies(self, task: TaskClass) -> bool:
-        return bool(self.parts(task))
-
-    def parts(self, task: TaskClass) -> list[Part]:
-        found = self._parts.get(task.number)
-        if found is None:
-            found = self._parts[task.number] = [
-                Part(dim, int(task.request[dim]), weight)
-                for dim in np.flatnonzero(task.request > 0).tolist()
-                if (weight := self.weights[dim]) is not None
-            ]
-        return found
-
-    def raw(self, task: TaskClass, at: Figures) -> FloatArray:
-        return mean_filling(at, self.parts(task)) * self.scale
+    def parts_of(self, task: TaskClass) -> list[Part]:
+        return [
+            Part(dim, int(task.request[dim]), weight)
+            for dim in np.flatnonzero(task.request > 0).tolist()
+            if (weight := self.weights[dim]) is not None
+        ]

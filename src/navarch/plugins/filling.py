@@ -1,4 +1,7 @@
-"""How full a node would be with one more task: the measure that binpack and resource-strategy-fit score by."""
+"""How full a node would be with one more task: the measure that binpack and resource-strategy-fit score by.
+
+They differ in which resources count, and for how much: `FillingScorer` asks that once for each class of tasks.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from navarch.engine.figures import Figures
+from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
 from navarch.model.resources import BoolArray, FloatArray
+
+MAX_SCORE = 100
 
 
 class Part(NamedTuple):
@@ -42,3 +48,27 @@ def mean_filling(at: Figures, parts: list[Part]) -> FloatArray:
         score /= weights
     score[over] = 0.0
     return score
+
+
+class FillingScorer(NodeScorer):
+    scope = Scope.ROW
+
+    def __init__(self, weight: int) -> None:
+        self.scale = float(MAX_SCORE * weight)
+        self._parts: dict[int, list[Part]] = {}
+
+    def parts_of(self, task: TaskClass) -> list[Part]:
+        """The resources that count for these tasks."""
+        raise NotImplementedError
+
+    def parts(self, task: TaskClass) -> list[Part]:
+        found = self._parts.get(task.number)
+        if found is None:
+            found = self._parts[task.number] = self.parts_of(task)
+        return found
+
+    def applies(self, task: TaskClass) -> bool:
+        return bool(self.parts(task))
+
+    def raw(self, task: TaskClass, at: Figures) -> FloatArray:
+        return mean_filling(at, self.parts(task)) * self.scale

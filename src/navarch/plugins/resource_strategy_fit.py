@@ -20,9 +20,8 @@ from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeFilter, NodeScorer, Refusal, Scope, TaskClass
 from navarch.engine.plugin import Plugin
 from navarch.model.resources import CPU, MEMORY, BoolArray, FloatArray
-from navarch.plugins.filling import Part, mean_filling
+from navarch.plugins.filling import MAX_SCORE, FillingScorer, Part
 
-MAX_SCORE = 100
 MOST, LEAST = "MostAllocated", "LeastAllocated"
 OWN_TYPE = "volcano.sh/resource-strategy-scoring-type"
 OWN_WEIGHTS = "volcano.sh/resource-strategy-weight"
@@ -88,30 +87,18 @@ def strategy_for(name: str, known: Strategies) -> tuple[bool, int] | None:
     return known[max(fitting, key=len)] if fitting else None
 
 
-class StrategyFit(NodeScorer):
+class StrategyFit(FillingScorer):
     name = "resource-strategy-fit"
-    scope = Scope.ROW
 
     def __init__(self, names: tuple[str, ...], known: Strategies, weight: int) -> None:
+        super().__init__(weight)
         self.names = names
         self.known = known
-        self.scale = float(MAX_SCORE * weight)
-        self._parts: dict[int, list[Part]] = {}
 
-    def applies(self, task: TaskClass) -> bool:
-        return bool(self.parts(task))
-
-    def parts(self, task: TaskClass) -> list[Part]:
-        found = self._parts.get(task.number)
-        if found is None:
-            known = own_strategies(dict(task.shape.hints), self.known)
-            asked = ((dim, strategy_for(self.names[dim], known)) for dim in np.flatnonzero(task.request > 0).tolist())
-            found = [Part(dim, int(task.request[dim]), s[1], s[0]) for dim, s in asked if s is not None]
-            self._parts[task.number] = found
-        return found
-
-    def raw(self, task: TaskClass, at: Figures) -> FloatArray:
-        return mean_filling(at, self.parts(task)) * self.scale
+    def parts_of(self, task: TaskClass) -> list[Part]:
+        known = own_strategies(dict(task.shape.hints), self.known)
+        asked = ((dim, strategy_for(self.names[dim], known)) for dim in np.flatnonzero(task.request > 0).tolist())
+        return [Part(dim, int(task.request[dim]), s[1], s[0]) for dim, s in asked if s is not None]
 
 
 def own_strategies(hints: Mapping[str, str], otherwise: Strategies) -> Strategies:

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from navarch.engine.figures import Figures, Rows
-from navarch.engine.node_functions import NodeFilter, Refusal, Rejection, Scope, TaskClass
+from navarch.engine.node_functions import Refusal, Rejection, Scope, TaskClass
 from navarch.engine.reasons import Event
 from navarch.engine.session import Session
 from navarch.model.label_syntax import aggregate
 from navarch.model.resources import BoolArray
 from navarch.model.selectors import label_selector_errors
 from navarch.model.spec import PodAffinity
+from navarch.plugins.predicates.fixing import FixableFilter
 from navarch.plugins.predicates.placed_pods import placed_pods
 from navarch.plugins.predicates.pod_counts import DomainCount, pod_counts
 from navarch.plugins.predicates.pod_terms import CarriedTerm, PodTerms, pod_terms
@@ -55,7 +56,7 @@ class Neighbours:
         return self.may_be_first and not any(friends.total for friends in self.friends)
 
 
-class InterPodAffinity(NodeFilter):
+class InterPodAffinity(FixableFilter):
     name = "InterPodAffinity"
     scope = Scope.GLOBAL
     undone_by = (Event.POD_REMOVED, Event.POD_CHANGED, Event.NODE_ADDED, Event.NODE_CHANGED)
@@ -65,7 +66,6 @@ class InterPodAffinity(NodeFilter):
         self.terms: PodTerms = pod_terms(session)
         self._classes: dict[int, Neighbours] = {}
         self._guards: dict[int, list[CarriedTerm]] = {}
-        self._fixed: tuple[int, BoolArray] | None = None
 
     def _meant(self, task: TaskClass) -> list[CarriedTerm]:
         """Terms by which others could keep the class away."""
@@ -121,24 +121,15 @@ class InterPodAffinity(NodeFilter):
         closing = [count for count, itself in zip(foes, hostile) if itself]
         return Neighbours(friends, may_be_first, foes, guards, closing, guards_otherwise)
 
-    def freeze(self, task: TaskClass) -> None:
-        """Answer for this attempt at the class as things stand now, whatever is evicted in its course."""
-        self._fixed = None
-        if self.applies(task):
-            self._fixed = task.number, self._mask(task, slice(None))
-
-    def mask(self, task: TaskClass, at: Figures) -> BoolArray:
-        if self._fixed is not None and self._fixed[0] == task.number:
-            fixed: BoolArray = self._fixed[1][at.rows]
-            return fixed
+    def mask_now(self, task: TaskClass, at: Figures) -> BoolArray:
         if isinstance(at.rows, slice):
             near, version = self._neighbours(task), pod_counts(self.session).version
             if near.everywhere is None or near.version != version:
-                near.everywhere, near.version = self._mask(task, at.rows), version
+                near.everywhere, near.version = self.mask_at(task, at.rows), version
             return near.everywhere
-        return self._mask(task, at.rows)
+        return self.mask_at(task, at.rows)
 
-    def _mask(self, task: TaskClass, rows: Rows | slice) -> BoolArray:
+    def mask_at(self, task: TaskClass, rows: Rows | slice) -> BoolArray:
         near = self._neighbours(task)
         if near.idle and self._trying():
             return np.ones(len(self.session.nodes), dtype=bool)[rows]

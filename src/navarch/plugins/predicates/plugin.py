@@ -12,6 +12,7 @@ from navarch.engine.plugin import Plugin
 from navarch.engine.reasons import Reason
 from navarch.plugins.predicates.default_spread import SpreadDefaults
 from navarch.plugins.predicates.dynamic_resources import Claims, DynamicResources
+from navarch.plugins.predicates.fixing import FixableFilter
 from navarch.plugins.predicates.inter_pod import InterPodAffinity
 from navarch.plugins.predicates.node_affinity import NodeAffinity
 from navarch.plugins.predicates.pod_number import PodNumber
@@ -59,7 +60,7 @@ class Predicates(Plugin):
         """Filters of the whole policy that have a word on a task before any node is looked at; asked with every task."""
         self._asked: dict[int, list[NodeFilter]] = {}
         """Those that apply to a class, for the cycle."""
-        self._fixed: list[InterPodAffinity | PodTopologySpread] = []
+        self._fixed: list[FixableFilter] = []
 
     def node_filters(self) -> list[NodeFilter]:
         session, snapshot = self.session, self.session.snapshot
@@ -97,7 +98,7 @@ class Predicates(Plugin):
         if self._outspoken is None:
             rules = self.session.filters
             self._outspoken = [rule for rule in rules if type(rule).reject is not NodeFilter.reject]
-            self._fixed = [rule for rule in rules if isinstance(rule, InterPodAffinity | PodTopologySpread)] if self.fixes else []
+            self._fixed = [rule for rule in rules if isinstance(rule, FixableFilter)] if self.fixes else []
         for rule in self._fixed:
             rule.freeze(task)
         asked = self._asked.get(task.number)

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from navarch.engine.figures import Figures, Rows
-from navarch.engine.node_functions import NodeFilter, Refusal, Scope, TaskClass
+from navarch.engine.node_functions import Refusal, Scope, TaskClass
 from navarch.engine.reasons import Event
 from navarch.engine.session import Session
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.selectors import selector_matches
 from navarch.model.spec import SpreadConstraint
 from navarch.plugins.predicates.default_spread import DefaultSpread, SpreadDefaults
+from navarch.plugins.predicates.fixing import FixableFilter
 from navarch.plugins.predicates.node_affinity import demanded_nodes
 from navarch.plugins.predicates.node_columns import node_columns
 from navarch.plugins.predicates.pod_counts import DomainCount, PodCount, pod_counts
@@ -79,7 +80,7 @@ def carrying_all(session: Session, constraints: Sequence[SpreadConstraint]) -> B
     return out
 
 
-class PodTopologySpread(NodeFilter):
+class PodTopologySpread(FixableFilter):
     name = "PodTopologySpread"
     scope = Scope.GLOBAL
     undone_by = (Event.POD_REMOVED, Event.POD_CHANGED, Event.NODE_ADDED, Event.NODE_CHANGED)
@@ -89,7 +90,6 @@ class PodTopologySpread(NodeFilter):
         self.spread = DefaultSpread(session, defaults)
         self.terms = pod_terms(session)
         self._limits: dict[int, list[Limit]] = {}
-        self._fixed: tuple[int, BoolArray] | None = None
 
     def applies(self, task: TaskClass) -> bool:
         return bool(self.spread.constraints(task, hard=True))
@@ -115,19 +115,7 @@ class PodTopologySpread(NodeFilter):
         itself = selector_matches(constraint.selector, self.terms.labels_of(task))
         return Limit(constraint, domain, eligible, column.present(), column.codes, int(itself))
 
-    def freeze(self, task: TaskClass) -> None:
-        """Answer for this attempt at the class as things stand now, whatever is evicted in its course."""
-        self._fixed = None
-        if self.applies(task):
-            self._fixed = task.number, self._mask(task, slice(None))
-
-    def mask(self, task: TaskClass, at: Figures) -> BoolArray:
-        if self._fixed is not None and self._fixed[0] == task.number:
-            fixed: BoolArray = self._fixed[1][at.rows]
-            return fixed
-        return self._mask(task, at.rows)
-
-    def _mask(self, task: TaskClass, rows: Rows | slice) -> BoolArray:
+    def mask_at(self, task: TaskClass, rows: Rows | slice) -> BoolArray:
         out: BoolArray = np.ones(len(self.session.nodes), dtype=bool)[rows]
         for limit in self._of(task):
             out &= limit.present[rows]

@@ -1,0 +1,34 @@
+"""Rules about other pods whose answer can be fixed for one attempt at a class of tasks.
+
+A scheduler that looks at the pods once before it searches for victims does not see, in that search, whom it evicts. Whoever follows
+it (`pods_counted_once_an_attempt`) freezes these rules before each attempt.
+"""
+
+from __future__ import annotations
+
+from navarch.engine.figures import Figures, Rows
+from navarch.engine.node_functions import NodeFilter, TaskClass
+from navarch.model.resources import BoolArray
+
+
+class FixableFilter(NodeFilter):
+    _fixed: tuple[int, BoolArray] | None = None
+
+    def freeze(self, task: TaskClass) -> None:
+        """Answer for this attempt at the class as things stand now, whatever is evicted in its course."""
+        self._fixed = None
+        if self.applies(task):
+            self._fixed = task.number, self.mask_at(task, slice(None))
+
+    def mask(self, task: TaskClass, at: Figures) -> BoolArray:
+        if self._fixed is not None and self._fixed[0] == task.number:
+            fixed: BoolArray = self._fixed[1][at.rows]
+            return fixed
+        return self.mask_now(task, at)
+
+    def mask_now(self, task: TaskClass, at: Figures) -> BoolArray:
+        return self.mask_at(task, at.rows)
+
+    def mask_at(self, task: TaskClass, rows: Rows | slice) -> BoolArray:
+        """Which of these nodes pass as things stand."""
+        raise NotImplementedError
