@@ -11,6 +11,7 @@ policy and moment give the same bytes.
 
 from __future__ import annotations
 
+import difflib
 import gc
 import math
 import sys
@@ -177,7 +178,9 @@ def policy_text(path: str | Path) -> str:
         return stdin_text() if str(path) == STDIN else Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not UTF-8 text"
-        message = f"expected a preset ({', '.join(PRESETS)}) or a file that can be read, but: {reason}"
+        near = difflib.get_close_matches(str(path), PRESETS, n=1)
+        meant = f" (did you mean {near[0]!r}?)" if near else ""
+        message = f"expected a preset ({', '.join(PRESETS)}) or a file that can be read, but: {reason}{meant}"
         raise PolicyError(str(path), [Mistake(message)]) from None
 
 

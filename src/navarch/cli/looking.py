@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from navarch.cache.usage_over_time import UsageOverTime
+from navarch.cli.embedded_kubeconfig import reminder
 from navarch.cli.overview import JobRow, NodeRow, Overview, QueueRow, overview
 from navarch.cli.row_tables import print_rows
 from navarch.cli.scheduler_names import served
@@ -72,7 +73,7 @@ def look(
         endpoint = connect(kubeconfig, context)
         asyncio.run(_look(endpoint, policy, output, watch, rows_of, table_of, scheduler_names, others_of))
     except ConfigError as error:
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(f"{error}{'' if kubeconfig or context else reminder()}") from None
     except PolicyError as error:
         raise click.UsageError(str(error)) from None
     except KubeError as error:

@@ -30,7 +30,7 @@ def policy() -> None:
     """Look at policy files and presets, and at what they may name."""
 
 
-@policy.command()
+@policy.command(short_help="Print what a policy will really run, or all its mistakes.")
 @click.argument("name", metavar="FILE|PRESET")
 @click.option("-o", "--output", type=click.Choice(("text", "json")), default="text", show_default=True)
 @plugin_dirs_option
@@ -55,7 +55,7 @@ def check(name: str, output: str, plugin_dirs: tuple[Path, ...]) -> None:
     click.echo(_json(report) if output == "json" else "\n".join(report_lines(report, _width())))
 
 
-@policy.command()
+@policy.command(short_help="List the plugins and actions that there are.")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("-o", "--output", type=click.Choice(("text", "json", "markdown")), default="text", show_default=True)
 @plugin_dirs_option

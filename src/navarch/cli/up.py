@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import signal
 import sys
@@ -60,6 +61,8 @@ def up(no_sample: bool, **given: Any) -> None:
     except (NodeSetError, PolicyError) as error:
         raise click.UsageError(str(error)) from None
     except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise click.ClickException(f"port {options.port} of this machine is in use already; --port 0 takes any free one") from None
         raise click.ClickException(f"the cluster cannot start: {error}") from None
     raise SystemExit(code)
 

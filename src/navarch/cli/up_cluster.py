@@ -14,7 +14,9 @@ from pathlib import Path
 
 from navarch.cache.scheduler import Scheduler
 from navarch.cache.settings import RunOptions
+from navarch.cli.embedded_kubeconfig import USUAL_KUBECONFIG
 from navarch.cli.scheduler_names import EMBEDDED
+from navarch.cli.up_queues import ensure_kai_queues
 from navarch.cluster.controllers.volume_provisioning import ensure_standard_class
 from navarch.cluster.hollow import HollowCluster
 from navarch.cluster.kubelet_conduct import KubeletOptions
@@ -55,7 +57,8 @@ class UpCluster:
         self.server = ApiServer(port=options.port, data_dir=options.data_dir)
         kubelets = KubeletOptions(start_after=START_AFTER, stop_after=STOP_AFTER, events=options.nodes <= TALKATIVE)
         self.hollow = HollowCluster(self.server.operations, speed=options.speed, options=kubelets)
-        self.kubeconfig = options.kubeconfig or _usual_kubeconfig(options.data_dir)
+        usual = options.data_dir / "kubeconfig" if options.data_dir is not None else USUAL_KUBECONFIG
+        self.kubeconfig = options.kubeconfig or usual
         self.scheduler: Scheduler | None = None
         self.scheduling: asyncio.Task[None] | None = None
 
@@ -76,6 +79,8 @@ class UpCluster:
                 gpu_sharing="annotations",
             )
             self.scheduler = Scheduler(connect(self.kubeconfig), options)
+            if self.scheduler.policy_file.policy.compat == "kai":
+                ensure_kai_queues(self.server.operations)
             self.scheduling = asyncio.create_task(self.scheduler.run(), name="scheduler")
         except BaseException:
             await self._stop()
@@ -107,9 +112,3 @@ class UpCluster:
         gpus = [int((r.obj["status"].get("allocatable") or {}).get("nvidia.com/gpu", 0)) for r in records]
         with_gpus = [count for count in gpus if count]
         return Size.of(len(with_gpus), min(with_gpus)) if with_gpus else Size.of(len(records), 0)
-
-
-def _usual_kubeconfig(data_dir: Path | None) -> Path:
-    if data_dir is not None:
-        return data_dir / "kubeconfig"
-    return Path.home() / ".cache" / "navarch" / "up" / "kubeconfig"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -17,7 +19,11 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from navarch.cli import embedded_kubeconfig
 from navarch.cli.main import main
+from navarch.cli.up_cluster import UpCluster, UpOptions
+from navarch.cli.up_queues import PARENT, QUEUES
+from navarch.dialects.kai_grouping import DEFAULT_QUEUE
 
 KUBECTL = shutil.which("kubectl")
 pytestmark = pytest.mark.live
@@ -177,3 +183,42 @@ def test_a_node_file_with_a_mistake_is_refused_with_its_field(tmp_path: Path) ->
     result = CliRunner().invoke(main, ["up", "--node-file", str(path), "--kubeconfig", str(tmp_path / "k")])
     assert result.exit_code == 2
     assert "NodeSet g: spec.count: found -1, expected a whole number of at least 0" in result.output
+
+
+async def test_under_kais_policy_there_are_the_queues_of_a_fresh_installation(tmp_path: Path) -> None:
+    options = UpOptions(nodes=1, gpus=1, sample=False, policy="kai", kubeconfig=tmp_path / "k")
+    async with UpCluster(options) as cluster:
+        store = cluster.server.store
+        assert [record.name for record in store.list(QUEUES)] == [PARENT, DEFAULT_QUEUE]
+        pod = {
+            "metadata": {"name": "half", "annotations": {"gpu-fraction": "0.5"}},
+            "spec": {"schedulerName": "kai-scheduler", "containers": [{"name": "c", "image": "x"}]},
+        }
+        cluster.server.operations.create(cluster.server.operations.kind("pods"), "default", pod)
+        async with asyncio.timeout(30):
+            while not store.list("pods")[0].obj["spec"].get("nodeName"):
+                await asyncio.sleep(0.05)
+
+
+def test_a_port_that_is_taken_is_named_with_a_way_out(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = CliRunner().invoke(main, ["up", "--no-sample", "--port", str(port), "--kubeconfig", str(tmp_path / "k")])
+    assert result.exit_code == 1
+    assert f"port {port} of this machine is in use already; --port 0 takes any free one" in result.output
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_who_forgot_to_export_the_kubeconfig_of_navarch_up_is_reminded(
+    exists: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = tmp_path / "up" / "kubeconfig"
+    if exists:
+        usual.parent.mkdir()
+        usual.touch()
+    monkeypatch.setattr(embedded_kubeconfig, "USUAL_KUBECONFIG", usual)
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    result = CliRunner().invoke(main, ["nodes"])
+    assert result.exit_code == 2 and "no API server is configured" in result.output
+    assert (f"export KUBECONFIG={usual}" in result.output) == exists
