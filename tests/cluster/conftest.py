@@ -23,6 +23,14 @@ def embedded_thread() -> Iterator[ServerThread]:
         yield thread
 
 
+@pytest.fixture
+def thread() -> Iterator[ServerThread]:
+    """A server of the test's own, as users start it."""
+    thread = ServerThread()
+    with thread:
+        yield thread
+
+
 @pytest.fixture(scope="session")
 def embedded(embedded_thread: ServerThread, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Http]:
     assert embedded_thread.server is not None

@@ -18,13 +18,6 @@ PODS = "/api/v1/namespaces/default/pods"
 
 
 @pytest.fixture
-def thread() -> Iterator[ServerThread]:
-    thread = ServerThread()
-    with thread:
-        yield thread
-
-
-@pytest.fixture
 def api(thread: ServerThread, tmp_path: Path) -> Iterator[Http]:
     assert thread.server is not None
     client = http_of(thread.server, tmp_path)

@@ -9,16 +9,13 @@ from pathlib import Path
 import pytest
 from tests.cluster.objects import node, pod
 from tests.cluster.serving import ServerThread, http_of
-from tests.envtest import assets
+from tests.envtest.fixtures import binaries_or_skip
 
 pytestmark = pytest.mark.live
 
 
 def scheduler_binary() -> Path:
-    try:
-        found = assets.find().scheduler
-    except assets.Unavailable as reason:
-        pytest.skip(str(reason))
+    found = binaries_or_skip().scheduler
     if found is None:
         pytest.skip("no kube-scheduler here: `make envtest` builds one")
     return found

@@ -18,13 +18,6 @@ pytestmark = [pytest.mark.live, pytest.mark.filterwarnings("ignore::DeprecationW
 
 
 @pytest.fixture
-def thread() -> Iterator[ServerThread]:
-    thread = ServerThread()
-    with thread:
-        yield thread
-
-
-@pytest.fixture
 def api_client(thread: ServerThread, tmp_path: Path) -> Iterator[client.ApiClient]:
     assert thread.server is not None
     path = thread.server.kubeconfig(tmp_path / "kubeconfig")

@@ -1,4 +1,4 @@
-"""The pytest fixture. A suite takes it by name:
+"""What suites need to run against a real kube-apiserver. A suite takes the fixture by name:
 
     from tests.envtest.fixtures import kube_apiserver  # noqa: F401
 
@@ -14,12 +14,16 @@ from tests.envtest import assets
 from tests.envtest.server import UPSTREAM_GROUPS, KubeApiServer
 
 
+def binaries_or_skip() -> assets.Assets:
+    """What a real kube-apiserver is run from, or a skip that says how to get it."""
+    try:
+        return assets.find()
+    except assets.Unavailable as reason:
+        pytest.skip(str(reason))
+
+
 @pytest.fixture(scope="session")
 def kube_apiserver() -> Iterator[KubeApiServer]:
     """A real kube-apiserver, or a skip that says how to get one."""
-    try:
-        binaries = assets.find()
-    except assets.Unavailable as reason:
-        pytest.skip(str(reason))
-    with KubeApiServer(UPSTREAM_GROUPS, binaries=binaries) as server:
+    with KubeApiServer(UPSTREAM_GROUPS, binaries=binaries_or_skip()) as server:
         yield server

@@ -8,16 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.envtest import assets
+from tests.envtest.fixtures import binaries_or_skip
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 
 def test_bare_client_and_kube_scheduler_are_measured(tmp_path: Path) -> None:
-    try:
-        assets.find()
-    except assets.Unavailable as reason:
-        pytest.skip(str(reason))
+    binaries_or_skip()
     figures = tmp_path / "figures.json"
     sizes = ["--nodes=10", "--pods=50", "--seconds=1", "--rate=50", "--gang=5", "--contender=bare"]
     command = [sys.executable, "-m", "bench.live", *sizes, "--contender=kube-scheduler", f"--json={figures}"]

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 from tests.envtest.fixtures import kube_apiserver  # noqa: F401
@@ -11,15 +10,6 @@ from navarch.kube.connect import Endpoint
 
 from .live import embedded, live  # noqa: F401
 from .small_api import SmallApi
-
-
-@pytest.fixture(scope="session", autouse=True)
-def closed_default_loop() -> Iterator[None]:
-    """pytest-asyncio asks the policy for a loop when a synchronous test came first, and leaves that one open."""
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    yield
-    loop.close()
 
 
 @pytest.fixture

@@ -234,7 +234,7 @@ async def test_a_write_answered_with_5xx_and_then_not_allowed_may_have_been_done
     allowed = [True]
     async with Client(Endpoint(api.url), may_write=lambda: allowed.pop() if allowed else False) as client:
         api.script.append(STORE_TIMED_OUT)
-        with pytest.raises(OutcomeUnknown, match="may have been carried out .*timed out.*does not lead"):
+        with pytest.raises(OutcomeUnknown, match=r"may have been carried out .*timed out.*does not lead"):
             await client.create(PODS, {}, namespace="default")
 
 
@@ -245,7 +245,7 @@ async def test_a_write_answered_with_5xx_by_a_server_that_goes_away_may_have_bee
 
     server = RawServer(lambda _: last_words)
     async with server, Client(Endpoint(server.url), attempts=2) as client:
-        with pytest.raises(OutcomeUnknown, match="may have been carried out .*cannot connect"):
+        with pytest.raises(OutcomeUnknown, match=r"may have been carried out .*cannot connect"):
             await client.create(NODES, {})
 
 

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.envtest import assets
+from tests.envtest.fixtures import binaries_or_skip
 from tests.envtest.server import KubeApiServer
 
 from navarch.kube.errors import ApiError, Unreachable
@@ -21,13 +21,9 @@ pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 
 async def test_nothing_is_lost_or_told_twice_when_the_server_is_killed() -> None:
-    try:
-        binaries = assets.find()
-    except assets.Unavailable as reason:
-        pytest.skip(str(reason))
     seen = Recorder()
     outcomes: dict[str, list[Outcome]] = {}
-    async with KubeApiServer(binaries=binaries) as server, open_live(Path(server.kubeconfig)) as live:
+    async with KubeApiServer(binaries=binaries_or_skip()) as server, open_live(Path(server.kubeconfig)) as live:
         pods = [await live.pod(f"p{number}") for number in range(150)]
         pool = WritePool(live.endpoint, connections=8)
         async with informing(live.client, seen, namespace=live.namespace) as informer:

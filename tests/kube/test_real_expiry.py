@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.envtest import assets
+from tests.envtest.fixtures import binaries_or_skip
 from tests.envtest.server import KubeApiServer
 from tests.live.proxy import BreakingWire
 
@@ -28,11 +28,7 @@ LISTS = (*STREAMS, "--feature-gates=WatchList=false")
 
 
 async def started(*arguments: str) -> AsyncIterator[tuple[KubeApiServer, Live]]:
-    try:
-        binaries = assets.find()
-    except assets.Unavailable as reason:
-        pytest.skip(str(reason))
-    async with KubeApiServer(arguments, binaries=binaries) as server, open_live(Path(server.kubeconfig)) as live:
+    async with KubeApiServer(arguments, binaries=binaries_or_skip()) as server, open_live(Path(server.kubeconfig)) as live:
         yield server, live
 
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.envtest import assets
+from tests.envtest.fixtures import binaries_or_skip
 from tests.envtest.server import KubeApiServer
 from tests.live.world import World
 
@@ -75,11 +75,7 @@ async def fresh(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
             yield world
             await world.close()
         return
-    try:
-        binaries = assets.find()
-    except assets.Unavailable as reason:
-        pytest.skip(str(reason))
-    async with KubeApiServer(binaries=binaries) as real:
+    async with KubeApiServer(binaries=binaries_or_skip()) as real:
         world = World(Path(real.kubeconfig), "default", tmp_path)
         yield world
         await world.close()

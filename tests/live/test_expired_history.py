@@ -8,10 +8,10 @@ import random
 from pathlib import Path
 
 import pytest
-from tests.envtest import assets
+from tests.envtest.fixtures import binaries_or_skip
 from tests.envtest.server import KubeApiServer
-from tests.live.conftest import serve_volcano
 from tests.live.proxy import BreakingWire
+from tests.live.servers import serve_volcano
 from tests.live.test_faults import GANGS, SINGLES, load, nodes
 from tests.live.world import World
 
@@ -22,13 +22,9 @@ pytestmark = pytest.mark.live
 
 async def test_history_is_compacted_while_a_scheduler_is_cut_off(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Pods are made, bound by others and deleted meanwhile. All of it is known afterwards, and the books are right."""
-    try:
-        binaries = assets.find()
-    except assets.Unavailable as reason:
-        pytest.skip(str(reason))
     caplog.set_level(logging.INFO, logger="navarch.kube.informer")
     rng = random.Random(11)
-    async with KubeApiServer(["--watch-cache-sizes=pods#0,nodes#0"], binaries=binaries) as real:
+    async with KubeApiServer(["--watch-cache-sizes=pods#0,nodes#0"], binaries=binaries_or_skip()) as real:
         world = World(Path(real.kubeconfig), "default", tmp_path)
         await serve_volcano(world.client)
         history = await nodes(world)

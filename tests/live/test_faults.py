@@ -9,11 +9,11 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.envtest import assets
+from tests.envtest.fixtures import binaries_or_skip
 from tests.envtest.server import KubeApiServer
-from tests.live.conftest import serve_volcano
 from tests.live.history import History
 from tests.live.proxy import BreakingWire
+from tests.live.servers import serve_volcano
 from tests.live.storms import STORMS
 from tests.live.world import NODES, World, end
 
@@ -106,11 +106,7 @@ async def test_answers_that_get_lost_are_asked_for_and_nothing_is_bound_twice(
 
 async def test_a_real_api_server_dies_and_comes_back(tmp_path: Path) -> None:
     """kube-apiserver and etcd killed with bindings on the wire, started again on the same data."""
-    try:
-        binaries = assets.find()
-    except assets.Unavailable as reason:
-        pytest.skip(str(reason))
-    async with KubeApiServer(binaries=binaries) as real:
+    async with KubeApiServer(binaries=binaries_or_skip()) as real:
         world = World(Path(real.kubeconfig), "default", tmp_path)
         await serve_volcano(world.client)
         history = await nodes(world)

@@ -14,10 +14,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.envtest import assets
+from tests.envtest.fixtures import binaries_or_skip
 from tests.envtest.server import KubeApiServer
 from tests.live import audit
-from tests.live.conftest import serve_volcano
+from tests.live.servers import serve_volcano
 from tests.live.world import World, end
 
 from navarch.cluster.server import ApiServer
@@ -42,11 +42,7 @@ async def embedded(folder: Path) -> AsyncIterator[tuple[World, audit.Audit]]:
 
 @contextlib.asynccontextmanager
 async def real(folder: Path) -> AsyncIterator[tuple[World, audit.Audit]]:
-    try:
-        binaries = assets.find()
-    except assets.Unavailable as reason:
-        pytest.skip(str(reason))
-    async with KubeApiServer(audit.flags(folder), binaries=binaries) as server:
+    async with KubeApiServer(audit.flags(folder), binaries=binaries_or_skip()) as server:
         world = World(Path(server.kubeconfig), "default", folder)
         await serve_volcano(world.client)
         yield world, audit.read(folder)

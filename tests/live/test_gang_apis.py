@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import itertools
 import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,21 +11,18 @@ from typing import Any
 import pytest
 from tests.deploy.installing import run_install
 from tests.envtest.server import KubeApiServer
+from tests.live.servers import serve_kinds, world_on
 from tests.live.test_scheduling import conditions
 from tests.live.world import NAMESPACES, World
 
-from navarch import manifests
-from navarch.cluster.server import ApiServer
-from navarch.kube.client import Client, PatchType
-from navarch.kube.errors import AlreadyExists
-from navarch.kube.resources import CRDS, PODS, Resource
+from navarch.kube.client import PatchType
+from navarch.kube.resources import PODS, Resource
 
 pytestmark = pytest.mark.live
 
 COSCHEDULING = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups")
 UPSTREAM = Resource("scheduling.k8s.io", "v1alpha2", "podgroups")
 CONFIG_MAPS = Resource("", "v1", "configmaps")
-_numbers = itertools.count()
 
 
 async def gang(world: World, resource: Resource, name: str, members: int, pods: int | None = None, **spec: Any) -> None:
@@ -61,29 +56,8 @@ async def pod_phase(world: World, name: str, phase: str) -> None:
 @pytest.fixture(params=["embedded", "kube-apiserver"])
 async def both(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
     """Either server with both APIs: a real one serves Kubernetes' groups itself, coscheduling's CRD is ours."""
-    if request.param == "embedded":
-        async with ApiServer(taint_new_nodes=False) as started:
-            made = World(started.kubeconfig(tmp_path / "kubeconfig"), "default", tmp_path)
-            yield made
-            await made.close()
-        return
-    real: KubeApiServer = request.getfixturevalue("kube_apiserver")
-    made = World(Path(real.kubeconfig), f"gangs-{next(_numbers)}", tmp_path)
-    await serve_coscheduling(made.client)
-    await made.client.create(NAMESPACES, {"metadata": {"name": made.namespace}})
-    yield made
-    await made.clean()
-    await made.close()
-
-
-async def serve_coscheduling(client: Client) -> None:
-    for crd in manifests.crds():
-        if crd["spec"]["group"] == COSCHEDULING.group:
-            with contextlib.suppress(AlreadyExists):
-                await client.create(CRDS, crd)
-    async with asyncio.timeout(30):
-        while not await client.discovery.serves(COSCHEDULING):
-            await asyncio.sleep(0.1)
+    async with world_on(request, tmp_path, lambda client: serve_kinds(client, COSCHEDULING)) as made:
+        yield made
 
 
 async def test_a_gang_of_coscheduling_is_followed_from_its_first_pod_to_its_end(both: World) -> None:

@@ -1,0 +1,61 @@
+"""The servers that live tests run against: the embedded one, and a real kube-apiserver with the kinds that it lacks.
+
+Not in `conftest`, which pytest imports under another name than tests do: numbers are given once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from tests.live.world import GROUPS, NAMESPACES, QUEUES, World
+
+from navarch import manifests
+from navarch.cluster.server import ApiServer
+from navarch.kube.client import Client
+from navarch.kube.errors import AlreadyExists
+from navarch.kube.resources import CRDS, Resource
+
+_numbers = itertools.count()
+
+
+@contextlib.asynccontextmanager
+async def world_on(
+    request: pytest.FixtureRequest, folder: Path, serve: Callable[[Client], Awaitable[None]]
+) -> AsyncIterator[World]:
+    """On the server that the parameter names. The embedded one has every kind; kube-apiserver needs `serve`, and is shared by the
+    session, so nodes are removed in the end."""
+    if request.param == "embedded":
+        async with ApiServer(taint_new_nodes=False) as started:
+            made = World(started.kubeconfig(folder / "kubeconfig"), "default", folder)
+            yield made
+            await made.close()
+        return
+    real = request.getfixturevalue("kube_apiserver")
+    made = World(Path(real.kubeconfig), f"live-{next(_numbers)}", folder)
+    await serve(made.client)
+    await made.client.create(NAMESPACES, {"metadata": {"name": made.namespace}})
+    yield made
+    await made.clean()
+    await made.close()
+
+
+async def serve_volcano(client: Client) -> None:
+    """Volcano's kinds on a bare kube-apiserver."""
+    await serve_kinds(client, GROUPS, QUEUES)
+
+
+async def serve_kinds(client: Client, *kinds: Resource) -> None:
+    """Our CRDs of these kinds' group on a bare kube-apiserver, until it serves them."""
+    for crd in manifests.crds():
+        if crd["spec"]["group"] in {kind.group for kind in kinds}:
+            with contextlib.suppress(AlreadyExists):
+                await client.create(CRDS, crd)
+    async with asyncio.timeout(30):
+        for kind in kinds:
+            while not await client.discovery.serves(kind):
+                await asyncio.sleep(0.1)
