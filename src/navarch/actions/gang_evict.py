@@ -39,7 +39,7 @@ class GangEviction(Action):
         self._victims: dict[str, list[tuple[Job, list[int]]]] = {}
         jobs: dict[str, JobHeap] = {}
         for job in session.jobs_with_pending():
-            if takes_part(session, job) and session.job_starving(job):
+            if job.counts[TaskStatus.PENDING] and takes_part(session, job) and session.job_starving(job):
                 jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
         queues = QueueHeap(session, (session.queues[name] for name in jobs))
         while (queue := queues.pop()) is not None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from navarch.cache.holding import Holding
 from navarch.engine.reasons import Event
 
-SETTLE = 0.002
+SETTLE = 0.001
 PERIOD = 1.0
 BUSY_PERIODS = 5
 """While bindings queue up, cycles that nothing calls for are left out for this many periods: they would only note progress."""

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from navarch.cache.loop import PERIOD, SETTLE
+
 
 class RunOptions(Struct, frozen=True):
     """Seconds where it is time."""
@@ -22,8 +24,8 @@ class RunOptions(Struct, frozen=True):
     lease_duration: float = 15.0
     renew_deadline: float = 10.0
     retry_period: float = 2.0
-    period: float = 1.0
-    settle: float = 0.004
+    period: float = PERIOD
+    settle: float = SETTLE
     record: Path | None = None
     dry_run: bool = False
     namespace_as_queue: bool = False

@@ -6,12 +6,13 @@ the order of last resort, which makes every order total.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any
 
 from navarch.engine import combine
-from navarch.engine.extension_points import POINTS, Key, Purpose
+from navarch.engine.extension_points import Key, Purpose
 from navarch.engine.gang_tree import GangTree, Part
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
@@ -40,19 +41,23 @@ class Asking:
 
     def open_plugins(self, registry: Registry) -> None:
         self.plugins: list[Plugin] = []
-        self._tiers: dict[str, list[list[Any]]] = {point: [] for point in POINTS}
+        line_up = registry.line_up(self.policy)
+        self._tiers: defaultdict[str, list[list[Any]]] = defaultdict(list)
+        """Point -> who answers there, tier by tier; empty where nobody does."""
+        self._flat: defaultdict[str, list[Any]] = defaultdict(list)
         self.promised_by_eviction: set[int] = set()
         self.promised_to_gangs: list[int] = []
         """Tasks that an action which evicts for whole gangs has promised a node."""
-        for tier in registry.line_up(self.policy):
-            for here in self._tiers.values():
-                here.append([])
+        for number, tier in enumerate(line_up):
             for kind, option, points in tier:
                 plugin = kind(self, option)  # type: ignore[arg-type]
                 self.plugins.append(plugin)
                 for point in points:
-                    self._tiers[point][-1].append(plugin)
-        self._flat: dict[str, list[Any]] = {p: [x for tier in tiers for x in tier] for p, tiers in self._tiers.items()}
+                    self._flat[point].append(plugin)
+                    tiers = self._tiers[point]
+                    while len(tiers) <= number:
+                        tiers.append([])
+                    tiers[number].append(plugin)
         for plugin in self.plugins:
             started = self.stopwatch()
             plugin.open()
@@ -93,6 +98,8 @@ class Asking:
     def sorted_tasks(self, tasks: Sequence[int], *, reverse: bool = False) -> list[int]:
         """Tasks by the plugins' order, then by the number their names end in, then by age and UID."""
         rows = list(tasks)
+        if len(rows) < 2:
+            return rows
         columns = self.snapshot.tasks
         numbers = columns.index[rows].tolist() if self.semantics.numbers_in_names_order_tasks else [-1] * len(rows)
         plugins = self._flat["task_order"]

@@ -84,8 +84,7 @@ class ClassView:
         """Every answer about a node depends on that node alone."""
         self._refused: tuple[int, FitErrors] | None = None
         self._foretold: Foretold | None = None
-        if self.figures_only and self.devices is None and not moving:
-            self._foretold = Foretold(nodes, task, self._judge, self.static, self.base)
+        self._foretells = self.figures_only and self.devices is None and not moving
         parts = session.shard is not None and not session.shard_is_hard
         local = not (self.global_filters or self.global_scorers or moving or parts)
         self._may_stand = local and not session.semantics.releasing_is_apart
@@ -123,15 +122,15 @@ class ClassView:
         if self.read == len(log):
             return
         unread, self.read = log[self.read :], len(log)
-        if self._foretold is not None and len(unread) <= _UNREAD:
+        if self._foretells and len(unread) <= _UNREAD:
             few = {row for part in unread for row in part.tolist()}
-            answers = self._foretold.of(few) if len(few) <= FEW else []
+            answers = self._foretell(few) if len(few) <= FEW else []
             if answers:
                 for row, answer in zip(few, answers):
                     self._refresh_row(row, answer)
                 return
             if answers is None:
-                self._foretold = None
+                self._foretells = False
         rows = unread[0] if len(unread) == 1 else np.unique(np.concatenate(unread))
         at = nodes.at(rows)
         possible, idle, future, score = self._judge(at)
@@ -144,6 +143,11 @@ class ClassView:
             if scorer.scope is Scope.ROW:
                 self.raw[number][rows] = scorer.raw(self.task, at)
                 self.normal[number] = None
+
+    def _foretell(self, rows: set[int]) -> list[Answer] | None:
+        if self._foretold is None:
+            self._foretold = Foretold(self.session.nodes, self.task, self._judge, self.static, self.base)
+        return self._foretold.of(rows)
 
     def _refresh_row(self, row: int, answer: Answer) -> None:
         possible, idle, future, score = answer

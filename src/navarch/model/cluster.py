@@ -230,6 +230,7 @@ class Cluster:
         if self._unused_identities > max(FORGET_AT, len(self.identities) // 2):
             self._renumber_identities()
         self.jobs.fit_space()
+        self.nodes.fit_space()
         size = len(self.space)
         order, names = self._node_order(node_order)
         back = np.full(max(self.nodes.rows.top, 1) + 1, -1, dtype=np.int32)
@@ -237,9 +238,9 @@ class Cluster:
         nodes = NodeColumns(
             names=names,
             specs=self._nodes_in(order, node_order),
-            allocatable=_columns(self.nodes.allocatable, size, order),
-            used=_columns(self.nodes.used, size, order),
-            releasing=_columns(self.nodes.releasing, size, order),
+            allocatable=self.nodes.allocatable[:size].take(order, axis=1),
+            used=self.nodes.used[:size].take(order, axis=1),
+            releasing=self.nodes.releasing[:size].take(order, axis=1),
             scoring=self.nodes.scoring[:, order],
             version=(self.nodes.version, node_order),
         )
@@ -307,10 +308,6 @@ def _same_but_standing(a: TaskSpec, b: TaskSpec) -> bool:
         and a.name == b.name
         and a.namespace == b.namespace
     )
-
-
-def _columns(array: np.ndarray[Any, Any], resources: int, order: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return np.ascontiguousarray(_fitted(array, resources, array.shape[1])[:, order])
 
 
 def _fitted(array: np.ndarray[Any, Any], resources: int, columns: int) -> np.ndarray[Any, Any]:

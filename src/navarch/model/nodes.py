@@ -40,7 +40,7 @@ class NodeTable:
         self.space.learn(spec.allocatable)
         row = self.row_for(spec.name)
         before = self.specs[row]
-        self._fit_space()
+        self.fit_space()
         if before is None or before.allocatable != spec.allocatable:
             self.allocatable[: len(self.space), row] = self.space.bounded_vector(spec.allocatable, most=BOUND // 2)
         if before is None or not _same_but_figures(before, spec):
@@ -86,7 +86,7 @@ class NodeTable:
 
     def occupy(self, row: int, request: IntArray, footprint: tuple[int, int], sign: int, *, releasing: bool) -> None:
         """Add (sign 1) or take away (-1) one task's figures."""
-        self._fit_space()
+        self.fit_space()
         count = request.shape[0]
         self.used[:count, row] += sign * request
         if releasing:
@@ -101,7 +101,8 @@ class NodeTable:
         if not self.alive[row] and not self.tasks[row]:
             self.rows.give_back(self.names[row])
 
-    def _fit_space(self) -> None:
+    def fit_space(self) -> None:
+        """Have a place for every resource that has been learned."""
         if self.used.shape[0] < len(self.space):
             self.allocatable = grown(self.allocatable, len(self.space), axis=0)
             self.used = grown(self.used, len(self.space), axis=0)

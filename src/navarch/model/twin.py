@@ -13,6 +13,8 @@ import numpy as np
 
 from navarch.model.columns import Array
 
+FEW = 8
+"""So many rows are copied one by one."""
 MANY = 8
 """When more than one row in so many was touched, everything is copied."""
 
@@ -53,10 +55,17 @@ class Twin:
         copy = self._arrays.get(name)
         if rows is None or copy is None or copy.shape != source.shape:
             self._arrays[name] = source.copy()
-        elif axis:
-            copy[..., rows] = source[..., rows]
-        else:
-            copy[rows] = source[rows]
+        elif len(rows) > FEW:
+            if axis:
+                copy[..., rows] = source[..., rows]
+            else:
+                copy[rows] = source[rows]
+        else:  # plain views are several times cheaper than gathers
+            for row in rows.tolist():
+                if axis and copy.ndim > 1:
+                    copy[:, row] = source[:, row]
+                else:
+                    copy[row] = source[row]
 
     def column(self, name: str, resources: int | None = None) -> Array:
         """The used rows of a column, to be read only; of the first so many resources."""

@@ -119,7 +119,7 @@ class Drf(Plugin):
     def _move(self, job: Job, change: IntArray) -> None:
         held = self.held(job)
         held += change
-        self._shares[job.row] = self.share(held)
+        self._shares.pop(job.row, None)
         if self.tree is not None:
             self.tree.shift(job.queue, job.row, change)
 
