@@ -13,5 +13,8 @@ from navarch.cli.overview_tables import nodes_table
 @click.command()
 @looking_options
 def nodes(kubeconfig: Path | None, context: str | None, policy: str, output: str, watch: bool) -> None:
-    """List nodes with what is free on them."""
+    """List nodes with what is used of what they have, by the scheduler's own count.
+
+    A GPU that pods share counts as used, however much of it they hold. -o json has what is free as well.
+    """
     look(kubeconfig, context, policy, output, watch, lambda found, _: found.nodes, nodes_table)

@@ -24,7 +24,7 @@ from navarch.model.jobs import JobTable
 from navarch.model.moments import rfc3339
 from navarch.model.resources import UNLIMITED, format_amount
 from navarch.model.spec import JobSpec, QueueSpec, Requests
-from navarch.model.status import TaskStatus
+from navarch.model.status import IS_TERMINAL, TaskStatus
 
 S = TaskStatus
 WITHOUT_PHASE = frozenset({"coscheduling", "kai", "upstream"})
@@ -366,6 +366,7 @@ def _named(requests: Requests | None, known: Mapping[str, str]) -> dict[str, str
 
 def _nodes(cluster: Cluster) -> list[NodeRow]:
     table, names = cluster.nodes, cluster.space.names
+    shared = _shared_devices(cluster)
     rows = []
     for name, row in sorted(table.rows.of.items()):
         spec = table.specs[row]
@@ -376,6 +377,9 @@ def _nodes(cluster: Cluster) -> list[NodeRow]:
             status += ",SchedulingDisabled"
         size = table.used.shape[0]
         used = {each: int(table.used[i, row]) for i, each in enumerate(names[:size]) if table.used[i, row]}
+        device = next((each for each in dict(spec.allocatable) if each.endswith("/gpu")), "") if name in shared else ""
+        if device:
+            used[device] = used.get(device, 0) + 1000 * len(shared[name])
         rows.append(
             NodeRow(
                 name=name,
@@ -388,3 +392,12 @@ def _nodes(cluster: Cluster) -> list[NodeRow]:
             )
         )
     return rows
+
+
+def _shared_devices(cluster: Cluster) -> dict[str, set[str]]:
+    """Node -> the devices of it that pods share. Their shares are in no resource list, but a shared device is no longer free."""
+    found: dict[str, set[str]] = {}
+    for task in cluster.tasks.specs:
+        if task is not None and task.gpu_groups and task.node and not IS_TERMINAL[task.status]:
+            found.setdefault(task.node, set()).update(task.gpu_groups)
+    return found

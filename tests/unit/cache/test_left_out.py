@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from msgspec.structs import replace
 from tests.unit.cache.fake_pool import Submitted
 from tests.unit.cache.test_live_mirror import group, mirror, pod, put
 
@@ -11,6 +12,7 @@ from navarch.cache.events import Events
 from navarch.cache.group_status import GroupStatuses
 from navarch.cache.left_out import LeftOut, left_out
 from navarch.cache.pod_status import PodStatuses
+from navarch.dialects.pod_objects import SchedulingGate
 from navarch.kube.client import Client
 from navarch.model.spec import QueueSpec
 
@@ -31,6 +33,8 @@ def test_who_has_no_group_or_no_queue_is_told() -> None:
 
     put(made, pod("a", group="late"))
     put(made, pod("theirs", group="late", scheduler="other"))
+    gated = pod("gated", group="late")
+    put(made, replace(gated, spec=replace(gated.spec, scheduling_gates=(SchedulingGate("example.com/wait"),))))
     duty.look(0.0)
     pods.flush(2.0)
     (told,) = statuses.bodies()

@@ -119,3 +119,14 @@ def test_nothing_is_said_twice() -> None:
     (row,) = rows(gang, member)
     assert row.why == few, "what keeps it waiting comes first, since the rest may be cut off"
     assert row.said == row.to_dict()["why"] == f"2/1 unschedulable; {few}"
+
+
+def test_a_gpu_that_pods_share_is_not_free() -> None:
+    half = {"gpu-fraction": "0.5"}
+    members = [pod("a", "n2", {"runai-gpu-group": "g1"}), pod("b", "n2", {"runai-gpu-group": "g1"}), pod("c", "n2")]
+    for member in members[:2]:
+        member["metadata"]["annotations"] = half
+    members[2]["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 1}}
+    gpus = node("n2").cpu("1").gpu(8)
+    _, found = overviewed(gpus, *members).nodes
+    assert (found.to_dict()["used"]["nvidia.com/gpu"], found.to_dict()["free"]["nvidia.com/gpu"]) == ("2", "6")
