@@ -125,34 +125,42 @@ def _refusals(session: Session, job: Job) -> list[TaskRefusal]:
     if not job.counts[S.PENDING] + job.counts[S.PIPELINED] + job.counts[S.ALLOCATED]:
         return []
     rows = _by_name(session, job.tasks_in(S.PENDING, S.ALLOCATED, S.PIPELINED))
-    cause = _cause(session, job) if session.semantics.refusals_tell_all else ""
-    otherwise = job.reasons[0].message if job.reasons else f"its gang is not ready: {cause}" if cause else "the job is not ready"
-    alone = "the task could run, but its gang is not ready" + (f": {cause}" if cause else "")
+    otherwise = alone = ""
+    """For who has no refusal of its own; made when the first such task comes, which of a backlog's single pods none is."""
     texts: dict[int, str] = {}
     """Of refusals that several tasks share."""
     out: list[TaskRefusal] = []
     for task, status in zip(rows, session.status[rows].tolist()):
         spec, errors = session.task(task), job.fit_errors.get(task)
-        reason, message = "Unschedulable", otherwise
+        reason = "Unschedulable"
         if spec.gates:
             reason, message = "SchedulingGated", f"waiting for scheduling gates: [{' '.join(spec.gates)}]"
         elif status != PENDING or (job.last_undone and job.last_undone.get(task) == S.ALLOCATED):
+            alone = alone or _words(session, job, "the task could run, but its gang is not ready", "")
             reason, message = "Schedulable", alone
         elif errors is not None:
             if id(errors) not in texts:
                 texts[id(errors)] = errors.text(session.semantics)
             message = texts[id(errors)]
+        else:
+            otherwise = otherwise or (
+                job.reasons[0].message if job.reasons else _words(session, job, "its gang is not ready", "the job is not ready")
+            )
+            message = otherwise
         out.append(TaskRefusal(spec.key, spec.uid, reason, message))
     return out
 
 
-def _cause(session: Session, job: Job) -> str:
-    """What keeps the whole gang waiting: what was said to all of it, else to the first of its tasks that found no node."""
+def _words(session: Session, job: Job, before: str, without: str) -> str:
+    """`before` with what keeps the whole gang waiting: what was said to all of it, else to the first of its tasks that found no
+    node. `without`: in its place where nothing of that is to be told."""
+    if not session.semantics.refusals_tell_all:
+        return without or before
     if job.reasons:
-        return job.reasons[0].message
+        return f"{before}: {job.reasons[0].message}"
     for task in session.sorted_tasks([task for task in job.fit_errors if session.status[task] == PENDING]):
-        return f"{session.task(task).name}: {job.fit_errors[task].text(session.semantics)}"
-    return ""
+        return f"{before}: {session.task(task).name}: {job.fit_errors[task].text(session.semantics)}"
+    return without or before
 
 
 def _by_name(session: Session, tasks: Iterable[int]) -> list[int]:
