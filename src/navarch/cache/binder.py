@@ -56,6 +56,11 @@ class Binder:
         self._assumed = assumed
         self._events = events
         self._hooks = hooks
+        self._void_before = 0.0
+
+    def void_before(self, now: float) -> None:
+        """Binds decided before this moment that were not sent never will be."""
+        self._void_before = now
 
     def bind(self, bind: AssumedBind) -> None:
         """The bind has been assumed: write it."""
@@ -66,6 +71,11 @@ class Binder:
 
     def _make(self, bind: AssumedBind) -> tuple[Write, Done] | None:
         if self._assumed.binds.get(bind.uid) is not bind:
+            self._hooks.dropped(bind)
+            return None
+        if bind.since < self._void_before:
+            del self._assumed.binds[bind.uid]
+            self._mirror.refresh(bind.uid)
             self._hooks.dropped(bind)
             return None
         if self.requests is not None and self.requests.used_for(bind.job):

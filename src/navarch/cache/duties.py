@@ -46,16 +46,18 @@ class Duties:
         """Take a policy file that changed. Whoever waits to lead does so only when its turn comes, before its first cycle."""
         scheduler = self._scheduler
         file, before = scheduler.policy_file, scheduler.policy_file.refused
-        if file.look():
+        taken = file.look()
+        if taken:
             scheduler.metrics.policy_loads.labels("ok").inc()
             await scheduler.usage.open(file.policy.usage)
+        elif file.refused != before:
+            scheduler.metrics.policy_loads.labels("refused").inc()
+        if taken or scheduler.reading:
             settings = scheduler.read_settings()
-            if settings != scheduler.mirror.settings:
+            if scheduler.reading or settings != scheduler.mirror.settings:
                 await self._read_all_again(settings)
             scheduler.holding.wake_all()
             scheduler.loop.hurry()
-        elif file.refused != before:
-            scheduler.metrics.policy_loads.labels("refused").inc()
 
     def _look_at_usage(self) -> None:
         scheduler = self._scheduler
@@ -64,20 +66,18 @@ class Duties:
         scheduler.usage.lay_into(scheduler.mirror.cluster)
 
     async def _read_all_again(self, settings: Settings) -> None:
-        """The new policy reads objects differently: the mirror is filled afresh, and no cycle runs meanwhile."""
+        """The new policy reads objects differently: the mirror is filled afresh, and no cycle runs meanwhile. Whoever loses the
+        lead in the midst of it has half a mirror: `reading` stays, and it is filled when the lead comes back."""
         scheduler = self._scheduler
         scheduler.reading = True
-        try:
-            while True:
-                scheduler.mirror.configure(settings)
-                try:
-                    await scheduler.sources.read_again()
-                    return
-                except KubeError as error:
-                    log.warning("the cluster could not be read again for the new policy: %s", error)
-                    await asyncio.sleep(PERIOD)
-        finally:
-            scheduler.reading = False
+        while scheduler.reading:
+            scheduler.mirror.configure(settings)
+            try:
+                await scheduler.sources.read_again()
+                scheduler.reading = False
+            except KubeError as error:
+                log.warning("the cluster could not be read again for the new policy: %s", error)
+                await asyncio.sleep(PERIOD)
 
     def _look_for_default_queue(self) -> None:
         scheduler = self._scheduler

@@ -132,6 +132,10 @@ class GroupStatuses:
         if group.due is None:
             self._schedule(key, group, max(now + SETTLE, group.sent_at + PAUSE))
 
+    def forget_all(self) -> None:
+        """Nothing is known of what groups were told but what they show."""
+        self._groups.clear()
+
     def flush(self, now: float) -> None:
         while self._due and self._due[0][0] <= now:
             due, key = heapq.heappop(self._due)
@@ -256,7 +260,7 @@ class GroupStatuses:
         self._ask_for(api_version)
 
     def _make(self, key: str, group: _Group, subresource: bool) -> tuple[Write, Done] | None:
-        body = self._wanted(key, group)
+        body = self._wanted(key, group) if self._groups.get(key) is group else None
         seen = self._mirror.group(key)
         if body is None or seen is None:
             group.in_flight = False

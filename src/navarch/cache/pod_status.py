@@ -100,6 +100,10 @@ class PodStatuses:
         """Bound or gone: nothing more to say."""
         self._words.pop(uid, None)
 
+    def forget_all(self) -> None:
+        """Nothing is known of what pods were told but what they show."""
+        self._words.clear()
+
     def flush(self, now: float) -> None:
         while self._due and self._due[0][0] <= now:
             due, uid = heapq.heappop(self._due)

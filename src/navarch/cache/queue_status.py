@@ -74,6 +74,10 @@ class QueueStatuses:
             else:
                 queue.wanted = wanted
 
+    def forget_all(self) -> None:
+        """Nothing is known of what queues say."""
+        self._queues.clear()
+
     def flush(self, now: float) -> None:
         if not self._enabled or now - self._flushed < PAUSE:
             return
@@ -86,7 +90,9 @@ class QueueStatuses:
                 queue.in_flight = True
                 self.outbox.put(lambda name=name, queue=queue: self._make(name, queue))  # type: ignore[misc]
 
-    def _make(self, name: str, queue: _Queue) -> tuple[Write, Done]:
+    def _make(self, name: str, queue: _Queue) -> tuple[Write, Done] | None:
+        if self._queues.get(name) is not queue:
+            return None
         # What is held no longer has to be taken off by name. Of what the object says we only know what we wrote last; before that
         # it was somebody else, or a write whose end nobody knows, and any resource may be there.
         before = self._mirror.cluster.space.names if queue.sent is None else queue.sent["allocated"]

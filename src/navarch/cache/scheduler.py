@@ -244,9 +244,10 @@ class Scheduler:
         self._leads = True
         self.metrics.leading.set(1)
         self.holding.wake_all()
-        self.writers.resume()
+        now = asyncio.get_running_loop().time()
+        self.writers.resume(now)
         for key in self.mirror.groups():
-            self.group_statuses.mark(key, asyncio.get_running_loop().time())
+            self.group_statuses.mark(key, now)
         self.aside.lead(True)
         tasks = [
             asyncio.create_task(self.loop.run(), name="cycles"),
@@ -351,7 +352,11 @@ class Scheduler:
         clock = asyncio.get_running_loop().time
         while True:
             await asyncio.sleep(FLUSH)
-            self.writers.flush(clock())
+            try:
+                self.writers.flush(clock())
+            except Exception:
+                # One object whose status cannot be made must not end the process: it is passed over, and the rest is written next.
+                log.exception("a status could not be written")
             if self._more and len(self.binder.outbox) < AHEAD:
                 self.loop.hurry()
 

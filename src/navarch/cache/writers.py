@@ -71,7 +71,21 @@ class LiveWriters:
             outbox.pause()
         self.evictor.stop()
 
-    def resume(self) -> None:
+    def resume(self, now: float) -> None:
+        """We lead from now on. What was decided when we last did and was not sent is void, and what we last wrote is no longer what
+        the objects say: another may have led since."""
+        self.binder.void_before(now)
+        self.pods.forget_all()
+        self.groups.forget_all()
+        self.queue_statuses.forget_all()
+        assumed = self.mirror.assumed
+        promised, told = list(assumed.nominations), list(assumed.statuses)
+        assumed.nominations.clear()
+        assumed.statuses.clear()
+        for uid in promised:
+            self.mirror.refresh(uid)
+        for key in told:
+            self.mirror.refresh_group(key)
         for outbox in (self.binder.outbox, self.pods.outbox, self.groups.outbox, self.queue_statuses.outbox):
             outbox.resume()
 
