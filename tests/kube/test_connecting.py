@@ -116,6 +116,9 @@ async def test_a_token_file_grows_old(tmp_path: Path) -> None:
     path.write_text("two", encoding="utf-8")
     now[0] = TOKEN_FILE_MAX_AGE
     assert credentials.cached() is None and await credentials.authorization() == "Bearer two"
+    path.write_bytes(b"\xff\xfe")
+    now[0] *= 2
+    assert await credentials.authorization() == "Bearer two", "and when the file is being written"
     path.unlink()
     now[0] *= 2
     assert await credentials.authorization() == "Bearer two", "a token in hand is kept when the file is gone"

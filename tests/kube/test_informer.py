@@ -267,6 +267,12 @@ async def test_retry_after_is_honoured_on_a_watch(api: SmallApi, client: Client)
         assert loop.time() - before >= 0.3
 
 
+async def test_a_retry_after_of_an_hour_does_not_leave_the_mirror_alone_for_an_hour(api: SmallApi, client: Client) -> None:
+    api.script.append((503, {"Retry-After": "3600"}, status_body(503, "ServiceUnavailable")))
+    async with asyncio.timeout(10), informing(client, Recorder(), patience=dataclasses.replace(QUICK, asked_longest=0.1)):
+        assert len(api.requests) > 1
+
+
 async def test_selectors_and_namespace_are_passed_on(api: SmallApi, client: Client) -> None:
     path = "/api/v1/namespaces/team/pods"
     api.collections[path] = {}

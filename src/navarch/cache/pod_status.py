@@ -76,6 +76,9 @@ class PodStatuses:
         word.reason, word.message = reason, message
         if not promised and (task.nominated_node or word.nominated):
             word.nominated = ""
+            # The assumption too: where the promise was never written, no watch would end it.
+            if self._mirror.assumed.nominations.pop(task.uid, None) is not None:
+                self._mirror.refresh(task.uid)
         wanted = (reason, message, word.nominated)
         if wanted == word.told:
             word.due = None

@@ -89,7 +89,7 @@ class TokenFileCredentials:
             token = self._path.read_text(encoding="utf-8").strip()
             if not token:
                 raise ConfigError(f"token file {self._path}: expected a token, found an empty file")
-        except (OSError, ConfigError) as error:
+        except (OSError, UnicodeError, ConfigError) as error:
             if not self._value:
                 raise ConfigError(f"token file {self._path}: {error}") from error
             log.warning("token file %s could not be read again, keeping the last token: %s", self._path, error)

@@ -71,6 +71,8 @@ class Patience:
     #: Waits after failures grow from first to longest.
     retry_first: float = 0.1
     retry_longest: float = 10.0
+    #: Up to here a server's Retry-After is obeyed: a mirror that nothing reaches for an hour is of no use.
+    asked_longest: float = 60.0
     #: The longest wait before looking again for a kind that is not served.
     absent_longest: float = 10.0
 
@@ -318,7 +320,7 @@ class Informer(Generic[T]):
         refused = False
         if isinstance(error, ApiError):
             refused = error.code in (400, 401, 403, 422)
-            wait = max(wait, error.retry_after or 0.0)
+            wait = max(wait, min(error.retry_after or 0.0, self._patience.asked_longest))
             if isinstance(error, Gone) or _is_from_the_future(error):
                 self._version = ""
         # The same refusal is told once, not at every attempt.

@@ -133,6 +133,21 @@ def test_a_promise_is_told_at_once_and_taken_back_when_it_is_void() -> None:
     assert [body["status"]["nominatedNodeName"] for body in statuses.bodies()] == ["n1", None]
 
 
+def test_a_promise_that_was_never_written_is_taken_back_as_well() -> None:
+    writer, made, statuses, _ = pods()
+    task = made.cluster.task("uid-a")
+    assert task is not None
+    made.assumed.nominations["uid-a"] = "n1"
+    made.refresh("uid-a")
+    writer.nominate(task, "n1", 0.0)
+    writer.flush(0.0)
+    statuses.end(OutcomeUnknown("cut"))
+    refuse(writer, made, "no room", 5.0)
+    task = made.cluster.task("uid-a")
+    assert task is not None
+    assert (task.nominated_node, made.assumed.nominations) == ("", {})
+
+
 def test_what_could_not_be_written_is_said_again() -> None:
     writer, made, statuses, _ = pods()
     refuse(writer, made, "no room", 0.0)
