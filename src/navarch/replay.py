@@ -164,9 +164,9 @@ def again(recording: Recording, registry: Registry, policy: Policy | None = None
     if policy is None:
         policy = load(recording.policy, registry.catalogue(), recording.policy_name)
     cluster = restored(recording)
-    snapshot = cluster.snapshot(policy.semantics.node_order)
     for key in recording.held:
-        snapshot.jobs.leave_out(cluster.jobs.rows.of[key])
+        cluster.jobs.hold(key, True)
+    snapshot = cluster.snapshot(policy.semantics.node_order)
     return decide(snapshot, policy, registry, recording.now, uid=recording.uid, report_all=False)
 
 

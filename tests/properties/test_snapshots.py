@@ -34,7 +34,7 @@ def change(rng: Random, cluster: Cluster) -> None:
     """One event as a watch might bring it: any object, in any order, known or not."""
     number = rng.randrange(24)
     job = f"ns/j{number % 7}"
-    match rng.randrange(12):
+    match rng.randrange(14):
         case 0:
             cluster.put_node(NodeSpec(f"n{number % 5}", allocatable=requests_from({"cpu": rng.choice((2, 8)), "pods": 9})))
         case 1 if rng.random() < 0.3:
@@ -51,6 +51,8 @@ def change(rng: Random, cluster: Cluster) -> None:
             cluster.remove_job(job)
         case 5:
             cluster.remove_task(f"t{number}")
+        case 6 | 7:
+            cluster.jobs.hold(job, rng.random() < 0.7)
         case _:
             status = rng.choice(STANDINGS)
             node = f"n{rng.randrange(6)}" if status != TaskStatus.PENDING else ""
@@ -113,7 +115,11 @@ def test_a_snapshot_made_of_the_last_one_is_the_same_as_a_new_one(seed: int) -> 
 
 
 def _sums_are_right(snapshot: Snapshot) -> None:
-    jobs, waits = snapshot.jobs, snapshot.jobs.counts[:, TaskStatus.PENDING] > 0
+    jobs = snapshot.jobs
+    absent = np.array([row in jobs.held for row in range(len(jobs.specs))], dtype=bool)
+    waits = (jobs.counts[:, TaskStatus.PENDING] > 0) & ~jobs.marks.absent
+    assert not (absent & ~jobs.marks.absent).any()
+    assert all(jobs.specs[row] is None for row in np.flatnonzero(jobs.marks.absent))
     assert (jobs.queue_allocated == sums_by_group(jobs.allocated, jobs.queue, len(jobs.queue_names))).all()
     assert (jobs.queue_pending == sums_by_group(jobs.pending, jobs.queue, len(jobs.queue_names))).all()
     assert jobs.queue_jobs.tolist() == [int((jobs.queue == number).sum()) for number in range(len(jobs.queue_names))]

@@ -1,4 +1,4 @@
-"""One live cycle: snapshot, leave out who waits, decide, and what is left of it for metrics and recordings.
+"""One live cycle: snapshot, decide, and what is left of it for metrics and recordings.
 
 A backlog is taken in pieces: of each queue the pods that come first, by priority and age, and the rest in the next cycle. One
 cycle over fifty thousand single pods would hold up everything else in the process for longer than a lease lasts, and the API
@@ -7,7 +7,7 @@ server would take the bindings no sooner.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -31,8 +31,6 @@ class Cycle:
 
     number: int
     snapshot: Snapshot
-    held: Mapping[str, JobSpec]
-    """Jobs that were left out because they wait, or because it was not their turn."""
     more: bool
     """Some jobs were left for the next cycle."""
     policy: Policy
@@ -42,12 +40,17 @@ class Cycle:
     snapshot_seconds: float
     seconds: float
 
+    @property
+    def held(self) -> dict[str, JobSpec]:
+        """Jobs that were left out because they wait, or because it was not their turn."""
+        jobs = self.snapshot.jobs
+        return {jobs.keys[row]: spec for row, spec in (*jobs.held.items(), *jobs.left_out.items())}
+
 
 def run_cycle(
     cluster: Cluster,
     policy: Policy,
     registry: Registry,
-    held: Iterable[str],
     now: float,
     number: int,
     uid: str,
@@ -58,27 +61,21 @@ def run_cycle(
     """`piece`: how many waiting pods of a queue are looked at; None: all. `instead_of`: see `Cluster.snapshot`."""
     started = perf_counter()
     snapshot = cluster.snapshot(policy.semantics.node_order, instead_of=instead_of)
-    rows = cluster.jobs.rows.of
-    left_out = leave_out(snapshot, [row for key in held if (row := rows.get(key)) is not None])
-    later = leave_out(snapshot, beyond(snapshot, piece)) if piece is not None else {}
+    if piece is not None:
+        leave_out(snapshot, beyond(snapshot, piece))
     taken = perf_counter() - started
     record = decide(snapshot, policy, registry, now, uid=uid, report_all=False)
     spent = perf_counter() - started
-    return Cycle(number, snapshot, {**left_out, **later}, bool(later), policy, now, uid, record, taken, spent)
+    return Cycle(number, snapshot, bool(snapshot.jobs.left_out), policy, now, uid, record, taken, spent)
 
 
-def leave_out(snapshot: Snapshot, rows: Iterable[int]) -> dict[str, JobSpec]:
+def leave_out(snapshot: Snapshot, rows: Sequence[int]) -> None:
     """Take jobs out of this snapshot. One that holds nodes stays in: others may have to know whose pods those are."""
-    gone = {}
-    jobs = snapshot.jobs
-    chosen = np.fromiter(rows, dtype=np.intp)
-    placed = jobs.counts[chosen[:, None], _PLACED].any(axis=1)
-    for row in chosen[~placed].tolist():
-        spec = jobs.specs[row]
-        if spec is not None:
+    if rows:
+        jobs = snapshot.jobs
+        chosen = np.array(rows, dtype=np.intp)
+        for row in chosen[~jobs.counts[chosen[:, None], _PLACED].any(axis=1)].tolist():
             jobs.leave_out(row)
-            gone[jobs.keys[row]] = spec
-    return gone
 
 
 def beyond(snapshot: Snapshot, piece: int) -> list[int]:

@@ -1,6 +1,6 @@
 """Jobs that failed wait: for an event that one of their refusals names, for a change of their own, or for back-off.
 
-A job that nothing concerns is not decided again and again: it is left out of the snapshot. Waits double from one second
+A job that nothing concerns is not decided again and again: cycles pass it over. Waits double from one second
 to ten, and for large gangs the longest grows with the root of their size, since they are dear to try and seldom fit by luck.
 """
 
@@ -36,6 +36,9 @@ class Holding:
         self._jobs: dict[str, Held] = {}
         self._tidy = 0.0
         self._asleep: dict[str, None] = {}
+        self._changed: dict[str, None] = {}
+        """Jobs that fell asleep or awoke since somebody asked for `changes`."""
+        self._told: object = None
         self._timers: list[tuple[float, str]] = []
         self._by_event: dict[Event, dict[str, None]] = {event: {} for event in Event}
 
@@ -47,7 +50,7 @@ class Holding:
         wait = min(self._first * 2 ** min(attempts - 1, 30), longest)
         self.awake(job)
         held = self._jobs[job] = Held(now + wait, frozenset(wakes), attempts)
-        self._asleep[job] = None
+        self._asleep[job] = self._changed[job] = None
         heapq.heappush(self._timers, (held.until, job))
         for event in held.wakes:
             self._by_event[event][job] = None
@@ -62,6 +65,7 @@ class Holding:
         if job not in self._asleep:
             return False
         del self._asleep[job]
+        self._changed[job] = None
         held = self._jobs[job]
         held.asleep = False
         for event in held.wakes:
@@ -101,6 +105,13 @@ class Holding:
                 return until
             heapq.heappop(self._timers)
         return None
+
+    def changes(self, to: object) -> list[tuple[str, bool]]:
+        """(job, whether it sleeps) for those of whom it may not be what `to` was told last; everyone who sleeps, where it was
+        somebody else who was told."""
+        jobs, self._changed = self._changed if to is self._told else self._asleep, {}
+        self._told = to
+        return [(job, job in self._asleep) for job in jobs]
 
     def asleep(self) -> list[str]:
         return list(self._asleep)

@@ -310,11 +310,13 @@ class Scheduler:
         self.failing = 0
 
     def _decide(self) -> None:
+        cluster = self.mirror.cluster
+        for key, held in self.holding.changes(cluster):
+            cluster.jobs.hold(key, held)
         cycle = self.last = run_cycle(
-            self.mirror.cluster,
+            cluster,
             self.policy_file.policy,
             self.registry,
-            self.holding.asleep(),
             self.clock(),
             self._number,
             f"{self.identity[-12:]}-{self._number}",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from navarch.model.job_marks import JobMarks
 from navarch.model.jobs import JobTable
 from navarch.model.resources import RowArray
 from navarch.model.snapshot import JobColumns, TaskColumns
+from navarch.model.spec import JobSpec
 from navarch.model.tasks import TaskTable
 from navarch.model.twin import Twin
 
@@ -31,6 +34,7 @@ class Copies:
             rows_first=("counts",),
         )
         self._marks = JobMarks()
+        self._held: dict[int, JobSpec] = {}
 
     def of_tasks(self, table: TaskTable, node_rows: RowArray) -> TaskColumns:
         """`node_rows`: the snapshot's row of each of the table's nodes; the last is for tasks without one (-1)."""
@@ -77,6 +81,7 @@ class Copies:
             queue_pending=table.queue_pending[:size, :queues].copy(),
             queue_jobs=table.queue_jobs[:queues].copy(),
             marks=self._marks,
+            held=self._held,
         )
         self._marks.follow(
             rows,
@@ -86,6 +91,18 @@ class Copies:
             columns.queue,
             columns.phase,
             columns.scheduled,
+            table.held[:top],
             table.phases,
         )
+        self._pass_over(columns.specs, range(top) if rows is None else rows.tolist())
         return columns
+
+    def _pass_over(self, specs: list[JobSpec | None], rows: Iterable[int]) -> None:
+        """Take the specs of absent jobs out of the snapshot, of these rows, and keep them apart."""
+        absent = self._marks.absent
+        for row in rows:
+            spec = specs[row]
+            if absent[row] and spec is not None:
+                self._held[row], specs[row] = spec, None
+            elif self._held:
+                self._held.pop(row, None)

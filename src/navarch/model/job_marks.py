@@ -1,7 +1,8 @@
 """Which jobs a cycle has to look at, as marks that are worked out again for the rows that changed.
 
-A cluster full of running jobs has few that wait or about whom something has to be written. To find them by their counts is a
-pass over every job; by their marks it is the scan of one boolean column.
+A cluster full of running jobs has few that wait or about whom something has to be written, and of ten thousand that wait few
+have anything new to hope for. To find those by their counts is a pass over every job; by their marks it is the scan of one
+boolean column.
 """
 
 from __future__ import annotations
@@ -11,18 +12,21 @@ from collections.abc import Mapping
 import numpy as np
 
 from navarch.model.resources import BoolArray, IntArray, RowArray
-from navarch.model.status import COUNTS_READY, STATUS_COUNT, TaskStatus
+from navarch.model.status import COUNTS_READY, ON_NODE, STATUS_COUNT, TaskStatus
 
 _READY = COUNTS_READY.astype(np.int64)
 _FINISHED = np.zeros(STATUS_COUNT, dtype=np.int64)
 _FINISHED[[TaskStatus.SUCCEEDED, TaskStatus.FAILED]] = 1
 _PLACED = _FINISHED.copy()
 _PLACED[[TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.RELEASING]] = 1
-_SUMS = np.stack([_READY, _PLACED, _FINISHED], axis=1)
+_SUMS = np.stack([_READY, _PLACED, _FINISHED, ON_NODE.astype(np.int64)], axis=1)
 
 
 class JobMarks:
     def __init__(self) -> None:
+        self.absent: BoolArray = np.zeros(0, dtype=bool)
+        """Held, and none of its pods stands on a node (others may have to know whose those are): takes no part. None of the
+        other marks is set then."""
         self.waiting: BoolArray = np.zeros(0, dtype=bool)
         """Some pod is pending."""
         self.unadmitted: BoolArray = np.zeros(0, dtype=bool)
@@ -40,22 +44,25 @@ class JobMarks:
         queue: RowArray,
         phase: RowArray,
         scheduled: BoolArray,
+        held: BoolArray,
         phases: Mapping[str, int],
     ) -> None:
         """Work the marks out for these rows of the columns; None: for all."""
         size = len(queue)
         if rows is None or len(self.waiting) != size:
-            fresh = {name: np.zeros(size, dtype=bool) for name in ("waiting", "unadmitted", "restless")}
+            fresh = {name: np.zeros(size, dtype=bool) for name in ("absent", "waiting", "unadmitted", "restless")}
             for name, column in fresh.items():
                 before = getattr(self, name)[:size]
                 column[: len(before)] = before
                 setattr(self, name, column)
         at: np.ndarray[tuple[int], np.dtype[np.intp]] | slice = slice(None) if rows is None else rows
         counts, minimum, phase = counts[at], min_member[at], phase[at]
-        has_queue = queue[at] >= 0
-        ready, placed, finished = (counts @ _SUMS).T
+        ready, placed, finished, there = (counts @ _SUMS).T
+        absent = held[at] & (there == 0)
+        has_queue = (queue[at] >= 0) & ~absent
         expected = np.where(placed == finished, phases.get("Completed", -1), phases.get("Running", -1))
         quiet = (ready + best_effort_pending[at] >= minimum) & scheduled[at] & (placed >= minimum) & (phase == expected)
-        self.waiting[at] = counts[:, TaskStatus.PENDING] > 0
+        self.absent[at] = absent
+        self.waiting[at] = (counts[:, TaskStatus.PENDING] > 0) & ~absent
         self.unadmitted[at] = has_queue & ((phase == phases.get("", -1)) | (phase == phases.get("Pending", -1)))
         self.restless[at] = has_queue & ~quiet

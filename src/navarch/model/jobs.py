@@ -38,6 +38,8 @@ class JobTable:
         """Number of the phase in `phases`."""
         self.scheduled: BoolArray = np.zeros(8, dtype=bool)
         """The group already carries the condition Scheduled, so a ready job needs nothing written."""
+        self.held: BoolArray = np.zeros(8, dtype=bool)
+        """The job waits for something to happen: cycles pass it over while none of its pods stands on a node."""
         self.queue_names: dict[str, int] = {}
         self.phases: dict[str, int] = {"": 0}
         self.queue_allocated: IntArray = np.zeros((len(space), 8), dtype=np.int64)
@@ -92,6 +94,13 @@ class JobTable:
             self._join(row, -1)
             self.touched.add(row)
             self._drop_if_unused(row)
+
+    def hold(self, key: str, held: bool) -> None:
+        """Let cycles pass the job over, or let it take part again."""
+        row = self.rows.of.get(key)
+        if row is not None:
+            self.held[row] = held
+            self.touched.add(row)
 
     def _join(self, row: int, queue: int) -> None:
         """The job is in this queue from now on, -1: in none."""
@@ -161,6 +170,7 @@ class JobTable:
 
     def _drop_if_unused(self, row: int) -> None:
         if self.specs[row] is None and not self.tasks[row]:
+            self.held[row] = False
             self.rows.give_back(self.keys[row])
 
 
@@ -174,6 +184,7 @@ _ROW_COLUMNS = (
     "queue",
     "phase",
     "scheduled",
+    "held",
 )
 
 

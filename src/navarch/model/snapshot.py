@@ -96,13 +96,16 @@ class JobColumns:
     queue_jobs: IntArray
     """How many jobs name each queue."""
     marks: JobMarks
-    left_out: list[int] = field(default_factory=list)
-    """Rows whose spec was taken out of this snapshot."""
+    held: dict[int, JobSpec]
+    """Specs of jobs that take no part because they are held; `specs` lacks them."""
+    left_out: dict[int, JobSpec] = field(default_factory=dict)
+    """Specs that were taken out of this snapshot alone."""
 
     def leave_out(self, row: int) -> None:
         """The job takes no part in this cycle."""
-        self.specs[row] = None
-        self.left_out.append(row)
+        spec = self.specs[row]
+        if spec is not None:
+            self.left_out[row], self.specs[row] = spec, None
 
 
 @dataclass(slots=True)

@@ -48,7 +48,7 @@ def test_cycle_after_cycle_everybody_has_a_turn() -> None:
     cluster, registry = backlog(), installed()
     bound: list[str] = []
     for number in range(3):
-        cycle = run_cycle(cluster, preset("navarch", registry.catalogue()), registry, (), 100.0, number, "c", piece=2)
+        cycle = run_cycle(cluster, preset("navarch", registry.catalogue()), registry, 100.0, number, "c", piece=2)
         assert len(cycle.record.binds) == 4
         assert cycle.more == (number < 2)
         for bind in cycle.record.binds:

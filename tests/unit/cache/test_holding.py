@@ -69,3 +69,17 @@ def test_jobs_of_long_ago_are_not_remembered_for_ever() -> None:
     holding.expire(1.0)
     holding.expire(1000.0)
     assert holding._jobs == {}
+
+
+def test_who_was_told_is_told_what_changed_and_who_was_not_everything() -> None:
+    holding, first, second = Holding(), object(), object()
+    holding.failed("a", (), 1, now=0.0)
+    holding.failed("b", (), 1, now=0.0)
+    assert holding.changes(first) == [("a", True), ("b", True)]
+    assert holding.changes(first) == []
+    holding.awake("a")
+    holding.failed("c", (), 1, now=0.0)
+    assert holding.changes(first) == [("a", False), ("c", True)]
+    assert holding.changes(second) == [("b", True), ("c", True)]
+    holding.forget("b")
+    assert holding.changes(second) == [("b", False)]

@@ -44,8 +44,8 @@ def test_the_same_policy_decides_the_same_bytes(sizes: list[int], removed: list[
     cluster = world(sizes, removed)
     registry = installed()
     policy = load(POLICY, registry.catalogue(), "test")
-    held = ["ns/job0"] if hold else []
-    cycle = run_cycle(cluster, policy, registry, held, 1000.0, 1, "cycle-1")
+    cluster.jobs.hold("ns/job0", hold)
+    cycle = run_cycle(cluster, policy, registry, 1000.0, 1, "cycle-1")
     recording = replay.read(encoded(cycle))
     assert replay.decisions(replay.again(recording, registry)) == bytes(recording.decisions)
 
@@ -56,7 +56,7 @@ def test_what_kubectl_keeps_in_annotations_is_left_out() -> None:
     secret = {"kubectl.kubernetes.io/last-applied-configuration": '{"env": "hush"}', "kept": "yes"}
     cluster.put_task(replace(spec, annotations=secret))
     registry = installed()
-    cycle = run_cycle(cluster, load(POLICY, registry.catalogue(), "test"), registry, (), 0.0, 1, "c")
+    cycle = run_cycle(cluster, load(POLICY, registry.catalogue(), "test"), registry, 0.0, 1, "c")
     text = gzip.decompress(encoded(cycle)).decode()
     assert "hush" not in text
     assert '"kept":"yes"' in text
@@ -73,7 +73,7 @@ def test_what_is_no_recording_is_named(tmp_path: Path, content: bytes) -> None:
 def test_a_difference_is_told_line_by_line() -> None:
     cluster = world([2], [])
     registry = installed()
-    cycle = run_cycle(cluster, load(POLICY, registry.catalogue(), "test"), registry, (), 0.0, 1, "c")
+    cycle = run_cycle(cluster, load(POLICY, registry.catalogue(), "test"), registry, 0.0, 1, "c")
     recording = replay.read(encoded(cycle))
     nothing = load({**POLICY, "actions": "backfill"}, registry.catalogue(), "other")
     after = replay.decisions(replay.again(recording, registry, nothing))
