@@ -17,7 +17,6 @@ from rich.table import Table
 from rich.text import Text
 
 from navarch.cli.overview import JobRow
-from navarch.cli.tables import print_line
 
 Row = Any
 MakeTable = Callable[[Sequence[Row]], Table]
@@ -27,33 +26,30 @@ _INDENT = " " * 4
 
 
 def print_rows(console: Console, rows: Sequence[Row], table_of: MakeTable, *, wide: bool) -> None:
+    for line in row_lines(console, rows, table_of, wide=wide):
+        console.print(line, soft_wrap=True)
+
+
+def row_lines(console: Console, rows: Sequence[Row], table_of: MakeTable, *, wide: bool = False) -> list[Text]:
+    """The header and the rows. Without `wide`, only a table whose names alone are too long is wider than a terminal."""
     if wide:
         rows = [replace(row, why=row.said or row.why) if isinstance(row, JobRow) else row for row in rows]
     reasons = [row.why if isinstance(row, JobRow) else "" for row in rows]
     if wide or not console.is_terminal or not any(reasons):
-        for line in _lines(console, table_of(rows)):
-            print_text(console, line)
-        return
+        return _lines(console, table_of(rows))
     bare = table_of([replace(row, why="") for row in rows])
     left = console.width - _width(console, bare)
     if left >= _ROOM:
         left += len("WHY")
-        for line in _lines(console, table_of([replace(row, why=_cut(row.why, left)) for row in rows])):
-            print_text(console, line)
-        return
+        return _lines(console, table_of([replace(row, why=_cut(row.why, left)) for row in rows]))
     bare.columns[-1].header = ""  # the reasons stand below, not in their column
     head, *lines = _lines(console, bare)
-    print_text(console, head)
+    found = [head]
     for line, reason in zip(lines, reasons):
-        print_text(console, line)
+        found.append(line)
         if reason:
-            print_line(console, _INDENT + _cut(reason, max(_ROOM, console.width - len(_INDENT))))
-
-
-def print_text(console: Console, text: Text) -> None:
-    """As it is, however long, but for blanks at its end."""
-    text.rstrip()
-    console.print(text, soft_wrap=True)
+            found.append(Text(_INDENT + _cut(reason, max(_ROOM, console.width - len(_INDENT)))))
+    return found
 
 
 def _width(console: Console, table: Table) -> int:
@@ -62,13 +58,15 @@ def _width(console: Console, table: Table) -> int:
 
 
 def _lines(console: Console, table: Table) -> list[Text]:
-    """The table's lines, unfolded."""
+    """The table's lines, unfolded, without blanks at their ends."""
     options = console.options.update(width=_width(console, table))
     return [_text(line) for line in console.render_lines(table, options, pad=False)]
 
 
 def _text(segments: Sequence[Segment]) -> Text:
-    return Text.assemble(*((segment.text, segment.style or "") for segment in segments))
+    text = Text.assemble(*((segment.text, segment.style or "") for segment in segments))
+    text.rstrip()
+    return text
 
 
 def _cut(text: str, width: int) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -15,6 +17,7 @@ from rich.text import Text
 
 from navarch.cli.overview import NodeRow, Overview, overview
 from navarch.cli.overview_tables import amounts, jobs_table, nodes_table, queues_table
+from navarch.cli.row_tables import MakeTable, row_lines
 from navarch.cli.up_cluster import UpCluster
 from navarch.cli.up_story import Story
 
@@ -70,16 +73,24 @@ class View:
         room = max(6, self._console.height - FURNITURE - len(found.queues))
         shown_jobs = max(3, room * 2 // 5)
         shown_nodes = max(1, room // 4)
-        parts: list[RenderableType] = [self._head(), Text(), queues_table(found.queues, "Queues"), Text()]
-        parts.append(jobs_table(jobs[:shown_jobs], now, namespaces=True, title="Jobs", one_line=True))
+        parts: list[RenderableType] = [self._head()]
+        parts += self._table("Queues", found.queues, queues_table)
+        parts += self._table("Jobs", jobs[:shown_jobs], lambda rows: jobs_table(rows, now, namespaces=True))
         if len(jobs) > shown_jobs:
             parts.append(Text(f"... and {len(jobs) - shown_jobs} more", "dim"))
-        parts += [Text(), nodes_table(found.nodes[:shown_nodes], now, "Nodes")]
+        parts += self._table("Nodes", found.nodes[:shown_nodes], lambda rows: nodes_table(rows, now))
         if len(found.nodes) > shown_nodes:
             parts.append(Text(f"... and {len(found.nodes) - shown_nodes} more; in all {_in_use(found.nodes)}", "dim"))
         lines = list(self._story.lines)[-max(2, room // 4) :]
         parts += [Text(), *(Text(line, overflow="ellipsis", no_wrap=True) for line in lines)]
         return Group(*parts)
+
+    def _table(self, title: str, rows: Sequence[Any], table_of: MakeTable) -> list[RenderableType]:
+        """Each row on a line of its own, cut at the terminal's edge: a view that folds moves under the reader's eyes."""
+        lines = row_lines(self._console, rows, table_of)
+        for line in lines:
+            line.no_wrap, line.overflow = True, "ellipsis"
+        return [Text(), Text(title, "bold"), *lines]
 
     def _head(self) -> Text:
         options = self._cluster.options

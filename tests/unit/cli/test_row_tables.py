@@ -9,7 +9,7 @@ from rich.console import Console
 
 from navarch.cli.overview import JobRow
 from navarch.cli.overview_tables import jobs_table
-from navarch.cli.row_tables import print_rows
+from navarch.cli.row_tables import print_rows, row_lines
 
 WHY = "0/4 nodes are available: 3 node(s) didn't match Pod's node affinity/selector, 1 Insufficient nvidia.com/gpu."
 NAME = "a-name-that-must-be-found-with-grep"
@@ -50,3 +50,13 @@ def test_in_a_pipe_nothing_is_cut_and_no_line_ends_in_blanks() -> None:
     lines = shown(80, terminal=False)
     assert len(lines) == 3 and lines[1].endswith(WHY)
     assert all(line == line.rstrip() for line in lines)
+
+
+@pytest.mark.parametrize("width", [20, 80, 120, 200])
+def test_the_live_view_shows_every_name_whatever_someone_is_told(width: int) -> None:
+    """A long reason must not push the columns before it aside, nor fold a name letter by letter."""
+    console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
+    lines = row_lines(console, [row(NAME, WHY), row("runs")], lambda some: jobs_table(some, 150.0, namespaces=True))
+    text = [line.plain for line in lines]
+    assert [line.split()[1] for line in text if line.startswith("default")] == [NAME, "runs"]
+    assert sum(1 for line in text if "0/4 nodes are available" in line) == 1
