@@ -6,8 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
-from prometheus_client import Counter
-
+from navarch.cache.exposition import Counter, Family
 from navarch.model.status import TaskStatus
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class Gauges:
         return {str(each.resource): each.counters.events for each in self._scheduler.sources.group.informers}
 
 
-def _counting(counter: Counter) -> Callable[[str, str], None]:
+def _counting(counter: Family[Counter]) -> Callable[[str, str], None]:
     """Counts by two labels; the child of each pair is looked up once, since that costs ten times what counting does."""
 
     @cache
