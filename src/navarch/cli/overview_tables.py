@@ -1,4 +1,4 @@
-"""Rows of an overview as tables for people."""
+"""Rows of an overview as tables for people; `row_tables` prints them."""
 
 from __future__ import annotations
 
@@ -56,17 +56,16 @@ def age(created: float, now: float) -> str:
     return f"{hours}h" if days < 2 else f"{days}d"
 
 
-def plain_table(columns: Iterable[str], title: str = "") -> Table:
-    table = Table(title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
+def plain_table(columns: Iterable[str]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
     for column in columns:
         table.add_column(column, overflow="fold")
     return table
 
 
-def jobs_table(rows: Iterable[JobRow], now: float, *, namespaces: bool, title: str = "", one_line: bool = False) -> Table:
+def jobs_table(rows: Iterable[JobRow], now: float, *, namespaces: bool) -> Table:
     columns = ["JOB", "KIND", "QUEUE", "PHASE", "MIN", "PENDING", "RUNNING", "DONE", "FAILED", "AGE"]
-    table = plain_table([*(["NAMESPACE"] if namespaces else []), *columns], title)
-    table.add_column("WHY", overflow="ellipsis" if one_line else "fold", no_wrap=one_line)
+    table = plain_table([*(["NAMESPACE"] if namespaces else []), *columns, "WHY"])
     for row in rows:
         cells: list[str | Text] = [
             row.name,
@@ -84,12 +83,12 @@ def jobs_table(rows: Iterable[JobRow], now: float, *, namespaces: bool, title: s
     return table
 
 
-def queues_table(rows: Iterable[QueueRow], title: str = "") -> Table:
+def queues_table(rows: Iterable[QueueRow]) -> Table:
     """Where the cluster is divided over the tree, what that gives; else what weights give."""
     rows = list(rows)
     columns = _FAIR if any(row.fair_share is not None for row in rows) else _WEIGHTED
     shown = {name: cell for name, cell in columns.items() if name != "USAGE" or any(row.usage for row in rows)}
-    table = plain_table(tuple(shown), title)
+    table = plain_table(tuple(shown))
     for row in rows:
         table.add_row(*(cell(row) for cell in shown.values()))
     return table
@@ -133,8 +132,8 @@ _FAIR: Mapping[str, Cell] = {
 }
 
 
-def nodes_table(rows: Iterable[NodeRow], now: float, title: str = "") -> Table:
-    table = plain_table(("NODE", "STATUS", "ZONE", "GPU", "CPU", "MEMORY", "PODS", "AGE"), title)
+def nodes_table(rows: Iterable[NodeRow], now: float) -> Table:
+    table = plain_table(("NODE", "STATUS", "ZONE", "GPU", "CPU", "MEMORY", "PODS", "AGE"))
     for row in rows:
         gpus = [name for name in row.allocatable if name.endswith("/gpu")]
         figures = [_of(row, gpus[0]) if gpus else Text("-")] + [_of(row, name) for name in ("cpu", "memory", "pods")]
