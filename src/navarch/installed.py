@@ -11,7 +11,6 @@ import re
 import sys
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 
@@ -29,14 +28,30 @@ _NO_PLUGINS = ("_", "test_", "conftest.")
 def installed(plugin_dirs: tuple[Path, ...] = ()) -> Registry:
     """The registry of this process; read once for each set of directories. Do not add to it."""
     registry = Registry(plugin_places=PLUGINS, action_places=ACTIONS)
-    for group, add in (("navarch.plugins", registry.add_plugin), ("navarch.actions", registry.add_action)):
-        for entry in sorted(entry_points(group=group), key=lambda e: (e.name, e.value)):
-            add(entry.load())
+    if _packages_add():
+        from importlib.metadata import entry_points
+
+        for group, add in (("navarch.plugins", registry.add_plugin), ("navarch.actions", registry.add_action)):
+            for entry in sorted(entry_points(group=group), key=lambda e: (e.name, e.value)):
+                add(entry.load())
     for directory in plugin_dirs:
         for path in sorted(directory.glob("*.py")):
             if not path.name.startswith(_NO_PLUGINS):
                 _add_module(registry, _load(path))
     return registry
+
+
+def _packages_add() -> bool:
+    """Whether it is worth asking for entry points, which takes 25 ms of CPU: some package's own list names ours, or there are
+    packages in a form (a zip file, say) that only `importlib.metadata` can read."""
+    for place in map(Path, sys.path):
+        if place.is_file():
+            return True
+        for kind in ("dist-info", "egg-info"):
+            for listed in place.glob(f"*.{kind}/entry_points.txt"):
+                if b"[navarch." in listed.read_bytes():
+                    return True
+    return False
 
 
 def _load(path: Path) -> ModuleType:

@@ -17,13 +17,13 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from types import ModuleType
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navarch.dialects.absent import absent
@@ -56,8 +56,7 @@ class PlanError(ValueError):
         super().__init__("\n".join(str(mistake) for mistake in mistakes))
 
 
-@dataclass(slots=True)
-class Plan:
+class Plan(Struct):
     """What was decided. `to_dict` is the documented form (docs/plan.md); `records` holds the same as the engine gave it."""
 
     records: list[CycleRecord]

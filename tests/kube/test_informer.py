@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
@@ -228,7 +228,7 @@ async def test_a_server_that_never_ends_the_initial_events_is_listed(api: SmallA
 
 
 async def test_a_silent_watch_is_opened_again(api: SmallApi, client: Client) -> None:
-    patience = dataclasses.replace(QUICK, idle=0.1, initial_idle=0.1)
+    patience = replace(QUICK, idle=0.1, initial_idle=0.1)
     async with informing(client, Recorder(), patience=patience) as informer:
         first = informer.counters.streams
         api.watch_started.clear()
@@ -269,7 +269,7 @@ async def test_retry_after_is_honoured_on_a_watch(api: SmallApi, client: Client)
 
 async def test_a_retry_after_of_an_hour_does_not_leave_the_mirror_alone_for_an_hour(api: SmallApi, client: Client) -> None:
     api.script.append((503, {"Retry-After": "3600"}, status_body(503, "ServiceUnavailable")))
-    async with asyncio.timeout(10), informing(client, Recorder(), patience=dataclasses.replace(QUICK, asked_longest=0.1)):
+    async with asyncio.timeout(10), informing(client, Recorder(), patience=replace(QUICK, asked_longest=0.1)):
         assert len(api.requests) > 1
 
 
@@ -306,7 +306,7 @@ async def test_a_server_that_is_not_up_yet_is_still_asked_for_a_watch_list(api: 
 async def test_a_watch_that_began_with_all_objects_may_be_quiet_as_long_as_any_other(api: SmallApi) -> None:
     """The beginning has to come quickly. What follows it does not: nothing changes in a quiet kind for minutes."""
     api.put("a")
-    patience = dataclasses.replace(QUICK, initial_idle=0.05, idle=30.0)
+    patience = replace(QUICK, initial_idle=0.05, idle=30.0)
     async with Client(Endpoint(api.url)) as client, informing(client, Recorder(), patience=patience) as informer:
         await asyncio.sleep(0.3)
         assert (informer.counters.failures, informer.counters.streams) == (0, 1)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
+
+from msgspec.structs import replace
 
 from navarch.kube.client import Client
 from navarch.kube.informer_group import InformerGroup
@@ -32,7 +33,7 @@ async def test_a_crd_that_is_established_starts_its_informer_at_once(api: SmallA
     api.put("p")
     pods, queues = Recorder(), Recorder()
     # Once absent it would look again only after an hour: what wakes it is the CRD.
-    patience = dataclasses.replace(QUICK, retry_longest=3600.0, retry_first=3600.0, absent_longest=3600.0)
+    patience = replace(QUICK, retry_longest=3600.0, retry_first=3600.0, absent_longest=3600.0)
     group = InformerGroup(client, patience=patience)
     group.add(PODS, Pod, pods)
     informer = group.add(QUEUES, Pod, queues, optional=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -59,3 +61,16 @@ print(*sorted(m for m in sys.modules if m.startswith(("navarch.plugins.", "navar
     assert "navarch.plugins.gang" in done.stdout.split()
     assert "navarch.actions.allocate" in done.stdout.split()
     assert not {"navarch.plugins.drf", "navarch.plugins.predicates.plugin", "navarch.actions.preempt"} & set(done.stdout.split())
+
+
+def test_a_package_adds_plugins_by_entry_point(tmp_path: Path) -> None:
+    (tmp_path / "theirs.py").write_text("from navarch.engine.plugin import Plugin\nclass Theirs(Plugin):\n    name = 'theirs'\n")
+    info = tmp_path / "theirs-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[navarch.plugins]\nany = theirs:Theirs\n")
+    script = "from navarch.installed import installed; print(installed().plugin('theirs'))"
+    for path, found in ((str(tmp_path), "<class 'theirs.Theirs'>"), ("", "None")):
+        environment = {**os.environ, "PYTHONPATH": path}
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
+        assert done.stdout.strip() == found

@@ -7,7 +7,7 @@ being released is free: keep the claim, bind nothing. Otherwise the statement is
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from navarch.actions.allocate_domains import DomainSearch, Sheet, sheet_of
 from navarch.actions.continuing import need_continue

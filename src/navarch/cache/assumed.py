@@ -8,16 +8,15 @@ the write failed and the entry is forgotten.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from navarch.model.spec import Condition, JobSpec, TaskSpec
 from navarch.model.status import IS_TERMINAL, TaskStatus
 
 
-@dataclass(slots=True)
-class AssumedBind:
+class AssumedBind(Struct):
     uid: str
     namespace: str
     name: str
@@ -33,8 +32,7 @@ class AssumedBind:
     """The API server said that the pod has its node already, and not from us."""
 
 
-@dataclass(slots=True)
-class AssumedStatus:
+class AssumedStatus(Struct):
     """What a group was told in memory; `version` is the resourceVersion of our write once it succeeded."""
 
     uid: str

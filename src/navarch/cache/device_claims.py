@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from navarch.cache.assumed import AssumedBind
 from navarch.cache.cycle import Cycle
@@ -26,8 +27,7 @@ KIND = "ResourceClaim"
 ATTEMPTS = 5
 
 
-@dataclass(slots=True)
-class _Use:
+class _Use(Struct):
     namespace: str
     name: str
     allocation: dict[str, Any] | None

@@ -12,7 +12,6 @@ import logging
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -56,8 +55,7 @@ class Regarding(Struct, frozen=True):
         return reference
 
 
-@dataclass(slots=True)
-class _Series:
+class _Series(Struct):
     name: str
     namespace: str
     note: str

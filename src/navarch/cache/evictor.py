@@ -13,9 +13,9 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from navarch.cache.assumed import Assumed
 from navarch.cache.events import Events, Regarding, pod_reference
@@ -38,8 +38,7 @@ STALE_GANGS = "stalegangeviction"
 _ACTIVE = [int(TaskStatus.BINDING), int(TaskStatus.BOUND), int(TaskStatus.RUNNING), int(TaskStatus.RELEASING)]
 
 
-@dataclass(slots=True)
-class _Going:
+class _Going(Struct):
     eviction: Eviction
     namespace: str
     name: str

@@ -14,10 +14,10 @@ import asyncio
 import heapq
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from navarch.cache.assumed import Assumed
 from navarch.cache.events import Events, Regarding
@@ -73,8 +73,7 @@ class _Reply(msgspec.Struct, frozen=True):
 _REPLY = msgspec.json.Decoder(_Reply)
 
 
-@dataclass(slots=True)
-class _Group:
+class _Group(Struct):
     uid: str = ""
     """Whose this is: another group may have the name by now."""
     due: float | None = None

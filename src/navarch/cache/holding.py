@@ -9,7 +9,8 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from navarch.engine.reasons import Event
 
@@ -19,8 +20,7 @@ REMEMBERED = 300.0
 """Seconds for which the attempts of a job that does not wait any more are remembered."""
 
 
-@dataclass(slots=True)
-class Held:
+class Held(Struct):
     until: float
     wakes: frozenset[Event]
     attempts: int

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from navarch.cache.events import Events, pod_reference
 from navarch.cache.mirror import Mirror
@@ -31,8 +31,7 @@ TIDY = 60.0
 STRATEGIC = "application/strategic-merge-patch+json"
 
 
-@dataclass(slots=True)
-class _Word:
+class _Word(Struct):
     """What a pod is to be told, and what it was told last."""
 
     namespace: str

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from navarch.cache.group_status import MERGE
 from navarch.cache.mirror import Mirror
@@ -27,8 +27,7 @@ QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False
 PAUSE = 1.0
 
 
-@dataclass(slots=True)
-class _Queue:
+class _Queue(Struct):
     wanted: dict[str, object]
     sent: dict[str, object] | None = None
     in_flight: bool = False

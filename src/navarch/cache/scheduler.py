@@ -15,7 +15,8 @@ import logging
 import random
 import time
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from navarch.cache.aside import Aside
 from navarch.cache.assumed import Assumed, AssumedBind

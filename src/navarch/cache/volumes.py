@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from navarch.cache.assumed import AssumedBind
 from navarch.cache.cycle import Cycle
@@ -35,8 +36,7 @@ BOUND_BY_US = "pv.kubernetes.io/bound-by-controller"
 ATTEMPTS = 5
 
 
-@dataclass(slots=True)
-class _Plan:
+class _Plan(Struct):
     """Claim -> the volume it gets; None: one is to be made for it."""
 
     choices: list[tuple[ClaimSpec, VolumeSpec | None]]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from navarch.cache.assumed import AssumedBind
 from navarch.cache.binder import Binder
@@ -19,8 +20,7 @@ from navarch.model.spec import JobSpec, TaskSpec
 _GATED = "SchedulingGated"
 
 
-@dataclass(slots=True)
-class LiveWriters:
+class LiveWriters(Struct):
     mirror: Mirror
     binder: Binder
     evictor: Evictor

@@ -7,7 +7,6 @@ object and the settings, so files and the live watch share it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from msgspec import Struct
@@ -42,8 +41,7 @@ Spec = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """Choices that change what an object means. Defaults are Navarch's own; a policy's `compat` may turn some."""
 
     scheduler_names: frozenset[str] | None = None

@@ -10,9 +10,9 @@ Everything a shadow job says comes from its oldest pod, so the order in which po
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navarch.dialects.admission import SYSTEM_PRIORITY_CLASSES
@@ -107,8 +107,7 @@ def completed(
     return replace(job, queue=queue, priority=priority, preemptable=preemptable)
 
 
-@dataclass(slots=True)
-class _Group:
+class _Group(Struct):
     members: dict[str, tuple[TaskSpec, str]] = field(default_factory=dict)
     """By uid: the task and the queue it asks for."""
     leader: TaskSpec | None = None

@@ -7,16 +7,15 @@ them, as the systems we follow do; a filter may give several texts for one node 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 
 from navarch.engine.semantics import STRICT, Semantics
 from navarch.model.resources import BoolArray
 
 
-@dataclass(slots=True)
-class FitErrors:
+class FitErrors(Struct):
     """`nodes` maps text -> how many nodes gave it; `unresolvable` marks nodes where no eviction can help."""
 
     refused: int

@@ -31,7 +31,6 @@ import os
 import random
 import socket
 import time
-import uuid
 from collections.abc import Awaitable, Callable
 
 import msgspec
@@ -54,7 +53,7 @@ def default_clock() -> float:
 
 def make_identity() -> str:
     """Unique to this process, with the pod's or machine's name in it for people."""
-    return f"{os.environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4()}"
+    return f"{os.environ.get('POD_NAME') or socket.gethostname()}_{os.urandom(16).hex()}"
 
 
 def check_times(lease_duration: float, renew_deadline: float, retry_period: float) -> None:

@@ -26,10 +26,10 @@ import logging
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from navarch.kube.backoff import Backoff
 from navarch.kube.client import Client
@@ -56,8 +56,7 @@ T = TypeVar("T", bound=HasMetadata)
 LONG_ENOUGH = 1.0
 
 
-@dataclass(frozen=True)
-class Patience:
+class Patience(Struct, frozen=True):
     """How long an informer waits for what, in seconds."""
 
     #: Without a byte for this long a watch is taken for dead. API servers send a bookmark about each minute.
@@ -77,8 +76,7 @@ class Patience:
     absent_longest: float = 10.0
 
 
-@dataclass
-class InformerCounters:
+class InformerCounters(Struct):
     """What happened so far, for metrics."""
 
     events: int = 0

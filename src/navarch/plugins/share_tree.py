@@ -11,9 +11,8 @@ Nodes are computed when a comparison asks for them and something below them chan
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
+from msgspec import Struct, field
 
 from navarch.engine.figures import Rows
 from navarch.engine.queue import ROOT, Queue
@@ -27,8 +26,7 @@ PATH = "volcano.sh/hierarchy"
 WEIGHTS = "volcano.sh/hierarchy-weights"
 
 
-@dataclass(slots=True, eq=False)
-class Branch:
+class Branch(Struct, eq=False):
     weight: float
     parent: Branch | None = None
     children: dict[str, Branch] = field(default_factory=dict)

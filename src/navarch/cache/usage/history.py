@@ -16,10 +16,10 @@ import math
 import sqlite3
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from navarch.cache.usage.params import WEEK, UsageParams, Window
@@ -49,8 +49,7 @@ FROM run WHERE finish <= :before AND begin >= :since GROUP BY queue, CAST(begin 
 """
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(Struct):
     """One that still grows: what was held so far, times seconds, and what is held now."""
 
     begin: float

@@ -7,7 +7,8 @@ file that can only be KAI's, and to keep `proportion` of one system apart from `
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from navarch.engine.arguments import Reading
 from navarch.engine.semantics import STRICT, Semantics
@@ -79,8 +80,7 @@ COMPAT: Mapping[str, Semantics] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Peer:
+class Peer(Struct, frozen=True):
     """A system whose files are read: what it has, and how it reads the value of an argument."""
 
     title: str

@@ -7,16 +7,15 @@ most of them pass over such things in silence: Navarch does what they do, and sa
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from difflib import get_close_matches
+
+from msgspec import Struct, field
 
 from navarch.engine.arguments import Argument, Reading, WrongKind, find
 from navarch.engine.policy.source import Path, Source
 from navarch.engine.policy.values import Mistake
 
 
-@dataclass(slots=True)
-class Findings:
+class Findings(Struct):
     source: Source
     tolerant: bool = False
     """Whether what strict mode refuses is only warned of."""
@@ -100,6 +99,8 @@ def dotted(path: Path) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches  # only where somebody is mistaken
+
     close = get_close_matches(name, sorted(known), n=1, cutoff=0.6)
     return f" (did you mean {close[0]!r}?)" if close else ""
 

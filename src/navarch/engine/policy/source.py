@@ -7,9 +7,9 @@ configuration is taken for what it holds, since that is how these files live in 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 import yaml
+from msgspec import Struct, field
 
 from navarch.engine.policy.values import Mistake, PolicyError
 from navarch.nesting import nests_too_deep
@@ -18,8 +18,7 @@ Path = tuple[str | int, ...]
 _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-@dataclass(slots=True)
-class Source:
+class Source(Struct):
     """`lines` are counted from 1 and keyed by the way from the root; `from_text` is false for decoded mappings."""
 
     value: Mapping[str, object]

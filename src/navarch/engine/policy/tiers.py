@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from navarch.engine.policy import params
 from navarch.engine.policy.catalogue import Catalogue, Entry
@@ -19,8 +20,7 @@ _KEYS = ("actions", "tiers", "configurations", "metrics", "compat", "schedulerPa
 _KAI_KEYS = ("queueDepthPerAction", "usageDBConfig", "scenarioSearchBudgets")
 
 
-@dataclass(slots=True)
-class TiersReader:
+class TiersReader(Struct):
     """Reads one document; each method takes one part of it."""
 
     findings: Findings

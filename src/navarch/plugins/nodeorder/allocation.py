@@ -8,9 +8,9 @@ All in whole numbers: each part is truncated, then their weighted mean.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
@@ -23,8 +23,7 @@ CPU_AND_MEMORY = (("cpu", 1), ("memory", 1))
 Shape = tuple[tuple[int, int], ...]
 
 
-@dataclass(slots=True)
-class Amounts:
+class Amounts(Struct):
     """One resource for one class over some columns: where it takes part, capacity and use without the pod, and its request."""
 
     takes_part: BoolArray

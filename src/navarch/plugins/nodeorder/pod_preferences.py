@@ -6,9 +6,8 @@ too: their preferences about this pod, and their required affinity for it with a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
@@ -22,8 +21,7 @@ from navarch.plugins.predicates.pod_terms import CarriedTerm, pod_terms
 from navarch.plugins.predicates.selection import of_own_term
 
 
-@dataclass(slots=True)
-class Pull:
+class Pull(Struct):
     weight: int
     pods: DomainCount
 

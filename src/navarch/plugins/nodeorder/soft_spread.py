@@ -6,10 +6,10 @@ constraints are the system's defaults, for which a missing label is a domain of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import log
 
 import numpy as np
+from msgspec import Struct
 
 from navarch.engine.figures import Figures, Rows
 from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
@@ -23,8 +23,7 @@ from navarch.plugins.predicates.pod_terms import pod_terms
 from navarch.plugins.predicates.spread import carrying_all, counted_pods, included
 
 
-@dataclass(slots=True)
-class Leaning:
+class Leaning(Struct):
     """One soft constraint for one class of tasks. `domain` None: pods are counted on the node itself."""
 
     constraint: SpreadConstraint

@@ -6,9 +6,8 @@ themselves, scores count the devices in published slices instead, and the fit of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from navarch.engine.session import Session
 from navarch.model.devices import (
@@ -48,8 +47,7 @@ def reachable_from(columns: NodeColumns, slice_: ResourceSliceSpec) -> BoolArray
     return np.ones(len(columns), dtype=bool)
 
 
-@dataclass(slots=True)
-class Counts:
+class Counts(Struct):
     """Over all nodes, in thousandths like every scalar."""
 
     total: IntArray

@@ -7,9 +7,9 @@ node, some nodes, all) or, if the slice says so, of each device. Kept across cyc
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 
 from navarch.engine.figures import Rows
 from navarch.model.devices import RESOURCE_SLICE, DeviceId, DeviceSpec, ResourceSliceSpec, resource_slices
@@ -33,8 +33,7 @@ def _ask(selector: str, device: Device) -> bool | SelectorFailure:
         return SelectorFailure(f"CEL compile error: {error}")
 
 
-@dataclass(slots=True, eq=False)
-class Published:
+class Published(Struct, eq=False):
     """One device and the nodes that reach it."""
 
     id: DeviceId

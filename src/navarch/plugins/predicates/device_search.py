@@ -7,7 +7,8 @@ Constraints bind devices of several requests together by an attribute. The searc
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from navarch.model.devices import AllocatedDevice, DeviceClassSpec, DeviceConstraint, DeviceDemand, DeviceId, ResourceClaimSpec
 from navarch.model.selectors import first_untolerated
@@ -20,8 +21,7 @@ Chosen = tuple[str, Published, bool]
 """(request, device, whether it is shared for administration)"""
 
 
-@dataclass(slots=True)
-class Solution:
+class Solution(Struct):
     """Devices by claim, and for scores the sum of what early alternatives are worth."""
 
     devices: list[list[AllocatedDevice]]
@@ -29,8 +29,7 @@ class Solution:
     rank: int = 0
 
 
-@dataclass(slots=True)
-class Search:
+class Search(Struct):
     """One pod's claims on one node. `taken` devices belong to others."""
 
     claims: Sequence[ResourceClaimSpec]

@@ -8,9 +8,9 @@ devices it took. Placements of a cycle reserve their devices, an undo gives them
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 
 from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeFilter, NodeScorer, Refusal, Rejection, Scope, TaskClass
@@ -33,8 +33,7 @@ MOST_USERS = 256
 Key = tuple[str, str]
 
 
-@dataclass(slots=True)
-class Outlook:
+class Outlook(Struct):
     """For one set of claim contents: on which nodes a solution was found, and when each node was last looked at."""
 
     possible: BoolArray
@@ -45,8 +44,7 @@ class Outlook:
     """Nodes where a selector failed, and how."""
 
 
-@dataclass(slots=True)
-class Reserved:
+class Reserved(Struct):
     """What the placement of a task took."""
 
     claims: list[tuple[Key, list[AllocatedDevice]]]

@@ -8,9 +8,9 @@ domain; none of those who stand in the node's domains keep this pod away by thei
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from navarch.engine.figures import Figures, Rows
 from navarch.engine.node_functions import Refusal, Rejection, Scope, TaskClass
@@ -31,8 +31,7 @@ FOE = "node(s) didn't match pod anti-affinity rules"
 KEPT_AWAY = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 
-@dataclass(slots=True)
-class Neighbours:
+class Neighbours(Struct):
     """What the rule counts for one class of tasks."""
 
     friends: list[DomainCount]

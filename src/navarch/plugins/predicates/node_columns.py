@@ -7,10 +7,10 @@ first time a rule reads its key and is kept in the snapshot's memo while the nod
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from navarch.engine.figures import Rows
 from navarch.model.label_syntax import parse_int64
@@ -32,8 +32,7 @@ def kept(snapshot: Snapshot, key: Hashable, version: Hashable, compute: Callable
     return held[1]
 
 
-@dataclass(slots=True, eq=False)
-class LabelColumn:
+class LabelColumn(Struct, eq=False):
     """One label key over all nodes: `codes` index `values`; nodes without the label have the code `len(values)`."""
 
     codes: Rows

@@ -7,9 +7,9 @@ policies. A pod that is being deleted does not count; one that leaves or comes i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from navarch.engine.figures import Figures, Rows
 from navarch.engine.node_functions import Refusal, Scope, TaskClass
@@ -31,8 +31,7 @@ MISMATCH = "node(s) didn't match pod topology spread constraints"
 MISSING = f"{MISMATCH} (missing required label)"
 
 
-@dataclass(slots=True)
-class Limit:
+class Limit(Struct):
     """One hard constraint for one class of tasks."""
 
     constraint: SpreadConstraint

@@ -7,9 +7,9 @@ placement that is undone gives them back.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 
 from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeFilter, Refusal, Rejection, Scope, TaskClass
@@ -28,8 +28,7 @@ NO_SPACE = "node(s) did not have enough free storage"
 NO_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 
 
-@dataclass(slots=True)
-class Needs:
+class Needs(Struct):
     """The claims of a class, sorted out; `problem` says why the pod can go nowhere."""
 
     bound: list[ClaimSpec] = field(default_factory=list)

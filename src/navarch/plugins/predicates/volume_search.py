@@ -7,9 +7,9 @@ of the pod took there. What finds none is to be provisioned, where the class's t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navarch.engine.figures import Rows
@@ -35,8 +35,7 @@ _TOPOLOGY_KEY = {
 NO_PROVISIONER = ("", "kubernetes.io/no-provisioner")
 
 
-@dataclass(slots=True)
-class Assumed:
+class Assumed(Struct):
     """What placements of this cycle promised: volumes kept for claims, and nodes chosen for claims."""
 
     claim_of: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -44,8 +43,7 @@ class Assumed:
     version: int = 0
 
 
-@dataclass(slots=True)
-class Found:
+class Found(Struct):
     """By node: what keeps the pod's claims from it, and for each delayed claim the volume it would get (-1: a new one)."""
 
     unreachable: BoolArray
