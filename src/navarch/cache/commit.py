@@ -6,21 +6,35 @@ between them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from msgspec.structs import replace
 
 from navarch.cache.assumed import Assumed, AssumedBind, AssumedStatus, same_status
 from navarch.cache.holding import Holding
+from navarch.cache.kin import kin_of
 from navarch.cache.mirror import Mirror
 from navarch.dialects.groups import is_shadow
 from navarch.engine.reasons import Event
 from navarch.engine.record import Bind, CycleRecord, Eviction, JobDecision, Nomination, QueueFigures
-from navarch.model.spec import JobSpec, TaskSpec
+from navarch.model.spec import JobSpec, Requests, Shape, TaskSpec
 
 _OWN = frozenset({Event.POD_CHANGED, Event.JOB_CHANGED})
 """Events that concern a job only if they are about its own pods or group: it is woken for those by name."""
+
+
+def _looks_at_others(shape: Shape) -> bool:
+    return bool(shape.pod_affinity or shape.spread)
+
+
+def _least(tasks: Sequence[TaskSpec]) -> Requests:
+    """The least that any of the pods asks for, of what all of them ask for."""
+    least = dict(tasks[0].shape.requests) if tasks else {}
+    for task in tasks[1:]:
+        asked = dict(task.shape.requests)
+        least = {name: min(amount, asked[name]) for name, amount in least.items() if name in asked}
+    return tuple(least.items())
 
 
 class Writers(Protocol):
@@ -50,6 +64,8 @@ class Commit:
         self._mirror = mirror
         self._assumed = assumed
         self._holding = holding
+        self._labels_matter: bool | None = None
+        """Whether some pod has rules about other pods; None: nobody has asked in this cycle."""
         self._writers = writers
 
     def take(self, record: CycleRecord, now: float) -> None:
@@ -57,6 +73,7 @@ class Commit:
         placed = self._binds(record, now)
         self._evictions(record, now)
         promised = self._promises(record)
+        self._labels_matter = None
         for decision in record.jobs:
             self._job(decision, now, placed, promised)
         self._writers.queues(record.queues)
@@ -129,10 +146,21 @@ class Commit:
             self._holding.awake(decision.job)
         elif decision.reasons or decision.refusals:
             wakes = {event for reason in decision.reasons for event in reason.undone_by} - _OWN
-            tasks = [cluster.tasks.specs[t] for t in cluster.jobs.tasks[row]]
-            if any(t.shape.pod_affinity or t.shape.spread for t in tasks if t is not None):
-                wakes.add(Event.POD_CHANGED)
-            self._holding.failed(decision.job, wakes, len(tasks), now)
+            self._fails(job, row, wakes, now)
+
+    def _fails(self, job: JobSpec, row: int, wakes: set[Event], now: float) -> None:
+        cluster = self._mirror.cluster
+        jobs, rows = cluster.jobs, list(cluster.jobs.tasks[row])
+        tasks = [spec for task in rows if (spec := cluster.tasks.specs[task]) is not None]
+        if any(_looks_at_others(task.shape) for task in tasks):
+            wakes.add(Event.POD_CHANGED)
+        if self._labels_matter is None:
+            self._labels_matter = any(map(_looks_at_others, cluster.shapes.specs))
+        shapes = cluster.tasks.shape[rows].tolist()
+        standing = jobs.counts[row].tobytes() + jobs.allocated[:, row].tobytes()
+        alike = kin_of(job, shapes, tasks, standing, labels_matter=self._labels_matter)
+        asks = _least(tasks) if alike is not None else ()
+        self._holding.failed(job.key, wakes, len(tasks), now, alike=alike, asks=asks, age=job.created)
 
     def _settle(self, decision: JobDecision, job: JobSpec) -> JobSpec:
         if is_shadow(job.key):

@@ -1,30 +1,36 @@
 """Jobs that failed wait: for an event that one of their refusals names, for a change of their own, or for back-off.
 
-A job that nothing concerns is not decided again and again: cycles pass it over. Waits double from one second
-to ten, and for large gangs the longest grows with the root of their size, since they are dear to try and seldom fit by luck.
+A job that nothing concerns is not decided again and again: cycles pass it over. Waits double from one second to ten, and for
+large gangs the longest grows with the root of their size, since they are dear to try and seldom fit by luck. Jobs that are alike
+sleep together (`kin`): a pod that ends wakes as many as may fit in its place, the clock a few of them at a time.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 from msgspec import Struct
 
+from navarch.cache.kin import Kin
 from navarch.engine.reasons import Event
+from navarch.model.spec import Requests
 
 FIRST_WAIT = 1.0
 LONGEST_WAIT = 10.0
 REMEMBERED = 300.0
 """Seconds for which the attempts of a job that does not wait any more are remembered."""
+TRIED = 32
+"""Of a family larger than this so many are tried at once when nothing but their back-off has ended, the next after `PAUSE`."""
+PAUSE = 1.0
 
 
 class Held(Struct):
     until: float
-    wakes: frozenset[Event]
     attempts: int
-    asleep: bool = True
+    kin: Kin | None
+    """With whom it sleeps; None: it is awake."""
 
 
 class Holding:
@@ -39,21 +45,50 @@ class Holding:
         self._changed: dict[str, None] = {}
         """Jobs that fell asleep or awoke since somebody asked for `changes`."""
         self._told: object = None
-        self._timers: list[tuple[float, str]] = []
-        self._by_event: dict[Event, dict[str, None]] = {event: {} for event in Event}
+        self._kin: dict[Hashable, Kin] = {}
+        self._timers: list[tuple[float, int, Kin]] = []
+        """(when, number, family); one that says another time than the family's `due` is out of date."""
+        self._number = 0
+        self._by_event: dict[Event, dict[Hashable, Kin]] = {event: {} for event in Event}
 
-    def failed(self, job: str, wakes: Iterable[Event], size: int, now: float) -> None:
-        """The job was tried and could not be placed."""
+    def failed(
+        self,
+        job: str,
+        wakes: Iterable[Event],
+        size: int,
+        now: float,
+        *,
+        alike: Hashable | None = None,
+        asks: Requests = (),
+        age: float = 0.0,
+    ) -> None:
+        """The job was tried and could not be placed. `alike`: what it has in common with its kin, who each ask for at least
+        `asks` a pod; None: it has none."""
         before = self._jobs.get(job)
         attempts = before.attempts + 1 if before else 1
         longest = self._longest * math.sqrt(max(size, 1))
-        wait = min(self._first * 2 ** min(attempts - 1, 30), longest)
+        until = now + min(self._first * 2 ** min(attempts - 1, 30), longest)
         self.awake(job)
-        held = self._jobs[job] = Held(now + wait, frozenset(wakes), attempts)
+        kin = self._family(job if alike is None else alike, frozenset(wakes), asks)
+        kin.join(job, until, age)
+        self._jobs[job] = Held(until, attempts, kin)
         self._asleep[job] = self._changed[job] = None
-        heapq.heappush(self._timers, (held.until, job))
-        for event in held.wakes:
-            self._by_event[event][job] = None
+        if len(kin) == 1 or until < kin.due:
+            self._set_timer(kin, until)
+
+    def _family(self, alike: Hashable, wakes: frozenset[Event], asks: Requests) -> Kin:
+        key = (alike, wakes)
+        kin = self._kin.get(key)
+        if kin is None:
+            kin = self._kin[key] = Kin(key, wakes, asks)
+            for event in wakes:
+                self._by_event[event][key] = kin
+        return kin
+
+    def _set_timer(self, kin: Kin, due: float) -> None:
+        kin.due = due
+        self._number += 1
+        heapq.heappush(self._timers, (due, self._number, kin))
 
     def forget(self, job: str) -> None:
         """It was placed, or is gone: the next failure is its first."""
@@ -67,42 +102,50 @@ class Holding:
         del self._asleep[job]
         self._changed[job] = None
         held = self._jobs[job]
-        held.asleep = False
-        for event in held.wakes:
-            self._by_event[event].pop(job, None)
+        kin, held.kin = held.kin, None
+        if kin is not None:
+            kin.leave(job)
+            if not kin.until:
+                del self._kin[kin.key]
+                for event in kin.wakes:
+                    del self._by_event[event][kin.key]
         return True
 
-    def wake(self, event: Event) -> int:
-        """Something happened in the cluster; how many jobs that concerns."""
-        concerned = list(self._by_event[event])
-        for job in concerned:
-            self.awake(job)
-        return len(concerned)
+    def wake(self, event: Event, freed: Requests | None = None) -> int:
+        """Something happened in the cluster; how many jobs that concerns. `freed`: it was the end of a pod that held this."""
+        count = 0
+        for kin in list(self._by_event[event].values()):
+            most = len(kin) if freed is None else kin.may_start(freed)
+            for job in list(kin.until) if most >= len(kin) else kin.eldest(most):
+                count += self.awake(job)
+        return count
 
     def wake_all(self) -> None:
         for job in list(self._asleep):
             self.awake(job)
 
     def expire(self, now: float) -> int:
-        """Let those whose wait is over take part again; how many."""
+        """Let those whose wait is over take part again, a few of a family; how many."""
         count = 0
         while self._timers and self._timers[0][0] <= now:
-            until, job = heapq.heappop(self._timers)
-            held = self._jobs.get(job)
-            if held is not None and held.until == until and self.awake(job):
-                count += 1
+            due, _, kin = heapq.heappop(self._timers)
+            if due != kin.due or not kin.until:
+                continue
+            for job in kin.expired(now, TRIED):
+                count += self.awake(job)
+            if kin.until:
+                self._set_timer(kin, max(kin.next_expiry(), now + PAUSE if len(kin) > TRIED else now))
         if now >= self._tidy:
             self._tidy = now + REMEMBERED
-            self._jobs = {job: held for job, held in self._jobs.items() if held.asleep or now - held.until < REMEMBERED}
+            self._jobs = {job: held for job, held in self._jobs.items() if held.kin or now - held.until < REMEMBERED}
         return count
 
     @property
     def next_expiry(self) -> float | None:
         while self._timers:
-            until, job = self._timers[0]
-            held = self._jobs.get(job)
-            if held is not None and held.asleep and held.until == until:
-                return until
+            due, _, kin = self._timers[0]
+            if due == kin.due and kin.until:
+                return due
             heapq.heappop(self._timers)
         return None
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from navarch.cache.holding import Holding
 from navarch.engine.reasons import Event
+from navarch.model.spec import Requests
 
 SETTLE = 0.001
 PERIOD = 1.0
@@ -38,15 +39,15 @@ class Loop:
         self._cycle = cycle
         self._urgent = asyncio.Event()
 
-    def notice(self, event: Event, job: str = "", *, urgent: bool = True) -> None:
+    def notice(self, event: Event, job: str = "", *, urgent: bool = True, freed: Requests | None = None) -> None:
         """Something changed (see `mirror.Notice`)."""
         holding = self.holding
         if job:
             if urgent:
                 holding.awake(job)
             if event is Event.POD_REMOVED:
-                holding.wake(event)
-        elif holding.wake(event):
+                holding.wake(event, freed)
+        elif holding.wake(event, freed):
             urgent = True
         if urgent:
             self._urgent.set()

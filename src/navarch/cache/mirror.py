@@ -32,6 +32,7 @@ from navarch.model.spec import (
     PriorityClassSpec,
     QueueSpec,
     QuotaSpec,
+    Requests,
     TaskSpec,
 )
 from navarch.model.status import IS_TERMINAL, TaskStatus
@@ -42,7 +43,9 @@ _CLAIM_KINDS = frozenset({"ResourceClaim", "ResourceSlice", "DeviceClass"})
 
 
 class Notice(Protocol):
-    def __call__(self, event: Event, job: str = "", *, urgent: bool = True) -> None: ...
+    def __call__(self, event: Event, job: str = "", *, urgent: bool = True, freed: Requests | None = None) -> None:
+        """Something happened, to this job or to everyone. `urgent`: a cycle should see to it. `freed`: what a pod held that
+        ended; None: no telling what there is room for now."""
 
 
 class Mirror:
@@ -100,7 +103,7 @@ class Mirror:
         self.cluster.remove_task(uid)
         self._leave_shadow(before)
         if before.node:
-            self._notice(Event.POD_REMOVED)
+            self._notice(Event.POD_REMOVED, freed=before.shape.requests)
         if before.job:
             self._notice(Event.POD_CHANGED, before.job, urgent=False)
 
@@ -146,7 +149,7 @@ class Mirror:
             changed = before is None or before.status != task.status or not _same_wish(before, task)
             self._notice(Event.POD_CHANGED, task.job, urgent=changed and self._may_start(task.job))
         elif IS_TERMINAL[task.status] and (before is None or not IS_TERMINAL[before.status]):
-            self._notice(Event.POD_REMOVED, task.job)
+            self._notice(Event.POD_REMOVED, task.job, freed=task.shape.requests)
         elif before is None or before.node != task.node or before.labels != task.labels:
             self._notice(Event.POD_CHANGED, urgent=False)
         else:

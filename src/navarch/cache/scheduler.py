@@ -59,7 +59,7 @@ from navarch.kube.informer import Patience
 from navarch.kube.lease import ApiLeaseLock
 from navarch.kube.write_pool import WritePool
 from navarch.model.snapshot import Snapshot
-from navarch.model.spec import TaskSpec
+from navarch.model.spec import Requests, TaskSpec
 from navarch.model.status import TaskStatus
 from navarch.plan import settings_for
 
@@ -379,8 +379,8 @@ class Scheduler:
         settings = settings_for(self.policy_file.policy, options.scheduler_names, options.namespace_as_queue)
         return replace(settings, node_pool_key=options.node_pool_label_key, node_pool=options.partition_label_value)
 
-    def _notice(self, event: Event, job: str = "", *, urgent: bool = True) -> None:
-        self.loop.notice(event, job, urgent=urgent)
+    def _notice(self, event: Event, job: str = "", *, urgent: bool = True, freed: Requests | None = None) -> None:
+        self.loop.notice(event, job, urgent=urgent, freed=freed)
         if job and self._leads and job.count("/") == 1:
             self.group_statuses.mark(job, asyncio.get_running_loop().time())
 

@@ -28,7 +28,7 @@ class Heard:
     def __init__(self) -> None:
         self.notices: list[tuple[Event, str, bool]] = []
 
-    def __call__(self, event: Event, job: str = "", *, urgent: bool = True) -> None:
+    def __call__(self, event: Event, job: str = "", *, urgent: bool = True, freed: object = None) -> None:
         self.notices.append((event, job, urgent))
 
 

@@ -134,7 +134,7 @@ def test_a_workloads_mistakes_name_the_group() -> None:
 
 def test_replicas_of_a_workloads_group_are_learned_of_in_any_order() -> None:
     """Pods first: they wait until the Workload says how many of them make a gang."""
-    mirror = Mirror(Settings(), Assumed(), lambda event, job="", urgent=True: None)
+    mirror = Mirror(Settings(), Assumed(), lambda event, job="", urgent=True, freed=None: None)
     for key in ("0", "1"):
         reference = {"name": "train", "podGroup": "workers", "podGroupReplicaKey": key}
         for i in range(2):
@@ -165,7 +165,7 @@ def test_two_groups_of_one_name_are_one_job_and_the_elder_api_speaks() -> None:
     """Pods name a group without its API, so both mean the same pods; files and the live mirror agree on whose word counts."""
     volcano = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": "g"}, "spec": {"minMember": 3}}
     ours = {"apiVersion": f"{GROUP}v1alpha2", "kind": "PodGroup", "metadata": {"name": "g"}, "spec": GANG}
-    mirror = Mirror(Settings(), Assumed(), lambda event, job="", urgent=True: None)
+    mirror = Mirror(Settings(), Assumed(), lambda event, job="", urgent=True, freed=None: None)
     for order in ((volcano, ours), (ours, volcano)):
         found = Inventory([Document(each) for each in order], Settings()).jobs
         for each in order:

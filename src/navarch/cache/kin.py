@@ -1,0 +1,113 @@
+"""Jobs that wait and are alike: what lets one of them start lets the first of them start, and a few at a time.
+
+In a full cluster thousands of equal jobs wait for the same thing. When a pod ends, room for one of them is free, and to try them
+all would take a second to find that the first fits and the others do not. So they sleep as a family: a pod that ends wakes as
+many of them, the eldest first, as could possibly find room in what it held.
+
+    room for a job on a node before:  none, so some resource r has  left(r) < asked(r)
+    and after:                        at most (left(r) + freed(r)) / asked(r)  <  freed(r) / asked(r) + 1
+
+Who differs from the others in something that this cannot see is tried by the clock, a few of a family at a time.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Hashable, Mapping, Sequence
+
+from navarch.engine.reasons import Event
+from navarch.model.spec import JobSpec, Requests, TaskSpec
+
+LARGE = 64
+"""Gangs of more pods than this have no kin: to compare them costs as much as to try them."""
+_OF_KUBECTL = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+class Kin:
+    """Those that sleep of a family."""
+
+    def __init__(self, key: Hashable, wakes: frozenset[Event], asks: Requests) -> None:
+        self.key = key
+        self.wakes = wakes
+        self.asks = asks
+        """The least that one pod of each of them asks for, resource by resource."""
+        self.until: dict[str, float] = {}
+        """Job -> when its back-off ends."""
+        self.due = 0.0
+        """When the first of them is to be tried by the clock."""
+        self._by_time: list[tuple[float, str]] = []
+        self._by_age: list[tuple[float, str]] = []
+
+    def __len__(self) -> int:
+        return len(self.until)
+
+    def join(self, job: str, until: float, age: float) -> None:
+        self.until[job] = until
+        if len(self._by_time) > 2 * len(self.until) + 16:  # entries of those that left are passed over, and here thrown away
+            self._by_time = [entry for entry in self._by_time if self.until.get(entry[1]) == entry[0]]
+            heapq.heapify(self._by_time)
+        if len(self._by_age) > 2 * len(self.until) + 16:
+            self._by_age = list({entry for entry in self._by_age if entry[1] in self.until})
+            heapq.heapify(self._by_age)
+        heapq.heappush(self._by_time, (until, job))
+        heapq.heappush(self._by_age, (age, job))
+
+    def leave(self, job: str) -> None:
+        del self.until[job]
+
+    def expired(self, now: float, most: int) -> list[str]:
+        """Jobs whose back-off is over, those that waited longest first."""
+        found: dict[str, None] = {}
+        heap = self._by_time
+        while heap and len(found) < most and (heap[0][0] <= now or self.until.get(heap[0][1]) != heap[0][0]):
+            until, job = heapq.heappop(heap)
+            if self.until.get(job) == until:
+                found[job] = None
+        return list(found)
+
+    def next_expiry(self) -> float:
+        """When the next back-off ends; there must be one."""
+        heap = self._by_time
+        while self.until.get(heap[0][1]) != heap[0][0]:
+            heapq.heappop(heap)
+        return heap[0][0]
+
+    def eldest(self, most: int) -> list[str]:
+        found: dict[str, None] = {}
+        while self._by_age and len(found) < most:
+            job = heapq.heappop(self._by_age)[1]
+            if job in self.until:
+                found[job] = None
+        return list(found)
+
+    def may_start(self, freed: Requests) -> int:
+        """How many of them could at most find room where a pod with these requests was."""
+        held = dict(freed)
+        return 1 + max((held.get(name, 0) // amount for name, amount in self.asks if amount > 0), default=len(self))
+
+
+def kin_of(
+    job: JobSpec, shapes: Sequence[int], tasks: Sequence[TaskSpec], standing: bytes, *, labels_matter: bool
+) -> Hashable | None:
+    """What a job has in common with those that fare as it does; None: it stands for itself. `shapes`: of its tasks, by number.
+    `standing`: where its tasks stand and what they hold. `labels_matter`: some pod of the cluster has rules about other pods."""
+    if len(tasks) > LARGE:
+        return None
+    each = [
+        (shape, t.role, t.priority, t.pod_priority, t.preemption_policy, t.gates, t.nominated_node, _items(t.labels, labels_matter))
+        for shape, t in zip(shapes, tasks)
+    ]
+    about = (job.queue, job.namespace, job.dialect, job.phase, job.priority, job.priority_class, job.preemptable)
+    demands = (job.min_member, job.min_resources, job.roles, job.sub_groups, job.min_sub_groups, job.topology)
+    return (
+        about,
+        demands,
+        _items(job.annotations, True),
+        job.preemption_delay,
+        standing,
+        each[0] if len(each) == 1 else tuple(sorted(map(repr, each))),
+    )
+
+
+def _items(mapping: Mapping[str, str], wanted: bool) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(item for item in mapping.items() if item[0] != _OF_KUBECTL)) if wanted and mapping else ()

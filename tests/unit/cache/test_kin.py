@@ -1,0 +1,154 @@
+"""Families of jobs that wait: who is woken when a pod ends, who by the clock, and that no room stays empty over it."""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.small_world import shape
+
+from navarch.cache.holding import PAUSE, TRIED, Holding
+from navarch.cache.kin import kin_of
+from navarch.engine.reasons import Event
+from navarch.model.resources import requests_from
+from navarch.model.spec import JobSpec, Requests, TaskSpec
+
+ONE_CPU = requests_from({"cpu": 1, "memory": "1Gi"})
+
+
+def family(holding: Holding, count: int, *, now: float = 0.0, asks: Requests = ONE_CPU) -> list[str]:
+    names = [f"ns/{number:05d}" for number in range(count)]
+    for age, name in enumerate(names):
+        holding.failed(name, (Event.POD_REMOVED, Event.NODE_ADDED), 1, now, alike="same", asks=asks, age=float(age))
+    return names
+
+
+def awake(holding: Holding, names: list[str]) -> list[str]:
+    asleep = set(holding.asleep())
+    return [name for name in names if name not in asleep]
+
+
+def test_a_pod_that_ends_wakes_as_many_as_may_fit_in_its_place_the_eldest_first() -> None:
+    holding = Holding()
+    names = family(holding, 1000)
+    assert holding.wake(Event.POD_REMOVED, requests_from({"cpu": "250m", "memory": "1Mi"})) == 1
+    assert awake(holding, names) == names[:1]
+    assert holding.wake(Event.POD_REMOVED, requests_from({"cpu": 4, "memory": "1Gi"})) == 5
+    assert awake(holding, names) == names[:6]
+
+
+def test_who_failed_again_is_the_first_again() -> None:
+    holding = Holding()
+    names = family(holding, 10)
+    holding.wake(Event.POD_REMOVED, ONE_CPU)
+    for age in (0, 1):
+        holding.failed(names[age], (Event.POD_REMOVED, Event.NODE_ADDED), 1, 5.0, alike="same", asks=ONE_CPU, age=float(age))
+    holding.wake(Event.POD_REMOVED, ONE_CPU)
+    assert awake(holding, names) == names[:2]
+
+
+def test_what_may_let_anyone_start_wakes_everyone() -> None:
+    holding = Holding()
+    family(holding, 100)
+    assert holding.wake(Event.NODE_ADDED) == 100
+
+
+def test_jobs_that_ask_for_nothing_are_all_woken() -> None:
+    holding = Holding()
+    family(holding, 100, asks=())
+    assert holding.wake(Event.POD_REMOVED, ONE_CPU) == 100
+
+
+def test_the_clock_tries_a_few_of_a_large_family_and_then_the_others() -> None:
+    holding = Holding()
+    names = family(holding, 3 * TRIED)
+    assert holding.expire(1.0) == TRIED
+    assert holding.next_expiry == 1.0 + PAUSE
+    tried = awake(holding, names)
+    for name in tried:
+        holding.failed(name, (Event.POD_REMOVED, Event.NODE_ADDED), 1, 1.0, alike="same", asks=ONE_CPU)
+    assert holding.expire(1.0 + PAUSE) == TRIED
+    assert not set(awake(holding, names)) & set(tried)
+
+
+def test_each_of_a_small_family_is_tried_when_its_own_back_off_ends() -> None:
+    holding = Holding()
+    holding.failed("a", (), 1, 0.0, alike="same")
+    holding.failed("b", (), 1, 0.25, alike="same")
+    assert holding.expire(1.0) == 1
+    assert holding.next_expiry == 1.25
+    assert holding.expire(1.25) == 1
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=200, deadline=None)
+def test_no_room_stays_empty_that_one_of_the_family_could_use(seed: int) -> None:
+    """One node, pods that end one by one, several families. Trying only those who are awake fills it as far as trying all."""
+    rng = Random(seed)
+    holding = Holding()
+    kinds = [{"cpu": rng.randint(1, 5), "memory": rng.randint(1, 5)} for _ in range(3)]
+    waiting = {f"{kind}-{number:02d}": kinds[kind] for kind in range(3) for number in range(rng.randint(0, 30))}
+    running: list[dict[str, int]] = []
+    room = {"cpu": 12, "memory": 12}
+
+    def fits(asks: dict[str, int]) -> bool:
+        return all(room[name] - sum(pod[name] for pod in running) >= amount for name, amount in asks.items())
+
+    def cycle() -> None:
+        asleep = set(holding.asleep())
+        for name in sorted(waiting):
+            if name in asleep:
+                continue
+            asks = waiting[name]
+            if fits(asks):
+                running.append(asks)
+                del waiting[name]
+                holding.forget(name)
+            else:
+                number, requests = name.split("-"), tuple(asks.items())
+                holding.failed(name, (Event.POD_REMOVED,), 1, 0.0, alike=number[0], asks=requests, age=float(number[1]))
+
+    cycle()
+    for _ in range(60):
+        for _ in range(rng.randint(1, 2)):
+            if running:
+                holding.wake(Event.POD_REMOVED, tuple(running.pop(rng.randrange(len(running))).items()))
+        cycle()
+        assert not [name for name, asks in waiting.items() if fits(asks)]
+
+
+def job(name: str, **more: object) -> JobSpec:
+    return JobSpec(f"ns/{name}", "q", 1, "ns", name, created=float(len(name)), **more)  # type: ignore[arg-type]
+
+
+def pod(name: str, **more: object) -> TaskSpec:
+    return TaskSpec(uid=name, namespace="ns", name=name, shape=shape(cpu=1), job=f"ns/{name}", **more)  # type: ignore[arg-type]
+
+
+def kin(of: JobSpec, *tasks: TaskSpec, labels_matter: bool = False) -> object:
+    return kin_of(of, [1] * len(tasks), tasks, b"", labels_matter=labels_matter)
+
+
+def test_names_and_ages_do_not_tell_kin_apart_and_demands_do() -> None:
+    first = kin(job("a"), pod("a"))
+    assert first == kin(job("bb"), pod("bb", labels={"job-name": "bb"}))
+    assert first != kin(job("a", priority=1), pod("a"))
+    assert first != kin(job("a", annotations={"sla-waiting-time": "1h"}), pod("a"))
+    assert first == kin(job("a", annotations={"kubectl.kubernetes.io/last-applied-configuration": "{}"}), pod("a"))
+    assert first != kin(job("a"), pod("a", gates=("wait",)))
+    assert first != kin(job("a"), pod("a"), pod("b"))
+    assert first != kin_of(job("a"), [2], [pod("a")], b"", labels_matter=False)
+
+
+def test_labels_tell_kin_apart_where_pods_have_rules_about_pods() -> None:
+    assert kin(job("a"), pod("a"), labels_matter=True) != kin(job("b"), pod("b", labels={"app": "x"}), labels_matter=True)
+
+
+def test_members_are_compared_whatever_their_order() -> None:
+    chief, worker = pod("c", role="chief"), pod("w", role="worker")
+    assert kin(job("a"), chief, worker) == kin(job("b"), worker, chief)
+
+
+def test_a_large_gang_stands_for_itself() -> None:
+    assert kin(job("a"), *(pod(f"p{number}") for number in range(65))) is None
