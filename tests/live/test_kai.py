@@ -193,7 +193,8 @@ async def test_a_job_without_a_group_starts_as_the_gang_that_its_owner_says(worl
             lambda: world.get_pod("llm-master-0"),
             lambda found: any(c["type"] == "PodScheduled" for c in found.get("status", {}).get("conditions") or ()),
         )
-        assert waiting["status"]["conditions"][0]["message"] == "the task could run, but its gang is not ready"
+        told = waiting["status"]["conditions"][0]["message"]
+        assert told.startswith("the task could run, but its gang is not ready: Resources were found for 1 pods from all sub-groups")
         assert history.bound() == [], "two would fit, three are needed"
         await world.node("n1", cpu="2")
         await history.until_bound(3)
