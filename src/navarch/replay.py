@@ -1,8 +1,10 @@
 """A cycle on file: everything that went into it and what came out, and the same cycle decided again.
 
 A recording holds the model's specs, not API objects: exactly what `decide` read and nothing that a pod's containers keep to
-themselves (no environment, no commands, no volumes' contents). Rows are restored to the very numbers they had, so the same
-policy gives the same decisions byte for byte.
+themselves (no environment, no commands, no volumes' contents). What people put passwords into and no plugin reads is left out as
+well: kubectl's copy of a manifest, what a driver is told of a volume, who we are to a Prometheus.
+
+Rows are restored to the very numbers they had, so the same policy gives the same decisions byte for byte.
 
     recording = read("cycle-000042.json.gz")
     again(recording) == recording.decisions
@@ -13,10 +15,11 @@ from __future__ import annotations
 
 import gzip
 import importlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -44,6 +47,8 @@ FORMAT = 1
 _TELLTALE = "kubectl.kubernetes.io/last-applied-configuration"
 """kubectl keeps the whole manifest in here, environment and all."""
 _NO_SHAPE = Shape()
+_USERINFO = re.compile(r"//[^/@\s]*@")
+_Annotated = TypeVar("_Annotated", NodeSpec, QueueSpec, NamespaceSpec)
 
 
 class RecordingError(ValueError):
@@ -122,18 +127,18 @@ def record(
         now=now,
         uid=uid,
         policy_name=policy.source,
-        policy=dict(policy.document),
+        policy=_discreet_policy(policy.document),
         resource_names=list(snapshot.resource_names),
         held=sorted(held),
         shapes=shapes,
-        nodes=snapshot.nodes.specs,
+        nodes=[_discreet_spec(spec) for spec in snapshot.nodes.specs],
         tasks=tasks,
         jobs=jobs,
-        queues=[spec for _, spec in sorted(snapshot.queues.items())],
+        queues=[_discreet_spec(spec) for _, spec in sorted(snapshot.queues.items())],
         priority_classes=[spec for _, spec in sorted(snapshot.priority_classes.items())],
         budgets=[spec for _, spec in sorted(snapshot.budgets.items())],
         quotas=[spec for _, spec in sorted(snapshot.quotas.items())],
-        namespaces=[spec for _, spec in sorted(snapshot.namespaces.items())],
+        namespaces=[_discreet_spec(spec) for _, spec in sorted(snapshot.namespaces.items())],
         objects=_objects(snapshot),
         decisions=msgspec.Raw(decisions(decided)),
     )
@@ -228,9 +233,7 @@ def _objects(snapshot: Snapshot) -> list[ObjectLine]:
             if is_dataclass(value) or isinstance(value, msgspec.Struct):
                 place = f"{type(value).__module__}:{type(value).__qualname__}"
             elif isinstance(value, Mapping) and isinstance(value.get("metadata"), Mapping):
-                metadata = dict(value["metadata"])
-                metadata["annotations"] = dict(_discreet(metadata.get("annotations") or {}))
-                value = {**value, "metadata": metadata}
+                value = _discreet_object(value)
             lines.append(ObjectLine(kind, namespace, name, place, msgspec.Raw(_encode(value))))
     return lines
 
@@ -248,6 +251,35 @@ def _discreet(annotations: Mapping[str, str]) -> Mapping[str, str]:
     if _TELLTALE not in annotations:
         return annotations
     return {name: text for name, text in annotations.items() if name != _TELLTALE}
+
+
+def _discreet_spec(spec: _Annotated) -> _Annotated:
+    kept = _discreet(spec.annotations)
+    return spec if kept is spec.annotations else replace(spec, annotations=kept)
+
+
+def _discreet_object(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Without the annotation, and without what a driver is told: `parameters` of a class, `volumeAttributes` of a volume."""
+    metadata = dict(manifest["metadata"])
+    metadata["annotations"] = dict(_discreet(metadata.get("annotations") or {}))
+    found = {**manifest, "metadata": metadata}
+    if found.get("parameters"):
+        found["parameters"] = None
+    spec = found.get("spec")
+    source = spec.get("csi") if isinstance(spec, Mapping) else None
+    if isinstance(source, Mapping) and "volumeAttributes" in source:
+        attributes = {name: value for name, value in source.items() if name != "volumeAttributes"}
+        found["spec"] = {**spec, "csi": attributes}  # type: ignore[dict-item]
+    return found
+
+
+def _discreet_policy(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Without name and password of an address."""
+    found = dict(document)
+    usage = found.get("usageDBConfig")
+    if isinstance(usage, Mapping) and isinstance(usage.get("connectionString"), str):
+        found["usageDBConfig"] = {**usage, "connectionString": _USERINFO.sub("//", usage["connectionString"])}
+    return found
 
 
 def _encode(value: Any) -> bytes:

@@ -17,6 +17,7 @@ from navarch.cache.recording import encoded
 from navarch.engine.policy import load
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
+from navarch.model.spec import NamespaceSpec, QueueSpec
 
 POLICY = {
     "actions": "allocate, backfill, preempt",
@@ -60,6 +61,26 @@ def test_what_kubectl_keeps_in_annotations_is_left_out() -> None:
     text = gzip.decompress(encoded(cycle)).decode()
     assert "hush" not in text
     assert '"kept":"yes"' in text
+
+
+def test_what_people_put_passwords_into_is_left_out() -> None:
+    cluster = world([1], [])
+    told = {"kubectl.kubernetes.io/last-applied-configuration": "hush", "kept": "yes"}
+    cluster.put_node(replace(next(spec for spec in cluster.nodes.specs if spec is not None), annotations=told))
+    cluster.put_namespace(NamespaceSpec("ns", annotations=told))
+    cluster.put_queue(QueueSpec("team", annotations=told))
+    csi = {"driver": "d", "volumeHandle": "v", "volumeAttributes": {"password": "hush"}}
+    cluster.put_object("PersistentVolume", "", "v", {"metadata": {"name": "v", "annotations": told}, "spec": {"csi": csi}})
+    cluster.put_object("StorageClass", "", "c", {"metadata": {"name": "c"}, "parameters": {"restuserkey": "hush"}})
+    usage = {"clientType": "prometheus", "connectionString": "http://me:hush@prometheus:9090/path"}
+    registry = installed()
+    policy = load({**POLICY, "usageDBConfig": usage}, registry.catalogue(), "test")
+    recorded = encoded(run_cycle(cluster, policy, registry, 0.0, 1, "c"))
+    text = gzip.decompress(recorded).decode()
+    assert "hush" not in text
+    assert text.count('"kept":"yes"') == 4 and '"volumeHandle":"v"' in text and "http://prometheus:9090/path" in text
+    recording = replay.read(recorded)
+    assert replay.decisions(replay.again(recording, registry)) == bytes(recording.decisions)
 
 
 @pytest.mark.parametrize("content", [b"", b"not gzip", gzip.compress(b"{}", mtime=0), gzip.compress(b"nonsense", mtime=0)])

@@ -8,6 +8,7 @@ time since. Several series of one queue (a restarted exporter, two replicas of i
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -45,6 +46,8 @@ class PrometheusSource:
 
     def __init__(self, address: str, params: UsageParams) -> None:
         self.address = address.rstrip("/")
+        self.host = re.sub(r"//[^/@\s]*@", "//", self.address)
+        """The address as it may be told: without a name and password."""
         self.params = params
         self._session: aiohttp.ClientSession | None = None
 
@@ -91,19 +94,19 @@ class PrometheusSource:
             ) as response:
                 body, status = await response.read(), response.status
         except TimeoutError:
-            raise UsageError(f"Prometheus at {self.address}: no answer within {timeout:g} s to {expression}") from None
+            raise UsageError(f"Prometheus at {self.host}: no answer within {timeout:g} s to {expression}") from None
         except aiohttp.ClientError as error:
-            raise UsageError(f"Prometheus at {self.address}: {error}") from error
+            raise UsageError(f"Prometheus at {self.host}: {error}") from error
         try:
             answer = _DECODER.decode(body)
         except msgspec.DecodeError as error:
             raise UsageError(
-                f"Prometheus at {self.address}: status {status}, found {body[:80]!r}, expected the answer to a query ({error})"
+                f"Prometheus at {self.host}: status {status}, found {body[:80]!r}, expected the answer to a query ({error})"
             ) from None
         if answer.status != "success" or answer.data is None:
-            raise UsageError(f"Prometheus at {self.address}: {answer.error_type}: {answer.error} in {expression}")
+            raise UsageError(f"Prometheus at {self.host}: {answer.error_type}: {answer.error} in {expression}")
         if answer.data.result_type != "vector":
-            raise UsageError(f"Prometheus at {self.address}: found a {answer.data.result_type}, expected a vector: {expression}")
+            raise UsageError(f"Prometheus at {self.host}: found a {answer.data.result_type}, expected a vector: {expression}")
         return answer.data.result
 
 

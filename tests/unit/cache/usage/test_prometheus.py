@@ -134,3 +134,11 @@ async def test_a_server_that_is_not_there_is_said() -> None:
     with pytest.raises(UsageError, match=r"Prometheus at http://127\.0\.0\.1:1"):
         await source.fetch(NOW)
     await source.close()
+
+
+async def test_a_password_in_the_address_is_not_told() -> None:
+    source = PrometheusSource("http://me:hush@127.0.0.1:1", UsageParams())
+    with pytest.raises(UsageError, match=r"^Prometheus at http://127\.0\.0\.1:1: ") as told:
+        await source.fetch(0.0)
+    await source.close()
+    assert "hush" not in str(told.value)
