@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-QUICK = ("decide", "predicates", "topology", "solver", "apiserver")
+QUICK = ("decide", "predicates", "topology", "solver", "apiserver", "startup")
 
 
 def main(names: list[str]) -> int:
