@@ -15,7 +15,8 @@ from tests.live.history import History
 from tests.live.proxy import BreakingWire
 from tests.live.servers import serve_volcano
 from tests.live.storms import STORMS
-from tests.live.world import NODES, World, end
+from tests.live.test_scheduling import conditions
+from tests.live.world import NODES, Clock, World, end
 
 from navarch.cluster.server import ApiServer
 from navarch.kube.errors import Unreachable
@@ -193,14 +194,22 @@ async def test_a_rival_fills_nodes_that_we_thought_were_free(server: ApiServer, 
 async def test_clocks_that_jump_do_no_harm(server: ApiServer, world: World) -> None:
     history = await nodes(world)
     rng = random.Random(3)
-    async with world.scheduler() as scheduler:
-        true_clock = scheduler.clock
-        for i, jump in enumerate((3600.0, -86400.0, 0.0, 1e6)):
-            scheduler.clock = lambda jump=jump: true_clock() + jump  # type: ignore[misc]
+    clock = Clock()
+    lease = {"leader_elect": True, "lock_namespace": "default", "retry_period": 0.2}
+    async with world.scheduler(clock=clock, **lease):
+        for i, ahead in enumerate((3600.0, -86400.0, 0.0, 1e6, -1e6)):
+            clock.ahead = ahead
             await world.gang(f"gang{i}", 4)
             await asyncio.sleep(rng.random() * 0.05)
-        await history.until_bound(16)
-    history.check([(f"gang{i}-", 4) for i in range(4)])
+            # Whoever waits is told so whatever the clock says, and is told again by what it says now.
+            await world.pod(f"large{i}", cpu="64")
+            said = await world.eventually(lambda i=i: world.events(f"large{i}"), bool)  # type: ignore[misc]
+            assert said[0][1] == "FailedScheduling"
+            pod = await world.get_pod(f"large{i}")
+            assert conditions(pod)["PodScheduled"]["reason"] == "Unschedulable"
+        await history.until_bound(20)
+        await world.eventually(lambda: world.get_group("gang4"), lambda found: found.get("status", {}).get("phase") == "Running")
+    history.check([(f"gang{i}-", 4) for i in range(5)])
 
 
 async def test_a_process_told_to_stop_finishes_its_writes_and_hands_the_lease_back(server: ApiServer, world: World) -> None:

@@ -7,7 +7,8 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -137,11 +138,12 @@ class World:
 
     @contextlib.asynccontextmanager
     async def scheduler(
-        self, port: int = 0, kubeconfig: str | Path | None = None, **options: Any
+        self, port: int = 0, kubeconfig: str | Path | None = None, clock: Callable[[], float] = time.time, **options: Any
     ) -> AsyncIterator[Scheduler]:
-        """A scheduler in this process, stopped at the end of the block; as somebody else than the admin if so wished."""
+        """A scheduler in this process, stopped at the end of the block; as somebody else than the admin if so wished, and by
+        another clock."""
         endpoint = connect(kubeconfig) if kubeconfig is not None else self.endpoint(port)
-        made = Scheduler(endpoint, replace(OPTIONS, **options), patience=IMPATIENT)
+        made = Scheduler(endpoint, replace(OPTIONS, **options), clock=clock, patience=IMPATIENT)
         task = asyncio.create_task(made.run())
         try:
             yield made
@@ -179,6 +181,15 @@ class World:
         path = self.folder / f"{name}.kubeconfig"
         path.write_text(yaml.safe_dump(document), encoding="utf-8")
         return path
+
+
+class Clock:
+    """A wall clock that somebody sets."""
+
+    ahead = 0.0
+
+    def __call__(self) -> float:
+        return time.time() + self.ahead
 
 
 async def end(process: asyncio.subprocess.Process, number: int = signal.SIGTERM) -> int:

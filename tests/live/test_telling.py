@@ -1,0 +1,50 @@
+"""What users read of a pod that waits, as each API server stores it: the words, who said them, and how often."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from tests.live.test_scheduling import conditions
+from tests.live.world import EVENTS, Clock, World
+
+pytestmark = pytest.mark.live
+
+
+async def test_a_pod_that_waits_is_told_so_in_one_series(any_world: World) -> None:
+    world, clock = any_world, Clock()
+    await world.node(f"n-{world.namespace}", cpu="1")
+    said = lambda: _about(world, "large")  # noqa: E731
+    async with world.scheduler(clock=clock, scheduler_names=("batch", "other")) as scheduler:
+
+        async def later(seconds: float) -> None:
+            """So much later the pod is tried again, and waits again."""
+            clock.ahead += seconds
+            before = scheduler.last
+            scheduler.holding.wake_all()
+            scheduler.loop.hurry()
+            await world.eventually(lambda: asyncio.sleep(0, scheduler.last), lambda last: last is not before)
+
+        await world.pod("large", cpu="64", scheduler="other")
+        (event,) = await world.eventually(said, bool)
+        assert (event["type"], event["reason"], event["action"]) == ("Warning", "FailedScheduling", "Scheduling")
+        assert event["reportingController"] == "batch" and "_" in event["reportingInstance"]
+        assert event["regarding"]["uid"] == (await world.get_pod("large"))["metadata"]["uid"]
+        assert "series" not in event or event["series"] is None
+        told = conditions(await world.get_pod("large"))["PodScheduled"]
+        assert (told["status"], told["reason"]) == ("False", "Unschedulable")
+        assert event["note"] == told["message"] and "insufficient cpu" in event["note"].lower()
+        await later(40.0)
+        (event,) = await world.eventually(said, lambda found: bool(found[0].get("series")))
+        assert event["series"]["count"] >= 2
+        # Somebody tidies up: what still holds is said anew, once the API server has told us that it is gone.
+        await world.client.delete(EVENTS, event["metadata"]["name"], namespace=world.namespace)
+        await later(40.0)
+        await world.eventually(lambda: asyncio.sleep(0, len(scheduler.events.outbox)), lambda left: left == 0)
+        await later(40.0)
+        (again,) = await world.eventually(said, bool)
+        assert again["note"] == event["note"] and again["metadata"]["name"] != event["metadata"]["name"]
+
+
+async def _about(world: World, name: str) -> list[dict[str, object]]:
+    return [each for each in (await world.client.list(EVENTS, namespace=world.namespace)).items if each["regarding"]["name"] == name]
