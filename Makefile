@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: up test test-slow lint docs bench envtest clean
+.PHONY: up test test-slow lint docs bench envtest soak clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -32,6 +32,12 @@ docs: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m bench
+
+# Faults with new seeds for as long as told: make soak MINUTES=60 SEED=1
+MINUTES ?= 10
+SEED ?= 1
+soak: $(STAMP)
+	$(BIN)/python -m tests.live.soak --minutes $(MINUTES) --seed $(SEED)
 
 # A real kube-apiserver and kube-scheduler for the live suites, built with Go into ~/.cache/navarch; at once when nothing changed.
 envtest: $(STAMP)
