@@ -44,7 +44,7 @@ class Kin:
     def join(self, job: str, until: float, age: float) -> None:
         self.until[job] = until
         if len(self._by_time) > 2 * len(self.until) + 16:  # entries of those that left are passed over, and here thrown away
-            self._by_time = [entry for entry in self._by_time if self.until.get(entry[1]) == entry[0]]
+            self._by_time = list({entry for entry in self._by_time if self.until.get(entry[1]) == entry[0]})
             heapq.heapify(self._by_time)
         if len(self._by_age) > 2 * len(self.until) + 16:
             self._by_age = list({entry for entry in self._by_age if entry[1] in self.until})

@@ -81,6 +81,15 @@ def test_each_of_a_small_family_is_tried_when_its_own_back_off_ends() -> None:
     assert holding.expire(1.25) == 1
 
 
+def test_what_is_kept_of_a_family_does_not_grow_with_its_failures() -> None:
+    holding = Holding()
+    for _ in range(50):
+        family(holding, 20)
+    (kin,) = holding._kin.values()
+    assert len(kin._by_time) <= 2 * 20 + 17
+    assert len(kin._by_age) <= 2 * 20 + 17
+
+
 @given(st.integers(0, 2**32))
 @settings(max_examples=200, deadline=None)
 def test_no_room_stays_empty_that_one_of_the_family_could_use(seed: int) -> None:
