@@ -16,8 +16,11 @@ from tests.envtest.fixtures import binaries_or_skip
 from tests.envtest.server import KubeApiServer
 from tests.live.world import World
 
+from navarch.cache.scheduler import Scheduler
+from navarch.cache.settings import RunOptions
 from navarch.cli.run import run as run_command
 from navarch.cluster.server import ApiServer
+from navarch.kube.connect import Endpoint
 
 pytestmark = pytest.mark.live
 
@@ -117,3 +120,14 @@ def test_the_table_of_options_is_whole() -> None:
     named = set(re.findall(r"--[a-z][a-z-]+", table))
     there = {name for parameter in run_command.params for name in (*parameter.opts, *parameter.secondary_opts)}
     assert named == there
+
+
+async def test_the_table_of_metrics_is_whole() -> None:
+    """Names and labels, of a scheduler that has not begun."""
+    table = PAGE.partition("## Metrics")[2].partition("## ")[0]
+    rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
+    documented = {name: set(re.findall(r"`(\w+)`", labels)) for names, labels in rows for name in re.findall(r"`(\w+)`", names)}
+    scheduler = Scheduler(Endpoint("http://127.0.0.1:1"), RunOptions(listen="", leader_elect=False))
+    exposed = set(re.findall(r"^# TYPE (\w+) ", scheduler.metrics.registry.text().decode(), re.MULTILINE))
+    assert exposed == set(documented)
+    assert not {"pod", "job", "namespace", "node", "uid"} & set().union(*documented.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from navarch.cache.exposition import Counter, Family
@@ -22,7 +22,9 @@ class Gauges:
         for writer in (scheduler.pod_statuses, scheduler.group_statuses, scheduler.queue_statuses):
             writer.counted = _counting(metrics.status_writes)
         metrics.watch("navarch_writes_waiting", "Writes without an outcome.", "kind", self._waiting_writes)
-        metrics.watch("navarch_informer_events", "Events seen since the start.", "kind", self._informer_events)
+        metrics.watch("navarch_informer_events", "Events seen since the start.", "kind", partial(self._informers, "events"))
+        metrics.watch("navarch_informer_lists", "Whole states read since the start.", "kind", partial(self._informers, "lists"))
+        metrics.watch("navarch_informer_failures", "Lists and watches that failed.", "kind", partial(self._informers, "failures"))
 
     def refresh(self) -> None:
         scheduler = self._scheduler
@@ -49,8 +51,8 @@ class Gauges:
             "event": len(scheduler.events.outbox),
         }
 
-    def _informer_events(self) -> dict[str, float]:
-        return {str(each.resource): each.counters.events for each in self._scheduler.sources.group.informers}
+    def _informers(self, counter: str) -> dict[str, float]:
+        return {str(each.resource): getattr(each.counters, counter) for each in self._scheduler.sources.group.informers}
 
 
 def _counting(counter: Family[Counter]) -> Callable[[str, str], None]:
