@@ -1,7 +1,8 @@
 """Devices before the pod: the allocation that a cycle found is written to each ResourceClaim, with the pod as its user.
 
 A claim that has its devices already only gets the pod added to those it is reserved for. If the pod is not bound after all, it is
-taken off again, and the allocation with it where that was ours and nobody else uses it.
+taken off again, and the allocation with it where that was ours and nobody else uses it. Pods that share a claim share what is
+assumed of it: it lasts until the API shows all of them, and goes on without one that is not bound.
 """
 
 from __future__ import annotations
@@ -34,6 +35,19 @@ class _Use(Struct):
     """None: the claim has its devices already."""
     begun: bool = False
     """Its write was begun: one whose answer was lost may have been made."""
+
+
+class _Promised:
+    """Who was promised a claim and is not yet seen among its users; the assumption lasts until all are."""
+
+    def __init__(self) -> None:
+        self.unseen: dict[str, tuple[_Use, str]] = {}
+        """uid -> what it was promised, and the pod's name."""
+
+    def __call__(self, claim: Mapping[str, Any]) -> bool:
+        for user in (claim.get("status") or {}).get("reservedFor") or ():
+            self.unseen.pop(user.get("uid"), None)
+        return not self.unseen
 
 
 class DeviceClaims:
@@ -74,7 +88,7 @@ class DeviceClaims:
 
     async def undo(self, bind: AssumedBind) -> None:
         for use in self._uses.pop(bind.uid, ()):
-            self._mirror.forget_object(KIND, use.namespace, use.name)
+            self._forget(use, bind.uid)
             if not use.begun:
                 continue
             try:
@@ -149,16 +163,30 @@ class DeviceClaims:
         return self._mirror.cluster.objects.get(KIND, {}).get((namespace, name))
 
     def _assume(self, use: _Use, pod: str, uid: str) -> None:
-        claim = self._visible(use.namespace, use.name)
-        if claim is None:
+        if self._visible(use.namespace, use.name) is None:
             return
-        status = _with_user(dict(claim.get("status") or {}), use, pod, uid)
+        found = self._mirror.assumption(KIND, use.namespace, use.name)
+        promised = found if isinstance(found, _Promised) else _Promised()
+        promised.unseen[uid] = use, pod
+        self._show(use, promised)
 
-        def shows_it(manifest: Mapping[str, Any]) -> bool:
-            found = manifest.get("status") or {}
-            return any(user.get("uid") == uid for user in found.get("reservedFor") or ())
+    def _forget(self, use: _Use, uid: str) -> None:
+        promised = self._mirror.assumption(KIND, use.namespace, use.name)
+        if not isinstance(promised, _Promised):
+            return
+        promised.unseen.pop(uid, None)
+        if promised.unseen:
+            self._show(use, promised)
+        else:
+            self._mirror.forget_object(KIND, use.namespace, use.name)
 
-        self._mirror.assume_object(KIND, use.namespace, use.name, {**claim, "status": status}, shows_it)
+    def _show(self, claim: _Use, promised: _Promised) -> None:
+        """The claim as the API shows it, with all that is promised of it."""
+        truth = self._mirror.true_object(KIND, claim.namespace, claim.name)
+        status = dict(truth.get("status") or {})
+        for uid, (use, pod) in promised.unseen.items():
+            status = _with_user(status, use, pod, uid)
+        self._mirror.assume_object(KIND, claim.namespace, claim.name, {**truth, "status": status}, promised)
 
 
 def _with_user(status: dict[str, Any], use: _Use, pod: str, uid: str) -> dict[str, Any]:

@@ -310,6 +310,11 @@ class Mirror:
     def is_assumed(self, kind: str, namespace: str, name: str) -> bool:
         return (kind, namespace, name) in self._overlaid
 
+    def assumption(self, kind: str, namespace: str, name: str) -> Callable[[Any], bool] | None:
+        """What ends the assumption about this object, as given to `assume_object`; None: nothing is assumed of it."""
+        held = self._overlaid.get((kind, namespace, name))
+        return held[1] if held is not None else None
+
     def assume_object(self, kind: str, namespace: str, name: str, value: Any, shown: Callable[[Any], bool]) -> None:
         """Let cycles see `value` until `shown` says that the API shows it, or it is forgotten."""
         truth = self.true_object(kind, namespace, name)

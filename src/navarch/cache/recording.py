@@ -51,6 +51,9 @@ class Recorder:
             await asyncio.to_thread(self._write, cycle)
         except OSError as error:
             log.error("cycle %d was not recorded: %s", cycle.number, error)
+        except Exception:
+            # A value that cannot be encoded, or a fault of ours: whoever asked for recordings must hear of it, and nobody else.
+            log.exception("cycle %d was not recorded", cycle.number)
 
     def _write(self, cycle: Cycle) -> None:
         name = f"cycle-{int(cycle.now * 1000):013d}-{cycle.number:06d}.json.gz"

@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from tests.small_world import add_job, shape, with_nodes
 
 from navarch import replay
-from navarch.cache.cycle import run_cycle
-from navarch.cache.recording import encoded
+from navarch.cache import recording as recordings
+from navarch.cache.cycle import Cycle, run_cycle
+from navarch.cache.recording import Recorder, encoded
 from navarch.engine.policy import load
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
@@ -104,3 +105,23 @@ def test_a_difference_is_told_line_by_line() -> None:
     for line in lines:
         before, arrow, then = line.partition(": ")[2].partition(" -> ")
         assert not arrow or before != then, f"{line!r} does not say what is different"
+
+
+@pytest.mark.parametrize("error", [OSError("no space left"), TypeError("cannot be encoded")])
+async def test_a_recording_that_fails_is_logged_with_its_cycle(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(cycle: Cycle) -> bytes:
+        raise error
+
+    registry = installed()
+    cycle = run_cycle(world([1], []), load(POLICY, registry.catalogue(), "test"), registry, 0.0, 7, "c")
+    monkeypatch.setattr(recordings, "encoded", fails)
+    recorder = Recorder(tmp_path)
+    assert recorder.take(cycle)
+    await recorder.finish()
+    assert "cycle 7 was not recorded" in caplog.text and str(error) in caplog.text
+    monkeypatch.undo()
+    assert recorder.take(cycle), "the next cycles are recorded"
+    await recorder.finish()
+    assert len(list(tmp_path.iterdir())) == 1
