@@ -53,7 +53,7 @@ class LeftOut:
                 self._tell_group(spec, decision, now)
             for task in [cluster.tasks.specs[each] for each in cluster.jobs.tasks[row]]:
                 if task is not None and task.status == TaskStatus.PENDING and not task.gates:
-                    self._pods.refuse(task, "Unschedulable", text, now)
+                    self._pods.refuse(task, "Unschedulable", text, now, news=text != before)
         self._told = found
 
     def _tell_group(self, spec: JobSpec, decision: JobDecision, now: float) -> None:

@@ -56,6 +56,8 @@ class Mirror:
         self.pods: Mapping[tuple[str, str], Pod] = {}
         self.on_volume: Callable[[], None] = lambda: None
         """Told when a volume, a claim on one or anything else about storage changed."""
+        self.on_gone: Callable[[str], None] = lambda job: None
+        """Told of a job that lost its group, or its last pod if it has none: another of its name is not the same."""
         self._notice = notice
         self.configure(settings)
 
@@ -169,6 +171,7 @@ class Mirror:
         job, gone = self.shadows.remove(task.job, task.uid)
         if gone:
             self.cluster.remove_job(task.job)
+            self.on_gone(task.job)
         elif job is not None:
             self.cluster.put_job(job)
 
@@ -220,7 +223,7 @@ class Mirror:
                 if holder is not None:
                     self._put_job(*holder)
                 else:
-                    self.cluster.remove_job(spec.key)
+                    self._remove_job(spec.key)
             case QueueSpec():
                 queue = self._queues.remove(spec.name, spec.dialect, spec.api_version)
                 if queue is not None:
@@ -289,6 +292,19 @@ class Mirror:
             before, phase=spec.phase, conditions=spec.conditions, counts=spec.counts
         )
         self._notice(Event.JOB_CHANGED, spec.key, urgent=not status_only)
+
+    def _remove_job(self, key: str) -> None:
+        jobs = self.cluster.jobs
+        row = jobs.rows.of.get(key)
+        before = jobs.specs[row] if row is not None else None
+        if before is None:
+            return
+        self.cluster.remove_job(key)
+        self.on_gone(key)
+        self._notice(Event.JOB_CHANGED, key, urgent=False)  # no cycle has anything to decide about it
+        if before.phase == "Inqueue" and before.min_resources is not None:
+            # Others may be admitted for what it was admitted for, as if a pod that held it had ended.
+            self._notice(Event.POD_REMOVED, urgent=False, freed=before.min_resources)
 
     def _put_queue(self, spec: QueueSpec) -> None:
         self._implied.discard(spec.name)

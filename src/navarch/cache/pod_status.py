@@ -67,10 +67,18 @@ class PodStatuses:
         return len(self._words)
 
     def refuse(
-        self, task: TaskSpec, reason: str, message: str, now: float, *, promised: bool = False, at_once: bool = False
+        self,
+        task: TaskSpec,
+        reason: str,
+        message: str,
+        now: float,
+        *,
+        promised: bool = False,
+        at_once: bool = False,
+        news: bool = False,
     ) -> None:
         """The cycle could not place this pod. Without a promise in this cycle an old one is taken back. `at_once`: it is
-        news that the next attempt would wipe out."""
+        news that the next attempt would wipe out. `news`: the words say something else, not the same with other figures."""
         word = self._words.get(task.uid) or self._new(task)
         word.reason, word.message = reason, message
         if not promised and (task.nominated_node or word.nominated):
@@ -85,11 +93,11 @@ class PodStatuses:
             return
         if at_once:
             self._schedule(word, now)
-        elif word.told is not None and (word.told[0], word.told[2]) == (reason, word.nominated):
+        elif not news and word.told is not None and (word.told[0], word.told[2]) == (reason, word.nominated):
             due = max(now + LASTING, word.told_at + WORDS_PAUSE)
             if word.due is None or word.due > due:  # words that change with every cycle do not put it off again and again
                 self._schedule(word, due)
-        elif word.due is None:
+        elif word.due is None or word.due > now + LASTING:
             self._schedule(word, now + LASTING)
 
     def nominate(self, task: TaskSpec, node: str, now: float) -> None:

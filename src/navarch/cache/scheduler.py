@@ -109,6 +109,7 @@ class Scheduler:
             self.holding, self.cycle, period=options.period, settle=options.settle, busy=lambda: len(self.binder.outbox) > BUSY
         )
         self.mirror = Mirror(self.read_settings(), self.assumed, self._notice)
+        self.mirror.on_gone = self.holding.forget
         self.events = Events(
             self.pool, controller=options.scheduler_names[0], instance=self.identity, clock=clock, enabled=live
         )

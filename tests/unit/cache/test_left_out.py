@@ -61,3 +61,25 @@ def test_who_has_no_group_or_no_queue_is_told() -> None:
     assert after is not None and after.conditions == (condition,), "said once, with the time of its first saying"
     made.cluster.put_queue(QueueSpec(name="nowhere"))
     assert left_out(made.cluster) == []
+
+
+def test_a_pod_whose_group_goes_is_told_at_once_not_when_words_may_change_again() -> None:
+    made, _ = mirror()
+    made.cluster.put_queue(QueueSpec(name="default"))
+    statuses = Submitted()
+    pods = PodStatuses(statuses.pool, made, Events(Submitted().pool), lambda: 1e9)
+    groups = GroupStatuses(Submitted().pool, cast(Client, None), made, made.assumed, Events(Submitted().pool), lambda: 1e9)
+    duty = LeftOut(made, pods, groups, lambda: 1e9)
+    made.put(group("gang", 1))
+    put(made, pod("a", group="gang"))
+    task = made.cluster.task("uid-a")
+    assert task is not None
+    pods.refuse(task, "Unschedulable", "0/3 nodes are available", 0.0)
+    pods.flush(1.0)
+    statuses.end()
+    pods.refuse(task, "Unschedulable", "0/2 nodes are available", 2.0)
+    made.remove(group("gang", 1))
+    duty.look(3.0)
+    pods.flush(4.0)
+    messages = [body["status"]["conditions"][0]["message"] for body in statuses.bodies()]
+    assert messages == ["0/3 nodes are available", 'the PodGroup "default/gang" does not exist']
