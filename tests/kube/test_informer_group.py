@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
+import pytest
 from msgspec.structs import replace
 
 from navarch.kube.client import Client
@@ -16,6 +18,8 @@ from .watching import QUICK, Pod, Recorder
 CRD_LIST = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 QUEUE_LIST = "/apis/scheduling.volcano.sh/v1beta1/queues"
 QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
+
+OTHERS = [Resource("example.com", "v1", plural) for plural in ("zebras", "apes")]
 
 
 def establish(api: SmallApi) -> None:
@@ -72,5 +76,39 @@ async def test_an_account_that_may_not_read_crds_still_finds_them(api: SmallApi,
     api.collections[QUEUE_LIST] = {}
     api.put("default", namespace="", path=QUEUE_LIST)
     await queues.heard("added", "default")
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_kinds_that_are_absent_at_the_start_are_told_in_one_line_and_then_each_that_comes_or_goes(
+    api: SmallApi, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    api.collections[CRD_LIST] = {}
+    api.put("p")
+    queues, group = Recorder(), InformerGroup(client, patience=QUICK)
+    group.add(PODS, Pod, Recorder())
+    group.add(QUEUES, Pod, queues, optional=True)
+    for resource in OTHERS:
+        group.add(resource, Pod, Recorder(), optional=True)
+
+    def told() -> list[str]:
+        return [record.getMessage() for record in caplog.records if "serve" in record.getMessage()]
+
+    task = asyncio.create_task(group.run())
+    async with asyncio.timeout(10):
+        await group.wait_for_sync()
+    await api.asked(12)
+    lines = ["not served here, and waited for: apes.v1.example.com, queues.v1beta1.scheduling.volcano.sh, zebras.v1.example.com"]
+    assert told() == lines
+    api.collections[QUEUE_LIST] = {}
+    api.put("default", namespace="", path=QUEUE_LIST)
+    await queues.heard("added", "default")
+    lines.append("queues.v1beta1.scheduling.volcano.sh is served now")
+    assert told() == lines
+    del api.collections[QUEUE_LIST]
+    api.end_watches()
+    await queues.heard("deleted", "default")
+    assert told() == lines + ["queues.v1beta1.scheduling.volcano.sh is not served; waiting for it"]
     task.cancel()
     await asyncio.wait([task])

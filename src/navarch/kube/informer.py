@@ -16,7 +16,8 @@ handler hears the difference only. Both kinds of start read the latest state, ne
 A kind that is not served (404) is waited for. With `optional=True` it counts as synced meanwhile; `poke()` makes
 the informer look again at once (see `informer_group`). A kind that vanishes takes its objects with it. Of a kind that
 servers have in several versions, `versions` names all, the best first: where the one in use is not served, the others
-are tried in turn, and `on_version` is told which one it is from then on.
+are tried in turn, and `on_version` is told which one it is from then on. `on_served` is told when a kind turns out to be absent,
+appears or goes; by default that is logged.
 """
 
 from __future__ import annotations
@@ -92,6 +93,11 @@ class _StartOver(Exception):
     """The next attempt must begin with the whole state."""
 
 
+def log_served(resource: Resource, served: bool) -> None:
+    """The `on_served` of those who brought none."""
+    log.info("%s is served now" if served else "%s is not served; waiting for it", resource)
+
+
 class Informer(Generic[T]):
     """See the module's text. `store` maps (namespace, name) to the objects that the handler has been told of."""
 
@@ -109,12 +115,15 @@ class Informer(Generic[T]):
         optional: bool = False,
         versions: Sequence[Resource] = (),
         on_version: Callable[[Resource], None] = lambda resource: None,
+        on_served: Callable[[Resource, bool], None] = log_served,
         patience: Patience | None = None,
         rng: random.Random | None = None,
     ) -> None:
         self.resource = resource
-        self._versions = tuple(versions) or (resource,)
+        self.versions = tuple(versions) or (resource,)
         self._on_version = on_version
+        self._on_served = on_served
+        self._served: bool | None = None  # not known yet
         self.optional = optional
         self.counters = InformerCounters()
         self._client = client
@@ -291,6 +300,9 @@ class Informer(Generic[T]):
         self.counters.last_contact = asyncio.get_running_loop().time()
         self._missing = 0
         self._broken_starts = 0
+        if self._served is False:
+            self._on_served(self.resource, True)
+        self._served = True
         self._mirror.replace(items)
         self._version = version
         self._synced.set()
@@ -300,15 +312,17 @@ class Informer(Generic[T]):
         self._missing += 1
         if self._missing == 1:
             self._backoff.reset()
-            log.info("%s is not served; waiting for it", self.resource)
-        elif self._missing == 2 * len(self._versions):
+        if self._missing == 2 * len(self.versions):
             # Twice, because an API server that starts up may answer 404 for a moment before it knows its CRDs.
             self._mirror.replace([])
-        if self.optional and self._missing >= len(self._versions):
+        if self._served is not False and self._missing >= len(self.versions) * (2 if self._served else 1):
+            self._served = False
+            self._on_served(self.versions[0], False)
+        if self.optional and self._missing >= len(self.versions):
             self._synced.set()
-        if len(self._versions) > 1:
-            at = self._versions.index(self.resource) + 1
-            self.resource = self._versions[at % len(self._versions)]
+        if len(self.versions) > 1:
+            at = self.versions.index(self.resource) + 1
+            self.resource = self.versions[at % len(self.versions)]
             self._on_version(self.resource)
         return min(self._backoff.next(), self._patience.absent_longest)
 

@@ -8,12 +8,14 @@
 
 An optional kind whose CRD is absent looks for itself now and then (`Patience.absent_longest`). So that it need not wait
 for that, the group watches CustomResourceDefinitions and pokes the informers whose kind was just established. Where
-our account may not read CRDs, the looking now and then is what remains.
+our account may not read CRDs, the looking now and then is what remains. A cluster lacks half of the kinds that one could
+have: those that are absent at the start are logged together, and after that each that appears or goes.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from typing import Any, TypeVar
 
@@ -21,9 +23,11 @@ import msgspec
 
 from navarch.kube.client import Client
 from navarch.kube.decoding import HasMetadata, Metadata, ObjectMetadata
-from navarch.kube.informer import Informer, Patience
+from navarch.kube.informer import Informer, Patience, log_served
 from navarch.kube.mirror import Handler
 from navarch.kube.resources import CRDS, Resource
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=HasMetadata)
 
@@ -68,10 +72,13 @@ class InformerGroup:
         self._client = client
         self._patience = patience
         self._rng = rng or random.Random()
+        self._all_asked = False
+        """It is known of each optional kind whether it is served, and that was logged."""
 
     def add(self, resource: Resource, type: type[T], handler: Handler[T], **options: Any) -> Informer[T]:
         """One more kind to mirror, before `run`. Options are those of `Informer`."""
         options.setdefault("patience", self._patience)
+        options.setdefault("on_served", self._tell_later if options.get("optional") else log_served)
         informer = Informer(self._client, resource, type, handler, rng=self._rng, **options)
         self.informers.append(informer)
         return informer
@@ -96,6 +103,7 @@ class InformerGroup:
             for informer in self.informers:
                 tasks.create_task(informer.run(), name=f"informer {informer.resource}")
             if any(informer.optional for informer in self.informers):
+                tasks.create_task(self._tell_absent(), name="absent kinds")
                 crds = Informer(
                     self._client,
                     CRDS,
@@ -107,6 +115,19 @@ class InformerGroup:
                     rng=self._rng,
                 )
                 tasks.create_task(crds.run(), name="informer CRDs")
+
+    async def _tell_absent(self) -> None:
+        optional = [informer for informer in self.informers if informer.optional]
+        for informer in optional:
+            await informer.wait_for_sync()
+        absent = sorted(str(informer.versions[0]) for informer in optional if informer.absent)
+        if absent:
+            log.info("not served here, and waited for: %s", ", ".join(absent))
+        self._all_asked = True
+
+    def _tell_later(self, resource: Resource, served: bool) -> None:
+        if self._all_asked:
+            log_served(resource, served)
 
 
 class _Poker:
