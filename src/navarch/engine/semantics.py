@@ -174,8 +174,8 @@ class Semantics:
     # Words.
     refusals_tell_all: bool = switch(
         True,
-        "what a gang that does not fit is told counts its own pods without saying so, and of a node that lacks room nothing else "
-        "is told",
+        "what a gang that does not fit is told counts its own pods without saying so, and puts how many it lacks over how many it "
+        "has; of a node that lacks room nothing else is told",
     )
     fit_words: str = switch("nodes are available", 'a task that fits nowhere is told "0/N nodes are unavailable", meaning the same')
 

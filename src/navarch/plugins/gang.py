@@ -110,9 +110,16 @@ class Gang(Plugin):
             return
         pending = job.tasks_in(S.PENDING)
         alone = [t for t in pending if job.last_undone.get(t) == S.ALLOCATED]
-        short = job.min_member - job.ready_count - len(alone)
-        message = f"{short}/{len(job.tasks)} tasks in gang unschedulable: {self._fit_text(job, pending, len(alone))}"
+        message = f"{self._lacking(job, len(alone))}: {self._fit_text(job, pending, len(alone))}"
         job.set_condition("Unschedulable", "True", "NotEnoughResources", message)
+
+    def _lacking(self, job: Job, alone: int) -> str:
+        least, found, total = job.min_member, job.ready_count + alone, len(job.tasks)
+        if not self.session.semantics.refusals_tell_all:
+            return f"{least - found}/{total} tasks in gang unschedulable"
+        plural = "" if least == 1 else "s"
+        text = f"the gang needs {least} pod{plural} to start, and a place was found for {found or 'none'} of its {total}"
+        return text if found < least else f"{text}, but not for all that its parts need"
 
     def _fit_text(self, job: Job, pending: list[int], alone: int) -> str:
         counts = [f"{n} {STATUS_NAMES[i]}" for i, n in enumerate(job.counts) if n]

@@ -111,7 +111,8 @@ def test_a_gang_that_waits_says_what_it_lacks_and_each_pod_why() -> None:
     assert job.pods == {"Pending": 3}
     (condition,) = job.conditions
     assert condition.type == "Unschedulable"
-    assert condition.message.startswith("1/3 tasks in gang unschedulable: pod group is not ready, 3 Pending, 3 minAvailable")
+    told = "the gang needs 3 pods to start, and a place was found for 2 of its 3: pod group is not ready, 3 Pending, 3 minAvailable"
+    assert condition.message.startswith(told)
     assert [reason.message for reason in job.reasons] == [f"gang-worker-2: {why}"]
     assert job.reasons[0].nodes == {"Insufficient cpu": 1}
     alone = f"the task could run, but its gang is not ready: gang-worker-2: {why}"

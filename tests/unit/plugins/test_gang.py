@@ -8,6 +8,7 @@ from tests.small_world import add_job, decided, job_in, open_session, row_in, sh
 
 from navarch.engine.extension_points import Vote
 from navarch.engine.job import Job
+from navarch.engine.semantics import STRICT, Semantics
 from navarch.model.cluster import Cluster
 from navarch.model.spec import JobSpec, Requests, SubGroupSpec
 from navarch.model.status import TaskStatus
@@ -147,8 +148,8 @@ def test_what_a_gang_can_lose(minimum: int, running: int, strict: int, kube_batc
     assert offered(KubeBatchGang, minimum, running) == kube_batch
 
 
-def conditions(cluster: Cluster, kind: type[Gang] = Gang) -> dict[str, tuple[str, str]]:
-    (job,) = decided(cluster, kind).jobs
+def conditions(cluster: Cluster, kind: type[Gang] = Gang, semantics: Semantics = STRICT) -> dict[str, tuple[str, str]]:
+    (job,) = decided(cluster, kind, semantics=semantics).jobs
     return {c.type: (c.reason, c.message) for c in job.conditions}
 
 
@@ -158,10 +159,25 @@ def test_a_gang_that_waits_is_told_what_it_lacks() -> None:
     reason, message = conditions(cluster)["Unschedulable"]
     assert reason == "NotEnoughResources"
     assert message == (
-        "1/2 tasks in gang unschedulable: pod group is not ready, 2 Pending, 2 minAvailable; Pending: 1 Schedulable, "
-        "1 Unschedulable. Origin reason is gang-worker-1: 0/1 nodes are available: 1 Insufficient cpu, with 1 other pod of this "
-        "job placed."
+        "the gang needs 2 pods to start, and a place was found for 1 of its 2: pod group is not ready, 2 Pending, 2 minAvailable; "
+        "Pending: 1 Schedulable, 1 Unschedulable. Origin reason is gang-worker-1: 0/1 nodes are available: 1 Insufficient cpu, "
+        "with 1 other pod of this job placed."
     )
+
+
+@pytest.mark.parametrize(
+    ("pods", "minimum", "ours", "theirs"),
+    [
+        (1, 3, "the gang needs 3 pods to start, and a place was found for none of its 1", "3/1 tasks in gang unschedulable"),
+        (3, 1, "the gang needs 1 pod to start, and a place was found for none of its 3", "1/3 tasks in gang unschedulable"),
+    ],
+)
+def test_what_is_lacking_is_not_put_over_what_there_is_unless_asked_for(pods: int, minimum: int, ours: str, theirs: str) -> None:
+    cluster = with_nodes(("n", {"cpu": 1}))
+    add_job(cluster, "gang", [shape(cpu=2)] * pods, minimum=minimum)
+    for semantics, told in ((STRICT, ours), (Semantics(refusals_tell_all=False), theirs)):
+        message = conditions(cluster, semantics=semantics)["Unschedulable"][1]
+        assert message.partition(":")[0] == told
 
 
 def test_a_gang_that_runs_is_told_so_and_kube_batch_says_nothing() -> None:
