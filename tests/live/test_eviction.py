@@ -83,3 +83,26 @@ async def test_a_disruption_budget_is_waited_for(any_world: World) -> None:
         await world.client.delete(BUDGETS, "keep", namespace=world.namespace)
         await history.until_bound(1, "high")
     assert history.broken == []
+
+
+async def test_a_budget_that_says_no_does_not_hold_up_the_hand_over(world: World) -> None:
+    """Told to stop while an eviction waits: nobody schedules until the lease is free, so what is not on the wire is left."""
+    await classes(world)
+    await world.node("n0", cpu="1")
+    history = await world.watch()
+    lease = {"leader_elect": True, "lock_namespace": "default", "retry_period": 0.2}
+    async with world.scheduler(**lease) as first, world.scheduler(**lease) as second:
+        await world.pod("low", priorityClassName="low-default", labels={"app": "low"})
+        await history.until_bound(1)
+        leader, follower = (first, second) if first.leading else (second, first)
+        spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "low"}}}
+        await world.client.create(BUDGETS, {"metadata": {"name": "keep"}, "spec": spec}, namespace="default")
+        running = {"status": {"phase": "Running"}}
+        await world.client.patch(PODS, "low", running, PatchType.MERGE, namespace="default", subresource="status")
+        await world.pod("high", priorityClassName="high-default")
+        await world.eventually(lambda: world.get_pod("low"), lambda found: "DisruptionTarget" in conditions(found))
+        leader.stop()
+        await world.eventually(lambda: asyncio.sleep(0, follower.leading), bool, timeout=5)
+        await world.client.delete(BUDGETS, "keep", namespace="default")
+        await history.until_bound(1, "high")
+    assert history.broken == []

@@ -69,9 +69,16 @@ class Evictor:
         self._queue: deque[_Going] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._in_flight = 0
+        self._refused = 0
+        """Of those in flight: how many wait to be asked for again."""
 
     def __len__(self) -> int:
         return len(self._queue) + self._in_flight
+
+    @property
+    def on_the_wire(self) -> int:
+        """Requests without an answer. What a budget refused, or the pace holds back, is not: whoever leads next decides anew."""
+        return self._in_flight - self._refused
 
     def evict(self, eviction: Eviction, task: TaskSpec) -> None:
         """The eviction has been assumed: carry it out."""
@@ -174,12 +181,14 @@ class Evictor:
                 self._in_flight -= 1
                 self._give_up(going, str(outcome))
             else:
+                self._refused += 1
                 loop.call_later(wait, self._again, going)
         else:
             self._in_flight -= 1
             self._give_up(going, str(outcome))
 
     def _again(self, going: _Going) -> None:
+        self._refused -= 1
         if going.eviction.uid in self._assumed.evictions:
             self._ask(going)
         else:

@@ -63,7 +63,7 @@ class LiveWriters(Struct):
 
     def busy(self) -> int:
         """Writes that decisions depend on and that have no outcome yet."""
-        return len(self.binder.outbox) + len(self.evictor)
+        return len(self.binder.outbox) + self.evictor.on_the_wire
 
     def pause(self) -> None:
         """Not the leader any more: send nothing that is not sent."""
