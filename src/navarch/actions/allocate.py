@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from navarch.actions.allocate_domains import DomainSearch, Sheet, sheet_of
 from navarch.actions.continuing import need_continue
 from navarch.actions.ruled_out import RuledOut
-from navarch.actions.worksheet import JobHeap, QueueHeap, takes_part, waiting_tasks
+from navarch.actions.worksheet import JobHeap, Turns, takes_part, waiting_tasks
 from navarch.engine.action import Action
 from navarch.engine.arguments import Argument
 from navarch.engine.domains import NOWHERE
@@ -46,20 +46,13 @@ class Allocate(Action):
         self._sheets: dict[int, Sheet] = {}
         self._ruled_out = RuledOut(session)
         self._search: DomainSearch | None = None
-        queues = QueueHeap(session, (session.queues[name] for name in jobs))
-        while (queue := queues.pop()) is not None:
-            reason = session.overused(queue)
-            if reason is not None:
-                jobs[queue.name].refuse(reason)
-                continue
-            best = jobs[queue.name].pop()
-            if best is None:
-                continue
+        turns = Turns(session, jobs)
+        while (best := turns.next()) is not None:
             session.placing = best
             if self._turn(best):
-                jobs[queue.name].push(best)
+                jobs[best.queue.name].push(best)
             session.placing = None
-            queues.push(queue)
+            turns.again(best.queue)
 
     def _doubt_promises(self) -> set[int]:
         """Look for a place for tasks that were promised one as if they had none (see `Semantics.promises_are_kept`).

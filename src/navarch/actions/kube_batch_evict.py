@@ -12,7 +12,7 @@ from functools import cmp_to_key
 
 import numpy as np
 
-from navarch.actions.worksheet import JobHeap, QueueHeap, takes_part, waiting_tasks
+from navarch.actions.worksheet import JobHeap, QueueHeap, Turns, takes_part, waiting_tasks
 from navarch.engine.action import Action
 from navarch.engine.job import Job
 from navarch.engine.statement import Statement
@@ -130,17 +130,10 @@ class KubeBatchReclaim(CoveringEviction):
     dialect = "kube-batch"
 
     def execute(self) -> None:
-        session = self.session
-        jobs = self._waiting()
-        queues = QueueHeap(session, (session.queues[name] for name in jobs))
-        while (queue := queues.pop()) is not None:
-            reason = session.overused(queue)
-            if reason is not None:
-                jobs[queue.name].refuse(reason)
-                continue
-            job = jobs[queue.name].pop()
-            if job is not None and self.tasks[job.row] and self._for_task(job, self.tasks[job.row].pop()):
-                queues.push(queue)
+        turns = Turns(self.session, self._waiting())
+        while (job := turns.next()) is not None:
+            if self.tasks[job.row] and self._for_task(job, self.tasks[job.row].pop()):
+                turns.again(job.queue)
 
     def _for_task(self, job: Job, row: int) -> bool:
         session = self.session

@@ -7,7 +7,7 @@ had when pushed: only the queue and the job that were popped can have changed me
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cmp_to_key
 from typing import Any
 
@@ -53,6 +53,28 @@ class JobHeap:
 
     def __len__(self) -> int:
         return len(self._heap)
+
+
+class Turns:
+    """Queues take turns, best first, and in its turn each has its best job looked at. A queue that has its due gets no turn, and
+    its jobs are told so; one that had its turn gets another only where it is put back."""
+
+    def __init__(self, session: Session, jobs: Mapping[str, JobHeap]) -> None:
+        self._session = session
+        self._jobs = jobs
+        self._queues = QueueHeap(session, (session.queues[name] for name in jobs))
+
+    def next(self) -> Job | None:
+        while (queue := self._queues.pop()) is not None:
+            reason = self._session.overused(queue)
+            if reason is not None:
+                self._jobs[queue.name].refuse(reason)
+            elif (job := self._jobs[queue.name].pop()) is not None:
+                return job
+        return None
+
+    def again(self, queue: Queue) -> None:
+        self._queues.push(queue)
 
 
 def admitted(session: Session, job: Job) -> bool:
