@@ -107,6 +107,8 @@ def _reasons(session: Session, job: Job) -> list[Reason]:
 
 def _gates(session: Session, job: Job) -> list[Reason]:
     """Pods that wait for someone to lift their gates, counted by the gates they have."""
+    if not session.any_gated:
+        return []
     pending = np.array(job.tasks_in(S.PENDING), dtype=np.intp)
     gated = Counter(session.task(task).gates for task in pending[session.snapshot.tasks.gated[pending]].tolist())
     return [

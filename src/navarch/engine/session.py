@@ -85,6 +85,7 @@ class Session(Asking):
         """Shared devices, once an action that knows of them has asked for them (`share_devices`)."""
         self.zones: dict[int, tuple[int, ...]] = {}
         """Task row -> the NUMA zones that its placement of this cycle uses, as far as a plugin knows."""
+        self.any_gated = bool(snapshot.tasks.gated.any())
         self.stuck: frozenset[int] = frozenset()
         """Tasks that have been leaving for so long that nothing is promised on what they hold."""
         self.residents = Residents(self)
@@ -172,6 +173,8 @@ class Session(Asking):
 
     def sub_jobs_in_order(self, job: Job) -> list[SubJob]:
         """The job's sub-jobs: those it still needs to become ready first, then by the plugins' order."""
+        if len(job.sub_jobs) == 1:
+            return job.sub_jobs.copy()
         needed = self.needed_sub_jobs(job)
         return needed + sorted((sub for sub in job.sub_jobs if sub not in needed), key=self.sub_job_order)
 
