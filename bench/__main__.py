@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-QUICK = ("decide", "predicates", "topology", "solver", "apiserver", "startup")
+QUICK = ("decide", "predicates", "topology", "solver", "waiting", "apiserver", "startup")
 
 
 def main(names: list[str]) -> int:

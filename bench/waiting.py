@@ -1,0 +1,151 @@
+"""A full cluster with a long backlog, the usual state of a batch cluster: what does the end of one pod cost?
+
+    python -m bench.waiting [--nodes 1000] [--waiting 10000]
+
+The live scheduler's own parts (mirror, holding, cycle, commit) in one process, without an API server. Every node is full, the
+pods that wait are alike and have been refused once. Then pods end, one at a time; each leaves room for exactly one of those that
+wait. The figure is the time from the pod's end to the decision about its place, all bookkeeping included. Beside it: waking
+everyone who waits for room, as if nothing were known of what the pod held; and the same on a cluster where nobody waits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import statistics
+from time import perf_counter
+
+import msgspec
+
+from bench.report import Figure, show
+from navarch.cache.assumed import Assumed, AssumedBind
+from navarch.cache.commit import Commit
+from navarch.cache.cycle import run_cycle
+from navarch.cache.holding import Holding
+from navarch.cache.mirror import Mirror
+from navarch.dialects.pod_objects import Pod
+from navarch.engine.policy import preset
+from navarch.engine.reasons import Event
+from navarch.installed import installed
+from navarch.model.resources import requests_from
+from navarch.model.snapshot import Snapshot
+from navarch.model.spec import NodeSpec, Requests
+from navarch.plan import settings_for
+
+PODS_A_NODE = 4
+ENDS, ENDS_OF_ALL = 200, 5
+
+
+class NoWriters:
+    """Keeps what is bound, and nothing else."""
+
+    def __init__(self) -> None:
+        self.bound: list[AssumedBind] = []
+
+    def bind(self, bind: AssumedBind) -> None:
+        self.bound.append(bind)
+
+    def _nothing(self, *_: object) -> None: ...
+
+    cannot = evict = nominate = group = refuse = queues = _nothing
+
+
+class World:
+    def __init__(self, nodes: int, waiting: int, *, wake_all: bool) -> None:
+        self._registry = installed()
+        self._policy = preset("navarch", self._registry.catalogue())
+        self._wake_all = wake_all
+        self.holding = Holding()
+        self.mirror = Mirror(settings_for(self._policy, ("navarch",), False), Assumed(), self._notice)
+        self.writers = NoWriters()
+        self._commit = Commit(self.mirror, self.mirror.assumed, self.holding, self.writers)
+        self._number = 0
+        self._last: Snapshot | None = None
+        for number in range(nodes):
+            allocatable = requests_from({"cpu": PODS_A_NODE, "memory": "64Gi", "pods": 110})
+            self.mirror.put(NodeSpec(f"node-{number:05d}", allocatable=allocatable))
+        for number in range(nodes * PODS_A_NODE + waiting):
+            self.mirror.put_pod(pod(number))
+        self.cycle()
+        assert len(self.writers.bound) == nodes * PODS_A_NODE
+        for bind in self.writers.bound:
+            self._runs(bind)
+        self.cycle()
+
+    def _notice(self, event: Event, job: str = "", *, urgent: bool = True, freed: Requests | None = None) -> None:
+        if job and urgent:
+            self.holding.awake(job)
+        if not job or event is Event.POD_REMOVED:
+            self.holding.wake(event, None if self._wake_all else freed)
+
+    def cycle(self) -> None:
+        self._number += 1
+        cluster = self.mirror.cluster
+        for key, held in self.holding.changes(cluster):
+            cluster.jobs.hold(key, held)
+        cycle = run_cycle(cluster, self._policy, self._registry, 1e9, self._number, "bench", instead_of=self._last)
+        self._last = cycle.snapshot
+        self._commit.take(cycle.record, float(self._number))
+
+    def _runs(self, bind: AssumedBind) -> None:
+        """What the watch shows after a binding."""
+        self.mirror.put_pod(pod(int(bind.name[-6:]), bind.node), pod(int(bind.name[-6:])))
+
+    def end_one(self, *, filled: bool) -> float:
+        """Seconds from the end of the pod that was bound first to the decision about its place."""
+        ended = self.writers.bound.pop(0)
+        before = len(self.writers.bound)
+        started = perf_counter()
+        self.mirror.remove_pod(ended.uid)
+        self.cycle()
+        spent = perf_counter() - started
+        assert len(self.writers.bound) - before == filled
+        for bind in self.writers.bound[before:]:
+            self._runs(bind)
+        return spent
+
+
+def pod(number: int, node: str = "") -> Pod:
+    return msgspec.convert(
+        {
+            "metadata": {"namespace": "load", "name": f"pod-{number:06d}", "uid": f"uid-{number}", "labels": {"app": str(number)}},
+            "spec": {
+                "schedulerName": "navarch",
+                "nodeName": node,
+                "containers": [{"name": "main", "image": "busy", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}],
+            },
+            "status": {"phase": "Running" if node else "Pending"},
+        },
+        Pod,
+    )
+
+
+def end_many(nodes: int, waiting: int, count: int, *, wake_all: bool = False) -> float:
+    """Milliseconds, the median."""
+    world = World(nodes, waiting, wake_all=wake_all)
+    gc.collect()
+    gc.freeze()
+    world.end_one(filled=waiting > 0)
+    return statistics.median(world.end_one(filled=waiting > 0) for _ in range(count)) * 1e3
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nodes", type=int, default=1000)
+    parser.add_argument("--waiting", type=int, default=10_000)
+    given = parser.parse_args(arguments)
+    ours = end_many(given.nodes, given.waiting, ENDS)
+    everyone = end_many(given.nodes, given.waiting, ENDS_OF_ALL, wake_all=True)
+    nobody = end_many(given.nodes, 0, ENDS)
+    about = f"{given.nodes:,} nodes, {given.waiting:,} waiting"
+    show(
+        "The end of one pod in a full cluster",
+        [
+            Figure(f"to the decision about its place, {about}", ours, "ms", None, everyone, "waking everyone"),
+            Figure(f"the same where nobody waits, {given.nodes:,} nodes", nobody, "ms"),
+        ],
+    )
+
+
+if __name__ == "__main__":
+    main()
