@@ -32,7 +32,7 @@ async def test_a_gang_that_stays_half_bound_is_released(server: ApiServer, world
         await world.gang("gang", 4)
         await history.until_bound(3)
         await history.until(lambda: not history.bound(), "the bound members are released")
-        assert scheduler.metrics.registry.sample("navarch_gangs_released_total") == 1
+        assert scheduler.metrics.registry.get_sample_value("navarch_gangs_released_total") == 1
     history.check([("gang", 4)], lost=False)
     assert history.evicted == {f"default/gang-{i}" for i in range(3)}
 

@@ -186,7 +186,7 @@ async def test_an_object_that_cannot_be_read_is_set_aside_and_the_rest_goes_on(w
         said = await world.eventually(lambda: world.events("bad"), bool)
         assert said[0][:2] == ("Warning", "InvalidObject")
         assert "spec.minMember" in said[0][2]
-        assert scheduler.metrics.registry.sample("navarch_bad_objects_total", kind="PodGroup") == 1
+        assert scheduler.metrics.registry.get_sample_value("navarch_bad_objects_total", {"kind": "PodGroup"}) == 1
 
 
 async def test_a_node_pool_sees_its_own_nodes_only(world: World) -> None:

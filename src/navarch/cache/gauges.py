@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from navarch.cache.exposition import Counter, Family
+from prometheus_client import Counter
+
 from navarch.model.status import TaskStatus
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Gauges:
         return {str(each.resource): getattr(each.counters, counter) for each in self._scheduler.sources.group.informers}
 
 
-def _counting(counter: Family[Counter]) -> Callable[[str, str], None]:
+def _counting(counter: Counter) -> Callable[[str, str], None]:
     """Counts by two labels; the child of each pair is looked up once, since that costs ten times what counting does."""
 
     @cache

@@ -2,136 +2,80 @@
 
 /livez says whether the event loop turns (that it answers at all is the proof). /readyz and /healthz say whether the cluster is
 mirrored, and if not, what is still missing. A replica that does not lead is ready: it could lead at once.
-
-Five GETs, each on a connection of its own: kubelets and Prometheus ask a few times a minute, for which no framework is needed.
 """
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
-import logging
 from collections.abc import Awaitable, Callable
 
-from msgspec import Struct
-
-from navarch.cache.exposition import CONTENT_TYPE, Registry
-
-log = logging.getLogger(__name__)
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 Missing = Callable[[], list[str]]
 """What keeps us from being ready; empty: nothing."""
-MAX_HEAD = 16 * 1024
-PATIENCE = 30.0
-"""Seconds for a caller to ask, and to take the answer."""
-_PHRASES = {
-    200: "OK",
-    403: "Forbidden",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    500: "Internal Server Error",
-    503: "Service Unavailable",
-}
 
 
 class ListenError(ValueError):
     """The address cannot be listened on; the message says which and why."""
 
 
-class Answer(Struct, frozen=True):
-    body: bytes
-    status: int = 200
-    content_type: str = "text/plain; charset=utf-8"
-    headers: tuple[str, ...] = ()
-
-    def encoded(self, with_body: bool) -> bytes:
-        head = [
-            f"HTTP/1.1 {self.status} {_PHRASES[self.status]}",
-            f"Content-Type: {self.content_type}",
-            f"Content-Length: {len(self.body)}",
-            "Connection: close",
-            *self.headers,
-        ]
-        return "\r\n".join(head).encode("latin-1") + b"\r\n\r\n" + (self.body if with_body else b"")
-
-
 class Health:
     def __init__(
-        self, missing: Missing, registry: Registry, snapshot: Callable[[], Awaitable[bytes]], refresh: Callable[[], None]
+        self, missing: Missing, registry: CollectorRegistry, snapshot: Callable[[], Awaitable[bytes]], refresh: Callable[[], None]
     ) -> None:
         self._missing = missing
         self._registry = registry
         self._snapshot = snapshot
         self._refresh = refresh
-        self._server: asyncio.Server | None = None
-        self._callers: set[asyncio.StreamWriter] = set()
+        self._runner: web.AppRunner | None = None
         self.port = 0
 
     async def start(self, listen: str) -> None:
         host, _, port = listen.rpartition(":")
+        app = web.Application()
+        app.router.add_get("/livez", _alive)
+        app.router.add_get("/readyz", self._ready)
+        app.router.add_get("/healthz", self._ready)
+        app.router.add_get("/metrics", self._metrics)
+        app.router.add_get("/debug/snapshot", self._debug_snapshot)
+        self._runner = web.AppRunner(app, access_log=None)
+        await self._runner.setup()
         try:
-            self._server = await asyncio.start_server(self._serve, host.strip("[]") or None, int(port), limit=MAX_HEAD)
-        except (OSError, ValueError, OverflowError) as error:
+            await web.TCPSite(self._runner, host.strip("[]") or None, int(port)).start()
+        except (OSError, ValueError) as error:
+            await self.stop()
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             raise ListenError(f"{listen}: expected an address such as 0.0.0.0:8080 that is free: {reason}") from error
-        self.port = int(self._server.sockets[0].getsockname()[1])
+        addresses = self._runner.addresses
+        self.port = int(addresses[0][1]) if addresses else int(port)
 
     async def stop(self) -> None:
-        if self._server is not None:
-            self._server.close()
-            for writer in self._callers:
-                writer.transport.abort()
-            await self._server.wait_closed()
+        if self._runner is not None:
+            await self._runner.cleanup()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._callers.add(writer)
-        try:
-            async with asyncio.timeout(PATIENCE):
-                asked = await reader.readuntil(b"\r\n\r\n")
-            method, _, rest = asked.partition(b"\r\n")[0].decode("latin-1").partition(" ")
-            answer = await self._answer(method, rest.partition(" ")[0].partition("?")[0], writer)
-            writer.write(answer.encoded(with_body=method != "HEAD"))
-            async with asyncio.timeout(PATIENCE):
-                await writer.drain()
-                writer.close()
-                await writer.wait_closed()
-        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:  # TimeoutError is an OSError
-            log.debug("a caller of the health port went away or said nothing: %s", error)
-        finally:
-            self._callers.discard(writer)
-            writer.transport.abort()
-
-    async def _answer(self, method: str, path: str, writer: asyncio.StreamWriter) -> Answer:
-        if method not in ("GET", "HEAD"):
-            return Answer(b"only GET\n", 405, headers=("Allow: GET, HEAD",))
-        try:
-            if path == "/livez":
-                return Answer(b"ok")
-            if path in ("/readyz", "/healthz"):
-                return self._ready()
-            if path == "/metrics":
-                self._refresh()
-                return Answer(self._registry.text(), content_type=CONTENT_TYPE)
-            if path == "/debug/snapshot":
-                return await self._debug_snapshot(writer)
-        except Exception:
-            log.exception("%s failed", path)
-            return Answer(b"this failed; the log says how\n", 500)
-        return Answer(b"expected /livez, /readyz, /healthz, /metrics or /debug/snapshot\n", 404)
-
-    def _ready(self) -> Answer:
+    async def _ready(self, request: web.Request) -> web.Response:
         missing = self._missing()
         if missing:
-            return Answer("".join(f"[-]{each}\n" for each in missing).encode(), 503)
-        return Answer(b"ok")
+            return web.Response(status=503, text="".join(f"[-]{each}\n" for each in missing))
+        return web.Response(text="ok")
 
-    async def _debug_snapshot(self, writer: asyncio.StreamWriter) -> Answer:
+    async def _metrics(self, request: web.Request) -> web.Response:
+        self._refresh()
+        body = generate_latest(self._registry)
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    async def _debug_snapshot(self, request: web.Request) -> web.Response:
         """The input of the last cycle as `navarch replay` reads it. It names every pod of the cluster: loopback only."""
-        peer = writer.get_extra_info("peername")
-        if not _is_loopback(peer[0] if peer else None):
-            return Answer(b"only from the machine itself\n", 403)
-        name = 'Content-Disposition: attachment; filename="navarch-cycle.json.gz"'
-        return Answer(await self._snapshot(), content_type="application/gzip", headers=(name,))
+        if not _is_loopback(request.remote):
+            return web.Response(status=403, text="only from the machine itself\n")
+        body = await self._snapshot()
+        name = 'attachment; filename="navarch-cycle.json.gz"'
+        return web.Response(body=body, content_type="application/gzip", headers={"Content-Disposition": name})
+
+
+async def _alive(request: web.Request) -> web.Response:
+    return web.Response(text="ok")
 
 
 def _is_loopback(remote: str | None) -> bool:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from navarch.cache.exposition import Histogram, Registry
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
 from navarch.engine.record import CycleRecord, QueueFigures
 from navarch.model.resources import UNLIMITED
 
@@ -20,38 +23,47 @@ _LATENCY = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 
 class Metrics:
     def __init__(self) -> None:
-        registry = self.registry = Registry()
-        self.cycles = registry.counter("navarch_cycles", "Cycles run.")
-        self.failed_cycles = registry.counter("navarch_failed_cycles", "Cycles that ended in an error.")
-        self.cycle_seconds = registry.histogram("navarch_cycle_duration_seconds", "From snapshot to decisions.", _CYCLE)
-        self.part_seconds = registry.histograms(
-            "navarch_cycle_part_duration_seconds", "Parts of a cycle: snapshot, open, each action, close, commit.", _CYCLE, "part"
+        registry = self.registry = CollectorRegistry()
+        self.cycles = Counter("navarch_cycles", "Cycles run.", registry=registry)
+        self.failed_cycles = Counter("navarch_failed_cycles", "Cycles that ended in an error.", registry=registry)
+        self.cycle_seconds = Histogram(
+            "navarch_cycle_duration_seconds", "From snapshot to decisions.", buckets=_CYCLE, registry=registry
         )
-        self.binds = registry.counters("navarch_binds", "Bindings by how they ended.", "result")
-        self.bind_seconds = registry.histogram(
-            "navarch_bind_duration_seconds", "From decision to the API server's yes.", _LATENCY
+        self.part_seconds = Histogram(
+            "navarch_cycle_part_duration_seconds",
+            "Parts of a cycle: snapshot, open, each action, close, commit.",
+            ["part"],
+            buckets=_CYCLE,
+            registry=registry,
         )
-        self.evictions = registry.counters("navarch_evictions", "Evictions by how they ended.", "action", "result")
-        self.gangs_released = registry.counter(
-            "navarch_gangs_released", "Gangs given up after being bound in part for too long."
+        self.binds = Counter("navarch_binds", "Bindings by how they ended.", ["result"], registry=registry)
+        self.bind_seconds = Histogram(
+            "navarch_bind_duration_seconds", "From decision to the API server's yes.", buckets=_LATENCY, registry=registry
         )
-        self.bad_objects = registry.counters("navarch_bad_objects", "Objects set aside because they cannot be read.", "kind")
-        self.status_writes = registry.counters("navarch_status_writes", "Status patches by kind and result.", "kind", "result")
-        self.events = registry.counters("navarch_events", "Events written, by type and reason.", "type", "reason")
-        self.policy_loads = registry.counters("navarch_policy_loads", "Readings of the policy file.", "result")
-        self.leading = registry.gauge("navarch_leading", "1 while this process decides.")
-        self.pending_pods = registry.gauge("navarch_pending_pods", "Pods that wait for a node.")
-        self.pending_jobs = registry.gauges("navarch_pending_jobs", "Jobs with pods that wait.", "state")
-        self.assumed = registry.gauges("navarch_assumed", "Decisions not yet seen in the API.", "kind")
-        self.nodes = registry.gauge("navarch_nodes", "Nodes known.")
-        self.pods = registry.gauge("navarch_pods", "Pods known.")
-        self.queue_share = registry.gauges("navarch_queue_share", "What a queue holds over what it is owed.", "queue")
-        self.queue_amount = registry.gauges(
+        self.evictions = Counter("navarch_evictions", "Evictions by how they ended.", ["action", "result"], registry=registry)
+        self.gangs_released = Counter(
+            "navarch_gangs_released", "Gangs given up after being bound in part for too long.", registry=registry
+        )
+        self.bad_objects = Counter(
+            "navarch_bad_objects", "Objects set aside because they cannot be read.", ["kind"], registry=registry
+        )
+        self.status_writes = Counter(
+            "navarch_status_writes", "Status patches by kind and result.", ["kind", "result"], registry=registry
+        )
+        self.events = Counter("navarch_events", "Events written, by type and reason.", ["type", "reason"], registry=registry)
+        self.policy_loads = Counter("navarch_policy_loads", "Readings of the policy file.", ["result"], registry=registry)
+        self.leading = Gauge("navarch_leading", "1 while this process decides.", registry=registry)
+        self.pending_pods = Gauge("navarch_pending_pods", "Pods that wait for a node.", registry=registry)
+        self.pending_jobs = Gauge("navarch_pending_jobs", "Jobs with pods that wait.", ["state"], registry=registry)
+        self.assumed = Gauge("navarch_assumed", "Decisions not yet seen in the API.", ["kind"], registry=registry)
+        self.nodes = Gauge("navarch_nodes", "Nodes known.", registry=registry)
+        self.pods = Gauge("navarch_pods", "Pods known.", registry=registry)
+        self.queue_share = Gauge("navarch_queue_share", "What a queue holds over what it is owed.", ["queue"], registry=registry)
+        self.queue_amount = Gauge(
             "navarch_queue_resource",
             "Figures of a queue by resource, in the model's units (millicores, bytes, thousandths of devices).",
-            "queue",
-            "figure",
-            "resource",
+            ["queue", "figure", "resource"],
+            registry=registry,
         )
         self._parts: dict[str, Histogram] = {}
         self._queues: dict[str, str] = {}
@@ -79,4 +91,15 @@ class Metrics:
 
     def watch(self, name: str, text: str, label: str, read: Callable[[], dict[str, float]]) -> None:
         """A gauge whose values are read when somebody asks for them."""
-        self.registry.watch(name, text, label, read)
+        self.registry.register(_Read(name, text, label, read))
+
+
+class _Read(Collector):
+    def __init__(self, name: str, text: str, label: str, read: Callable[[], dict[str, float]]) -> None:
+        self._name, self._text, self._label, self._read = name, text, label, read
+
+    def collect(self) -> list[GaugeMetricFamily]:
+        family = GaugeMetricFamily(self._name, self._text, labels=[self._label])
+        for label, value in sorted(self._read().items()):
+            family.add_metric([label], value)
+        return [family]

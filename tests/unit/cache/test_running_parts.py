@@ -25,10 +25,11 @@ def test_queues_beyond_a_number_share_one_label() -> None:
     metrics = Metrics()
     figures = [QueueFigures(f"queue-{i}", {}, {"cpu": 1}, {}, 0.5) for i in range(MOST_QUEUES + 3)]
     metrics.queues(figures)
-    assert metrics.registry.sample("navarch_queue_share", queue="queue-0") == 0.5
-    assert metrics.registry.sample("navarch_queue_resource", queue=OTHERS, figure="allocated", resource="cpu") == 3
+    assert metrics.registry.get_sample_value("navarch_queue_share", {"queue": "queue-0"}) == 0.5
+    labels = {"queue": OTHERS, "figure": "allocated", "resource": "cpu"}
+    assert metrics.registry.get_sample_value("navarch_queue_resource", labels) == 3
     metrics.queues([])
-    assert metrics.registry.sample("navarch_queue_share", queue="queue-0") is None
+    assert metrics.registry.get_sample_value("navarch_queue_share", {"queue": "queue-0"}) is None
 
 
 def test_a_log_line_is_json() -> None:

@@ -12,17 +12,12 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
+from navarch.cache.usage.history import HistorySource
 from navarch.cache.usage.params import UsageConfig, UsageConfigError, UsageParams
+from navarch.cache.usage.prometheus import PrometheusSource
 from navarch.cache.usage.source import Usage, UsageError, UsageSource
-from navarch.places import at
 
 log = logging.getLogger(__name__)
-
-SOURCES: Mapping[str, str] = {
-    "prometheus": "navarch.cache.usage.prometheus:PrometheusSource",
-    "builtin": "navarch.cache.usage.history:HistorySource",
-}
-"""What a policy calls a source -> its place (`navarch.places`)."""
 
 
 class Reading(Struct, frozen=True):
@@ -105,8 +100,11 @@ class UsageFeed:
 
 def open_source(config: UsageConfig) -> UsageSource:
     """The source that a policy names."""
-    place = SOURCES.get(config.client)
-    if place is None:
-        raise UsageConfigError(f"clientType: found {config.client!r}, expected one of {', '.join(sorted(SOURCES))}")
-    source: UsageSource = at(place)(config.connection, config.params)
-    return source
+    makers: Mapping[str, Callable[[str, UsageParams], UsageSource]] = {
+        "prometheus": PrometheusSource,
+        "builtin": HistorySource,
+    }
+    maker = makers.get(config.client)
+    if maker is None:
+        raise UsageConfigError(f"clientType: found {config.client!r}, expected one of {', '.join(sorted(makers))}")
+    return maker(config.connection, config.params)
