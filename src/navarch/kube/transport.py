@@ -1,8 +1,8 @@
-"""HTTP to one API server: credentials, time-outs, and which failures are tried again.
+"""HTTP to one API server: two connection pools, credentials, time-outs, and which failures are tried again.
 
-Watches live for minutes and each has a connection of its own; requests are short and share some, so that a stream never waits
-for a slow write or the other way round. HTTP/1.1 on purpose: measured, HTTP/2 in Python costs ten times the CPU a request. And
-spoken by ourselves: a general client takes 150 ms to import, a third of all that a start of the scheduler spends.
+Watches live for minutes and each holds a connection; requests are short. They get separate pools, so that a stream
+never waits for a slow write or the other way round. HTTP/1.1 on purpose: measured, HTTP/2 in Python costs ten times
+the CPU a request.
 
 What is repeated here, and only this:
 - a request that certainly did not reach the server (no connection);
@@ -21,13 +21,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Self
-from urllib.parse import urlencode
+
+import aiohttp
+from yarl import URL
 
 from navarch.kube.backoff import Backoff
 from navarch.kube.connect import Endpoint
-from navarch.kube.connection_pool import ConnectionPool
 from navarch.kube.errors import (
     ApiError,
     OutcomeUnknown,
@@ -35,13 +37,14 @@ from navarch.kube.errors import (
     Unauthorized,
     Unreachable,
     error_from_reply,
+    parse_retry_after,
 )
-from navarch.kube.http1 import Head, ProtocolError
-from navarch.kube.request_head import RequestHead
 
 log = logging.getLogger(__name__)
 
 JSON = "application/json"
+#: Big enough that a burst of watch events is handed over in few pieces, small enough for a pause between pieces.
+WATCH_BUFFER = 256 * 1024
 WITHHELD = "not sent: this process does not lead any more"
 Params = Mapping[str, str | int]
 
@@ -64,11 +67,12 @@ class Transport:
     ) -> None:
         self.endpoint = endpoint
         self._may_write = may_write
+        self._connections = connections
         self._timeout = timeout
         self._attempts = attempts
         self._rng = rng or random.Random()
-        self._head = RequestHead(endpoint)
-        self._pool = ConnectionPool(endpoint, connections)
+        self._requests: aiohttp.ClientSession | None = None
+        self._streams: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -77,8 +81,11 @@ class Transport:
         await self.close()
 
     async def close(self) -> None:
-        """Close all connections; requests under way fail."""
-        await self._pool.close()
+        """Close both pools; requests under way fail."""
+        sessions, self._requests, self._streams = (self._requests, self._streams), None, None
+        for session in sessions:
+            if session is not None:
+                await session.close()
 
     async def request(
         self,
@@ -141,56 +148,102 @@ class Transport:
         Ends when the server ends it. `idle_timeout()` seconds without a byte raise `OutcomeUnknown`; it is asked before each wait,
         since the beginning of a stream may have to come faster than the rest.
         """
-        await self._have_credential()
+        if self._streams is None:
+            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=15)
+            self._streams = self._session(connector)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=open_timeout)
+        headers = await self._headers()
         idle = idle_timeout()
-        connection = None
         try:
             # Connecting has a limit of its own, whose failure says that nothing was sent.
-            async with asyncio.timeout(open_timeout):
-                connection = await self._pool.open()
-            connection.send(self._head.request("GET", _target(path, params), JSON, None))
-            async with asyncio.timeout(idle):
-                head = await connection.head()
-                if head.status >= 300:
-                    raise _refusal("GET", path, head, await connection.body())
-            while True:
-                idle = idle_timeout()
-                async with asyncio.timeout(idle):
-                    piece = await connection.piece()
-                if not piece:
-                    break
-                yield piece
+            async with asyncio.timeout(open_timeout + idle):
+                opened = await self._streams.get(
+                    self._url(path),
+                    params=params,
+                    headers=headers,
+                    ssl=self._tls(),
+                    timeout=timeout,
+                    read_bufsize=WATCH_BUFFER,
+                    server_hostname=self.endpoint.tls_server_name,
+                )
+            async with opened as reply:
+                if reply.status >= 400:
+                    async with asyncio.timeout(idle):
+                        raise self._refusal("GET", path, reply, await reply.read())
+                content = reply.content
+                try:
+                    while True:
+                        idle = idle_timeout()
+                        async with asyncio.timeout(idle):
+                            chunk = await content.readany()
+                        if not chunk:
+                            break
+                        yield chunk
+                finally:
+                    # Left in the middle: there is nothing to say good-bye for, and TLS would wait for an answer to it.
+                    if reply.connection is not None and reply.connection.transport is not None:
+                        reply.connection.transport.abort()
         except Unauthorized:
             self.endpoint.credentials.rejected()
             raise
-        except (OSError, ProtocolError) as error:
-            late = f"no byte within {idle:g} s" if connection else f"no connection within {open_timeout:g} s"
-            raise _failed("GET", path, error, late, sent=connection is not None) from error
-        finally:
-            if connection is not None:
-                connection.abort()
+        except aiohttp.ClientError as error:
+            raise _translated("GET", path, error) from error
+        except TimeoutError as error:
+            raise OutcomeUnknown(f"no byte within {idle:g} s", method="GET", path=path) from error
 
     async def _once(
         self, method: str, path: str, params: Params | None, body: bytes | None, content_type: str, timeout: float
     ) -> bytes:
-        await self._have_credential()
-        sent = False
+        if self._requests is None:
+            connector = aiohttp.TCPConnector(limit=self._connections, keepalive_timeout=60)
+            self._requests = self._session(connector)
+        headers = await self._headers()
+        if body is not None:
+            headers.append(("Content-Type", content_type))
         try:
-            async with asyncio.timeout(timeout), self._pool.taken() as connection:
-                connection.send(self._head.request(method, _target(path, params), content_type, body))
-                sent = True
-                head = await connection.head()
-                answer = await connection.body()
-        except (OSError, ProtocolError) as error:
-            late = f"no reply within {timeout:g} s" if sent else f"no connection within {timeout:g} s"
-            raise _failed(method, path, error, late, sent) from error
-        if head.status >= 300:
-            raise _refusal(method, path, head, answer)
-        return answer
+            async with self._requests.request(
+                method,
+                self._url(path),
+                params=params,
+                data=body,
+                headers=headers,
+                ssl=self._tls(),
+                timeout=aiohttp.ClientTimeout(total=timeout),
+                server_hostname=self.endpoint.tls_server_name,
+            ) as reply:
+                answer = await reply.read()
+                if reply.status >= 400:
+                    raise self._refusal(method, path, reply, answer)
+                return answer
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise _translated(method, path, error) from error
 
-    async def _have_credential(self) -> None:
-        if self._head.current() is None:
-            await self._head.fetch()
+    def _session(self, connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
+        headers = {"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": self.endpoint.user_agent}
+        return aiohttp.ClientSession(connector=connector, headers=headers, cookie_jar=aiohttp.DummyCookieJar())
+
+    async def _headers(self) -> list[tuple[str, str]]:
+        headers = list(self.endpoint.headers)
+        credentials = self.endpoint.credentials
+        value = credentials.cached()
+        if value is None:
+            value = await credentials.authorization()
+        if value:
+            headers.append(("Authorization", value))
+        return headers
+
+    def _tls(self) -> ssl.SSLContext | bool:
+        """Asked after the credential, which can be a certificate. aiohttp keeps connections apart by the context they were
+        made with, so after certificates were replaced no request goes over a connection of the old ones."""
+        return self.endpoint.ssl_context or True
+
+    def _url(self, path: str) -> URL:
+        return URL(self.endpoint.base + path, encoded=True)
+
+    @staticmethod
+    def _refusal(method: str, path: str, reply: aiohttp.ClientResponse, body: bytes) -> ApiError:
+        retry_after = parse_retry_after(reply.headers.get("Retry-After"))
+        return error_from_reply(reply.status, body, method=method, path=path, retry_after=retry_after)
 
     def _wait_before_repeat(self, method: str, error: ApiError, backoff: Backoff) -> float | None:
         """Seconds to wait before the same request may be sent again; None: it may not."""
@@ -207,15 +260,17 @@ def _unknown(maybe_done: str, then: TransportError | ApiError) -> OutcomeUnknown
     return OutcomeUnknown(f"it may have been carried out ({maybe_done}); then: {then}", method=then.method, path=then.path)
 
 
-def _target(path: str, params: Params | None) -> str:
-    return f"{path}?{urlencode(params)}" if params else path
+def _translated(method: str, path: str, error: Exception) -> TransportError:
+    text = _said(error)
+    before_sending = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
+    kind = Unreachable if isinstance(error, before_sending) else OutcomeUnknown
+    return kind(text, method=method, path=path)
 
 
-def _refusal(method: str, path: str, head: Head, body: bytes) -> ApiError:
-    """Nothing but a yes is followed: API servers do not send one elsewhere."""
-    return error_from_reply(head.status, body, method=method, path=path, retry_after=head.retry_after)
-
-
-def _failed(method: str, path: str, error: Exception, late: str, sent: bool) -> TransportError:
-    said = late if isinstance(error, TimeoutError) else str(error) or type(error).__name__
-    return (OutcomeUnknown if sent else Unreachable)(said, method=method, path=path)
+def _said(error: Exception) -> str:
+    """aiohttp's own text of a failed connection holds the TLS context's address in memory and not always the cause."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"cannot connect to {error.host}:{error.port}: {error.certificate_error}"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return f"cannot connect to {error.host}:{error.port}: {str(error.os_error) or type(error.os_error).__name__}"
+    return str(error) or type(error).__name__

@@ -6,8 +6,45 @@ import asyncio
 from collections.abc import Callable
 from typing import cast
 
+from navarch.kube.connect import Endpoint
 from navarch.kube.http1 import ProtocolError, Reply, ReplyParser
-from navarch.kube.request_head import RequestHead
+
+
+class RequestHead:
+    """The headers that all requests share, encoded once for each value of the credential."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._prefix = endpoint.prefix.encode()
+        default_port = 443 if endpoint.tls else 80
+        name = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
+        host = name if endpoint.port == default_port else f"{name}:{endpoint.port}"
+        fixed = [("Host", host), ("Accept", "application/json"), ("User-Agent", endpoint.user_agent), *endpoint.headers]
+        self._fixed = "".join(f"{key}: {value}\r\n" for key, value in fixed).encode("latin-1")
+        #: The credential that requests are sent with now.
+        self.credential: str | None = None
+        self._encoded = b""
+
+    def current(self) -> bytes | None:
+        """The shared headers; None if the credential must be fetched first."""
+        value = self._endpoint.credentials.cached()
+        if value is None:
+            return None
+        if value != self.credential:
+            self.credential = value
+            self._encoded = self._fixed
+            if value:
+                self._encoded += f"Authorization: {value}\r\n".encode("latin-1")
+        return self._encoded
+
+    async def fetch(self) -> None:
+        await self._endpoint.credentials.authorization()
+
+    def request(self, method: str, path: str, content_type: str, body: bytes) -> bytes:
+        """A whole request as bytes."""
+        line = f"{method} ".encode() + self._prefix + f"{path} HTTP/1.1\r\n".encode("ascii")
+        ending = f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n".encode("ascii")
+        return line + self._encoded + ending + body
 
 
 class Connection(asyncio.Protocol):

@@ -37,10 +37,9 @@ from navarch.kube.client import binding
 from navarch.kube.connect import Endpoint
 from navarch.kube.errors import ApiError, KubeError, OutcomeUnknown, Unreachable, error_from_reply
 from navarch.kube.http1 import Reply
-from navarch.kube.request_head import RequestHead
 from navarch.kube.resources import PODS
 from navarch.kube.transport import WITHHELD
-from navarch.kube.write_connection import Connection
+from navarch.kube.write_connection import Connection, RequestHead
 
 log = logging.getLogger(__name__)
 
