@@ -144,7 +144,8 @@ def _nodes(documents: Iterable[Any], source: str) -> Iterator[Manifest]:
             case "List" | "NodeList":
                 yield from _nodes(document.get("items") or (), source)
             case _:
-                raise NodeSetError(f"{source}: kind: found {'nothing' if kind is None else repr(kind)}, expected Node, NodeSet or List")
+                found = "nothing" if kind is None else repr(kind)
+                raise NodeSetError(f"{source}: kind: found {found}, expected Node, NodeSet or List")
 
 
 _NUMBERS = {"count": 0, "gpus": 0, "pods": 1, "zones": 1, "racks": 1}
