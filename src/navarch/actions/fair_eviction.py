@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from navarch.actions.failures import Failure, failed_task
-from navarch.actions.fair_jobs import FairAction
+from navarch.actions.fair_jobs import FairAction, not_ready
 from navarch.actions.search_budget import ActionBudget
 from navarch.actions.signatures import FailedJobs
 from navarch.actions.solver import Solver
@@ -43,7 +43,7 @@ class EvictingAction(FairAction, ABC):
         forest = JobForest(session, self.jobs(), self._next, depth=self.depth)
         while (job := forest.pop()) is not None:
             chunk = self._next(job)
-            if not chunk or not self.may_start(job, chunk):
+            if not chunk or self._broken_up(job) or not self.may_start(job, chunk):
                 continue
             alike = failed.setdefault(self.table(job), FailedJobs(session))
             if uses_signatures and alike.hopeless(job):
@@ -59,6 +59,13 @@ class EvictingAction(FairAction, ABC):
 
     def _next(self, job: Job) -> list[int]:
         return next_to_place(self.session, job.tree)
+
+    def _broken_up(self, job: Job) -> bool:
+        """Whether the job itself was a victim since it came into the line: what is left of it could not start."""
+        if job.tree.could_start():
+            return False
+        job.refuse(not_ready(job))
+        return True
 
     def _beyond_help(self, job: Job, chunk: list[int]) -> bool:
         for plugin in self.session.answering("beyond_help"):

@@ -8,6 +8,7 @@ from navarch.engine.lifetimes import Lifetimes
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.session import Session
 from navarch.model.moments import go_duration, rfc3339
+from navarch.model.status import TaskStatus
 
 
 class Accounts:
@@ -36,7 +37,7 @@ class FairAction(Action):
             if not job.tree.has_pending or _tried(job):
                 continue
             if not job.tree.could_start():
-                job.refuse(_not_ready(job))
+                job.refuse(not_ready(job))
             elif not delayed and not self.session.shared(Lifetimes).waited(job):
                 job.refuse(_delayed(job))
             else:
@@ -49,11 +50,14 @@ def _tried(job: Job) -> bool:
     return job.spec.tried_once and any(c.type == "UnschedulableOnNodePool" and c.status == "True" for c in job.spec.conditions)
 
 
-def _not_ready(job: Job) -> Reason:
+def not_ready(job: Job) -> Reason:
     gated = sum(1 for task in job.tasks if job.session.snapshot.tasks.gated[task])
     needed = sum(job.tree.required(leaf) for leaf in job.tree.leaves)
     text = f"Waiting for {needed} pods, currently {len(job.tasks)} exist, {gated} are gated"
     figures = {"needed": needed, "exist": len(job.tasks), "gated": gated}
+    if leaving := int(job.counts[TaskStatus.RELEASING]):
+        text += f", {leaving} are leaving"
+        figures["leaving"] = leaving
     if job.spec.sub_groups:
         few = [leaf for leaf in job.tree.leaves if not job.tree.could_start(leaf)]
         text += "".join(f", sub-group {leaf.name} has {len(leaf.tasks)} of {job.tree.required(leaf)}" for leaf in few)

@@ -161,3 +161,21 @@ def test_without_hierarchy_leaf_queues_compete_with_each_other() -> None:
     groups = (group("j", "a", age=9), group("k", "a", age=8), group("l", "b", age=1))
     found = cycle(node("n", 2), *queues, *groups, *pods, policy=policy)
     assert {each["pod"] for each in found["binds"]} == {"ns/j-0", "ns/l-0"}
+
+
+@pytest.mark.parametrize("policy", ["kai", "strict"])
+def test_nobody_goes_for_what_is_left_of_a_gang_that_was_a_victim_itself(policy: str) -> None:
+    classes = [
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+        for name, value in (("low", 50), ("mid", 60), ("high", 90))
+    ]
+    gang = [group("g", "a", 3, age=9, priorityClassName="mid"), *(pod(f"g-{i}", "g", gpus=2, on=f"n{i}") for i in range(2))]
+    high = [group("j", "a", 2, age=5, priorityClassName="high"), *(pod(f"j-{i}", "j", gpus=2) for i in range(2))]
+    low = [node("n2", gpus=1), group("l", "a", age=3, priorityClassName="low"), pod("l-0", "l", gpus=1, on="n2")]
+    objects = (node("n0"), node("n1"), queue("dep"), queue("a", "dep"), *classes, *gang, pod("g-2", "g", gpus=1), *high, *low)
+    found = cycle(*objects, policy="kai" if policy == "kai" else strict())
+    assert [(each["pod"], each["for"]) for each in found["evictions"]] == [("ns/g-0", "ns/j"), ("ns/g-1", "ns/j")]
+    assert [each["pod"] for each in found["nominations"]] == ["ns/j-0", "ns/j-1"], "one of three would be of no use"
+    (broken,) = (job for job in found["jobs"] if job["job"] == "ns/g")
+    told = [each["message"] for each in broken["reasons"] if each["code"] == "NotReady"]
+    assert told == ["Waiting for 3 pods, currently 3 exist, 0 are gated, 2 are leaving"]
