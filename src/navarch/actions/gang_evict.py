@@ -36,7 +36,7 @@ class GangEviction(Action):
     def execute(self) -> None:
         session = self.session
         self._failed = FailedAttempts(session)
-        self._victims: dict[str, list[tuple[Job, list[int]]]] = {}
+        self._victims: dict[tuple[str, int], list[tuple[Job, list[int]]]] = {}
         jobs: dict[str, JobHeap] = {}
         for job in session.jobs_with_pending():
             if job.counts[TaskStatus.PENDING] and takes_part(session, job) and session.job_starving(job):
@@ -158,21 +158,24 @@ class GangEviction(Action):
         return -1 if session.job_order(left) > session.job_order(right) else 1
 
     def _losers(self, job: Job) -> list[tuple[Job, list[int]]]:
-        """Jobs that may lose tasks to this one, and the tasks. Looked up once a queue until something is decided."""
+        """Jobs that may lose tasks to this one, and the tasks. Looked up once for jobs of a queue and a priority until something
+        is decided; who stands no lower is not even looked at, and that is mostly everyone."""
         session = self.session
-        found = self._victims.get(job.queue.name)
+        key = (job.queue.name, 0 if self.reclaim else job.priority)
+        found = self._victims.get(key)
         if found is None:
             if self.reclaim:
                 mask = search.candidates_elsewhere(session, job.queue, (TaskStatus.RUNNING,))
             else:
                 mask = search.candidates_in_queue(session, job.queue, (TaskStatus.BOUND, TaskStatus.RUNNING))
+                mask &= session.snapshot.jobs.priority[session.snapshot.tasks.job] < job.priority
             by_job: dict[int, list[int]] = {}
             for task, row in zip(mask.nonzero()[0].tolist(), session.snapshot.tasks.job[mask].tolist()):
                 by_job.setdefault(row, []).append(task)
             jobs = ((session.job(row), tasks) for row, tasks in by_job.items())
             found = [(other, tasks) for other, tasks in jobs if other is not None and not other.spec.never_preempted]
             found.sort(key=_priority)
-            self._victims[job.queue.name] = found
+            self._victims[key] = found
         if self.reclaim:
             return found
         return [each for each in found[: bisect_left(found, job.priority, key=_priority)] if each[0] is not job]

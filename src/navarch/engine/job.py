@@ -45,6 +45,7 @@ class Job:
         "session",
         "spec",
         "tasks",
+        "told",
         "unschedulable",
         "version",
     )
@@ -69,6 +70,8 @@ class Job:
         self.reasons: list[Reason] = []
         """Why it waits, in the order in which the cycle found out."""
         self.conditions: dict[str, Condition] = {c.type: c for c in spec.conditions}
+        self.told = False
+        """A condition was set in this cycle."""
         self.unschedulable = False
         """An Unschedulable condition was set in this cycle."""
         self.version = 0
@@ -76,6 +79,11 @@ class Job:
         self._priority = None if spec.priority_of_tasks else spec.priority
         self._sub_jobs: list[SubJob] | None = None
         self._tree: GangTree | None = None
+
+    @property
+    def has_news(self) -> bool:
+        """Whether it is not quite what it was when the cycle began, or something was found out about it."""
+        return bool(self.version or self.reasons or self.fit_errors or self.told or self.phase != self.spec.phase)
 
     # what readiness is made of
 
@@ -176,6 +184,7 @@ class Job:
         """Replace the condition of this type; the transition time moves only with the status."""
         before, session = self.conditions.get(type_), self.session
         since = before.last_transition if before is not None and before.status == status else session.now
+        self.told = True
         self.conditions[type_] = Condition(type_, status, reason, message, session.uid, since)
         if type_ == "Unschedulable":
             self.unschedulable = True

@@ -161,11 +161,13 @@ class Session(Asking):
     def jobs_to_conclude(self) -> list[Job]:
         """Jobs whose phase or conditions may have to be written, by key; every job where the report is to be complete.
 
-        A job that nobody looked at, that is ready, has said so, and is in the phase its pods make it, needs nothing."""
+        A job of which this cycle learned nothing, that is ready, has said so, and is in the phase its pods make it, needs
+        nothing."""
         if self.report_all:
             return self.all_jobs()
         restless = np.flatnonzero(self.snapshot.jobs.marks.restless).tolist()
-        return sorted({job.row: job for job in (*self.jobs_at(restless), *self.touched_jobs)}.values(), key=_key)
+        changed = (job for job in self.touched_jobs if job.has_news)
+        return sorted({job.row: job for job in (*self.jobs_at(restless), *changed)}.values(), key=_key)
 
     @property
     def touched_jobs(self) -> list[Job]:

@@ -14,6 +14,8 @@ from navarch.model.resources import BoolArray, IntArray, ResourceSpace, RowArray
 from navarch.model.spec import JobSpec
 from navarch.model.status import IS_ALLOCATED, STATUS_COUNT, TaskStatus
 
+LOWEST = np.iinfo(np.int64).min
+
 
 class JobTable:
     def __init__(self, space: ResourceSpace) -> None:
@@ -32,6 +34,8 @@ class JobTable:
         self.min_resources: IntArray = np.zeros((len(space), 8), dtype=np.int64)
         self.has_min_resources: BoolArray = np.zeros(8, dtype=bool)
         self.min_member: IntArray = np.zeros(8, dtype=np.int64)
+        self.priority: IntArray = np.zeros(8, dtype=np.int64)
+        """The job's own; the lowest there is where that of its tasks counts."""
         self.queue: RowArray = np.full(8, -1, dtype=np.int32)
         """Number of the queue's name in `queue_names`; -1 while there is no spec."""
         self.phase: RowArray = np.zeros(8, dtype=np.int32)
@@ -77,6 +81,7 @@ class JobTable:
         self.touched.add(row)
         self.phase[row] = _number(self.phases, spec.phase)
         self.min_member[row] = spec.min_member
+        self.priority[row] = LOWEST if spec.priority_of_tasks else spec.priority
         conditions = spec.conditions
         self.scheduled[row] = bool(conditions) and any(c.type == "Scheduled" and c.status == "True" for c in conditions)
         if spec.min_resources is not None:
@@ -181,6 +186,7 @@ _ROW_COLUMNS = (
     "min_resources",
     "has_min_resources",
     "min_member",
+    "priority",
     "queue",
     "phase",
     "scheduled",

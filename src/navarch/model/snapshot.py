@@ -85,6 +85,7 @@ class JobColumns:
     min_resources: IntArray
     has_min_resources: BoolArray
     min_member: IntArray
+    priority: IntArray
     queue: RowArray
     phase: RowArray
     scheduled: BoolArray

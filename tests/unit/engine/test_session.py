@@ -11,6 +11,7 @@ from tests.small_world import add_job, binds, decided, job_in, open_session, row
 from navarch.engine.extension_points import Change
 from navarch.engine.job import Job
 from navarch.engine.policy.compat import COMPAT
+from navarch.engine.reasons import Reason
 from navarch.engine.semantics import Semantics
 from navarch.engine.session import Session
 from navarch.model.cluster import Cluster
@@ -149,7 +150,9 @@ def test_a_job_that_is_as_its_group_says_needs_no_conclusion() -> None:
     touched = open_session(cluster)
     job_of_calm = touched.job_of(row_in(touched, "calm-0"))
     assert job_of_calm is not None
-    assert "ns/calm" in conclude(touched, all_=False), "somebody looked at it"
+    assert "ns/calm" not in conclude(touched, all_=False), "to be looked at is no news"
+    job_of_calm.refuse(Reason("Test", "something was found out"))
+    assert "ns/calm" in conclude(touched, all_=False)
 
 
 def test_shared_figures_are_made_once_and_told_before_the_plugins() -> None:
