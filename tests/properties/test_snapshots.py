@@ -26,6 +26,7 @@ REGISTRY = installed()
 POLICY = preset("navarch", REGISTRY.catalogue())
 SHAPES = [shape(cpu="1"), shape(cpu="500m", memory="1Gi"), shape(), shape(cpu="1", nvidia_com="1")]
 
+READY = "tasks in gang are ready to be scheduled"
 STANDINGS = [status for status in TaskStatus if status not in (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)]
 """The two left out live in a session only."""
 
@@ -41,7 +42,7 @@ def change(rng: Random, cluster: Cluster) -> None:
             cluster.remove_node(f"n{number % 5}")
         case 2 | 3:
             least = rng.choice((None, requests_from({"cpu": 1, f"example.com/{rng.randrange(3)}": 1})))
-            said = rng.choice(((), (Condition("Scheduled", "True", "", ""),)))
+            said = rng.choice(((), (Condition("Scheduled", "True", READY, ""),)))
             phase = rng.choice(("", "Pending", "Inqueue", "Running", "Completed"))
             queue = rng.choice(("a", "b", "missing"))
             cluster.put_job(
@@ -112,6 +113,20 @@ def test_a_snapshot_made_of_the_last_one_is_the_same_as_a_new_one(seed: int) -> 
                 snapshot.jobs.leave_out(row)
         decided = [decisions(decide(each, POLICY, REGISTRY, 1.0, report_all=False)) for each in (last, other)]
         assert decided[0] == decided[1]
+        _nothing_is_kept_back(fresh, out)
+
+
+def _nothing_is_kept_back(cluster: Cluster, out: list[int]) -> None:
+    """Who is left out of a short report has nothing new to say in a full one."""
+    reports = []
+    for report_all in (False, True):
+        snapshot = cluster.snapshot()
+        for row in out:
+            snapshot.jobs.leave_out(row)
+        reports.append(decide(snapshot, POLICY, REGISTRY, 1.0, report_all=report_all).jobs)
+    short = {decision.job for decision in reports[0]}
+    for decision in reports[1]:
+        assert decision.job in short or not (decision.changed or decision.reasons), decision
 
 
 def _sums_are_right(snapshot: Snapshot) -> None:

@@ -32,8 +32,8 @@ class JobMarks:
         self.unadmitted: BoolArray = np.zeros(0, dtype=bool)
         """In a queue, and its phase says that it has not been admitted to it."""
         self.restless: BoolArray = np.zeros(0, dtype=bool)
-        """In a queue, and not one that is ready, has said so, and is in the phase its pods make it: something may have to be
-        written."""
+        """In a queue, and not one of which no pod waits, that is ready, has said so, and is in the phase its pods make it:
+        something may have to be written."""
 
     def follow(
         self,
@@ -60,9 +60,12 @@ class JobMarks:
         ready, placed, finished, there = (counts @ _SUMS).T
         absent = held[at] & (there == 0)
         has_queue = (queue[at] >= 0) & ~absent
-        expected = np.where(placed == finished, phases.get("Completed", -1), phases.get("Running", -1))
-        quiet = (ready + best_effort_pending[at] >= minimum) & scheduled[at] & (placed >= minimum) & (phase == expected)
+        inqueue = phases.get("Inqueue", -1)
+        begun = np.where(placed == finished, phases.get("Completed", -1), phases.get("Running", -1))
+        expected = np.where(placed >= minimum, begun, np.where(phase == inqueue, inqueue, phases.get("Pending", -1)))
+        quiet = (ready + best_effort_pending[at] >= minimum) & scheduled[at] & (phase == expected)
+        waiting = counts[:, TaskStatus.PENDING] > 0
         self.absent[at] = absent
-        self.waiting[at] = (counts[:, TaskStatus.PENDING] > 0) & ~absent
+        self.waiting[at] = waiting & ~absent
         self.unadmitted[at] = has_queue & ((phase == phases.get("", -1)) | (phase == phases.get("Pending", -1)))
-        self.restless[at] = has_queue & ~quiet
+        self.restless[at] = has_queue & (waiting | ~quiet)
