@@ -65,7 +65,8 @@ class JobMarks:
         expected = np.where(placed >= minimum, begun, np.where(phase == inqueue, inqueue, phases.get("Pending", -1)))
         quiet = (ready + best_effort_pending[at] >= minimum) & scheduled[at] & (phase == expected)
         waiting = counts[:, TaskStatus.PENDING] > 0
+        odd = (counts[:, TaskStatus.RELEASING] > 0) | (minimum <= 0)  # what becomes of these takes more than counts to tell
         self.absent[at] = absent
         self.waiting[at] = waiting & ~absent
         self.unadmitted[at] = has_queue & ((phase == phases.get("", -1)) | (phase == phases.get("Pending", -1)))
-        self.restless[at] = has_queue & (waiting | ~quiet)
+        self.restless[at] = has_queue & (waiting | odd | ~quiet)
