@@ -26,6 +26,7 @@ from tests.live.test_faults import GANGS, SINGLES, load, nodes
 from tests.live.world import NODES, Clock, World, end
 
 from navarch.cluster.server import ApiServer
+from navarch.kube.errors import KubeError, NotFound
 
 Fate = Callable[[World, random.Random], AbstractAsyncContextManager[None]]
 LEASE = {"leader_elect": True, "lock_namespace": "default", "lease_duration": 3.0, "renew_deadline": 2.0, "retry_period": 0.2}
@@ -67,7 +68,14 @@ async def node_deleted(world: World, rng: random.Random) -> AsyncIterator[None]:
 
     async def delete() -> None:
         await asyncio.sleep(rng.random())
-        await world.client.delete(NODES, "doomed")
+        while True:
+            try:
+                await world.client.delete(NODES, "doomed")
+                return
+            except NotFound:
+                return
+            except KubeError:  # the storm has the API server down, or garbles its replies
+                await asyncio.sleep(0.05)
 
     async with world.scheduler(seed=rng.randrange(1 << 30)):
         deletion = asyncio.create_task(delete())
