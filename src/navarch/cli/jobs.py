@@ -31,6 +31,7 @@ def jobs(
     kubeconfig: Path | None,
     context: str | None,
     policy: str,
+    plugin_dirs: tuple[Path, ...],
     output: str,
     watch: bool,
 ) -> None:
@@ -55,4 +56,4 @@ def jobs(
     def table(chosen: Sequence[JobRow], now: float) -> Table:
         return jobs_table(chosen, now, namespaces=all_namespaces)
 
-    look(kubeconfig, context, policy, output, watch, rows, table, scheduler_name, others)
+    look(kubeconfig, context, policy, plugin_dirs, output, watch, rows, table, scheduler_name, others)

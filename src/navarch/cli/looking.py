@@ -17,12 +17,14 @@ from rich.table import Table
 from navarch.cache.usage_over_time import UsageOverTime
 from navarch.cli.embedded_kubeconfig import reminder
 from navarch.cli.overview import JobRow, NodeRow, Overview, QueueRow, overview
+from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.cli.row_tables import print_rows
 from navarch.cli.scheduler_names import served
 from navarch.dialects.inventory import Inventory
 from navarch.dialects.manifests import Document
 from navarch.dialects.registry import KINDS
 from navarch.engine.policy import Policy, PolicyError
+from navarch.engine.registry import RegistrationError, Registry
 from navarch.installed import installed
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint, connect
@@ -49,6 +51,7 @@ def looking_options(command: F) -> F:
             click.option("--kubeconfig", type=click.Path(path_type=Path), help="Cluster to look at; else as kubectl finds it."),
             click.option("--context", help="Context of the kubeconfig."),
             click.option("--policy", default="navarch", show_default=True, metavar="FILE|PRESET", help=_POLICY),
+            plugin_dirs_option,
             click.option("-o", "--output", type=click.Choice(FORMS), default="table", show_default=True, help=_OUTPUT),
             click.option("-w", "--watch", is_flag=True, help="Print again when something changed, until stopped."),
         )
@@ -61,6 +64,7 @@ def look(
     kubeconfig: Path | None,
     context: str | None,
     policy: str,
+    plugin_dirs: tuple[Path, ...],
     output: str,
     watch: bool,
     rows_of: Callable[[Overview, Endpoint], Sequence[Row]],
@@ -71,10 +75,10 @@ def look(
     """Read, choose rows, print; once or until stopped. `others_of` counts the pods that wait for other schedulers, by their name."""
     try:
         endpoint = connect(kubeconfig, context)
-        asyncio.run(_look(endpoint, policy, output, watch, rows_of, table_of, scheduler_names, others_of))
+        asyncio.run(_look(endpoint, policy, installed(plugin_dirs), output, watch, rows_of, table_of, scheduler_names, others_of))
     except ConfigError as error:
         raise click.UsageError(f"{error}{'' if kubeconfig or context else reminder()}") from None
-    except PolicyError as error:
+    except (PolicyError, RegistrationError) as error:
         raise click.UsageError(str(error)) from None
     except KubeError as error:
         raise click.ClickException(str(error)) from None
@@ -85,6 +89,7 @@ def look(
 async def _look(
     endpoint: Endpoint,
     policy: str,
+    registry: Registry,
     output: str,
     watch: bool,
     rows_of: Callable[[Overview, Endpoint], Sequence[Row]],
@@ -95,7 +100,7 @@ async def _look(
     before: dict[str, Any] | None = None
     async with Client(endpoint) as client:
         while True:
-            found = await read(client, policy, scheduler_names)
+            found = await read(client, policy, registry, scheduler_names)
             rows = rows_of(found, endpoint)
             others = {} if others_of is None else others_of(found, endpoint)
             plain: dict[str, Any] = {"items": [row.to_dict() for row in rows]}
@@ -138,9 +143,8 @@ def _waiting_elsewhere(others: Mapping[str, int]) -> str:
     return f"{count} pending {whose} ({which})"
 
 
-async def read(client: Client, policy_name: str, scheduler_names: Sequence[str] = ()) -> Overview:
+async def read(client: Client, policy_name: str, registry: Registry, scheduler_names: Sequence[str] = ()) -> Overview:
     """The whole cluster as rows. Kinds that are not served, or that we may not list, are passed over."""
-    registry = installed()
     policy = read_policy(policy_name, registry)
     wanted: dict[str, list[tuple[Resource, str]]] = {}
     for (api_version, name), kind in KINDS.items():

@@ -15,7 +15,9 @@ from navarch.cli.overview_tables import queues_table
 
 @click.command()
 @looking_options
-def queues(kubeconfig: Path | None, context: str | None, policy: str, output: str, watch: bool) -> None:
+def queues(
+    kubeconfig: Path | None, context: str | None, policy: str, plugin_dirs: tuple[Path, ...], output: str, watch: bool
+) -> None:
     """List queues with their shares.
 
     DESERVED is what the policy grants the queue right now, SHARE its largest allocated part of that: above 1 it borrows. Under a
@@ -26,4 +28,4 @@ def queues(kubeconfig: Path | None, context: str | None, policy: str, output: st
     def table(chosen: Sequence[QueueRow], _: float) -> Table:
         return queues_table(chosen)
 
-    look(kubeconfig, context, policy, output, watch, lambda found, _: found.queues, table)
+    look(kubeconfig, context, policy, plugin_dirs, output, watch, lambda found, _: found.queues, table)

@@ -15,6 +15,8 @@ from typing import Any
 import click
 from rich.console import Console
 
+from navarch.cli.plugin_dirs import plugin_dirs_option
+
 EXAMPLES = """\b
 Examples:
   navarch up                                   # a small GPU cluster and a workload that shows what scheduling does
@@ -42,6 +44,7 @@ REST_WITHIN = 600.0
 @click.option("--no-sample", is_flag=True, help="Start without the sample workload.")
 @click.option("--speed", type=click.FloatRange(min=0.01), default=1.0, show_default=True, help="How fast the hours pass.")
 @click.option("--policy", default="navarch", show_default=True, metavar="FILE|PRESET", help="Policy of the scheduler.")
+@plugin_dirs_option
 @click.option("--until-settled", is_flag=True, help="Leave when the sample has come to rest, with a summary.")
 def up(no_sample: bool, **given: Any) -> None:
     """Start an embedded cluster with a scheduler in it.
@@ -54,11 +57,12 @@ def up(no_sample: bool, **given: Any) -> None:
     from navarch.cli.up_cluster import UpOptions
     from navarch.cluster.nodes import NodeSetError
     from navarch.engine.policy import PolicyError
+    from navarch.engine.registry import RegistrationError
 
     options = UpOptions(sample=not no_sample, **given)
     try:
         code = _run(options)
-    except (NodeSetError, PolicyError) as error:
+    except (NodeSetError, PolicyError, RegistrationError) as error:
         raise click.UsageError(str(error)) from None
     except OSError as error:
         if error.errno == errno.EADDRINUSE:

@@ -46,6 +46,7 @@ class UpOptions:
     sample: bool = True
     speed: float = 1.0
     policy: str = "navarch"
+    plugin_dirs: tuple[Path, ...] = ()
     until_settled: bool = False
 
 
@@ -71,6 +72,7 @@ class UpCluster:
             self.hollow.add_nodes(self._nodes())
             options = RunOptions(
                 policy=self.options.policy,
+                plugin_dirs=self.options.plugin_dirs,
                 scheduler_names=EMBEDDED,
                 listen="",
                 leader_elect=False,

@@ -28,6 +28,8 @@ from navarch.dialects.kai_grouping import DEFAULT_QUEUE
 KUBECTL = shutil.which("kubectl")
 pytestmark = pytest.mark.live
 NAVARCH = [sys.executable, "-m", "navarch.cli.main"]
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+OWN_PLUGIN = ("--policy", str(EXAMPLES / "power-saving.conf"), "--plugin-dir", str(EXAMPLES / "plugins"))
 needs_kubectl = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not in PATH")
 
 
@@ -198,6 +200,42 @@ async def test_under_kais_policy_there_are_the_queues_of_a_fresh_installation(tm
         async with asyncio.timeout(30):
             while not store.list("pods")[0].obj["spec"].get("nodeName"):
                 await asyncio.sleep(0.05)
+
+
+async def test_a_plugin_of_your_own_decides_in_the_embedded_cluster(tmp_path: Path) -> None:
+    going = {"kind": "NodeSet", "metadata": {"name": "a"}, "spec": {"count": 1, "labels": {"example.com/switch-off": ""}}}
+    staying = {"kind": "NodeSet", "metadata": {"name": "b"}, "spec": {"count": 1}}
+    (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all([going, staying]))
+    options = UpOptions(
+        node_file=tmp_path / "nodes.yaml",
+        sample=False,
+        kubeconfig=tmp_path / "k",
+        policy=str(EXAMPLES / "power-saving.conf"),
+        plugin_dirs=(EXAMPLES / "plugins",),
+    )
+    async with UpCluster(options) as cluster:
+        operations, store = cluster.server.operations, cluster.server.store
+        for name in ("a", "b"):
+            pod = {"metadata": {"name": name}, "spec": {"schedulerName": "navarch", "containers": [{"name": "c", "image": "x"}]}}
+            operations.create(operations.kind("pods"), "default", pod)
+        async with asyncio.timeout(30):
+            while not all(pod.obj["spec"].get("nodeName") for pod in store.list("pods")):
+                await asyncio.sleep(0.05)
+        assert {pod.obj["spec"]["nodeName"] for pod in store.list("pods")} == {"b-000"}
+
+
+def test_a_policy_that_names_a_plugin_of_your_own_is_looked_through(up: Up) -> None:
+    for command in ("jobs", "queues", "nodes"):
+        up.navarch(command, *OWN_PLUGIN)
+    without = CliRunner().invoke(main, ["nodes", *OWN_PLUGIN[:2], "--kubeconfig", str(up.kubeconfig)])
+    assert without.exit_code == 2 and "power-saving" in without.output
+
+
+def test_a_directory_with_a_plugin_that_cannot_be_read_is_refused(up: Up, tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("import nothing_of_this_name")
+    for command, config in (("up", tmp_path / "k"), ("nodes", up.kubeconfig)):
+        result = CliRunner().invoke(main, [command, "--plugin-dir", str(tmp_path), "--kubeconfig", str(config)])
+        assert result.exit_code == 2 and "broken.py cannot be imported" in result.output
 
 
 def test_a_port_that_is_taken_is_named_with_a_way_out(tmp_path: Path) -> None:
