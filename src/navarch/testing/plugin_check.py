@@ -1,8 +1,9 @@
 """Tell a plugin's author what is wrong before a cluster does.
 
 `check_plugin` looks at the class (name, arguments, methods that almost spell an extension point, signatures) and then runs it
-on a small random cluster: node functions must answer one value a column, the same for a row alone as among all rows, and keep
-to what their scope promises; orders must compare; two equal sessions must decide equally.
+on a small random cluster: node functions must answer one value a column, the same for a row alone as among all rows, keep to
+what their scope promises, and read nothing of a pod that was not told apart before (`told_apart`); orders must compare; two equal
+sessions must decide equally.
 
     problems = check_plugin(MyPlugin)
     assert not problems, "\\n".join(problems)
@@ -14,6 +15,7 @@ import difflib
 import inspect
 import random
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,7 @@ from navarch.model.resources import requests_from
 from navarch.model.spec import JobSpec, NodeSpec, QueueSpec, Shape, TaskSpec
 from navarch.model.status import TaskStatus
 from navarch.testing.answers import check_answers
+from navarch.testing.told_apart import Notes, Noting, NotingSession, check_reading
 
 _OWN = frozenset({"open", "close", "queue_figures", "on_allocate", "on_deallocate"})
 
@@ -68,7 +71,10 @@ def _look_at(plugin: type[Plugin]) -> Iterable[str]:
         else:
             yield from _compare(name, value, getattr(protocol, name))
     for argument in plugin.arguments:
-        if argument.default is not None:
+        if argument.kind == "duration":
+            if not isinstance(argument.default, int | float | None):
+                yield f"argument {argument.name!r}: its default does not fit its kind: found {argument.default!r}, expected seconds"
+        elif argument.default is not None:
             try:
                 argument.read(argument.default)
             except ValueError as error:
@@ -88,7 +94,8 @@ def _methods(protocol: type) -> list[str]:
     return [name for name, value in vars(protocol).items() if not name.startswith("_") and callable(value)]
 
 
-def _world(seed: int) -> Cluster:
+def _world(seed: int, notes: Notes) -> Cluster:
+    """Of the jobs that wait, two of different queues have one shape."""
     rng = random.Random(seed)
     cluster = Cluster()
     for name in ("default", "other"):
@@ -101,9 +108,10 @@ def _world(seed: int) -> Cluster:
         key = f"ns/job{j}"
         phase = "Running" if running else "Inqueue"
         cluster.put_job(
-            JobSpec(key, rng.choice(("default", "other")), min_member=2, namespace="ns", name=f"job{j}", phase=phase, priority=j)
+            JobSpec(key, ("default", "other")[j % 2], min_member=2, namespace="ns", name=f"job{j}", phase=phase, priority=j)
         )
-        shape = Shape(requests=requests_from({"cpu": f"{rng.choice((500, 1000, 2000))}m", "memory": f"{rng.choice((1, 3))}Gi"}))
+        if j != 4:
+            shape = Shape(requests=requests_from({"cpu": f"{rng.choice((500, 1000, 2000))}m", "memory": f"{rng.choice((1, 3))}Gi"}))
         for t in range(3):
             cluster.put_task(
                 TaskSpec(
@@ -114,6 +122,8 @@ def _world(seed: int) -> Cluster:
                     job=key,
                     node=f"n{rng.randrange(7)}" if running else "",
                     status=TaskStatus.RUNNING if running else TaskStatus.PENDING,
+                    labels=Noting("label", {"job": f"job{j}"}, notes),
+                    annotations=Noting("annotation", {}, notes),
                 )
             )
     return cluster
@@ -122,12 +132,15 @@ def _world(seed: int) -> Cluster:
 def _decide(plugin: type[Plugin], arguments: Mapping[str, object], seed: int) -> tuple[list[str], list[Any]]:
     """(problems, a picture of the answers)."""
     policy = Policy(("allocate",), ((PluginOption(plugin.name, arguments=arguments),),), dialect=plugin.dialect or "navarch")
-    session = Session(_world(seed).snapshot(), policy, Registry([plugin]), now=0.0)
+    notes: Notes = set()
+    session = NotingSession(_world(seed, notes).snapshot(), policy, Registry([plugin]), now=0.0)
     problems: list[str] = []
     picture: list[Any] = []
     waiting = [t for job in session.all_jobs() for t in job.tasks_in(TaskStatus.PENDING)]
     functions: list[NodeFilter | NodeScorer] = [*session.filters, *session.scorers]
+    session.make_classes(waiting, notes)
     for function in functions:
+        problems += check_reading(session, function, waiting, partial(_whole, session, function), notes)
         for task in {session.class_of(t).number: session.class_of(t) for t in waiting}.values():
             if function.applies(task):
                 problems += _check_function(session, function, task, picture)
@@ -157,10 +170,16 @@ def _decide(plugin: type[Plugin], arguments: Mapping[str, object], seed: int) ->
     return list(dict.fromkeys(problems)), picture
 
 
-def _check_function(session: Session, function: NodeFilter | NodeScorer, task: TaskClass, picture: list[Any]) -> list[str]:
-    def ask(at: Figures) -> Any:
-        return function.mask(task, at) if isinstance(function, NodeFilter) else function.raw(task, at)
+def _ask(function: NodeFilter | NodeScorer, task: TaskClass, at: Figures) -> Any:
+    return function.mask(task, at) if isinstance(function, NodeFilter) else function.raw(task, at)
 
+
+def _whole(session: Session, function: NodeFilter | NodeScorer, task: TaskClass) -> Any:
+    return _ask(function, task, session.nodes) if function.applies(task) else None
+
+
+def _check_function(session: Session, function: NodeFilter | NodeScorer, task: TaskClass, picture: list[Any]) -> list[str]:
+    ask = partial(_ask, function, task)
     problems: list[str] = []
     nodes, where = session.nodes, f"{function.name} ({function.scope.value})"
     whole = np.asarray(ask(nodes))

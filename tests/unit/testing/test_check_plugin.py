@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from pkgutil import resolve_name
 
 import numpy as np
 import pytest
@@ -13,8 +15,9 @@ from navarch.engine.figures import Figures
 from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, Scope, TaskClass
 from navarch.engine.plugin import Plugin
-from navarch.installed import installed
+from navarch.engine.session import Session
 from navarch.model.resources import CPU, BoolArray, FloatArray
+from navarch.plugins import PLACES
 from navarch.testing import check_plugin
 
 
@@ -29,11 +32,9 @@ def test_a_good_plugin_has_no_problems() -> None:
     assert check_plugin(Oldest) == []
 
 
-@pytest.mark.parametrize("name", ["gang", "priority", "conformance", "proportion", "binpack", "drf"])
-def test_our_own_plugins_pass(name: str) -> None:
-    plugin = installed().plugin(name)
-    assert plugin is not None
-    assert check_plugin(plugin) == []
+@pytest.mark.parametrize("place", sorted(PLACES.values()))
+def test_our_own_plugins_pass(place: str) -> None:
+    assert check_plugin(resolve_name(place)) == []
 
 
 def test_a_misspelt_point() -> None:
@@ -71,6 +72,19 @@ def test_a_default_of_the_wrong_kind() -> None:
     assert check_plugin(Default) == [
         "argument 'weight': its default does not fit its kind: found the string 'heavy', expected an integer"
     ]
+
+
+def test_the_default_of_a_duration_is_seconds() -> None:
+    class Patient(Plugin):
+        name = "patient"
+        arguments = (Argument("wait", "duration", 90.0),)
+
+    class Wordy(Plugin):
+        name = "wordy"
+        arguments = (Argument("wait", "duration", "90s"),)
+
+    assert check_plugin(Patient) == []
+    assert check_plugin(Wordy) == ["argument 'wait': its default does not fit its kind: found '90s', expected seconds"]
 
 
 def scorer(scope_: Scope, function: object) -> type[Plugin]:
@@ -139,3 +153,75 @@ def test_an_answer_of_the_wrong_kind() -> None:
         "job_valid answers with 'no'; expected a Reason or None",
         "allocatable answers with None; expected a number or a Reason",
     ]
+
+
+def reading(scope_: Scope, look: Callable[[Session, int], bool], before: Callable[[Session], None]) -> type[Plugin]:
+    """A filter that lets pods go nowhere if `look` says so of the pod."""
+
+    class Reads(NodeFilter):
+        name, scope = "reads", scope_
+
+        def __init__(self, session: Session) -> None:
+            self.session = session
+
+        def mask(self, task: TaskClass, at: Figures) -> BoolArray:
+            return np.full(at.used.shape[1], look(self.session, task.task))
+
+    class Reading(Plugin):
+        name = "reading"
+
+        def open(self) -> None:
+            before(self.session)
+
+        def node_filters(self) -> list[NodeFilter]:
+            return [Reads(self.session)]
+
+    return Reading
+
+
+def nothing(session: Session) -> None: ...
+
+
+def spot(session: Session, task: int) -> bool:
+    return session.task(task).labels.get("tier") == "spot"
+
+
+def noted(session: Session, task: int) -> bool:
+    return "example.com/note" in session.task(task).annotations
+
+
+def others(session: Session, task: int) -> bool:
+    job = session.job_of(task)
+    return job is not None and job.queue.name == "other"
+
+
+def test_a_filter_that_reads_labels_says_so_first() -> None:
+    assert check_plugin(reading(Scope.ROW, spot, nothing)) == [
+        "reads (row) reads the label 'tier' of pods that are taken for one:"
+        " `open` has to call self.session.distinguish_labels(['tier'])"
+    ]
+    assert check_plugin(reading(Scope.ROW, spot, lambda session: session.distinguish_labels(["tier"]))) == []
+    assert check_plugin(reading(Scope.ROW, spot, lambda session: session.distinguish_by(lambda task: spot(session, task)))) == []
+
+
+def test_a_filter_that_reads_annotations_says_so_first() -> None:
+    assert check_plugin(reading(Scope.ROW, noted, nothing)) == [
+        "reads (row) reads the annotation 'example.com/note' of pods that are taken for one:"
+        " `open` has to call self.session.distinguish_by"
+    ]
+    assert check_plugin(reading(Scope.ROW, noted, lambda session: session.distinguish_by(lambda task: noted(session, task)))) == []
+
+
+def test_a_filter_that_reads_queues_says_so_first() -> None:
+    (problem,) = check_plugin(reading(Scope.GLOBAL, others, nothing))
+    assert problem.startswith("reads (global) answers differently for pods that are taken for one")
+    assert check_plugin(reading(Scope.GLOBAL, others, lambda session: session.distinguish_queues())) == []
+
+
+def test_what_is_read_of_pods_is_not_static() -> None:
+    told = check_plugin(reading(Scope.STATIC, spot, lambda session: session.distinguish_labels(["tier"])))
+    assert told == [
+        "reads (static) reads the label 'tier' of pods, but static answers are kept for all pods of a shape: its scope is row"
+    ]
+    (queue,) = check_plugin(reading(Scope.STATIC, others, lambda session: session.distinguish_queues()))
+    assert queue == "reads (static) answers differently for pods of one shape: its scope is row"
