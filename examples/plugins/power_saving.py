@@ -1,10 +1,11 @@
 """A plugin of your own: keep nodes that are to be switched off tonight free of new work, and fill the others.
 
+A filter that reads nothing but the labels of nodes is `static`: it is computed once per shape and kept across cycles. A score that
+reads a node's figures is `row`: after a placement it is computed again for that one node.
+
     navarch policy plugins power-saving --plugin-dir examples/plugins
     navarch plan -f examples/two-queues.yaml --policy examples/power-saving.conf --plugin-dir examples/plugins
-
-A filter that reads nothing but labels is `static`: it is computed once per shape and kept across cycles. A score that reads a
-node's figures is `row`: after a placement it is computed again for that one node.
+    navarch up --policy examples/power-saving.conf --plugin-dir examples/plugins
 """
 
 from __future__ import annotations

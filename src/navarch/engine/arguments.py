@@ -41,7 +41,8 @@ class WrongKind(ValueError):
 
 
 class Argument(Struct, frozen=True):
-    """One argument. A `name` that ends in `*` stands for every name with that beginning: `binpack.resources.*`."""
+    """One argument. A `name` that ends in `*` stands for every name with that beginning: `binpack.resources.*`. `default` is what
+    the plugin gets where the policy is silent, as it would be read: of a duration, seconds."""
 
     name: str
     kind: Kind
@@ -139,6 +140,8 @@ def duration(text: str) -> float:
 
 class Arguments(Struct, frozen=True):
     """The arguments in effect: what the policy gave, over what was declared.
+
+    `integer`, `number` (durations too, in seconds), `flag` and `text` give typed values; lists and mappings are `given[name]`.
 
     >>> declared = (Argument("weight", "int", 1), Argument("resources.*", "int", 1))
     >>> a = Arguments(declared, {"resources.gpu": 5})

@@ -9,6 +9,14 @@ fast, because it tells the engine when an answer is still good:
   allocate and deallocate events, so that asking is a gather and not a scan over pods.
 
 A function that has nothing to say about a class of tasks says so by `applies`, and costs nothing.
+
+Functions are asked about a `TaskClass`, not about each pod: `task.shape` (requests, tolerations, affinity, volumes) is the same
+for all pods of it, the rest is that of its first pod. Whoever reads anything else of a pod says so in the plugin's `open`, and
+pods that differ in it become different classes; such a function is ROW or GLOBAL, since static answers are kept for a shape:
+
+    self.session.distinguish_labels(["tier"])                 # then self.session.task(task.task).labels.get("tier") in `mask`
+    self.session.distinguish_queues()                         # then task.queue
+    self.session.distinguish_by(lambda row: ...)              # anything else, from the row of the task
 """
 
 from __future__ import annotations
@@ -49,7 +57,7 @@ class TaskClass(Struct, frozen=True, eq=False):
     labels: int
     """Identity number (namespace and labels) of the class's first task; equal for all in what rules read."""
     task: int
-    """Row of the class's first task."""
+    """Row of the class's first task: `session.task(row)` is the pod, and stands for all in what `Session.distinguish_*` was told."""
     queue: str = ""
     """Queue of the class's first task; of all of them where some rule reads it (`Session.distinguish_queues`)."""
 

@@ -1,13 +1,17 @@
 """What every plugin is: a name, declared arguments, and a word when a session opens and closes.
 
 A plugin object lives for one session. It implements extension points by having their methods (`extension_points`), and
-must not know other plugins. Twenty lines make one:
+must not know other plugins. A few lines make one:
 
     class Oldest(Plugin):
         name = "oldest"
 
         def job_order(self, job):
             return job.spec.created
+
+It sees the cluster through `self.session`: `queues`, `all_jobs()`, `task(row)`, `nodes` (figures as columns, `nodes.specs` the
+objects), `total`, and `now`, the cycle's moment in seconds since the epoch. It reads no clock of its own, or a recorded cycle
+would not replay. What objects say is in the fields of `model/spec.py`: `job.spec`, `queue.spec`, `session.task(row)`.
 """
 
 from __future__ import annotations
@@ -22,10 +26,14 @@ if TYPE_CHECKING:
 
 
 class Plugin:
+    """Subclass it; the first line of the docstring is what `navarch policy plugins` says of it."""
+
     name: ClassVar[str]
+    """By which a policy file names it."""
     dialect: ClassVar[str] = ""
     """Set where two systems have different plugins of one name: whose files mean this one."""
     arguments: ClassVar[tuple[Argument, ...]] = ()
+    """What a policy file may say to it; read back through `self.given`."""
 
     def __init__(self, session: Session, option: PluginOption) -> None:
         self.session = session
@@ -33,7 +41,7 @@ class Plugin:
         self.given = Arguments(self.arguments, option.arguments)
 
     def open(self) -> None:
-        """Called once, in policy order, before the first action."""
+        """Called once, in policy order, before node functions are asked for and before the first action."""
 
     def close(self) -> None:
         """Called once, in policy order, after the last action and before conditions are written."""

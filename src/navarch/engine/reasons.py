@@ -1,7 +1,9 @@
 """Why something was refused: a code, the numbers, whom it concerns, and which event would undo it.
 
-Every part of Navarch that says no returns a Reason. Events, conditions, metrics, `explain`, the tables of `navarch plan`
-and the retry logic of the live scheduler read the same value; nothing is explained afterwards by guessing.
+Every part of Navarch that says no returns a Reason. Events, conditions, the tables of `navarch plan` and the retry logic of the
+live scheduler read the same value; nothing is explained afterwards by guessing.
+
+    Reason("QuietHours", "queue night waits until 18:00 UTC", figures={"until": 18}, undone_by=(Event.TIME_PASSED,))
 """
 
 from __future__ import annotations
@@ -37,7 +39,11 @@ class Reason(Struct, frozen=True):
     """`nodes` is the histogram over nodes where the refusal was theirs: text -> how many nodes said it."""
 
     code: str
+    """One word in CamelCase: what programs look for."""
     message: str
+    """A sentence with the numbers in it: what users read."""
     nodes: Mapping[str, int] = field(default_factory=_nothing)
     figures: Mapping[str, int | float | str] = field(default_factory=lambda: MappingProxyType({}))
     undone_by: tuple[Event, ...] = ()
+    """The live scheduler tries the job again when one of these happens, and by its back-off (ten seconds at most, for gangs longer)
+    in any case."""
