@@ -7,12 +7,13 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.small_world import shape
 
 from navarch.engine.cycle import decide
-from navarch.engine.policy import preset
+from navarch.engine.policy import Policy, preset
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
 from navarch.model.columns import sums_by_group
@@ -116,14 +117,27 @@ def test_a_snapshot_made_of_the_last_one_is_the_same_as_a_new_one(seed: int) -> 
         _nothing_is_kept_back(fresh, out)
 
 
-def _nothing_is_kept_back(cluster: Cluster, out: list[int]) -> None:
+@pytest.mark.parametrize("name", ["volcano", "kube-batch", "kai", "kube-scheduler"])
+@given(st.integers(0, 2**32))
+@settings(max_examples=40, deadline=None)
+def test_a_short_report_keeps_nothing_back_under_any_policy(name: str, seed: int) -> None:
+    rng, cluster, policy = Random(seed), Cluster(), preset(name, REGISTRY.catalogue())
+    cluster.put_queue(QueueSpec("a", state="Open"))
+    cluster.put_queue(QueueSpec("b", state="Open", weight=2))
+    for _ in range(4):
+        for _ in range(30):
+            change(rng, cluster)
+        _nothing_is_kept_back(cluster, [], policy)
+
+
+def _nothing_is_kept_back(cluster: Cluster, out: list[int], policy: Policy = POLICY) -> None:
     """Who is left out of a short report has nothing new to say in a full one."""
     reports = []
     for report_all in (False, True):
         snapshot = cluster.snapshot()
         for row in out:
             snapshot.jobs.leave_out(row)
-        reports.append(decide(snapshot, POLICY, REGISTRY, 1.0, report_all=report_all).jobs)
+        reports.append(decide(snapshot, policy, REGISTRY, 1.0, report_all=report_all).jobs)
     short = {decision.job for decision in reports[0]}
     for decision in reports[1]:
         assert decision.job in short or not (decision.changed or decision.reasons), decision

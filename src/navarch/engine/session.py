@@ -165,7 +165,8 @@ class Session(Asking):
         nothing."""
         if self.report_all:
             return self.all_jobs()
-        restless = np.flatnonzero(self.snapshot.jobs.marks.restless).tolist()
+        marks = self.snapshot.jobs.marks
+        restless = np.flatnonzero(marks.restless_when_held if self.semantics.placed_gang_is_running else marks.restless).tolist()
         changed = (job for job in self.touched_jobs if job.has_news)
         return sorted({job.row: job for job in (*self.jobs_at(restless), *changed)}.values(), key=_key)
 

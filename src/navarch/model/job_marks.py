@@ -12,14 +12,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from navarch.model.resources import BoolArray, IntArray, RowArray
-from navarch.model.status import COUNTS_READY, ON_NODE, STATUS_COUNT, TaskStatus
+from navarch.model.status import COUNTS_READY, IS_ALLOCATED, ON_NODE, STATUS_COUNT, TaskStatus
 
 _READY = COUNTS_READY.astype(np.int64)
 _FINISHED = np.zeros(STATUS_COUNT, dtype=np.int64)
 _FINISHED[[TaskStatus.SUCCEEDED, TaskStatus.FAILED]] = 1
 _PLACED = _FINISHED.copy()
 _PLACED[[TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.RELEASING]] = 1
-_SUMS = np.stack([_READY, _PLACED, _FINISHED, ON_NODE.astype(np.int64)], axis=1)
+_SUMS = np.stack([_READY, _PLACED, _FINISHED, ON_NODE.astype(np.int64), IS_ALLOCATED.astype(np.int64)], axis=1)
 
 
 class JobMarks:
@@ -34,6 +34,8 @@ class JobMarks:
         self.restless: BoolArray = np.zeros(0, dtype=bool)
         """In a queue, and not one of which no pod waits, that is ready, has said so, and is in the phase its pods make it:
         something may have to be written."""
+        self.restless_when_held: BoolArray = np.zeros(0, dtype=bool)
+        """The same by another rule for the phase: Running as long as enough pods hold a node, else Pending."""
 
     def follow(
         self,
@@ -50,23 +52,25 @@ class JobMarks:
         """Work the marks out for these rows of the columns; None: for all."""
         size = len(queue)
         if rows is None or len(self.waiting) != size:
-            fresh = {name: np.zeros(size, dtype=bool) for name in ("absent", "waiting", "unadmitted", "restless")}
-            for name, column in fresh.items():
+            for name in vars(self):
+                column = np.zeros(size, dtype=bool)
                 before = getattr(self, name)[:size]
                 column[: len(before)] = before
                 setattr(self, name, column)
         at: np.ndarray[tuple[int], np.dtype[np.intp]] | slice = slice(None) if rows is None else rows
         counts, minimum, phase = counts[at], min_member[at], phase[at]
-        ready, placed, finished, there = (counts @ _SUMS).T
+        ready, placed, finished, there, hold = (counts @ _SUMS).T
         absent = held[at] & (there == 0)
         has_queue = (queue[at] >= 0) & ~absent
         inqueue = phases.get("Inqueue", -1)
         begun = np.where(placed == finished, phases.get("Completed", -1), phases.get("Running", -1))
         expected = np.where(placed >= minimum, begun, np.where(phase == inqueue, inqueue, phases.get("Pending", -1)))
-        quiet = (ready + best_effort_pending[at] >= minimum) & scheduled[at] & (phase == expected)
+        expected_of_held = np.where(hold >= minimum, phases.get("Running", -1), phases.get("Pending", -1))
+        said = (ready + best_effort_pending[at] >= minimum) & scheduled[at]
         waiting = counts[:, TaskStatus.PENDING] > 0
         odd = (counts[:, TaskStatus.RELEASING] > 0) | (minimum <= 0)  # what becomes of these takes more than counts to tell
         self.absent[at] = absent
         self.waiting[at] = waiting & ~absent
         self.unadmitted[at] = has_queue & ((phase == phases.get("", -1)) | (phase == phases.get("Pending", -1)))
-        self.restless[at] = has_queue & (waiting | odd | ~quiet)
+        self.restless[at] = has_queue & (waiting | odd | ~said | (phase != expected))
+        self.restless_when_held[at] = has_queue & (waiting | odd | ~said | (phase != expected_of_held))
