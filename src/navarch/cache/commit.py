@@ -29,11 +29,11 @@ def _looks_at_others(shape: Shape) -> bool:
 
 
 def _least(tasks: Sequence[TaskSpec]) -> Requests:
-    """The least that any of the pods asks for, of what all of them ask for."""
+    """The least of each resource that any of the pods asks for which asks for it."""
     least = dict(tasks[0].shape.requests) if tasks else {}
     for task in tasks[1:]:
-        asked = dict(task.shape.requests)
-        least = {name: min(amount, asked[name]) for name, amount in least.items() if name in asked}
+        for name, amount in task.shape.requests:
+            least[name] = min(amount, least.get(name) or amount)
     return tuple(least.items())
 
 
@@ -68,8 +68,8 @@ class Commit:
         """Whether some pod has rules about other pods; None: nobody has asked in this cycle."""
         self._writers = writers
 
-    def take(self, record: CycleRecord, now: float) -> None:
-        """`now` is the event loop's time."""
+    def take(self, record: CycleRecord, now: float) -> bool:
+        """`now` is the event loop's time. True: somebody was woken for whom there may be room as well."""
         placed = self._binds(record, now)
         self._evictions(record, now)
         promised = self._promises(record)
@@ -77,6 +77,7 @@ class Commit:
         for decision in record.jobs:
             self._job(decision, now, placed, promised)
         self._writers.queues(record.queues)
+        return bool(self._holding.more())
 
     def _binds(self, record: CycleRecord, now: float) -> set[str]:
         cluster, assumed = self._mirror.cluster, self._assumed
@@ -142,8 +143,10 @@ class Commit:
         if decision.refusals:
             self._writers.refuse(decision, job, promised)
         if decision.job in placed or not decision.pods.get("Pending"):
-            # Its back-off is forgotten only when it is bound: one whose binding fails each time must wait longer and longer.
-            self._holding.awake(decision.job)
+            if decision.job in placed or decision.pods.get("Pipelined"):
+                self._holding.placed(decision.job)
+            else:
+                self._holding.awake(decision.job)
         elif decision.reasons or decision.refusals:
             wakes = {event for reason in decision.reasons for event in reason.undone_by} - _OWN
             self._fails(job, row, wakes, now)

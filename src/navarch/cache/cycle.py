@@ -69,6 +69,11 @@ def run_cycle(
     return Cycle(number, snapshot, bool(snapshot.jobs.left_out), policy, now, uid, record, taken, spent)
 
 
+def undecided(cluster: Cluster, policy: Policy, now: float, number: int, uid: str) -> Cycle:
+    """What a cycle would read now, for who wants to see it fail; nothing is decided."""
+    return Cycle(number, cluster.snapshot(policy.semantics.node_order), False, policy, now, uid, CycleRecord(), 0.0, 0.0)
+
+
 def leave_out(snapshot: Snapshot, rows: Sequence[int]) -> None:
     """Take jobs out of this snapshot. One that holds nodes stays in: others may have to know whose pods those are."""
     if rows:

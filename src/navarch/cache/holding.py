@@ -31,6 +31,8 @@ class Held(Struct):
     attempts: int
     kin: Kin | None
     """With whom it sleeps; None: it is awake."""
+    family: tuple[Hashable, frozenset[Event]]
+    """What it had in common with others when it failed last, and what wakes them."""
 
 
 class Holding:
@@ -50,6 +52,10 @@ class Holding:
         """(when, number, family); one that says another time than the family's `due` is out of date."""
         self._number = 0
         self._by_event: dict[Event, dict[Hashable, Kin]] = {event: {} for event in Event}
+        self._refused: set[Hashable] = set()
+        """What those have in common of whom somebody failed since `more` was asked."""
+        self._started: dict[tuple[Hashable, frozenset[Event]], int] = {}
+        """Family -> how many that had waited got a place since then."""
 
     def failed(
         self,
@@ -69,19 +75,20 @@ class Holding:
         longest = self._longest * math.sqrt(max(size, 1))
         until = now + min(self._first * 2 ** min(attempts - 1, 30), longest)
         self.awake(job)
-        kin = self._family(job if alike is None else alike, frozenset(wakes), asks)
+        key = (job if alike is None else alike, frozenset(wakes))
+        kin = self._family(key, asks)
         kin.join(job, until, age)
-        self._jobs[job] = Held(until, attempts, kin)
+        self._jobs[job] = Held(until, attempts, kin, key)
+        self._refused.add(key[0])
         self._asleep[job] = self._changed[job] = None
         if len(kin) == 1 or until < kin.due:
             self._set_timer(kin, until)
 
-    def _family(self, alike: Hashable, wakes: frozenset[Event], asks: Requests) -> Kin:
-        key = (alike, wakes)
+    def _family(self, key: tuple[Hashable, frozenset[Event]], asks: Requests) -> Kin:
         kin = self._kin.get(key)
         if kin is None:
-            kin = self._kin[key] = Kin(key, wakes, asks)
-            for event in wakes:
+            kin = self._kin[key] = Kin(key, key[1], asks)
+            for event in kin.wakes:
                 self._by_event[event][key] = kin
         return kin
 
@@ -110,6 +117,27 @@ class Holding:
                 for event in kin.wakes:
                     del self._by_event[event][kin.key]
         return True
+
+    def placed(self, job: str) -> None:
+        """It has got a place, or the promise of one. Its back-off is forgotten only when it is bound (`forget`): one whose binding
+        fails each time must wait longer and longer."""
+        self.awake(job)
+        held = self._jobs.get(job)
+        if held is not None:
+            self._started[held.family] = self._started.get(held.family, 0) + 1
+
+    def more(self) -> int:
+        """Wake kin of those who got a place since this was asked last, twice as many, unless others of them failed meanwhile: as
+        long as all succeed there may be more room than was known of. How many."""
+        started, self._started = self._started, {}
+        refused, self._refused = self._refused, set()
+        count = 0
+        for key, succeeded in started.items():
+            kin = self._kin.get(key)
+            if kin is not None and key[0] not in refused:
+                for job in kin.eldest(2 * succeeded):
+                    count += self.awake(job)
+        return count
 
     def wake(self, event: Event, freed: Requests | None = None) -> int:
         """Something happened in the cluster; how many jobs that concerns. `freed`: it was the end of a pod that held this."""

@@ -7,6 +7,9 @@ many of them, the eldest first, as could possibly find room in what it held.
     room for a job on a node before:  none, so some resource r has  left(r) < asked(r)
     and after:                        at most (left(r) + freed(r)) / asked(r)  <  freed(r) / asked(r) + 1
 
+That is a guess where room is more than figures on one node: a device that several share, a volume that may be attached once more,
+a pod that kept others away. So when all who were woken got what they waited for, twice as many are woken next (`Holding.more`).
+
 Who differs from the others in something that this cannot see is tried by the clock, a few of a family at a time.
 """
 
@@ -30,7 +33,7 @@ class Kin:
         self.key = key
         self.wakes = wakes
         self.asks = asks
-        """The least that one pod of each of them asks for, resource by resource."""
+        """The least that a pod of theirs asks for which asks for any, resource by resource."""
         self.until: dict[str, float] = {}
         """Job -> when its back-off ends."""
         self.due = 0.0
@@ -81,7 +84,7 @@ class Kin:
         return list(found)
 
     def may_start(self, freed: Requests) -> int:
-        """How many of them could at most find room where a pod with these requests was."""
+        """How many of them could find room where a pod with these requests was."""
         held = dict(freed)
         return 1 + max((held.get(name, 0) // amount for name, amount in self.asks if amount > 0), default=len(self))
 
@@ -93,11 +96,17 @@ def kin_of(
     `standing`: where its tasks stand and what they hold. `labels_matter`: some pod of the cluster has rules about other pods."""
     if len(tasks) > LARGE:
         return None
+    read = labels_matter or any(part.selector is not None or part.match_label_keys for part in job.sub_groups)
     each = [
-        (shape, t.role, t.priority, t.pod_priority, t.preemption_policy, t.gates, t.nominated_node, _items(t.labels, labels_matter))
-        for shape, t in zip(shapes, tasks)
+        (
+            number,
+            *(t.role, t.sub_group, t.priority, t.pod_priority, t.preemption_policy, t.gates, t.nominated_node),
+            _items(t.labels, read),
+        )
+        for number, t in zip(shapes, tasks)
     ]
-    about = (job.queue, job.namespace, job.dialect, job.phase, job.priority, job.priority_class, job.preemptable)
+    by_number = {number: t.shape for number, t in zip(shapes, tasks)}
+    about = (job.queue, job.namespace, job.dialect, job.phase, job.priority, job.priority_class, job.preemptable, job.tried_once)
     demands = (job.min_member, job.min_resources, job.roles, job.sub_groups, job.min_sub_groups, job.topology)
     return (
         about,
@@ -106,6 +115,7 @@ def kin_of(
         job.preemption_delay,
         standing,
         each[0] if len(each) == 1 else tuple(sorted(map(repr, each))),
+        tuple(by_number[number] for number in sorted(by_number)),  # a number goes to another shape when its last pod has gone
     )
 
 

@@ -24,7 +24,7 @@ from navarch.cache.bind_requests import RESOURCE as REQUESTS
 from navarch.cache.bind_requests import BindRequests, is_fraction
 from navarch.cache.binder import Binder, BindHooks
 from navarch.cache.commit import Commit
-from navarch.cache.cycle import Cycle, run_cycle
+from navarch.cache.cycle import Cycle, run_cycle, undecided
 from navarch.cache.device_claims import DeviceClaims
 from navarch.cache.duties import Duties
 from navarch.cache.events import Events
@@ -332,7 +332,8 @@ class Scheduler:
             self._tell_dry(cycle)
         else:
             self.preparations.plan(cycle)
-            self.commit.take(cycle.record, asyncio.get_running_loop().time())
+            if self.commit.take(cycle.record, asyncio.get_running_loop().time()):
+                self.loop.hurry()
         committed = time.perf_counter() - started
         record = cycle.record
         self.metrics.cycle(record, cycle.snapshot_seconds, cycle.seconds, committed)
@@ -430,7 +431,11 @@ class Scheduler:
         return missing
 
     async def debug_snapshot(self) -> bytes:
-        if self.last is None:
+        cycle = self.last
+        if self.failing:
+            # What the last good cycle read has been written over by the one that failed, and that is the one to look at.
+            cycle = undecided(self.mirror.cluster, self.policy_file.policy, self.clock(), self._number, f"{self._number}")
+        if cycle is None:
             return b""
         self._spare = None
-        return await asyncio.to_thread(encoded, self.last)
+        return await asyncio.to_thread(encoded, cycle)

@@ -6,13 +6,14 @@ from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.small_world import shape
 
 from navarch.cache.holding import PAUSE, TRIED, Holding
 from navarch.cache.kin import kin_of
 from navarch.engine.reasons import Event
 from navarch.model.resources import requests_from
-from navarch.model.spec import JobSpec, Requests, TaskSpec
+from navarch.model.spec import JobSpec, LabelSelector, Requests, SubGroupSpec, TaskSpec
 
 ONE_CPU = requests_from({"cpu": 1, "memory": "1Gi"})
 
@@ -79,6 +80,24 @@ def test_each_of_a_small_family_is_tried_when_its_own_back_off_ends() -> None:
     assert holding.expire(1.0) == 1
     assert holding.next_expiry == 1.25
     assert holding.expire(1.25) == 1
+
+
+def test_while_all_who_are_woken_get_a_place_twice_as_many_are_woken_next() -> None:
+    holding = Holding()
+    names = family(holding, 20)
+    assert holding.more() == 0
+    assert holding.wake(Event.POD_REMOVED, requests_from({"cpu": "250m"})) == 1
+    holding.placed(names[0])
+    assert holding.more() == 2
+    for name in names[1:3]:
+        holding.placed(name)
+    assert holding.more() == 4
+    assert awake(holding, names) == names[:7]
+    holding.placed(names[3])
+    holding.failed(names[4], (Event.POD_REMOVED, Event.NODE_ADDED), 1, 0.0, alike="same", asks=ONE_CPU, age=4.0)
+    assert holding.more() == 0
+    holding.placed("ns/never-waited")
+    assert holding.more() == 0
 
 
 def test_what_is_kept_of_a_family_does_not_grow_with_its_failures() -> None:
@@ -148,6 +167,22 @@ def test_names_and_ages_do_not_tell_kin_apart_and_demands_do() -> None:
     assert first != kin(job("a"), pod("a", gates=("wait",)))
     assert first != kin(job("a"), pod("a"), pod("b"))
     assert first != kin_of(job("a"), [2], [pod("a")], b"", labels_matter=False)
+    assert first != kin(job("a", tried_once=True), pod("a"))
+
+
+def test_a_number_that_another_shape_has_now_does_not_make_kin() -> None:
+    assert kin(job("a"), pod("a")) != kin(job("a"), replace(pod("a"), shape=shape(cpu=2)))
+
+
+def test_who_is_in_which_part_tells_kin_apart() -> None:
+    parts = (SubGroupSpec("left", 1), SubGroupSpec("right", 1))
+    both = [pod("a", sub_group="left"), pod("b", sub_group="right")]
+    one = [pod("a", sub_group="left"), pod("b", sub_group="left")]
+    assert kin(job("a", sub_groups=parts), *both) != kin(job("a", sub_groups=parts), *one)
+    by_label = (SubGroupSpec("any", 1, selector=LabelSelector(), match_label_keys=("part",)),)
+    both = [pod("a", labels={"part": "1"}), pod("b", labels={"part": "2"})]
+    one = [pod("a", labels={"part": "1"}), pod("b", labels={"part": "1"})]
+    assert kin(job("a", sub_groups=by_label), *both) != kin(job("a", sub_groups=by_label), *one)
 
 
 def test_labels_tell_kin_apart_where_pods_have_rules_about_pods() -> None:
