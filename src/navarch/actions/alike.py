@@ -43,6 +43,7 @@ class FailedAttempts:
         for row in tasks:
             task = session.task(row)
             each.append((session.class_of(row).number, task.role, task.priority, task.preemption_policy, task.nominated_node))
-        about = (spec.queue, spec.priority, spec.preemptable, spec.min_member, spec.roles, spec.topology, spec.sub_groups)
+        about = (spec.queue, job.priority, spec.preemptable, spec.min_member, spec.roles, spec.topology)
         said = (tuple(sorted(spec.labels.items())), tuple(sorted(spec.annotations.items())))
-        return about, said, tuple(job.counts), job.allocated.tobytes(), tuple(each)
+        alone = job.key if spec.sub_groups else ""  # who is in which part takes as long to compare as to try
+        return about, alone, said, tuple(job.counts), job.allocated.tobytes(), tuple(each)

@@ -14,7 +14,7 @@ from navarch.engine.reasons import Reason
 from navarch.engine.semantics import STRICT, Semantics
 from navarch.engine.session import Session
 from navarch.model.cluster import Cluster
-from navarch.model.spec import QueueSpec
+from navarch.model.spec import QueueSpec, SubGroupSpec
 
 
 def world() -> Cluster:
@@ -44,6 +44,21 @@ def test_only_jobs_that_look_the_same_are_foretold() -> None:
     assert foretold(session, failed) == ["first", "twin"]
     failed.forget()
     assert foretold(session, failed) == []
+
+
+def test_gangs_of_several_parts_are_not_foretold_for_each_other() -> None:
+    cluster, parts = with_nodes(("a", {"cpu": 4})), (SubGroupSpec("left", 1), SubGroupSpec("right", 1))
+    for name, sides in (("both", ("left", "right")), ("one", ("left", "left"))):
+        cluster.put_job(replace(add_job(cluster, name, [shape(cpu=1)] * 2), sub_groups=parts))
+        for number, side in enumerate(sides):
+            task = cluster.task(f"{name}-{number}")
+            assert task is not None
+            cluster.put_task(replace(task, sub_group=side))
+    session = open_session(cluster)
+    failed = FailedAttempts(session)
+    one = job_in(session, "one")
+    failed.note(one, one.tasks, known=0)
+    assert foretold(session, failed) == ["one"]
 
 
 def test_a_foretold_job_waits_for_the_same_reasons() -> None:
