@@ -30,6 +30,9 @@ _POINTS = """\
 Where plugins are asked. A plugin answers at a point by having its methods. The switch is the key of a policy file that keeps one
 plugin from being asked there; how several answers become one is in [policy.md](policy.md#switches) and, for a given file, in
 `navarch policy check`.
+
+Filters, scores, events and the orders of jobs and tasks hold for every action that deals with gangs. Of the others, those up to
+`events` are asked by the actions of batch work, those below by KAI's. kube-scheduler's `schedule` minds filters, scores and events.
 """
 
 

@@ -2,6 +2,10 @@
 
 A plugin implements a point by having its method; the session finds it there, minds the policy's switch for it, and combines
 the answers of all plugins (`combine`). Candidates, tasks and victims are task rows; `session.task(row)` gives the pod.
+
+Filters, scores, events and the orders of jobs and tasks hold for every action that deals with gangs; the other points here are those
+of batch work (allocate, backfill, preempt, ...), those in `gang_points` those of KAI's actions. kube-scheduler's `schedule` minds
+filters, scores and events.
 """
 
 from __future__ import annotations
@@ -89,7 +93,7 @@ class TaskOrder(Protocol):
 
 @runtime_checkable
 class JobValid(Protocol):
-    """Asked before a job takes part in an action. A Reason keeps it out and becomes its condition."""
+    """Asked before a job takes part in an action, whichever places or evicts. A Reason keeps it out and becomes its condition."""
 
     def job_valid(self, job: Job) -> Reason | None: ...
 
@@ -159,7 +163,8 @@ class JobStarving(Protocol):
 
 @runtime_checkable
 class Overused(Protocol):
-    """The queue has its due: a Reason keeps its jobs from being allocated in this cycle."""
+    """The queue has its due: a Reason keeps its jobs from `allocate` and from taking of other queues in this cycle. Pods without
+    requests and preemption inside the queue are not asked about; `job_valid` keeps jobs out of everything."""
 
     def overused(self, queue: Queue) -> Reason | None: ...
 
