@@ -1,0 +1,42 @@
+"""A full cluster where many wait: whose turn it is when a pod ends, on the embedded API server and on kube-apiserver."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.live.world import World
+
+from navarch.kube.resources import PODS
+
+pytestmark = pytest.mark.live
+
+FIT, WAIT = 4, 30
+
+
+def refused(pod: dict[str, Any]) -> bool:
+    return any(c["type"] == "PodScheduled" and c["status"] == "False" for c in pod.get("status", {}).get("conditions") or ())
+
+
+async def test_the_place_of_a_pod_that_ends_goes_to_the_eldest_and_nobody_else_is_tried(any_world: World) -> None:
+    world = any_world
+    await world.node("n0", cpu=str(FIT))
+    history = await world.watch()
+    async with world.scheduler() as scheduler:
+        for number in range(FIT):
+            await world.pod(f"first-{number}")
+        await history.until_bound(FIT)
+        waiting = [f"later-{number:02d}" for number in range(WAIT)]
+        for name in waiting:
+            await world.pod(name)
+        await asyncio.gather(*(world.eventually(lambda name=name: world.get_pod(name), refused) for name in waiting))  # type: ignore[misc]
+        for number in range(FIT):
+            await world.client.delete(PODS, f"first-{number}", namespace=world.namespace, grace_period=0)
+            await history.until_bound(number + 1, "later")
+            assert scheduler.last is not None
+            tried = [decision.job for decision in scheduler.last.record.jobs]
+            assert len(tried) < WAIT - FIT, tried
+        placed = [name for name in waiting if (await world.get_pod(name))["spec"].get("nodeName")]
+        assert placed == waiting[:FIT]
+    history.check(lost=False)
