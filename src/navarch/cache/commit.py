@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from navarch.cache.assumed import Assumed, AssumedBind, AssumedStatus, same_status
 from navarch.cache.holding import Holding
-from navarch.cache.kin import kin_of
+from navarch.cache.kin import kin_of, labels_read
 from navarch.cache.mirror import Mirror
 from navarch.dialects.groups import is_shadow
 from navarch.engine.reasons import Event
@@ -64,8 +64,8 @@ class Commit:
         self._mirror = mirror
         self._assumed = assumed
         self._holding = holding
-        self._labels_matter: bool | None = None
-        """Whether some pod has rules about other pods; None: nobody has asked in this cycle."""
+        self._labels: frozenset[str] | None = None
+        """Labels that rules about pods read; None: nobody has asked in this cycle."""
         self._writers = writers
 
     def take(self, record: CycleRecord, now: float) -> bool:
@@ -73,7 +73,7 @@ class Commit:
         placed = self._binds(record, now)
         self._evictions(record, now)
         promised = self._promises(record)
-        self._labels_matter = None
+        self._labels = None
         for decision in record.jobs:
             self._job(decision, now, placed, promised)
         self._writers.queues(record.queues)
@@ -157,11 +157,11 @@ class Commit:
         tasks = [spec for task in rows if (spec := cluster.tasks.specs[task]) is not None]
         if any(_looks_at_others(task.shape) for task in tasks):
             wakes.add(Event.POD_CHANGED)
-        if self._labels_matter is None:
-            self._labels_matter = any(map(_looks_at_others, cluster.shapes.specs))
+        if self._labels is None:
+            self._labels = labels_read(filter(_looks_at_others, cluster.shapes.specs))
         shapes = cluster.tasks.shape[rows].tolist()
         standing = jobs.counts[row].tobytes() + jobs.allocated[:, row].tobytes()
-        alike = kin_of(job, shapes, tasks, standing, labels_matter=self._labels_matter)
+        alike = kin_of(job, shapes, tasks, standing, read=self._labels)
         asks = _least(tasks) if alike is not None else ()
         self._holding.failed(job.key, wakes, len(tasks), now, alike=alike, asks=asks, age=job.created)
 

@@ -16,10 +16,10 @@ Who differs from the others in something that this cannot see is tried by the cl
 from __future__ import annotations
 
 import heapq
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 from navarch.engine.reasons import Event
-from navarch.model.spec import JobSpec, Requests, TaskSpec
+from navarch.model.spec import JobSpec, LabelSelector, Requests, Shape, TaskSpec
 
 LARGE = 64
 """Gangs of more pods than this have no kin: to compare them costs as much as to try them."""
@@ -90,18 +90,19 @@ class Kin:
 
 
 def kin_of(
-    job: JobSpec, shapes: Sequence[int], tasks: Sequence[TaskSpec], standing: bytes, *, labels_matter: bool
+    job: JobSpec, shapes: Sequence[int], tasks: Sequence[TaskSpec], standing: bytes, *, read: frozenset[str] = frozenset()
 ) -> Hashable | None:
     """What a job has in common with those that fare as it does; None: it stands for itself. `shapes`: of its tasks, by number.
-    `standing`: where its tasks stand and what they hold. `labels_matter`: some pod of the cluster has rules about other pods."""
+    `standing`: where its tasks stand and what they hold. `read`: labels that rules about pods read (`labels_read`)."""
     if len(tasks) > LARGE:
         return None
-    read = labels_matter or any(part.selector is not None or part.match_label_keys for part in job.sub_groups)
+    if job.sub_groups:
+        read = read.union(*((*part.match_label_keys, *_keys(part.selector)) for part in job.sub_groups))
     each = [
         (
             number,
             *(t.role, t.sub_group, t.priority, t.pod_priority, t.preemption_policy, t.gates, t.nominated_node),
-            _items(t.labels, read),
+            tuple((key, t.labels[key]) for key in sorted(read) if key in t.labels) if read else (),
         )
         for number, t in zip(shapes, tasks)
     ]
@@ -111,7 +112,7 @@ def kin_of(
     return (
         about,
         demands,
-        _items(job.annotations, True),
+        tuple(sorted(item for item in job.annotations.items() if item[0] != _OF_KUBECTL)) if job.annotations else (),
         job.preemption_delay,
         standing,
         each[0] if len(each) == 1 else tuple(sorted(map(repr, each))),
@@ -119,5 +120,19 @@ def kin_of(
     )
 
 
-def _items(mapping: Mapping[str, str], wanted: bool) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(item for item in mapping.items() if item[0] != _OF_KUBECTL)) if wanted and mapping else ()
+def labels_read(shapes: Iterable[Shape]) -> frozenset[str]:
+    """Labels of pods by which the rules of other pods tell whom they keep away or want near. What is merely preferred keeps nobody
+    waiting. (Some pod with such a rule is in every cluster, and most labels of a job's pods are its own.)"""
+    found: set[str] = set()
+    for shape in shapes:
+        if shape.pod_affinity is not None:
+            for term in (*shape.pod_affinity.required, *shape.pod_affinity.anti_required):
+                found.update(_keys(term.selector))
+        for constraint in shape.spread:
+            if constraint.hard:
+                found.update(_keys(constraint.selector))
+    return frozenset(found)
+
+
+def _keys(selector: LabelSelector | None) -> Iterable[str]:
+    return () if selector is None else (requirement.key for requirement in selector.requirements)

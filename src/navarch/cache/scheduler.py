@@ -405,7 +405,7 @@ class Scheduler:
             message = f"binding to {bind.node} failed: {why}"
             self.pod_statuses.refuse(task, "SchedulerError", message, now, at_once=True)
             self.holding.failed(bind.job, (), 1, now)
-        self.loop.notice(Event.POD_REMOVED)
+        self.loop.notice(Event.POD_REMOVED, freed=task.shape.requests if task is not None else None)
 
     def _release(self, job: str, tasks: list[TaskSpec]) -> None:
         """A gang stays half bound: give up what it holds."""

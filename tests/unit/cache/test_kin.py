@@ -10,10 +10,21 @@ from msgspec.structs import replace
 from tests.small_world import shape
 
 from navarch.cache.holding import PAUSE, TRIED, Holding
-from navarch.cache.kin import kin_of
+from navarch.cache.kin import kin_of, labels_read
 from navarch.engine.reasons import Event
 from navarch.model.resources import requests_from
-from navarch.model.spec import JobSpec, LabelSelector, Requests, SubGroupSpec, TaskSpec
+from navarch.model.spec import (
+    JobSpec,
+    LabelSelector,
+    PodAffinity,
+    PodTerm,
+    Requests,
+    Requirement,
+    Shape,
+    SpreadConstraint,
+    SubGroupSpec,
+    TaskSpec,
+)
 
 ONE_CPU = requests_from({"cpu": 1, "memory": "1Gi"})
 
@@ -154,8 +165,8 @@ def pod(name: str, **more: object) -> TaskSpec:
     return TaskSpec(uid=name, namespace="ns", name=name, shape=shape(cpu=1), job=f"ns/{name}", **more)  # type: ignore[arg-type]
 
 
-def kin(of: JobSpec, *tasks: TaskSpec, labels_matter: bool = False) -> object:
-    return kin_of(of, [1] * len(tasks), tasks, b"", labels_matter=labels_matter)
+def kin(of: JobSpec, *tasks: TaskSpec, read: frozenset[str] = frozenset()) -> object:
+    return kin_of(of, [1] * len(tasks), tasks, b"", read=read)
 
 
 def test_names_and_ages_do_not_tell_kin_apart_and_demands_do() -> None:
@@ -166,7 +177,7 @@ def test_names_and_ages_do_not_tell_kin_apart_and_demands_do() -> None:
     assert first == kin(job("a", annotations={"kubectl.kubernetes.io/last-applied-configuration": "{}"}), pod("a"))
     assert first != kin(job("a"), pod("a", gates=("wait",)))
     assert first != kin(job("a"), pod("a"), pod("b"))
-    assert first != kin_of(job("a"), [2], [pod("a")], b"", labels_matter=False)
+    assert first != kin_of(job("a"), [2], [pod("a")], b"")
     assert first != kin(job("a", tried_once=True), pod("a"))
 
 
@@ -185,8 +196,27 @@ def test_who_is_in_which_part_tells_kin_apart() -> None:
     assert kin(job("a", sub_groups=by_label), *both) != kin(job("a", sub_groups=by_label), *one)
 
 
-def test_labels_tell_kin_apart_where_pods_have_rules_about_pods() -> None:
-    assert kin(job("a"), pod("a"), labels_matter=True) != kin(job("b"), pod("b", labels={"app": "x"}), labels_matter=True)
+def test_labels_tell_kin_apart_where_rules_of_pods_read_them() -> None:
+    read = frozenset({"app"})
+    first = kin(job("a"), pod("a", labels={"app": "x", "job-name": "a"}), read=read)
+    assert first == kin(job("b"), pod("b", labels={"app": "x", "job-name": "b"}), read=read)
+    assert first != kin(job("b"), pod("b", labels={"app": "y", "job-name": "b"}), read=read)
+    assert first != kin(job("b"), pod("b"), read=read)
+
+
+def test_labels_are_read_by_what_is_required_of_other_pods() -> None:
+    def term(*keys: str) -> PodTerm:
+        return PodTerm("zone", LabelSelector(tuple(Requirement(key, "Exists") for key in keys)))
+
+    affinity = PodAffinity(
+        required=(term("a"),), preferred=((1, term("b")),), anti_required=(term("c", "d"),), anti_preferred=((1, term("e")),)
+    )
+    spread = (
+        SpreadConstraint(1, "zone", hard=True, selector=term("f").selector),
+        SpreadConstraint(1, "zone", hard=False, selector=term("g").selector),
+        SpreadConstraint(1, "zone", hard=True),
+    )
+    assert labels_read([shape(cpu=1), Shape(pod_affinity=affinity), Shape(spread=spread)]) == set("acdf")
 
 
 def test_members_are_compared_whatever_their_order() -> None:

@@ -64,8 +64,8 @@ class World:
                 return number
         raise AssertionError("cycles without end")
 
-    def put(self, name: str, requests: dict[str, str], *, node: str = "", group: str = "", **spec: Any) -> None:
-        metadata: dict[str, Any] = {"namespace": "ns", "name": name, "uid": name, "labels": {"app": spec.pop("app", "")}}
+    def put(self, name: str, requests: dict[str, str], *, node: str = "", group: str = "", app: str = "", **spec: Any) -> None:
+        metadata: dict[str, Any] = {"namespace": "ns", "name": name, "uid": name, "labels": {"app": app, "pod-name": name}}
         if group:
             metadata["annotations"] = {"scheduling.k8s.io/group-name": group}
         container = {"name": "c", "resources": {"requests": requests, "limits": requests}}
@@ -104,6 +104,15 @@ def test_gangs_whose_pods_ask_for_different_things_all_start_in_the_place_of_one
     world.mirror.remove_pod("large")
     assert world.cycles() == 1
     assert len(world.bound) == 16
+
+
+def test_a_rule_about_other_labels_keeps_nobody_from_waiting_with_their_kin() -> None:
+    world = World()
+    world.put("large", {"cpu": "100"}, node="n", affinity=AWAY_FROM_WORK)
+    for number in range(10):
+        world.put(f"p{number}", {"cpu": "1"}, app="a" if number % 2 else "b")
+    world.cycles()
+    assert [len(kin) for kin in world.holding._kin.values()] == [5, 5]
 
 
 def test_where_one_of_them_found_no_room_the_others_are_left_asleep() -> None:
