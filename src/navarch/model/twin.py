@@ -38,7 +38,7 @@ class Twin:
         if self._arrays and len(table.touched) * MANY <= top:
             rows = np.fromiter(table.touched, dtype=np.intp, count=len(table.touched))
         for name, axis in self._axes.items():
-            self._copy(name, getattr(table, name), rows, axis)
+            self._copy(name, getattr(table, name), rows, axis, top)
         for name, copy in self._lists.items():
             source: list[Any] = getattr(table, name)
             if rows is None:
@@ -51,10 +51,12 @@ class Twin:
         self._top = top
         return rows
 
-    def _copy(self, name: str, source: Array, rows: np.ndarray[Any, np.dtype[np.intp]] | None, axis: int) -> None:
+    def _copy(self, name: str, source: Array, rows: np.ndarray[Any, np.dtype[np.intp]] | None, axis: int, top: int) -> None:
         copy = self._arrays.get(name)
         if rows is None or copy is None or copy.shape != source.shape:
-            self._arrays[name] = source.copy()
+            used = (slice(top),) if axis == 0 else (..., slice(top))
+            copy = self._arrays[name] = np.empty_like(source)
+            copy[used] = source[used]
         elif len(rows) > FEW:
             if axis:
                 copy[..., rows] = source[..., rows]
