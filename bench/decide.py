@@ -169,7 +169,7 @@ def bench_idle() -> list[Figure]:
     idle = min(run(cluster, chosen)[0] for _ in range(5))
     full = min(run(cluster, chosen, report_all=True)[0] for _ in range(2))
     return [
-        Figure("snapshot after one change, 5,000 nodes, 150,000 running pods", min(times) * 1e3, "ms", 10.0, whole * 1e3, "from nothing"),
+        Figure("snapshot after a change, 5,000 nodes, 150,000 running pods", min(times) * 1e3, "ms", 10.0, whole * 1e3, "of nothing"),
         Figure("idle cycle on it, preset navarch", idle * 1e3, "ms", 20.0, full * 1e3, "reporting every job"),
     ]
 
