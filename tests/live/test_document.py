@@ -12,16 +12,19 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import yaml
 from tests.envtest.fixtures import binaries_or_skip
 from tests.envtest.server import KubeApiServer
 from tests.live.world import World
 
+import navarch
 from navarch.cache.metrics import _Read
 from navarch.cache.scheduler import Scheduler
 from navarch.cache.settings import RunOptions
 from navarch.cli.run import run as run_command
 from navarch.cluster.server import ApiServer
 from navarch.kube.connect import Endpoint
+from navarch.testing import node
 
 pytestmark = pytest.mark.live
 
@@ -31,8 +34,8 @@ RECORDED = "cycle-1794728209123-000042.json.gz"
 
 
 def commands() -> list[list[str]]:
-    blocks = re.findall(r"^```\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    return [words for block in blocks for line in block.splitlines() if (words := shlex.split(line, comments=True))]
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    return [words for kind, block in blocks if not kind for line in block.splitlines() if (words := shlex.split(line, comments=True))]
 
 
 class Reader:
@@ -135,3 +138,12 @@ async def test_the_table_of_metrics_is_whole() -> None:
         exposed |= {each.name + ("_total" if each.type == "counter" else ""): labels for each in collector.collect()}
     assert exposed == documented
     assert not {"pod", "job", "namespace", "node", "uid"} & set().union(*documented.values())
+
+
+def test_the_first_gang_starts_whole_or_not_at_all() -> None:
+    (gang,) = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    manifests = list(yaml.safe_load_all(gang))
+    for cpus, started in ((4, 4), (3, 0)):
+        (cycle,) = navarch.plan([node("n").cpu(cpus), *manifests]).to_dict()["cycles"]
+        assert len(cycle["binds"]) == started
+        assert [(job["job"], job["queue"]) for job in cycle["jobs"]] == [("default/train", "research")]
