@@ -11,7 +11,7 @@ from typing import NoReturn
 import click
 
 from navarch.cli.plan_tables import show
-from navarch.cli.plugin_dirs import plugin_dirs_option
+from navarch.cli.plugin_dirs import failure_in, plugin_dirs_option
 from navarch.cli.policy_mistakes import MISTAKES, tell
 from navarch.dialects.errors import ObjectError
 from navarch.dialects.manifests import read_paths
@@ -105,6 +105,11 @@ def plan(
         raise SystemExit(MISTAKES) from None
     except RegistrationError as error:
         raise click.UsageError(str(error)) from None
+    except Exception as error:
+        failed = failure_in(plugin_dirs, error)
+        if failed is None:
+            raise
+        raise click.ClickException(f"a plugin failed: {failed}") from error
     _remark(result, [*unread, *result.mistakes])
     match output:
         case "json":

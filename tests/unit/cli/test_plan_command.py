@@ -175,3 +175,19 @@ def test_letters_that_the_terminal_lacks_and_a_locale_that_is_none(tmp_path: Pat
     result = subprocess.run(command, input=objects.encode(), env=env, capture_output=True, check=False)
     assert result.returncode == 0, result.stderr
     assert b"default/gr\\xf6\\xdfe  n" in result.stdout
+
+
+def test_a_plugin_that_fails_is_told_by_file_and_line(tmp_path: Path) -> None:
+    plugins = tmp_path / "plugins"
+    plugins.mkdir()
+    (plugins / "hasty.py").write_text(
+        "from navarch.engine.plugin import Plugin\n\n"
+        "class Hasty(Plugin):\n    name = 'hasty'\n\n    def job_order(self, job):\n        return job.spec.annotations['team']\n"
+    )
+    conf = tmp_path / "hasty.yaml"
+    conf.write_text(yaml.safe_dump({"actions": "allocate", "tiers": [{"plugins": [{"name": "gang"}, {"name": "hasty"}]}]}))
+    result = CliRunner().invoke(main, ["plan", "-f", str(SAMPLE), "--policy", str(conf), "--plugin-dir", str(plugins)])
+    assert result.exit_code == 1
+    assert "a plugin failed: " in result.stderr and "hasty.py:7, in job_order: KeyError: 'team'" in result.stderr
+    assert "return job.spec.annotations['team']" in result.stderr
+    assert "Traceback" not in result.output
