@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from navarch.cache.assumed import Assumed, AssumedBind
 from navarch.cache.commit import Commit
@@ -13,6 +17,7 @@ from navarch.cache.mirror import Mirror
 from navarch.dialects.objects import from_manifest
 from navarch.dialects.pod_objects import Pod
 from navarch.dialects.volcano import PodGroup, read_pod_group
+from navarch.engine.cycle import decide
 from navarch.engine.policy import preset
 from navarch.installed import installed
 from navarch.model.resources import requests_from
@@ -63,6 +68,16 @@ class World:
             if not self._commit.take(cycle.record, 0.0):
                 return number
         raise AssertionError("cycles without end")
+
+    def would_bind(self) -> list[str]:
+        """Whom a cycle would bind in which everyone takes part."""
+        cluster, asleep = self.mirror.cluster, self.holding.asleep()
+        for key in asleep:
+            cluster.jobs.hold(key, False)
+        record = decide(cluster.snapshot(), POLICY, REGISTRY, 1e9)
+        for key in asleep:
+            cluster.jobs.hold(key, True)
+        return [bind.pod for bind in record.binds]
 
     def put(self, name: str, requests: dict[str, str], *, node: str = "", group: str = "", app: str = "", **spec: Any) -> None:
         metadata: dict[str, Any] = {"namespace": "ns", "name": name, "uid": name, "labels": {"app": app, "pod-name": name}}
@@ -142,3 +157,32 @@ def test_pods_of_another_shape_are_not_taken_for_those_that_had_its_number() -> 
     world.cycles()
     assert sorted(world.holding.asleep()) == ["ns/after", "ns/before"]
     assert [list(kin.until) for kin in world.holding._kin.values()] == [["ns/before"], ["ns/after"]]
+
+
+KINDS: list[dict[str, str]] = [{"cpu": "1"}, {"cpu": "2"}, {"cpu": "1", "nvidia.com/gpu": "1"}, {"nvidia.com/gpu": "2"}]
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=15, deadline=None)
+def test_nobody_sleeps_who_would_be_bound(seed: int) -> None:
+    """Pods and gangs come, pods end. Whenever it is quiet, a cycle in which everyone is awake binds nobody either."""
+    rng, world = Random(seed), World()
+    world.put("filler", {"cpu": "92", "nvidia.com/gpu": "4"}, node="n")
+    kinds = [(rng.choice(KINDS), rng.choice(("", "", "work")), rng.random() < 0.2) for _ in range(3)]
+    gangs = [[rng.choice(KINDS) for _ in range(rng.randint(2, 4))] for _ in range(2)]
+    slept = 0
+    for step in range(15):
+        for number in range(rng.choice((0, 1, 8))):
+            if rng.random() < 0.3:
+                world.gang(f"gang-{step}-{number}", *rng.choice(gangs))
+                continue
+            requests, app, lonely = rng.choice(kinds)
+            more = {"affinity": AWAY_FROM_WORK} if lonely else {}
+            world.put(f"pod-{step}-{number}", requests, app=app, **more)
+        there = [task for task in world.mirror.cluster.tasks.specs if task is not None and task.node and task.name != "filler"]
+        for task in rng.sample(there, min(len(there), rng.randint(0, 2))):
+            world.mirror.remove_pod(task.uid)
+        world.cycles()
+        slept = max(slept, len(world.holding))
+        assert world.would_bind() == []
+    assert slept
