@@ -18,14 +18,10 @@ from navarch.cache.mirror import Mirror
 from navarch.dialects.groups import is_shadow
 from navarch.engine.reasons import Event
 from navarch.engine.record import Bind, CycleRecord, Eviction, JobDecision, Nomination, QueueFigures
-from navarch.model.spec import JobSpec, Requests, Shape, TaskSpec
+from navarch.model.spec import JobSpec, Requests, TaskSpec
 
 _OWN = frozenset({Event.POD_CHANGED, Event.JOB_CHANGED})
 """Events that concern a job only if they are about its own pods or group: it is woken for those by name."""
-
-
-def _looks_at_others(shape: Shape) -> bool:
-    return bool(shape.pod_affinity or shape.spread)
 
 
 def _least(tasks: Sequence[TaskSpec]) -> Requests:
@@ -155,11 +151,11 @@ class Commit:
         cluster = self._mirror.cluster
         jobs, rows = cluster.jobs, list(cluster.jobs.tasks[row])
         tasks = [spec for task in rows if (spec := cluster.tasks.specs[task]) is not None]
-        if any(_looks_at_others(task.shape) for task in tasks):
+        shapes = cluster.tasks.shape[rows].tolist()
+        if not cluster.shapes.social.keys().isdisjoint(shapes):
             wakes.add(Event.POD_CHANGED)
         if self._labels is None:
-            self._labels = labels_read(filter(_looks_at_others, cluster.shapes.specs))
-        shapes = cluster.tasks.shape[rows].tolist()
+            self._labels = labels_read(cluster.shapes.social.values())
         standing = jobs.counts[row].tobytes() + jobs.allocated[:, row].tobytes()
         alike = kin_of(job, shapes, tasks, standing, read=self._labels)
         asks = _least(tasks) if alike is not None else ()

@@ -22,6 +22,8 @@ class ShapeTable:
         """(R, shapes): what a task of the shape asks for, one pod included."""
         self.best_effort: list[bool] = []
         """Asks for nothing but its pod slot."""
+        self.social: dict[int, Shape] = {}
+        """Those in use that have rules about other pods, by number: few, where there may be as many shapes as pods."""
         self._number: dict[Shape, int] = {}
         self._free: list[int] = []
 
@@ -36,6 +38,7 @@ class ShapeTable:
         self.uses[number] -= 1
         if not self.uses[number]:
             del self._number[self.specs[number]]
+            self.social.pop(number, None)
             self._free.append(number)
 
     def _add(self, shape: Shape) -> int:
@@ -49,6 +52,8 @@ class ShapeTable:
             self.uses.append(0)
             self.best_effort.append(False)
         self._number[shape] = number
+        if shape.pod_affinity is not None or shape.spread:
+            self.social[number] = shape
         self.request = grown(grown(self.request, len(self.space), axis=0), number + 1)
         self.request[: len(self.space), number] = self.space.bounded_vector(shape.requests, pods=1)
         self.best_effort[number] = not any(amount for name, amount in shape.requests if name != "pods")

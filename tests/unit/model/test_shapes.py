@@ -6,7 +6,7 @@ from tests.small_world import shape
 
 from navarch.model.resources import PODS, ResourceSpace
 from navarch.model.shapes import ShapeTable
-from navarch.model.spec import Shape
+from navarch.model.spec import PodAffinity, Shape, SpreadConstraint
 
 
 def table() -> ShapeTable:
@@ -56,3 +56,15 @@ def test_a_resource_that_comes_late_is_zero_for_earlier_shapes() -> None:
     assert shapes.request[gpu, early] == 0
     assert shapes.request[gpu, late] == 1000
     assert shapes.request[PODS, [early, late]].tolist() == [1, 1]
+
+
+def test_shapes_with_rules_about_other_pods_are_known_while_they_are_in_use() -> None:
+    table = ShapeTable(ResourceSpace())
+    lonely, spread = Shape(pod_affinity=PodAffinity()), Shape(spread=(SpreadConstraint(1, "zone", hard=True),))
+    table.acquire(Shape())
+    first, second = table.acquire(lonely), table.acquire(spread)
+    table.acquire(lonely)
+    assert table.social == {first: lonely, second: spread}
+    table.release(first)
+    table.release(second)
+    assert table.social == {first: lonely}
