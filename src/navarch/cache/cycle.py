@@ -91,7 +91,7 @@ def beyond(snapshot: Snapshot, piece: int) -> list[int]:
     waiting = np.flatnonzero(tasks.alive & (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0) & ~tasks.gated)
     if len(waiting) <= piece:
         return []
-    present = np.array([spec is not None for spec in jobs.specs], dtype=bool)
+    present = (jobs.queue >= 0) & ~jobs.marks.absent
     waiting = waiting[present[tasks.job[waiting]]]
     queue = jobs.queue[tasks.job[waiting]]
     order = np.lexsort((waiting, tasks.created[waiting], -tasks.priority[waiting], queue))

@@ -111,6 +111,7 @@ class Preparations:
         try:
             await step.undo(bind)
         except Exception:
+            # Nobody awaits this: unheard, the error would be told at exit, and the other steps' undoing must go on all the same.
             log.exception("%s/%s is not bound to %s; what was prepared for it stays", bind.namespace, bind.name, bind.node)
 
     def _undone(self, uid: str, task: asyncio.Task[None]) -> None:

@@ -108,7 +108,7 @@ def plan(
     except Exception as error:
         failed = failure_in(plugin_dirs, error)
         if failed is None:
-            raise
+            raise  # ours: the traceback is what we need of a report
         raise click.ClickException(f"a plugin failed: {failed}") from error
     _remark(result, [*unread, *result.mistakes])
     match output:

@@ -84,7 +84,7 @@ class UpCluster:
             if self.scheduler.policy_file.policy.compat == "kai":
                 ensure_kai_queues(self.server.operations)
             self.scheduling = asyncio.create_task(self.scheduler.run(), name="scheduler")
-        except BaseException:
+        except BaseException:  # Ctrl-C as well: what has been started must not outlive the command
             await self._stop()
             raise
         return self

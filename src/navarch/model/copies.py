@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from navarch.model import jobs, tasks
 from navarch.model.job_marks import JobMarks
 from navarch.model.jobs import JobTable
 from navarch.model.resources import RowArray
@@ -15,25 +16,8 @@ from navarch.model.twin import Twin
 
 class Copies:
     def __init__(self) -> None:
-        self._tasks = Twin(
-            ("alive", "shape", "job", "priority", "created", "labels", "gated", "preemptable", "index"), ("specs",)
-        )
-        self._jobs = Twin(
-            (
-                "best_effort_pending",
-                "allocated",
-                "pending",
-                "min_resources",
-                "has_min_resources",
-                "min_member",
-                "priority",
-                "queue",
-                "phase",
-                "scheduled",
-            ),
-            ("keys", "specs", "tasks"),
-            rows_first=("counts",),
-        )
+        self._tasks = Twin(tasks.COLUMNS, ("specs",))
+        self._jobs = Twin(jobs.COLUMNS, ("keys", "specs", "tasks"), rows_first=("counts",))
         self._marks = JobMarks()
         self._held: dict[int, JobSpec] = {}
 
@@ -41,42 +25,14 @@ class Copies:
         """`node_rows`: the snapshot's row of each of the table's nodes; the last is for tasks without one (-1)."""
         top = table.rows.top
         self._tasks.follow(table, top)
-        column = self._tasks.column
-        return TaskColumns(
-            specs=self._tasks.list("specs"),
-            status=table.status[:top].copy(),
-            alive=column("alive"),
-            shape=column("shape"),
-            job=column("job"),
-            node=node_rows[table.node[:top]],
-            priority=column("priority"),
-            created=column("created"),
-            labels=column("labels"),
-            gated=column("gated"),
-            preemptable=column("preemptable"),
-            index=column("index"),
-        )
+        return TaskColumns(status=table.status[:top].copy(), node=node_rows[table.node[:top]], **self._tasks.columns())
 
     def of_jobs(self, table: JobTable) -> JobColumns:
         table.epoch += 1
         top, size, queues = table.rows.top, len(table.space), len(table.queue_names)
         rows = self._jobs.follow(table, top)
-        column = self._jobs.column
+        self._marks.follow(table, rows)
         columns = JobColumns(
-            keys=self._jobs.list("keys"),
-            specs=self._jobs.list("specs"),
-            tasks=self._jobs.list("tasks"),
-            counts=column("counts"),
-            best_effort_pending=column("best_effort_pending"),
-            allocated=column("allocated", size),
-            pending=column("pending", size),
-            min_resources=column("min_resources", size),
-            has_min_resources=column("has_min_resources"),
-            min_member=column("min_member"),
-            priority=column("priority"),
-            queue=column("queue"),
-            phase=column("phase"),
-            scheduled=column("scheduled"),
             queue_names=list(table.queue_names),
             phases=list(table.phases),
             queue_allocated=table.queue_allocated[:size, :queues].copy(),
@@ -84,17 +40,7 @@ class Copies:
             queue_jobs=table.queue_jobs[:queues].copy(),
             marks=self._marks,
             held=self._held,
-        )
-        self._marks.follow(
-            rows,
-            columns.counts,
-            columns.best_effort_pending,
-            columns.min_member,
-            columns.queue,
-            columns.phase,
-            columns.scheduled,
-            table.held[:top],
-            table.phases,
+            **self._jobs.columns(size),
         )
         self._pass_over(columns.specs, range(top) if rows is None else rows.tolist())
         return columns

@@ -7,11 +7,10 @@ boolean column.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
-from navarch.model.resources import BoolArray, IntArray, RowArray
+from navarch.model.jobs import JobTable
+from navarch.model.resources import BoolArray
 from navarch.model.status import COUNTS_READY, IS_ALLOCATED, ON_NODE, STATUS_COUNT, TaskStatus
 
 _READY = COUNTS_READY.astype(np.int64)
@@ -37,36 +36,22 @@ class JobMarks:
         self.restless_when_held: BoolArray = np.zeros(0, dtype=bool)
         """The same by another rule for the phase: Running as long as enough pods hold a node, else Pending."""
 
-    def follow(
-        self,
-        rows: np.ndarray[tuple[int], np.dtype[np.intp]] | None,
-        counts: IntArray,
-        best_effort_pending: IntArray,
-        min_member: IntArray,
-        queue: RowArray,
-        phase: RowArray,
-        scheduled: BoolArray,
-        held: BoolArray,
-        phases: Mapping[str, int],
-    ) -> None:
-        """Work the marks out for these rows of the columns; None: for all."""
-        size = len(queue)
-        if rows is None or len(self.waiting) != size:
-            for name in vars(self):
-                column = np.zeros(size, dtype=bool)
-                before = getattr(self, name)[:size]
-                column[: len(before)] = before
-                setattr(self, name, column)
-        at: np.ndarray[tuple[int], np.dtype[np.intp]] | slice = slice(None) if rows is None else rows
-        counts, minimum, phase = counts[at], min_member[at], phase[at]
+    def follow(self, table: JobTable, rows: np.ndarray[tuple[int], np.dtype[np.intp]] | None) -> None:
+        """Work the marks out for these rows of the table; None: for all."""
+        size, phases = table.rows.top, table.phases
+        for name, before in list(vars(self).items()) if len(self.waiting) != size else ():
+            setattr(self, name, np.zeros(size, dtype=bool))
+            getattr(self, name)[: len(before)] = before
+        at: np.ndarray[tuple[int], np.dtype[np.intp]] | slice = slice(size) if rows is None else rows
+        counts, minimum, phase = table.counts[at], table.min_member[at], table.phase[at]
         ready, placed, finished, there, hold = (counts @ _SUMS).T
-        absent = held[at] & (there == 0)
-        has_queue = (queue[at] >= 0) & ~absent
+        absent = table.held[at] & (there == 0)
+        has_queue = (table.queue[at] >= 0) & ~absent
         inqueue = phases.get("Inqueue", -1)
         begun = np.where(placed == finished, phases.get("Completed", -1), phases.get("Running", -1))
         expected = np.where(placed >= minimum, begun, np.where(phase == inqueue, inqueue, phases.get("Pending", -1)))
         expected_of_held = np.where(hold >= minimum, phases.get("Running", -1), phases.get("Pending", -1))
-        said = (ready + best_effort_pending[at] >= minimum) & scheduled[at]
+        said = (ready + table.best_effort_pending[at] >= minimum) & table.scheduled[at]
         waiting = counts[:, TaskStatus.PENDING] > 0
         odd = (counts[:, TaskStatus.RELEASING] > 0) | (minimum <= 0)  # what becomes of these takes more than counts to tell
         self.absent[at] = absent

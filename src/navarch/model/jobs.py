@@ -66,7 +66,7 @@ class JobTable:
             self._written.append(self.epoch)
             if row >= self.counts.shape[0]:
                 self.counts = grown(self.counts, row + 1, axis=0)
-                for name in _ROW_COLUMNS:
+                for name in (*COLUMNS, "held"):
                     setattr(self, name, grown(getattr(self, name), row + 1))
             self.queue[row] = -1
         else:
@@ -158,14 +158,9 @@ class JobTable:
         """To what the job holds or waits for, and to its queue's sum of that."""
         self.fit_space()
         size, queue = amount.shape[0], self.queue[row]
-        if which == "allocated":
-            self.allocated[:size, row] += amount
-            if queue >= 0:
-                self.queue_allocated[:size, queue] += amount
-        else:
-            self.pending[:size, row] += amount
-            if queue >= 0:
-                self.queue_pending[:size, queue] += amount
+        getattr(self, which)[:size, row] += amount
+        if queue >= 0:
+            getattr(self, f"queue_{which}")[:size, queue] += amount
 
     def fit_space(self) -> None:
         """Have a place for every resource that has been learned."""
@@ -179,7 +174,7 @@ class JobTable:
             self.rows.give_back(self.keys[row])
 
 
-_ROW_COLUMNS = (
+COLUMNS = (
     "best_effort_pending",
     "allocated",
     "pending",
@@ -190,8 +185,8 @@ _ROW_COLUMNS = (
     "queue",
     "phase",
     "scheduled",
-    "held",
 )
+"""Those that a snapshot has as well, `counts` aside."""
 
 
 def _number(numbers: dict[str, int], name: str) -> int:

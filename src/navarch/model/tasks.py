@@ -38,7 +38,7 @@ class TaskTable:
         if row == len(self.specs):
             self.specs.append(spec)
             if row >= self.status.shape[0]:
-                for name in _COLUMNS:
+                for name in (*COLUMNS, "status", "node"):
                     setattr(self, name, grown(getattr(self, name), row + 1))
         else:
             self.specs[row] = spec
@@ -75,7 +75,8 @@ class TaskTable:
         self.touched.add(row)
 
 
-_COLUMNS = ("status", "alive", "shape", "job", "node", "priority", "labels", "created", "gated", "preemptable", "index")
+COLUMNS = ("alive", "shape", "job", "priority", "labels", "created", "gated", "preemptable", "index")
+"""Those that a snapshot has as they are: where a task stands (`status`, `node`) is its own to write."""
 
 
 def pod_index(name: str) -> int:

@@ -69,15 +69,14 @@ class Twin:
                 else:
                     copy[row] = source[row]
 
-    def column(self, name: str, resources: int | None = None) -> Array:
-        """The used rows of a column, to be read only; of the first so many resources."""
-        array = self._arrays[name]
-        if self._axes[name] == 0:
-            view = array[: self._top]
-        else:
-            view = array[: self._top] if resources is None else array[:resources, : self._top]
-        view.flags.writeable = False
-        return view
-
-    def list(self, name: str) -> list[Any]:
-        return self._lists[name]
+    def columns(self, resources: int = 0) -> dict[str, Any]:
+        """The used rows of every column and every list by name, to be read only; of the first so many resources."""
+        out: dict[str, Any] = dict(self._lists)
+        for name, array in self._arrays.items():
+            if self._axes[name] == 0 or array.ndim == 1:
+                view = array[: self._top]
+            else:
+                view = array[:resources, : self._top]
+            view.flags.writeable = False
+            out[name] = view
+        return out

@@ -5,6 +5,7 @@ They differ in which resources count, and for how much: `FillingScorer` asks tha
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import NamedTuple
 
 import numpy as np
@@ -57,9 +58,9 @@ class FillingScorer(NodeScorer):
         self.scale = float(MAX_SCORE * weight)
         self._parts: dict[int, list[Part]] = {}
 
+    @abstractmethod
     def parts_of(self, task: TaskClass) -> list[Part]:
         """The resources that count for these tasks."""
-        raise NotImplementedError
 
     def parts(self, task: TaskClass) -> list[Part]:
         found = self._parts.get(task.number)

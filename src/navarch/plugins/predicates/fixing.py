@@ -6,6 +6,8 @@ it (`pods_counted_once_an_attempt`) freezes these rules before each attempt.
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 from navarch.engine.figures import Figures, Rows
 from navarch.engine.node_functions import NodeFilter, TaskClass
 from navarch.model.resources import BoolArray
@@ -29,6 +31,6 @@ class FixableFilter(NodeFilter):
     def mask_now(self, task: TaskClass, at: Figures) -> BoolArray:
         return self.mask_at(task, at.rows)
 
+    @abstractmethod
     def mask_at(self, task: TaskClass, rows: Rows | slice) -> BoolArray:
         """Which of these nodes pass as things stand."""
-        raise NotImplementedError
