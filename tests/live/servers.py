@@ -24,16 +24,23 @@ _numbers = itertools.count()
 
 
 @contextlib.asynccontextmanager
+async def embedded_world(folder: Path) -> AsyncIterator[World]:
+    """A world of its own, on the embedded server."""
+    async with ApiServer(taint_new_nodes=False) as started:
+        made = World(started.kubeconfig(folder / "kubeconfig"), "default", folder)
+        yield made
+        await made.close()
+
+
+@contextlib.asynccontextmanager
 async def world_on(
     request: pytest.FixtureRequest, folder: Path, serve: Callable[[Client], Awaitable[None]]
 ) -> AsyncIterator[World]:
     """On the server that the parameter names. The embedded one has every kind; kube-apiserver needs `serve`, and is shared by the
     session, so nodes are removed in the end."""
     if request.param == "embedded":
-        async with ApiServer(taint_new_nodes=False) as started:
-            made = World(started.kubeconfig(folder / "kubeconfig"), "default", folder)
+        async with embedded_world(folder) as made:
             yield made
-            await made.close()
         return
     real = request.getfixturevalue("kube_apiserver")
     made = World(Path(real.kubeconfig), f"live-{next(_numbers)}", folder)

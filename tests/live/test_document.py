@@ -15,6 +15,7 @@ import pytest
 import yaml
 from tests.envtest.fixtures import binaries_or_skip
 from tests.envtest.server import KubeApiServer
+from tests.live.servers import embedded_world
 from tests.live.world import World
 
 import navarch
@@ -22,7 +23,6 @@ from navarch.cache.metrics import _Read
 from navarch.cache.scheduler import Scheduler
 from navarch.cache.settings import RunOptions
 from navarch.cli.run import run as run_command
-from navarch.cluster.server import ApiServer
 from navarch.kube.connect import Endpoint
 from navarch.testing import node
 
@@ -77,10 +77,8 @@ class Reader:
 async def fresh(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
     """A cluster of the reader's own: he installs into it."""
     if request.param == "embedded":
-        async with ApiServer(taint_new_nodes=False) as started:
-            world = World(started.kubeconfig(tmp_path / "kubeconfig"), "default", tmp_path)
+        async with embedded_world(tmp_path) as world:
             yield world
-            await world.close()
         return
     async with KubeApiServer(binaries=binaries_or_skip()) as real:
         world = World(Path(real.kubeconfig), "default", tmp_path)

@@ -90,7 +90,7 @@ async def test_the_end_of_a_wait_starts_a_cycle_before_the_period_does() -> None
     assert times == [0.254]
 
 
-async def test_after_a_long_cycle_comes_a_pause_as_long() -> None:
+async def test_after_a_long_cycle_comes_a_pause_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
     starts: list[float] = []
     ends: list[float] = []
 
@@ -104,22 +104,17 @@ async def test_after_a_long_cycle_comes_a_pause_as_long() -> None:
         ends.append(clock() + offset)
 
     loop = Loop(Holding(), cycle)
-    event_loop = asyncio.get_running_loop()
-    original = event_loop.time
-    event_loop.time = lambda: original() + offset  # type: ignore[method-assign]
-    try:
-        async with running(loop):
-            for _ in range(60):
-                loop.notice(Event.NODE_ADDED)
-                await asyncio.sleep(0.02)
-    finally:
-        event_loop.time = original  # type: ignore[method-assign]
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: clock() + offset)
+    async with running(loop):
+        for _ in range(60):
+            loop.notice(Event.NODE_ADDED)
+            await asyncio.sleep(0.02)
     pauses = [start - end for start, end in zip(starts[1:], ends)]
     assert len(pauses) >= 2
     assert all(pause >= 0.29 for pause in pauses)
 
 
-async def test_a_change_long_after_a_long_cycle_waits_for_the_settling_time_only() -> None:
+async def test_a_change_long_after_a_long_cycle_waits_for_the_settling_time_only(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = asyncio.get_running_loop().time
     starts: list[float] = []
     offset = 0.0
@@ -129,15 +124,10 @@ async def test_a_change_long_after_a_long_cycle_waits_for_the_settling_time_only
         starts.append(round(clock(), 3))
         offset += 0.3
 
-    event_loop = asyncio.get_running_loop()
-    original = event_loop.time
-    event_loop.time = lambda: original() + offset  # type: ignore[method-assign]
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: clock() + offset)
     loop = Loop(Holding(), cycle, settle=0.004)
-    try:
-        async with running(loop):
-            for _ in range(2):
-                loop.notice(Event.NODE_ADDED)
-                await asyncio.sleep(0.8)
-    finally:
-        event_loop.time = original  # type: ignore[method-assign]
+    async with running(loop):
+        for _ in range(2):
+            loop.notice(Event.NODE_ADDED)
+            await asyncio.sleep(0.8)
     assert starts == [0.004, 0.504]
