@@ -6,31 +6,22 @@ between them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
 
 from msgspec.structs import replace
 
 from navarch.cache.assumed import Assumed, AssumedBind, AssumedStatus, same_status
 from navarch.cache.holding import Holding
-from navarch.cache.kin import kin_of, labels_read
+from navarch.cache.kin import kin_of, labels_read, least_asked
 from navarch.cache.mirror import Mirror
 from navarch.dialects.groups import is_shadow
 from navarch.engine.reasons import Event
 from navarch.engine.record import Bind, CycleRecord, Eviction, JobDecision, Nomination, QueueFigures
-from navarch.model.spec import JobSpec, Requests, TaskSpec
+from navarch.model.spec import JobSpec, TaskSpec
 
 _OWN = frozenset({Event.POD_CHANGED, Event.JOB_CHANGED})
 """Events that concern a job only if they are about its own pods or group: it is woken for those by name."""
-
-
-def _least(tasks: Sequence[TaskSpec]) -> Requests:
-    """The least of each resource that any of the pods asks for which asks for it."""
-    least = dict(tasks[0].shape.requests) if tasks else {}
-    for task in tasks[1:]:
-        for name, amount in task.shape.requests:
-            least[name] = min(amount, least.get(name) or amount)
-    return tuple(least.items())
 
 
 class Writers(Protocol):
@@ -158,7 +149,7 @@ class Commit:
             self._labels = labels_read(cluster.shapes.social.values())
         standing = jobs.counts[row].tobytes() + jobs.allocated[:, row].tobytes()
         alike = kin_of(job, shapes, tasks, standing, read=self._labels)
-        asks = _least(tasks) if alike is not None else ()
+        asks = least_asked(tasks) if alike is not None else ()
         self._holding.failed(job.key, wakes, len(tasks), now, alike=alike, asks=asks, age=job.created)
 
     def _settle(self, decision: JobDecision, job: JobSpec) -> JobSpec:

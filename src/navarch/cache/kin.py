@@ -136,3 +136,14 @@ def labels_read(shapes: Iterable[Shape]) -> frozenset[str]:
 
 def _keys(selector: LabelSelector | None) -> Iterable[str]:
     return () if selector is None else (requirement.key for requirement in selector.requirements)
+
+
+def least_asked(tasks: Sequence[TaskSpec]) -> Requests:
+    """The least of each resource that any of the pods asks for which asks for it."""
+    if len(tasks) == 1:
+        return tasks[0].shape.requests
+    least: dict[str, int] = {}
+    for task in tasks:
+        for name, amount in task.shape.requests:
+            least[name] = min(amount, least.get(name) or amount)
+    return tuple(least.items())
