@@ -64,7 +64,8 @@ class World:
         for number in range(nodes):
             allocatable = requests_from({"cpu": PODS_A_NODE, "memory": "64Gi", "pods": 110})
             self.mirror.put(NodeSpec(f"node-{number:05d}", allocatable=allocatable))
-        for number in range(nodes * PODS_A_NODE + waiting):
+        self._serial = nodes * PODS_A_NODE + waiting
+        for number in range(self._serial):
             self.mirror.put_pod(pod(number))
         self.cycle()
         assert len(self.writers.bound) == nodes * PODS_A_NODE
@@ -105,6 +106,19 @@ class World:
         return spent
 
 
+    def come_one(self) -> float:
+        """Seconds from the arrival of a pod for which there is room to the decision about it."""
+        self._serial += 1
+        before = len(self.writers.bound)
+        started = perf_counter()
+        self.mirror.put_pod(pod(self._serial))
+        self.cycle()
+        spent = perf_counter() - started
+        (bind,) = self.writers.bound[before:]
+        self._runs(bind)
+        return spent
+
+
 def pod(number: int, node: str = "") -> Pod:
     return msgspec.convert(
         {
@@ -129,6 +143,16 @@ def end_many(nodes: int, waiting: int, count: int, *, wake_all: bool = False) ->
     return statistics.median(world.end_one(filled=waiting > 0) for _ in range(count)) * 1e3
 
 
+def come_many(nodes: int, count: int) -> float:
+    """Milliseconds, the median; each finds the place of one that ended before it."""
+    world = World(nodes, 0, wake_all=False)
+    times = []
+    for _ in range(count):
+        world.end_one(filled=False)
+        times.append(world.come_one())
+    return statistics.median(times) * 1e3
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, default=1000)
@@ -137,12 +161,15 @@ def main(arguments: list[str] | None = None) -> None:
     ours = end_many(given.nodes, given.waiting, ENDS)
     everyone = end_many(given.nodes, given.waiting, ENDS_OF_ALL, wake_all=True)
     nobody = end_many(given.nodes, 0, ENDS)
+    comes = come_many(given.nodes, ENDS)
+    running = given.nodes * PODS_A_NODE
     about = f"{given.nodes:,} nodes, {given.waiting:,} waiting"
     show(
         "The end of one pod in a full cluster",
         [
             Figure(f"to the decision about its place, {about}", ours, "ms", None, everyone, "waking everyone"),
             Figure(f"the same where nobody waits, {given.nodes:,} nodes", nobody, "ms"),
+            Figure(f"from a pod's arrival to its place, {given.nodes:,} nodes, {running:,} running", comes, "ms"),
         ],
     )
 
