@@ -6,6 +6,7 @@ raw bytes on the socket. After each round the server answers a good request and 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import socket
@@ -216,7 +217,10 @@ def test_bytes_that_are_no_request(api: Http, raw: bytes) -> None:
     assert parts.hostname is not None
     plain = socket.create_connection((parts.hostname, parts.port), timeout=10)
     with plain, context.wrap_socket(plain, server_hostname=parts.hostname) as wire:
-        wire.sendall(raw)
-        answer = wire.recv(200)
+        answer = b""
+        # A server that refuses after the first bytes may hang up before it has read the last.
+        with contextlib.suppress(ssl.SSLEOFError, ConnectionError):
+            wire.sendall(raw)
+            answer = wire.recv(200)
     assert not answer or b" 400 " in answer or b" 401 " in answer or b" 505 " in answer
     assert api.get("/readyz").code == 200

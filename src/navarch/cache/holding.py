@@ -159,10 +159,11 @@ class Holding:
             due, _, kin = heapq.heappop(self._timers)
             if due != kin.due or not kin.until:
                 continue
+            pause = PAUSE if len(kin) > TRIED else 0.0  # asked before they leave, else the rest would be tried at once
             for job in kin.expired(now, TRIED):
                 count += self.awake(job)
             if kin.until:
-                self._set_timer(kin, max(kin.next_expiry(), now + PAUSE if len(kin) > TRIED else now))
+                self._set_timer(kin, max(kin.next_expiry(), now + pause))
         if now >= self._tidy:
             self._tidy = now + REMEMBERED
             self._jobs = {job: held for job, held in self._jobs.items() if held.kin or now - held.until < REMEMBERED}

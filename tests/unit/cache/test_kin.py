@@ -84,6 +84,14 @@ def test_the_clock_tries_a_few_of_a_large_family_and_then_the_others() -> None:
     assert not set(awake(holding, names)) & set(tried)
 
 
+def test_the_rest_of_a_large_family_waits_its_turn_even_when_it_is_small() -> None:
+    holding = Holding()
+    family(holding, 2 * TRIED - 6)
+    assert holding.expire(1.0) == TRIED
+    assert holding.next_expiry == 1.0 + PAUSE
+    assert holding.expire(1.0 + PAUSE) == TRIED - 6
+
+
 def test_each_of_a_small_family_is_tried_when_its_own_back_off_ends() -> None:
     holding = Holding()
     holding.failed("a", (), 1, 0.0, alike="same")
