@@ -1,8 +1,8 @@
 """`python -m bench [NAME ...]`: run benchmarks and print figures with the ratio to something run beside them.
 
-    python -m bench                 every benchmark that needs no API server
-    python -m bench decide          one of them
-    python -m bench live            beside a real kube-apiserver (see `make envtest`)
+python -m bench                 every benchmark that needs no API server
+python -m bench decide          one of them
+python -m bench live            beside a real kube-apiserver (see `make envtest`)
 """
 
 from __future__ import annotations

@@ -105,7 +105,6 @@ class World:
             self._runs(bind)
         return spent
 
-
     def come_one(self) -> float:
         """Seconds from the arrival of a pod for which there is room to the decision about it."""
         self._serial += 1

@@ -104,9 +104,7 @@ def server_cpu(running: KubeApiServer) -> float:
 
 async def create_backlog(running: KubeApiServer, contender: Contender, pods: int) -> None:
     async with Pool(Target.read(running.kubeconfig), LOAD_CONNECTIONS) as pool:
-        await pool.post_all(
-            (objects.PODS, objects.pod(f"pod-{index:05d}", contender.scheduler_name)) for index in range(pods)
-        )
+        await pool.post_all((objects.PODS, objects.pod(f"pod-{index:05d}", contender.scheduler_name)) for index in range(pods))
 
 
 @dataclass(frozen=True)

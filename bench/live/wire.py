@@ -115,9 +115,7 @@ class Pool:
         ]
         head = "\r\n".join(lines).encode()
         for _ in range(self._size):
-            _, connection = await loop.create_connection(
-                lambda: Connection(head), self._target.host, self._target.port, ssl=tls
-            )
+            _, connection = await loop.create_connection(lambda: Connection(head), self._target.host, self._target.port, ssl=tls)
             self._connections.append(connection)
             self._free.put_nowait(connection)
         return self

@@ -183,9 +183,7 @@ def policy_text(path: str | Path) -> str:
         raise PolicyError(str(path), [Mistake(message)]) from None
 
 
-def settings_for(
-    policy: Policy, scheduler_names: Iterable[str] | str | None = None, namespace_as_queue: bool = False
-) -> Settings:
+def settings_for(policy: Policy, scheduler_names: Iterable[str] | str | None = None, namespace_as_queue: bool = False) -> Settings:
     """How objects are read under this policy. Names given here go before those of the policy's own parameters."""
     semantics = policy.semantics
     if isinstance(scheduler_names, str):
@@ -206,9 +204,7 @@ def settings_for(
     )
 
 
-def _decide(
-    cluster: Cluster, policy: Policy, registry: Registry, now: float, number: int, timings: dict[str, float]
-) -> CycleRecord:
+def _decide(cluster: Cluster, policy: Policy, registry: Registry, now: float, number: int, timings: dict[str, float]) -> CycleRecord:
     started = perf_counter()
     snapshot = cluster.snapshot(policy.semantics.node_order)
     timings["snapshot"] += perf_counter() - started

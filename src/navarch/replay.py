@@ -101,9 +101,7 @@ class Recording(msgspec.Struct):
     format: int = FORMAT
 
 
-def record(
-    snapshot: Snapshot, policy: Policy, now: float, uid: str, held: Mapping[str, JobSpec], decided: CycleRecord
-) -> bytes:
+def record(snapshot: Snapshot, policy: Policy, now: float, uid: str, held: Mapping[str, JobSpec], decided: CycleRecord) -> bytes:
     """The compressed recording. `held`: jobs that were left out of the cycle, which the snapshot therefore lacks."""
     numbers: dict[int, int] = {}
     shapes: list[Shape] = []

@@ -50,9 +50,7 @@ class World:
 
     def _place(self, pod: Record) -> None:
         """The simplest of schedulers: the pinned node, or the first."""
-        terms = (
-            pod.obj["spec"].get("affinity", {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution", {})
-        )
+        terms = pod.obj["spec"].get("affinity", {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution", {})
         pinned = [f["values"][0] for t in terms.get("nodeSelectorTerms", ()) for f in t.get("matchFields", ())]
         if not pod.obj["spec"].get("nodeName"):
             self.bind(pod.name, pinned[0] if pinned else self.store.list("nodes")[0].name, pod.namespace)

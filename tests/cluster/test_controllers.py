@@ -170,9 +170,7 @@ async def test_a_replica_set_adopts_orphans_it_selects() -> None:
 async def test_a_quota_that_refuses_pods_is_told_on_the_replica_set() -> None:
     async with World(placing=True) as world:
         world.nodes(1)
-        world.create(
-            {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}}}
-        )
+        world.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}}})
         world.create(workload("ReplicaSet", replicas=2))
         await world.until(lambda: has(world, "replicasets.apps", "web", "ReplicaFailure"))
         assert len(world.pods()) == 1
@@ -228,9 +226,7 @@ async def test_a_roll_back_is_a_new_revision_of_the_old_replica_set() -> None:
         await world.until(lambda: len(world.pods("Running")) == 1)
         for image in ("app:2", "app:1"):
             world.patch("deployments.apps", "web", _image(image))
-            await world.until(
-                lambda image=image: [p["spec"]["containers"][0]["image"] for p in world.pods("Running")] == [image]
-            )
+            await world.until(lambda image=image: [p["spec"]["containers"][0]["image"] for p in world.pods("Running")] == [image])
         assert len(world.store.list("replicasets.apps")) == 2
         assert world.get("deployments.apps", "web")["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "3"
 

@@ -101,9 +101,7 @@ def test_a_restart_drops_connections_and_keeps_port_and_data(thread: ServerThrea
     assert api.get(f"{MAPS}/kept").code == 200
 
 
-def test_a_reader_that_does_not_read_is_cut_off(
-    thread: ServerThread, api: Http, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reader_that_does_not_read_is_cut_off(thread: ServerThread, api: Http, monkeypatch: pytest.MonkeyPatch) -> None:
     assert thread.server is not None
     server = thread.server
     monkeypatch.setattr("navarch.cluster.watch_stream.BEHIND_LIMIT", 20)

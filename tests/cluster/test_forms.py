@@ -221,9 +221,7 @@ def test_field_sets_name_items_of_keyed_lists() -> None:
 OBJECTS = st.fixed_dictionaries(
     {},
     optional={
-        "metadata": st.dictionaries(
-            st.sampled_from(["labels", "annotations"]), st.dictionaries(st.sampled_from("abc"), st.just("1"))
-        ),
+        "metadata": st.dictionaries(st.sampled_from(["labels", "annotations"]), st.dictionaries(st.sampled_from("abc"), st.just("1"))),
         "spec": st.fixed_dictionaries(
             {},
             optional={

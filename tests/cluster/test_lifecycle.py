@@ -207,8 +207,7 @@ async def test_a_quota_refuses_what_exceeds_it_and_shows_what_is_used(cluster: C
     with pytest.raises(ApiError) as refused:
         cluster.create("pods", asking("b", "600m"))
     assert refused.value.message == (
-        'pods "b" is forbidden: exceeded quota: q, requested: requests.cpu=600m, used: requests.cpu=600m, '
-        "limited: requests.cpu=1"
+        'pods "b" is forbidden: exceeded quota: q, requested: requests.cpu=600m, used: requests.cpu=600m, limited: requests.cpu=1'
     )
     cluster.create("pods", asking("c", "400m"))
     with pytest.raises(ApiError, match="exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2"):

@@ -30,9 +30,7 @@ UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 def _masked(value: Any) -> Any:
     if isinstance(value, dict):
-        return {
-            key: "*" if key in MASKED and each else _masked(each) for key, each in sorted(value.items()) if key not in DROPPED
-        }
+        return {key: "*" if key in MASKED and each else _masked(each) for key, each in sorted(value.items()) if key not in DROPPED}
     if isinstance(value, list):
         return [_masked(each) for each in value]
     if isinstance(value, str):
@@ -95,13 +93,9 @@ class Conversation:
         base = f"/apis/{group}" if group else "/api/v1"
         return f"{base}/namespaces/{self.namespace}/{plural}" + (f"/{name}" if name else "")
 
-    def __call__(
-        self, method: str, path: str, body: Any = None, *, loosely: bool = False, kind: str = "", **query: Any
-    ) -> Answer:
+    def __call__(self, method: str, path: str, body: Any = None, *, loosely: bool = False, kind: str = "", **query: Any) -> Answer:
         content_type = f"application/{kind}" if kind else "application/json"
-        ours, theirs = (
-            server(method, path, body, content_type=content_type, query=query or None) for server in self.servers
-        )
+        ours, theirs = (server(method, path, body, content_type=content_type, query=query or None) for server in self.servers)
         assert ours.code == theirs.code, f"{method} {path}: we say {ours.message!r}, they say {theirs.message!r}"
         unlike = list(differences(comparable(ours, loosely), comparable(theirs, loosely)))
         assert not unlike, f"{method} {path}:\n" + "\n".join(unlike)
@@ -159,9 +153,7 @@ def test_a_pod_with_everything(both: Conversation) -> None:
                     "matchLabelKeys": ["app"],
                 }
             ],
-            initContainers=[
-                {"name": "i", "image": "x:1", "restartPolicy": "Always", "livenessProbe": {"httpGet": {"port": 80}}}
-            ],
+            initContainers=[{"name": "i", "image": "x:1", "restartPolicy": "Always", "livenessProbe": {"httpGet": {"port": 80}}}],
             containers=[
                 {
                     "name": "main",

@@ -198,9 +198,7 @@ async def test_pods_with_claims_come_and_go_without_a_trace() -> None:
         await world.until(lambda: world.get("pods", "a")["status"].get("resourceClaimStatuses"))
         await world.until(lambda: bound_to(world, "a-scratch").startswith("pvc-"))
         made = world.store.list(RESOURCE_CLAIMS)
-        assert world.get("pods", "a")["status"]["resourceClaimStatuses"] == [
-            {"name": "gpu", "resourceClaimName": made[0].name}
-        ]
+        assert world.get("pods", "a")["status"]["resourceClaimStatuses"] == [{"name": "gpu", "resourceClaimName": made[0].name}]
         assert made[0].name.startswith("a-gpu-") and made[0].labels == {"team": "x"} and len(made) == 1
         world.delete("pods", "a", grace=0)
         await world.until(lambda: not any(world.store.count(each) for each in (RESOURCE_CLAIMS, CLAIMS, VOLUMES)))

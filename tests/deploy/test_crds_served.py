@@ -55,9 +55,7 @@ async def without_status(client: Client, resource: Resource) -> bool:
     return not await client.discovery.serves(resource, "status")
 
 
-@pytest.mark.parametrize(
-    ("resource", "sample"), SAMPLES, ids=[f"{resource.plural}.{resource.group}" for resource, _ in SAMPLES]
-)
+@pytest.mark.parametrize(("resource", "sample"), SAMPLES, ids=[f"{resource.plural}.{resource.group}" for resource, _ in SAMPLES])
 async def test_no_field_of_a_dialect_is_lost(client: Client, resource: Resource, sample: dict[str, Any]) -> None:
     name, namespace = sample["metadata"]["name"], sample["metadata"].get("namespace")
     made = await client.create(resource, sample, namespace=namespace)
@@ -118,9 +116,7 @@ HOST = {"nodeLabel": "kubernetes.io/hostname"}
         (Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups"), {"minMember": 0}, "spec.minMember"),
     ],
 )
-async def test_nonsense_is_refused_with_the_field(
-    client: Client, resource: Resource, change: dict[str, Any], field: str
-) -> None:
+async def test_nonsense_is_refused_with_the_field(client: Client, resource: Resource, change: dict[str, Any], field: str) -> None:
     assert field in await refused_fields(client, resource, change)
 
 
@@ -139,9 +135,7 @@ async def test_rules_of_a_schema_hold(
     assert field in await refused_fields(admin, resource, change)
 
 
-async def test_levels_of_a_topology_stay_but_their_aliases_may_change(
-    installed: KubeApiServer, admin: Client
-) -> None:
+async def test_levels_of_a_topology_stay_but_their_aliases_may_change(installed: KubeApiServer, admin: Client) -> None:
     sample = changed(TOPOLOGIES, {"levels": [{"nodeLabel": "zone", "alias": "z"}, HOST]})
     sample["metadata"]["name"] = "fixed"
     await admin.create(TOPOLOGIES, sample)

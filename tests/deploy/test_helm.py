@@ -16,9 +16,7 @@ from navarch import manifests
 CHART = Path(__file__).resolve().parents[2] / "deploy" / "helm" / "navarch"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "navarch" / "bin" / "helm"
 HELM = shutil.which("helm") or (str(CACHE) if CACHE.is_file() else None)
-needs_helm = pytest.mark.skipif(
-    HELM is None, reason=f"no helm: GOBIN={CACHE.parent} go install helm.sh/helm/v3/cmd/helm@v3.22.0"
-)
+needs_helm = pytest.mark.skipif(HELM is None, reason=f"no helm: GOBIN={CACHE.parent} go install helm.sh/helm/v3/cmd/helm@v3.22.0")
 
 
 def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -69,9 +67,7 @@ def test_the_deployment_is_the_shipped_one() -> None:
 
 @needs_helm
 def test_values_reach_the_command_line() -> None:
-    rendered = render(
-        "image.repository=r/n", "image.tag=v9", "replicas=3", "schedulerNames={navarch,volcano}", "policy=actions: x"
-    )
+    rendered = render("image.repository=r/n", "image.tag=v9", "replicas=3", "schedulerNames={navarch,volcano}", "policy=actions: x")
     deployment = rendered["Deployment/navarch"]["spec"]
     container = deployment["template"]["spec"]["containers"][0]
     assert deployment["replicas"] == 3

@@ -26,12 +26,7 @@ def rules() -> list[dict[str, Any]]:
 
 
 def verbs(group: str, resource: str) -> set[str]:
-    return {
-        verb
-        for rule in rules()
-        if group in rule["apiGroups"] and resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
+    return {verb for rule in rules() if group in rule["apiGroups"] and resource in rule["resources"] for verb in rule["verbs"]}
 
 
 def granted() -> dict[tuple[str, str], set[str]]:

@@ -16,9 +16,7 @@ VALID_FOR = datetime.timedelta(days=2)
 
 def _private_key(path: Path) -> ec.EllipticCurvePrivateKey:
     key = ec.generate_private_key(ec.SECP256R1())
-    pem = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     path.touch(mode=0o600)
     path.write_bytes(pem)
     return key
@@ -48,11 +46,7 @@ class Authority:
         """Public and private key that sign service account tokens."""
         public, private = self.folder / "service-account.pub", self.folder / "service-account.key"
         key = _private_key(private)
-        public.write_bytes(
-            key.public_key().public_bytes(
-                serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-            )
-        )
+        public.write_bytes(key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo))
         return public, private
 
     def _issue(

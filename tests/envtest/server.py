@@ -74,9 +74,7 @@ class KubeApiServer:
         self._log = self.log_file.open("ab")
         for command in self._commands():
             self._processes.append(
-                subprocess.Popen(
-                    command, cwd=self.folder, stdin=subprocess.PIPE, stdout=self._log, stderr=subprocess.STDOUT
-                )
+                subprocess.Popen(command, cwd=self.folder, stdin=subprocess.PIPE, stdout=self._log, stderr=subprocess.STDOUT)
             )
         try:
             self._wait_until_ready(time.monotonic() + START_SECONDS)

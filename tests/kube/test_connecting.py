@@ -307,7 +307,7 @@ async def test_an_exec_plugin_that_gives_a_certificate(tmp_path: Path, authority
     [
         (["-c", "print('hello')"], "expected an ExecCredential"),
         (["-c", "import sys; sys.exit('no session')"], "exit code 1: no session"),
-        (["-c", "print('{\"kind\": \"ExecCredential\"}')"], "expected ExecCredential of"),
+        (["-c", 'print(\'{"kind": "ExecCredential"}\')'], "expected ExecCredential of"),
         (["-c", "import time; time.sleep(60)"], "no answer within 0.2 s"),
     ],
 )

@@ -297,9 +297,7 @@ async def test_each_new_leader_is_announced_once() -> None:
 @pytest.mark.parametrize("times", [(10, 10, 2), (15, 2, 2), (15, 10, 0)])
 def test_times_that_cannot_be_safe_are_refused(times: tuple[float, float, float]) -> None:
     with pytest.raises(ValueError, match="expected lease duration"):
-        Elector(
-            View(SharedLease()), "a", lease_duration=times[0], renew_deadline=times[1], retry_period=times[2]
-        )
+        Elector(View(SharedLease()), "a", lease_duration=times[0], renew_deadline=times[1], retry_period=times[2])
 
 
 @pytest.mark.looptime(False)

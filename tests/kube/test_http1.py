@@ -6,8 +6,8 @@ import pytest
 
 from navarch.kube.http1 import MAX_HEAD, ProtocolError, Reply, ReplyParser
 
-PLAIN = b"HTTP/1.1 201 Created\r\ncontent-length: 13\r\nContent-Type: application/json\r\n\r\n{\"a\": [1, 2]}"
-CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"a\":\r\n3;x=y\r\n 1}\r\n0\r\n\r\n"
+PLAIN = b'HTTP/1.1 201 Created\r\ncontent-length: 13\r\nContent-Type: application/json\r\n\r\n{"a": [1, 2]}'
+CHUNKED = b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"a":\r\n3;x=y\r\n 1}\r\n0\r\n\r\n'
 TRAILED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX-Sum: 1\r\n\r\n"
 ANNOUNCED = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 429 Too Many Requests\r\nRetry-After: 2\r\nContent-Length: 0\r\n\r\n"
 EMPTY = b"HTTP/1.1 204 No Content\r\n\r\n"

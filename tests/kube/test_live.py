@@ -205,9 +205,7 @@ async def test_status_and_events_through_the_pool(live: Live) -> None:
     await live.pod("p")
     pool = WritePool(live.endpoint)
     condition = b'{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable"}]}}'
-    patch = Write(
-        "PATCH", PODS.path(live.namespace, "p", "status"), condition, PatchType.STRATEGIC.value, repeatable=True
-    )
+    patch = Write("PATCH", PODS.path(live.namespace, "p", "status"), condition, PatchType.STRATEGIC.value, repeatable=True)
     event = (
         b'{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"p.1"},"eventTime":"2026-01-01T00:00:00.000000Z",'
         b'"reportingController":"navarch","reportingInstance":"navarch-0","action":"Scheduling","reason":"FailedScheduling",'

@@ -53,9 +53,7 @@ def told(seen: Recorder) -> dict[str, str]:
     return {uid: pod.metadata.resource_version for uid, pod in seen.alive.items()}
 
 
-async def test_a_watch_from_a_version_that_is_gone(
-    cluster: tuple[KubeApiServer, Live], caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_watch_from_a_version_that_is_gone(cluster: tuple[KubeApiServer, Live], caplog: pytest.LogCaptureFixture) -> None:
     """The ERROR event. The handler hears what is different now and nothing else, in whichever way the state is read."""
     server, live = cluster
     seen = Recorder()

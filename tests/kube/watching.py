@@ -14,9 +14,7 @@ from navarch.kube.informer import Informer, Patience
 from navarch.kube.resources import PODS, Resource
 
 #: Waits of milliseconds: the tests go through every path without waiting for it.
-QUICK = Patience(
-    idle=5.0, initial_idle=0.2, initial_total=0.5, retry_first=0.01, retry_longest=0.05, absent_longest=0.05
-)
+QUICK = Patience(idle=5.0, initial_idle=0.2, initial_total=0.5, retry_first=0.01, retry_longest=0.05, absent_longest=0.05)
 
 
 class Metadata(msgspec.Struct, frozen=True, rename="camel"):

@@ -33,9 +33,7 @@ async def embedded_world(folder: Path) -> AsyncIterator[World]:
 
 
 @contextlib.asynccontextmanager
-async def world_on(
-    request: pytest.FixtureRequest, folder: Path, serve: Callable[[Client], Awaitable[None]]
-) -> AsyncIterator[World]:
+async def world_on(request: pytest.FixtureRequest, folder: Path, serve: Callable[[Client], Awaitable[None]]) -> AsyncIterator[World]:
     """On the server that the parameter names. The embedded one has every kind; kube-apiserver needs `serve`, and is shared by the
     session, so nodes are removed in the end."""
     if request.param == "embedded":

@@ -49,9 +49,7 @@ async def test_a_victim_is_marked_before_it_goes(any_world: World) -> None:
         await history.until(lambda: any(task.deleting for task in history.tasks.values()), "the victim is going")
         low = await world.get_pod("low")
         assert conditions(low)["DisruptionTarget"]["status"] == "True"
-        high = await world.eventually(
-            lambda: world.get_pod("high"), lambda found: found["status"].get("nominatedNodeName") == "n0"
-        )
+        high = await world.eventually(lambda: world.get_pod("high"), lambda found: found["status"].get("nominatedNodeName") == "n0")
         assert "nodeName" not in high["spec"]
         await world.client.delete(PODS, "low", namespace=world.namespace, grace_period=0)
         await history.until_bound(1, "high")

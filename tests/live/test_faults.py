@@ -89,9 +89,7 @@ async def test_killed_in_the_midst_of_binding_and_started_again(server: ApiServe
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-async def test_answers_that_get_lost_are_asked_for_and_nothing_is_bound_twice(
-    server: ApiServer, world: World, seed: int
-) -> None:
+async def test_answers_that_get_lost_are_asked_for_and_nothing_is_bound_twice(server: ApiServer, world: World, seed: int) -> None:
     rng = random.Random(seed)
     history = await nodes(world)
     async with BreakingWire(server.port, seed) as wire, world.scheduler(port=wire.port, seed=seed) as scheduler:
@@ -170,9 +168,7 @@ async def test_a_node_is_deleted_under_its_pods(server: ApiServer, world: World)
         await history.until_bound(4)
         node = next(iter(history.node_of.values()))
         await world.client.delete(NODES, node)
-        await world.eventually(
-            lambda: asyncio.sleep(0, scheduler.mirror.cluster.nodes.alive.sum()), lambda alive: alive == 5
-        )
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.mirror.cluster.nodes.alive.sum()), lambda alive: alive == 5)
         await world.gang("comes", 12)
         await history.until_bound(16)
         assert node not in {history.node_of[uid] for uid, key in history.seen.items() if "/comes" in key}

@@ -70,9 +70,7 @@ async def test_a_gang_of_coscheduling_is_followed_from_its_first_pod_to_its_end(
     }  # fmt: skip
     async with world.scheduler():
         await gang(world, COSCHEDULING, "train", 4, pods=1)
-        status = await world.eventually(
-            lambda: said(world, COSCHEDULING, "train"), lambda found: found.get("phase") == "Pending"
-        )
+        status = await world.eventually(lambda: said(world, COSCHEDULING, "train"), lambda found: found.get("phase") == "Pending")
         assert (status["running"], status["scheduled"]) == (0, 0) and "occupiedBy" not in status
         assert history.bound() == [], "one pod of four"
         for i in range(1, 4):
@@ -80,9 +78,7 @@ async def test_a_gang_of_coscheduling_is_followed_from_its_first_pod_to_its_end(
             pod["metadata"]["ownerReferences"] = [reference]
             await world.client.create(PODS, pod, namespace=world.namespace)
         await history.until_bound(4)
-        status = await world.eventually(
-            lambda: said(world, COSCHEDULING, "train"), lambda found: found.get("scheduled") == 4
-        )
+        status = await world.eventually(lambda: said(world, COSCHEDULING, "train"), lambda found: found.get("scheduled") == 4)
         assert status["phase"] == "Scheduling" and status["scheduleStartTime"]
         assert status["occupiedBy"] == f"{world.namespace}/launcher"
         for i in range(4):
@@ -92,9 +88,7 @@ async def test_a_gang_of_coscheduling_is_followed_from_its_first_pod_to_its_end(
         )
         for i in range(4):
             await pod_phase(world, f"train-{i}", "Succeeded")
-        status = await world.eventually(
-            lambda: said(world, COSCHEDULING, "train"), lambda found: found["phase"] == "Finished"
-        )
+        status = await world.eventually(lambda: said(world, COSCHEDULING, "train"), lambda found: found["phase"] == "Finished")
         assert status["succeeded"] == 4
     history.check([("train", 4)])
 
@@ -109,9 +103,7 @@ async def test_a_gang_of_kubernetes_is_scheduled_for_good(both: World) -> None:
         found = await world.eventually(lambda: said(world, UPSTREAM, "train"), lambda found: found.get("conditions"))
         (condition,) = found["conditions"]
         assert (condition["type"], condition["status"], condition["reason"]) == ("PodGroupScheduled", "True", "Scheduled")
-        assert ("Normal", "Scheduled", "pod group is ready") in await world.eventually(
-            lambda: world.events("train"), bool
-        )
+        assert ("Normal", "Scheduled", "pod group is ready") in await world.eventually(lambda: world.events("train"), bool)
         await world.client.delete(PODS, "train-3", namespace=world.namespace, grace_period=0)
         # A larger pod instead, which finds no room: the group had started, and that is what the condition tells.
         await world.pod("train-4", cpu="3", schedulingGroup={"podGroupName": "train"})

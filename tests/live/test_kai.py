@@ -54,9 +54,7 @@ async def binder(world: World) -> None:
                 pod = await world.get_pod(name)
                 await world.client.bind("default", name, uid=pod["metadata"]["uid"], node=request["spec"]["selectedNode"])
                 succeeded = {"status": {"phase": "Succeeded"}}
-                await world.client.patch(
-                    REQUESTS, name, succeeded, PatchType.MERGE, namespace="default", subresource="status"
-                )
+                await world.client.patch(REQUESTS, name, succeeded, PatchType.MERGE, namespace="default", subresource="status")
         await asyncio.sleep(0.02)
 
 

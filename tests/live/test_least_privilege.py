@@ -54,9 +54,7 @@ async def test_a_scheduler_with_exactly_its_rights_does_all_its_work(
     async with world.scheduler(kubeconfig=account, leader_elect=True, lock_namespace="navarch-system"):
         await world.gang("low", 4, priorityClassName=f"low-{world.namespace}")
         await history.until_bound(4)
-        await world.eventually(
-            lambda: world.get_group("low"), lambda found: found.get("status", {}).get("phase") == "Running"
-        )
+        await world.eventually(lambda: world.get_group("low"), lambda found: found.get("status", {}).get("phase") == "Running")
         await world.eventually(
             lambda: world.client.get(QUEUES, "default"), lambda found: found.get("status", {}).get("state") == "Open"
         )

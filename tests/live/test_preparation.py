@@ -82,9 +82,7 @@ async def test_a_volume_that_lies_around_is_taken_where_it_can_be_reached(world:
     history = await world.watch()
     async with world.scheduler():
         await world.pod("a", **with_claim("data"))
-        found = await world.eventually(
-            lambda: world.client.get(VOLUMES, "lies-around"), lambda found: "claimRef" in found["spec"]
-        )
+        found = await world.eventually(lambda: world.client.get(VOLUMES, "lies-around"), lambda found: "claimRef" in found["spec"])
         assert found["spec"]["claimRef"]["name"] == "data"
         await bind_claim(world, "data", "lies-around")
         await history.until_bound(1)

@@ -51,9 +51,7 @@ class Kubelets:
     async def _turn_away(self, uid: str) -> None:
         task = self._history.tasks[uid]
         status = {"status": {"phase": "Failed", "reason": "OutOfcpu", "message": "Node didn't have enough resource: cpu"}}
-        await self._world.client.patch(
-            PODS, task.name, status, PatchType.MERGE, namespace=task.namespace, subresource="status"
-        )
+        await self._world.client.patch(PODS, task.name, status, PatchType.MERGE, namespace=task.namespace, subresource="status")
         await self._history.until(lambda: task.uid not in {each.uid for each in self._history.standing()}, "it has failed")
         self.turned_away += 1
         pod = await self._world.get_pod(task.name)

@@ -84,9 +84,7 @@ async def test_a_changed_policy_file_is_taken_and_a_bad_one_refused(world: World
         await world.pod("b")
         await history.until_bound(2)
         policy.write_text(PLAIN.replace("allocate, backfill", "enqueue, allocate, backfill"))
-        await world.eventually(
-            lambda: asyncio.sleep(0, scheduler.policy_file.policy.actions), lambda actions: actions[0] == "enqueue"
-        )
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.policy_file.policy.actions), lambda actions: actions[0] == "enqueue")
         assert scheduler.policy_file.refused == ""
         await world.pod("c")
         await history.until_bound(3)
@@ -136,9 +134,7 @@ async def test_a_dry_run_decides_and_writes_nothing(world: World) -> None:
     revision = (await world.client.list(PODS)).resource_version
     async with world.scheduler(dry_run=True) as scheduler:
         await world.pod("a")
-        await world.eventually(
-            lambda: asyncio.sleep(0, scheduler.last), lambda last: last is not None and len(last.record.binds) == 1
-        )
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.last), lambda last: last is not None and len(last.record.binds) == 1)
         pod = await world.get_pod("a")
         assert int(pod["metadata"]["resourceVersion"]) > int(revision)
         assert int((await world.client.list(PODS)).resource_version) == int(pod["metadata"]["resourceVersion"])

@@ -51,9 +51,7 @@ async def test_a_gang_that_does_not_fit_waits_whole_and_is_told_why(any_world: W
         assert conditions(pod)["PodScheduled"]["reason"] in ("Unschedulable", "Schedulable")
         group = await world.eventually(lambda: world.get_group("big"), lambda found: "Unschedulable" in conditions(found))
         assert "the gang needs 6 pods to start" in conditions(group)["Unschedulable"]["message"]
-        await world.eventually(
-            lambda: world.events("big-0"), lambda said: any(reason == "FailedScheduling" for _, reason, _ in said)
-        )
+        await world.eventually(lambda: world.events("big-0"), lambda said: any(reason == "FailedScheduling" for _, reason, _ in said))
         assert history.bound() == []
         await world.node("n1")
         await history.until_bound(6)

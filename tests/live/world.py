@@ -196,4 +196,3 @@ async def end(process: asyncio.subprocess.Process, number: int = signal.SIGTERM)
     if process.returncode is None:
         process.send_signal(number)
     return await process.wait()
-

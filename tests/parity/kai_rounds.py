@@ -86,8 +86,7 @@ def _release_claim(manifest: dict[str, Any], gone: set[str]) -> None:
 
 def _settle_claim(manifest: dict[str, Any], given: ClaimAllocation) -> None:
     results = [
-        {"device": device.device, "driver": device.driver, "pool": device.pool, "request": device.request}
-        for device in given.devices
+        {"device": device.device, "driver": device.driver, "pool": device.pool, "request": device.request} for device in given.devices
     ]
     status = manifest.setdefault("status", {})
     status["allocation"] = {"devices": {"results": results}}

@@ -68,9 +68,7 @@ def policy_of(plugins: Mapping[str, Mapping[str, Any]]) -> Policy:
     return Policy(actions=("schedule",), tiers=(options,), compat="kube-scheduler", semantics=COMPAT["kube-scheduler"])
 
 
-def session_of(
-    case: Case, plugins: Mapping[str, Mapping[str, Any]], waiting: Sequence[dict[str, Any]] = ()
-) -> tuple[Session, int]:
+def session_of(case: Case, plugins: Mapping[str, Mapping[str, Any]], waiting: Sequence[dict[str, Any]] = ()) -> tuple[Session, int]:
     """The session and the row of the pod in question; `waiting` pods are pending too."""
     task = pending(case)
     cluster = cluster_of(case, (task, *(pending({"pod": pod}) for pod in waiting)))
@@ -97,9 +95,7 @@ def statuses(session: Session, rule: NodeFilter, task: TaskClass) -> dict[str, S
     return found
 
 
-def scores(
-    session: Session, scorer: NodeScorer, task: TaskClass, candidates: Sequence[str]
-) -> tuple[dict[str, int], dict[str, int]]:
+def scores(session: Session, scorer: NodeScorer, task: TaskClass, candidates: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
     """(raw, final) of the candidates."""
     names = session.nodes.names
     group = np.array([name in set(candidates) for name in names], dtype=bool)

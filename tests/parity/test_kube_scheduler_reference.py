@@ -178,9 +178,7 @@ def check_shape(case: Case) -> None:
 
 
 def check_sampling(case: Case) -> None:
-    found = nodes_to_find(
-        case["numAllNodes"], case["percentageOfNodesToScore"], case.get("profilePercentageOfNodesToScore")
-    )
+    found = nodes_to_find(case["numAllNodes"], case["percentageOfNodesToScore"], case.get("profilePercentageOfNodesToScore"))
     assert found == case["expect"]["numFeasibleNodes"]
 
 

@@ -26,9 +26,9 @@ DIFFERENT: dict[tuple[str, str, str], str] = {
 
 def cases() -> list[Any]:
     found = cases_of("volcano")
-    return [
-        pytest.param(case, file, id=f"{file}-{number}-{Path(case['suite']).name}") for file, number, case in found
-    ] or [skipped(None, "", id="volcano")]
+    return [pytest.param(case, file, id=f"{file}-{number}-{Path(case['suite']).name}") for file, number, case in found] or [
+        skipped(None, "", id="volcano")
+    ]
 
 
 @pytest.mark.parametrize(("case", "file"), cases())

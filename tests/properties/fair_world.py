@@ -65,9 +65,7 @@ def _filled(world: FairWorld, nodes: int, sizes: tuple[int, ...], jobs: int, lar
 def _queue(world: FairWorld, name: str, parent: str, quota: float, limit: float, created: int) -> None:
     world.limits[name], world.parents[name] = limit, parent
     shares = {"cpu": FREE, "memory": FREE, "gpu": QueueShare(quota, limit, float(world.rng.choice((0, 1, 2))))}
-    world.cluster.put_queue(
-        QueueSpec(name, parent=parent, priority=100, state="Open", shares=shares, created=float(created))
-    )
+    world.cluster.put_queue(QueueSpec(name, parent=parent, priority=100, state="Open", shares=shares, created=float(created)))
 
 
 def _job(world: FairWorld, name: str, queue: str, created: int, largest: int) -> None:

@@ -223,9 +223,7 @@ def test_a_history_keeps_its_promises(name: str, seed: int) -> None:
 @given(seed=st.integers(0, 10**6))
 def test_equal_input_in_any_order_gives_equal_output(seed: int) -> None:
     history, chosen = History(seed), policy("navarch")
-    records = [
-        decide(history.cluster(random.Random(order)).snapshot(), chosen, installed(), 5.0, uid="x") for order in (None, 1, 2)
-    ]
+    records = [decide(history.cluster(random.Random(order)).snapshot(), chosen, installed(), 5.0, uid="x") for order in (None, 1, 2)]
     assert picture(records[0]) == picture(records[1]) == picture(records[2])
 
 

@@ -31,9 +31,7 @@ from navarch.model.status import TaskStatus
 
 PLUGINS = [{"plugins": [{"name": name} for name in ("priority", "gang", "binpack", "network-topology-aware")]}]
 COMPATS = ("strict", "volcano")
-DEMANDS = st.sampled_from(
-    [None, TopologyDemand(highest_tier=1), TopologyDemand(highest_tier=2), TopologyDemand(hard=False)]
-)
+DEMANDS = st.sampled_from([None, TopologyDemand(highest_tier=1), TopologyDemand(highest_tier=2), TopologyDemand(hard=False)])
 """What a job, or a part of it, may demand."""
 Job = tuple[TopologyDemand | None, TopologyDemand | None, int, int, int, int]
 JOBS = st.tuples(DEMANDS, DEMANDS, st.integers(1, 5), st.integers(1, 4), st.integers(0, 2), st.integers(0, 2))

@@ -46,9 +46,7 @@ def change(rng: Random, cluster: Cluster) -> None:
             said = rng.choice(((), (Condition("Scheduled", "True", READY, ""),)))
             phase = rng.choice(("", "Pending", "Inqueue", "Running", "Completed"))
             queue = rng.choice(("a", "b", "missing"))
-            cluster.put_job(
-                JobSpec(job, queue, rng.randint(0, 3), "ns", job[3:], phase=phase, conditions=said, min_resources=least)
-            )
+            cluster.put_job(JobSpec(job, queue, rng.randint(0, 3), "ns", job[3:], phase=phase, conditions=said, min_resources=least))
         case 4:
             cluster.remove_job(job)
         case 5:

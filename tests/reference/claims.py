@@ -50,7 +50,4 @@ def ownership_problem(pod: Object, claim: Object) -> str:
     for owner in claim["metadata"].get("ownerReferences") or ():
         if owner.get("controller") and owner.get("uid") == pod["metadata"].get("uid"):
             return ""
-    return (
-        f"PVC {namespace_of(claim)}/{name_of(claim)} was not created for pod "
-        f"{namespace_of(pod)}/{name_of(pod)} (pod is not owner)"
-    )
+    return f"PVC {namespace_of(claim)}/{name_of(claim)} was not created for pod {namespace_of(pod)}/{name_of(pod)} (pod is not owner)"

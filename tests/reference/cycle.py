@@ -60,9 +60,7 @@ Args = Mapping[str, Mapping[str, Any]]
 class Filtering:
     """The filters of one pod over one cluster; dry runs move pods through it."""
 
-    def __init__(
-        self, cluster: Cluster, pod: Object, names: Sequence[str] | None = None, args: Args = DEFAULT_ARGS
-    ) -> None:
+    def __init__(self, cluster: Cluster, pod: Object, names: Sequence[str] | None = None, args: Args = DEFAULT_ARGS) -> None:
         self.cluster = cluster
         self.pod = pod
         chosen = [PLUGINS[name] for name in names] if names is not None else FILTERS
@@ -147,9 +145,7 @@ def score(plugin: Plugin, candidates: Sequence[Object]) -> Scores:
     return Scores(status, raw, plugin.normalise(dict(raw)))
 
 
-def totals(
-    cluster: Cluster, pod: Object, candidates: Sequence[Object], args: Args = DEFAULT_ARGS
-) -> dict[str, int]:
+def totals(cluster: Cluster, pod: Object, candidates: Sequence[Object], args: Args = DEFAULT_ARGS) -> dict[str, int]:
     """The weighted sum of every score plugin over the candidates."""
     result = {name_of(node): 0 for node in candidates}
     for kind, weight in WEIGHTS.items():

@@ -43,9 +43,7 @@ def device_counts(cluster: Cluster, resource: str, node: Object) -> tuple[int, i
     taken = {
         (result["driver"], result["pool"], result["device"])
         for claim in cluster.of_kind("ResourceClaim")
-        for result in (
-            (((claim.get("status") or {}).get("allocation") or {}).get("devices") or {}).get("results") or ()
-        )
+        for result in ((((claim.get("status") or {}).get("allocation") or {}).get("devices") or {}).get("results") or ())
     }
     total = used = 0
     for slice_ in cluster.of_kind("ResourceSlice"):

@@ -22,9 +22,7 @@ from tests.reference.status import SUCCESS, UNRESOLVABLE, Status
 ALWAYS_SCORED = ("cpu", "memory", "ephemeral-storage")
 
 
-def scored_amounts(
-    cluster: Cluster, node: Object, resource: str, request: int, *, defaulted: bool
-) -> tuple[int, int] | None:
+def scored_amounts(cluster: Cluster, node: Object, resource: str, request: int, *, defaulted: bool) -> tuple[int, int] | None:
     """(allocatable, used by others) of a resource that takes part in scoring, None where it does not."""
     capacity = allocatable(node).get(resource, 0)
     pods = cluster.pods_on(name_of(node))
@@ -61,9 +59,7 @@ class NodeResourcesFit(Plugin):
         if not extended(resource):
             return False
         group = resource.split("/")[0]
-        return resource in (self.args.get("ignoredResources") or ()) or group in (
-            self.args.get("ignoredResourceGroups") or ()
-        )
+        return resource in (self.args.get("ignoredResources") or ()) or group in (self.args.get("ignoredResourceGroups") or ())
 
     def _left_to_claims(self, resource: str, room: int) -> bool:
         return room == 0 and resource not in ALWAYS_SCORED and class_behind(self.cluster, resource) is not None

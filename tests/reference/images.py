@@ -25,9 +25,7 @@ class ImageLocality(Plugin):
 
     @staticmethod
     def _images(node: Object) -> set[str]:
-        return {
-            name for image in (node.get("status") or {}).get("images") or () for name in image.get("names") or ()
-        }
+        return {name for image in (node.get("status") or {}).get("images") or () for name in image.get("names") or ()}
 
     def score(self, node: Object) -> int:
         spec = self.pod["spec"]

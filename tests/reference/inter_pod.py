@@ -133,8 +133,7 @@ class InterPodAffinity(Plugin):
 
     def pre_score(self, candidates: Sequence[Object]) -> Status:
         has_wishes = any(
-            ((self.pod["spec"].get("affinity") or {}).get(side) or {}).get(PREFERRED)
-            for side in ("podAffinity", "podAntiAffinity")
+            ((self.pod["spec"].get("affinity") or {}).get(side) or {}).get(PREFERRED) for side in ("podAffinity", "podAntiAffinity")
         )
         if self.args.get("ignorePreferredTermsOfExistingPods") and not has_wishes:
             return SKIP

@@ -110,9 +110,7 @@ def pod_requests(
     return result
 
 
-def pod_limits(
-    pod: Object, *, use_status: bool = False, skip_pod_level: bool = False, exclude_overhead: bool = False
-) -> Amounts:
+def pod_limits(pod: Object, *, use_status: bool = False, skip_pod_level: bool = False, exclude_overhead: bool = False) -> Amounts:
     result = aggregate(pod, "limits", use_status)
     if not skip_pod_level and has_pod_level(pod, "requests", "limits"):
         chosen = pod_level(pod, "limits")
@@ -125,12 +123,7 @@ def pod_limits(
 
 
 def extended(name: str) -> bool:
-    return (
-        "/" in name
-        and "kubernetes.io/" not in name
-        and not name.startswith("requests.")
-        and not key_complaints(f"requests.{name}")
-    )
+    return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.") and not key_complaints(f"requests.{name}")
 
 
 def scalar(name: str) -> bool:

@@ -156,9 +156,7 @@ class PodTopologySpread(Plugin):
         if not self.soft:
             return SKIP
         keys = [constraint.key for constraint in self.soft]
-        self.ignored = {
-            name_of(node) for node in candidates if self.require_all and any(key not in labels_of(node) for key in keys)
-        }
+        self.ignored = {name_of(node) for node in candidates if self.require_all and any(key not in labels_of(node) for key in keys)}
         kept = [node for node in candidates if name_of(node) not in self.ignored]
         self.domains: list[dict[str, int]] = []
         self.weights: list[float] = []

@@ -56,9 +56,7 @@ class VolumeBinding(Plugin):
                 )
             if (claim.get("status") or {}).get("phase") == "Lost":
                 volume = claim["spec"].get("volumeName") or ""
-                return unresolvable(
-                    f'persistentvolumeclaim "{use.name}" bound to non-existent persistentvolume "{volume}"'
-                )
+                return unresolvable(f'persistentvolumeclaim "{use.name}" bound to non-existent persistentvolume "{volume}"')
             if terminating(claim):
                 return unresolvable(f'persistentvolumeclaim "{use.name}" is being deleted')
             if use.ephemeral and (problem := ownership_problem(self.pod, claim)):

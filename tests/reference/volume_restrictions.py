@@ -43,12 +43,7 @@ class VolumeRestrictions(Plugin):
                 return unresolvable(claim_missing(name))
             if "ReadWriteOncePod" in (claim["spec"].get("accessModes") or ()):
                 self.exclusive.add(name)
-        held = {
-            name
-            for pod in self.cluster.all_placed()
-            if namespace_of(pod) == namespace_of(self.pod)
-            for name in claim_names(pod)
-        }
+        held = {name for pod in self.cluster.all_placed() if namespace_of(pod) == namespace_of(self.pod) for name in claim_names(pod)}
         self.conflicts = len(self.exclusive & held)
         has_disk = any(volume.get(kind) is not None for volume in volumes_of(self.pod) for kind in DISKS)
         return SUCCESS if has_disk or self.conflicts else SKIP
@@ -66,7 +61,6 @@ class VolumeRestrictions(Plugin):
                 return unschedulable("node(s) had no available disk")
         if self.conflicts > 0:
             return unschedulable(
-                "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
-                "already in-use by another pod"
+                "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
             )
         return SUCCESS

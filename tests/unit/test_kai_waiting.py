@@ -183,8 +183,7 @@ def test_a_queue_at_its_fair_share_may_not_take() -> None:
     taken = [*running("old", "gpu-1", "speech"), *running("mine", "gpu-2", "vision")]
     found = only([*CLUSTER, *TEAMS, *taken, group("new"), *workers("new", 1)])
     text = (
-        "vision may not take from other queues: it holds 8 GPUs and the workload requested 8 GPUs, more than its fair share of 8 "
-        "GPUs"
+        "vision may not take from other queues: it holds 8 GPUs and the workload requested 8 GPUs, more than its fair share of 8 GPUs"
     )
     assert found[1] == (text, BOUNDS)
 

@@ -180,9 +180,7 @@ class Allocate(Action):
             count += 1
         return count
 
-    def _nominated(
-        self, job: Job, tasks: list[int], task: TaskClass, statement: Statement, within: BoolArray | None
-    ) -> bool:
+    def _nominated(self, job: Job, tasks: list[int], task: TaskClass, statement: Statement, within: BoolArray | None) -> bool:
         """A task that was promised a node takes it if it fits there now or soon."""
         session = self.session
         name = session.task(tasks[-1]).nominated_node

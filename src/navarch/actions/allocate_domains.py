@@ -162,9 +162,7 @@ class DomainSearch:
         if found is not None:
             found.statement.discard()
 
-    def _attempt(
-        self, job: Job, sheet: Sheet, domain: int, *, compared: bool = False, pruned: bool = True
-    ) -> Solution | None:
+    def _attempt(self, job: Job, sheet: Sheet, domain: int, *, compared: bool = False, pruned: bool = True) -> Solution | None:
         """Place as much of the job in the domain as it needs. None: it could not start there, and nothing is left behind."""
         session = self.session
         job.fit_errors.clear()

@@ -37,6 +37,4 @@ def may_evict_for(session: Session, job: Job, row: int) -> bool:
 def _lower_leaving(session: Session, row: int, node: int) -> bool:
     mine = session.task(row).pod_priority
     there = np.flatnonzero((session.node == node) & (session.status == TaskStatus.RELEASING))
-    return any(
-        (spec := session.task(int(t))).pod_priority < mine and spec.deleting and spec.disruption_target for t in there.tolist()
-    )
+    return any((spec := session.task(int(t))).pod_priority < mine and spec.deleting and spec.disruption_target for t in there.tolist())

@@ -187,9 +187,7 @@ class FairReclaim(EvictingAction):
 
         pool = VictimPool(self.shelf, allows)
         bounds = session.answering("reclaim_bound")
-        solver = Solver(
-            session, pool, lambda s: all(p.reclaim_scenario(s) for p in validators), self.budget, could_take=could_take
-        )
+        solver = Solver(session, pool, lambda s: all(p.reclaim_scenario(s) for p in validators), self.budget, could_take=could_take)
         return solver.solve(job)
 
 

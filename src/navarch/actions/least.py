@@ -79,8 +79,7 @@ class LeastVictims:
         allowed = Line(self.session, admissible(self.line, self.part, self.chunk, self.trial.validate))
         room = allowed.sum_of(range(len(allowed.batches)), self.outlook.room)
         return all(
-            bool((np.maximum(room, 0).sum(axis=1) >= count * self.outlook.need(kind)).all())
-            for kind, count in self.outlook.kinds
+            bool((np.maximum(room, 0).sum(axis=1) >= count * self.outlook.need(kind)).all()) for kind, count in self.outlook.kinds
         )
 
     # trials

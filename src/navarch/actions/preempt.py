@@ -96,9 +96,10 @@ class Preempt(Action):
 
     def _hopeless(self, job: Job, tasks: list[int]) -> bool:
         """Too few tasks are left to reach the minimum; and equal tasks would fail alike, one by one."""
-        return not self.session.semantics.victims_first_tier_decides and job.ready_count + job.counts[
-            TaskStatus.PIPELINED
-        ] + job.best_effort_pending + len(tasks) < job.min_member
+        return (
+            not self.session.semantics.victims_first_tier_decides
+            and job.ready_count + job.counts[TaskStatus.PIPELINED] + job.best_effort_pending + len(tasks) < job.min_member
+        )
 
     def _inside_job(self, job: Job) -> None:
         """Single tasks on statements of their own; victims are worse tasks of the same job, or none."""
@@ -155,9 +156,7 @@ class Preempt(Action):
                 continue
 
             def enough(node: int = node) -> bool:
-                return (
-                    session.allocatable(job.queue, task, 1)[0] > 0 and search.fits(session, task, node) and view.passes(node)
-                )
+                return session.allocatable(job.queue, task, 1)[0] > 0 and search.fits(session, task, node) and view.passes(node)
 
             mark = statement.save_point()
             ordered = search.victim_order(session, offered, job.queue)

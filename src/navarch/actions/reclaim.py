@@ -103,9 +103,7 @@ class Reclaim(Action):
             return search.fits(session, task, node) and (not check or view.passes(node))
 
         mark = statement.save_point()
-        gone = search.evict_until(
-            statement, search.victim_order(session, offered, job.queue), enough, for_=job.key, reason="reclaim"
-        )
+        gone = search.evict_until(statement, search.victim_order(session, offered, job.queue), enough, for_=job.key, reason="reclaim")
         if gone is None:
             statement.roll_back(mark)
             return False

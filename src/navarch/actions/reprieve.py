@@ -104,9 +104,7 @@ class Reprieve:
 class Searched:
     """What a search found: on `nodes` there is somebody to evict, on `empty` ones nobody."""
 
-    def __init__(
-        self, nodes: Rows, empty: Rows, lesser: Rows, priority: IntArray, started: FloatArray, place: Rows
-    ) -> None:
+    def __init__(self, nodes: Rows, empty: Rows, lesser: Rows, priority: IntArray, started: FloatArray, place: Rows) -> None:
         self.nodes = nodes
         self.empty = empty
         self.lesser = lesser

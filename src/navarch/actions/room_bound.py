@@ -112,9 +112,7 @@ class Kind:
 class RoomBound:
     """Figures are as of when it was made: while nothing is evicted."""
 
-    def __init__(
-        self, session: Session, tasks: Sequence[int], recorded: Iterable[Batch] = (), *, all_return: bool = False
-    ) -> None:
+    def __init__(self, session: Session, tasks: Sequence[int], recorded: Iterable[Batch] = (), *, all_return: bool = False) -> None:
         self.session = session
         self.kinds: list[Kind] = []
         self._node = session.node.copy()
@@ -149,9 +147,7 @@ class RoomBound:
         table = self._table(batches)
         after = [kind.with_all(table) for kind in self.kinds]
         again = [self._returning(kind, batches) for kind in self.kinds]
-        if all(
-            int(kind.most(now).sum()) >= kind.wanted + back for kind, now, back in zip(self.kinds, after, again, strict=True)
-        ):
+        if all(int(kind.most(now).sum()) >= kind.wanted + back for kind, now, back in zip(self.kinds, after, again, strict=True)):
             return False
         for kind, now, back in zip(self.kinds, after, again, strict=True):
             kind.settle(now)

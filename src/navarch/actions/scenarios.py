@@ -101,9 +101,7 @@ class Taken:
         self.ground = ground
         self.session = ground.session
         self.batches: Victims = []
-        self.room = RoomBound(
-            ground.session, () if ground.plain else ground.tasks, ground.recorded, all_return=ground.all_return
-        )
+        self.room = RoomBound(ground.session, () if ground.plain else ground.tasks, ground.recorded, all_return=ground.all_return)
         self._free = ground.free.copy()
         self._on_nodes: BoolArray = np.zeros(len(ground.free), dtype=bool)
         self._appeared: dict[int, int] = {}

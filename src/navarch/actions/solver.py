@@ -57,9 +57,7 @@ class Solver:
     def _search(self, job: Job, chunk: list[int], budget: JobBudget) -> Statement | None:
         if self.session.semantics.victims_are_minimal:
             return LeastVictims(self.session, self.pool, self.trial, budget, job, chunk, moves_only=self.moves_only).solve()
-        walk = Walk(
-            self.session, self.pool, self.trial, budget, self.could_take, all_return=self.moves_only, plain=self.plain
-        )
+        walk = Walk(self.session, self.pool, self.trial, budget, self.could_take, all_return=self.moves_only, plain=self.plain)
         return walk.solve(job, chunk)
 
     def holds(self, job: Job, victims: Victims) -> bool:

@@ -84,9 +84,7 @@ class Trial:
         kept = [batch for batch in victims if any(task in gone for task in batch.tasks)]
         return Found(statement, victims, kept, came_from)
 
-    def _place_all(
-        self, statement: Statement, job: JobCopy, nodes: BoolArray, victims: Victims, evicted: set[int]
-    ) -> bool:
+    def _place_all(self, statement: Statement, job: JobCopy, nodes: BoolArray, victims: Victims, evicted: set[int]) -> bool:
         """Place the job and what was evicted, once each, in the order of fairness. False if the job finds no place.
 
         Room only shrinks on the way, so once no class of task that is still to come finds a node the rest is left out."""
@@ -94,9 +92,7 @@ class Trial:
         concerned = {batch.job.row: batch.job for batch in victims}
         others = [each for each in self._pending if each.row not in concerned and each.row != job.row]
         left = {*concerned, job.row}
-        forest = JobForest(
-            session, [job, *concerned.values(), *others], lambda each: next_to_place(session, each.tree, evicted)
-        )
+        forest = JobForest(session, [job, *concerned.values(), *others], lambda each: next_to_place(session, each.tree, evicted))
         hopeless: set[int] = set()
         kinds = self._kinds(concerned.values())
         waits = True
@@ -119,9 +115,7 @@ class Trial:
         class_of = self.session.class_of
         return {class_of(task).number for job in jobs for task in job.tasks}
 
-    def _valid(
-        self, job: JobCopy, tasks: list[int], victims: Victims, stays: set[int], came_from: dict[int, int]
-    ) -> bool:
+    def _valid(self, job: JobCopy, tasks: list[int], victims: Victims, stays: set[int], came_from: dict[int, int]) -> bool:
         by_job: dict[int, tuple[Job, list[int]]] = {}
         for batch in victims:
             by_job.setdefault(batch.job.row, (batch.job, []))[1].extend(batch.tasks)
@@ -130,9 +124,7 @@ class Trial:
 
 def take_back(statement: Statement) -> None:
     """Discard what was only a trial: nobody is told afterwards that it could have run."""
-    kept = {
-        op.job.row: (op.job, dict(op.job.last_undone)) for op in statement.operations if op.before == _PENDING
-    }
+    kept = {op.job.row: (op.job, dict(op.job.last_undone)) for op in statement.operations if op.before == _PENDING}
     statement.discard()
     for job, undone in kept.values():
         job.last_undone.clear()

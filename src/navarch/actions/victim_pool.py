@@ -92,9 +92,7 @@ class VictimLine:
             yield batch
 
 
-def batches(
-    session: Session, pool: VictimPool, recorded: Collection[int] = (), *, unlimited: bool = False
-) -> Iterator[Batch]:
+def batches(session: Session, pool: VictimPool, recorded: Collection[int] = (), *, unlimited: bool = False) -> Iterator[Batch]:
     """The line popped afresh, without `recorded`, as of now. `unlimited`: however many jobs take part."""
     found = _popped(session, pool, recorded)
     return found if unlimited else _limited(found, pool.limit)

@@ -128,9 +128,7 @@ class Walk:
         node = self.session.node
         return with_nodes(feasible, (int(node[task]) for batch in victims for task in batch.tasks))
 
-    def _probe(
-        self, job: Job, tasks: list[int], feasible: BoolArray, recorded: Victims, generator: str
-    ) -> Found | None:
+    def _probe(self, job: Job, tasks: list[int], feasible: BoolArray, recorded: Victims, generator: str) -> Found | None:
         session = self.session
         part = JobCopy(job, job.tree.holding([*job.tree.active, *tasks]))
         settled = _tasks_of(recorded)

@@ -131,4 +131,3 @@ def is_fraction(task: TaskSpec) -> bool:
     """Whether the pod shares GPUs, which takes more than a binding."""
     devices = task.shape.devices
     return devices is not None and bool(devices.fraction or devices.memory)
-

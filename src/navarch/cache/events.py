@@ -132,9 +132,7 @@ class Events:
             if len(self._series) >= MOST_SERIES:
                 self._forget_old(now)
             self._series[key] = _Series(name, namespace, note, 1, now, now, now)
-        self.outbox.put(
-            lambda: self._create(name, namespace, regarding, type_, reason, action, note, related, now, annotations)
-        )
+        self.outbox.put(lambda: self._create(name, namespace, regarding, type_, reason, action, note, related, now, annotations))
 
     def _create(
         self,
@@ -221,4 +219,3 @@ def truncated(note: str) -> str:
     if len(raw) <= NOTE_LIMIT:
         return note
     return raw[: NOTE_LIMIT - 4].decode(errors="ignore") + " ..."
-

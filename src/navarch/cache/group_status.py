@@ -275,9 +275,7 @@ class GroupStatuses:
         if body.status is not None:
             patch["status"] = body.status
             path += "/status" if subresource else ""
-        write = Write(
-            "PATCH", path, msgspec.json.encode(patch), content_type=MERGE, priority=Priority.STATUS, repeatable=True
-        )
+        write = Write("PATCH", path, msgspec.json.encode(patch), content_type=MERGE, priority=Priority.STATUS, repeatable=True)
         return write, lambda outcome: self._ended(key, group, seen.api_version, None if subresource else body.status, outcome)
 
     def _ended(self, key: str, group: _Group, api_version: str, whole: Mapping[str, Any] | None, outcome: Outcome) -> None:

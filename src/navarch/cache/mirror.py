@@ -288,9 +288,7 @@ class Mirror:
         if before == spec:
             return
         self.cluster.put_job(spec)
-        status_only = before is not None and spec == replace(
-            before, phase=spec.phase, conditions=spec.conditions, counts=spec.counts
-        )
+        status_only = before is not None and spec == replace(before, phase=spec.phase, conditions=spec.conditions, counts=spec.counts)
         self._notice(Event.JOB_CHANGED, spec.key, urgent=not status_only)
 
     def _remove_job(self, key: str) -> None:
@@ -420,5 +418,3 @@ def _same_wish(a: TaskSpec, b: TaskSpec) -> bool:
         and a.labels == b.labels
         and a.nominated_node == b.nominated_node
     )
-
-

@@ -49,9 +49,7 @@ class _Word(Struct):
 class PodStatuses:
     """Times of `refuse`, `nominate` and `flush` are the event loop's; `clock` is seconds since the epoch, for the API."""
 
-    def __init__(
-        self, pool: WritePool, mirror: Mirror, events: Events, clock: Callable[[], float], *, enabled: bool = True
-    ) -> None:
+    def __init__(self, pool: WritePool, mirror: Mirror, events: Events, clock: Callable[[], float], *, enabled: bool = True) -> None:
         self.outbox = Outbox(pool, room=16)
         self.counted: Callable[[str, str], None] = lambda kind, result: None
         self._mirror = mirror

@@ -100,9 +100,7 @@ class Scheduler:
         self.client = Client(endpoint, rng=rng, may_write=self.may_write)
         # The lease has a client of its own: it is how we come to be allowed to write, and it waits for nothing else.
         self.lease_client = Client(endpoint, rng=rng)
-        self.pool = WritePool(
-            endpoint, connections=options.write_connections, patience=20.0, rng=rng, may_write=self.may_write
-        )
+        self.pool = WritePool(endpoint, connections=options.write_connections, patience=20.0, rng=rng, may_write=self.may_write)
         self.assumed = Assumed()
         self.holding = Holding()
         self.loop = Loop(
@@ -110,9 +108,7 @@ class Scheduler:
         )
         self.mirror = Mirror(self.read_settings(), self.assumed, self._notice)
         self.mirror.on_gone = self.holding.forget
-        self.events = Events(
-            self.pool, controller=options.scheduler_names[0], instance=self.identity, clock=clock, enabled=live
-        )
+        self.events = Events(self.pool, controller=options.scheduler_names[0], instance=self.identity, clock=clock, enabled=live)
         self.aside = Aside(self.events, self.metrics)
         hooks = BindHooks(bound=self._bound, failed=self._bind_failed, dropped=self._bind_dropped)
         self.binder = Binder(self.pool, self.mirror, self.assumed, self.events, hooks)

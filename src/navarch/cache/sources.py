@@ -28,9 +28,7 @@ log = logging.getLogger(__name__)
 class Sources:
     """Pods alone until it runs: which versions of the other kinds are watched is asked of the server."""
 
-    def __init__(
-        self, client: Client, mirror: Mirror, set_aside: SetAside, patience: Patience | None, rng: random.Random
-    ) -> None:
+    def __init__(self, client: Client, mirror: Mirror, set_aside: SetAside, patience: Patience | None, rng: random.Random) -> None:
         self.group = InformerGroup(client, patience=patience, rng=rng)
         self.kinds: list[tuple[Informer[Any], KindHandler]] = []
         self.resources: dict[str, Resource] = {}

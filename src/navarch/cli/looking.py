@@ -114,9 +114,7 @@ async def _look(
             await asyncio.sleep(WATCH_SECONDS)
 
 
-def _print(
-    rows: Sequence[Row], plain: dict[str, Any], output: str, table_of: TableOf, others: Mapping[str, int]
-) -> None:
+def _print(rows: Sequence[Row], plain: dict[str, Any], output: str, table_of: TableOf, others: Mapping[str, int]) -> None:
     match output:
         case "json":
             click.echo(json.dumps(plain, indent=2))
@@ -152,9 +150,7 @@ async def read(client: Client, policy_name: str, registry: Registry, scheduler_n
             group, _, version = api_version.rpartition("/")
             resource = Resource(group, version, kind.plural, namespaced=kind.namespaced)
             wanted.setdefault(f"{name}.{group}", []).append((resource, name))
-    lists = await asyncio.gather(
-        _list(client, [(PODS, "Pod")]), *(_list(client, versions) for versions in wanted.values())
-    )
+    lists = await asyncio.gather(_list(client, [(PODS, "Pod")]), *(_list(client, versions) for versions in wanted.values()))
     documents = [Document(each, "") for found in lists for each in found]
     inventory = Inventory(documents, settings_for(policy))
     for mistake in inventory.mistakes:

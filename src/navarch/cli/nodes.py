@@ -12,9 +12,7 @@ from navarch.cli.overview_tables import nodes_table
 
 @click.command()
 @looking_options
-def nodes(
-    kubeconfig: Path | None, context: str | None, policy: str, plugin_dirs: tuple[Path, ...], output: str, watch: bool
-) -> None:
+def nodes(kubeconfig: Path | None, context: str | None, policy: str, plugin_dirs: tuple[Path, ...], output: str, watch: bool) -> None:
     """List nodes with what is used of what they have, by the scheduler's own count.
 
     A GPU that pods share counts as used, however much of it they hold. -o json has what is free as well.

@@ -314,9 +314,7 @@ def _tree(queues: Mapping[str, QueueSpec]) -> list[tuple[str, int]]:
     return found
 
 
-def _totals(
-    queues: Mapping[str, QueueSpec], figures: Mapping[str, QueueFigures], part: str
-) -> dict[str, dict[str, float]]:
+def _totals(queues: Mapping[str, QueueSpec], figures: Mapping[str, QueueFigures], part: str) -> dict[str, dict[str, float]]:
     """Own figures and those of all queues below, by name."""
     totals: dict[str, dict[str, float]] = {name: {} for name in queues}
     for name in queues:

@@ -45,16 +45,10 @@ def _moment(text: str) -> float:
 
 
 @click.command(epilog=EXAMPLES)
-@click.option(
-    "-f", "--filename", "paths", multiple=True, required=True, metavar="FILE|DIR|-", help="Manifests; may repeat."
-)
-@click.option(
-    "--policy", default="navarch", show_default=True, metavar="FILE|PRESET", help=f"One of {', '.join(PRESETS)}, or a file."
-)
+@click.option("-f", "--filename", "paths", multiple=True, required=True, metavar="FILE|DIR|-", help="Manifests; may repeat.")
+@click.option("--policy", default="navarch", show_default=True, metavar="FILE|PRESET", help=f"One of {', '.join(PRESETS)}, or a file.")
 @click.option("--cycles", type=click.IntRange(min=1), default=1, show_default=True, help="How many cycles to run.")
-@click.option(
-    "--scheduler-name", "scheduler_names", multiple=True, metavar="NAME", help="Whose pending pods; may repeat.  [all]"
-)
+@click.option("--scheduler-name", "scheduler_names", multiple=True, metavar="NAME", help="Whose pending pods; may repeat.  [all]")
 @click.option("--now", type=_moment, metavar="TIME", help="The moment of the cycle.  [newest time in the input]")
 @click.option("-o", "--output", type=click.Choice(("table", "json", "yaml")), default="table", show_default=True)
 @click.option("--keep-going", is_flag=True, help="Decide without the objects that are not valid.")

@@ -52,9 +52,7 @@ def _promised(console: Console, nominations: list[dict[str, str]]) -> None:
 
 
 def _waiting(console: Console, jobs: list[dict[str, Any]], rooms: Mapping[str, int], *, verbose: bool) -> None:
-    rows = [
-        (job["job"], job["queue"] or "-", job["phase"] or "-", str(job["pods"]["Pending"]), str(job["minMember"])) for job in jobs
-    ]
+    rows = [(job["job"], job["queue"] or "-", job["phase"] or "-", str(job["pods"]["Pending"]), str(job["minMember"])) for job in jobs]
     notes = [_why(job, rooms.get(job["job"], 0), verbose=verbose) for job in jobs]
     print_table(console, f"Waiting: {len(rows)}", ("JOB", "QUEUE", "PHASE", "PENDING", "MIN"), rows, notes)
 

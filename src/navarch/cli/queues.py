@@ -15,9 +15,7 @@ from navarch.cli.overview_tables import queues_table
 
 @click.command()
 @looking_options
-def queues(
-    kubeconfig: Path | None, context: str | None, policy: str, plugin_dirs: tuple[Path, ...], output: str, watch: bool
-) -> None:
+def queues(kubeconfig: Path | None, context: str | None, policy: str, plugin_dirs: tuple[Path, ...], output: str, watch: bool) -> None:
     """List queues with their shares.
 
     DESERVED is what the policy grants the queue right now, SHARE its largest allocated part of that: above 1 it borrows. Under a

@@ -42,9 +42,7 @@ from navarch.kube.errors import ConfigError
     multiple=True,
     help="spec.schedulerName to serve; may repeat.  [default: navarch]",
 )
-@click.option(
-    "--listen", default="0.0.0.0:8080", show_default=True, metavar="ADDR", help="Health and metrics; empty for none."
-)
+@click.option("--listen", default="0.0.0.0:8080", show_default=True, metavar="ADDR", help="Health and metrics; empty for none.")
 @click.option("--leader-elect/--no-leader-elect", default=True, show_default=True, help="One leader among replicas.")
 @click.option("--lock-namespace", default="", help="Namespace of the Lease that decides who leads.  [default: our own]")
 @click.option(

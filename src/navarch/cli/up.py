@@ -38,9 +38,7 @@ REST_WITHIN = 600.0
 )
 @click.option("--data-dir", type=click.Path(file_okay=False, path_type=Path), help="Keep the cluster's state here.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the API server; 0: any free one.")
-@click.option(
-    "--kubeconfig", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Where to write the kubeconfig."
-)
+@click.option("--kubeconfig", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Where to write the kubeconfig.")
 @click.option("--no-sample", is_flag=True, help="Start without the sample workload.")
 @click.option("--speed", type=click.FloatRange(min=0.01), default=1.0, show_default=True, help="How fast the hours pass.")
 @click.option("--policy", default="navarch", show_default=True, metavar="FILE|PRESET", help="Policy of the scheduler.")

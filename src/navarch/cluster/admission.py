@@ -95,5 +95,3 @@ class Admission:
         if found is not None and found["metadata"]["name"] != obj["metadata"]["name"]:
             said = f"PriorityClass {found['metadata']['name']} is already marked as default. Only one default can exist"
             raise forbidden(PRIORITY_CLASSES, obj["metadata"]["name"], said)
-
-

@@ -106,9 +106,7 @@ def make(address: str) -> Identity:
     return Identity(
         ca.public_bytes(serialization.Encoding.PEM),
         certificate.public_bytes(serialization.Encoding.PEM),
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        ),
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
         secrets.token_urlsafe(32),
     )
 

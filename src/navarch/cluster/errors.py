@@ -127,9 +127,7 @@ def conflict(resource: str, name: str, message: str, causes: Sequence[Manifest] 
 
 def stale(resource: str, name: str) -> ApiError:
     """An update that names an older resourceVersion than the stored one."""
-    return conflict(
-        resource, name, "the object has been modified; please apply your changes to the latest version and try again"
-    )
+    return conflict(resource, name, "the object has been modified; please apply your changes to the latest version and try again")
 
 
 def expired(message: str) -> ApiError:

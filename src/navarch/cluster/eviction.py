@@ -43,8 +43,7 @@ def evict(operations: Operations, namespace: str, name: str, body: Any, dry_run:
 
 def _needs_no_budget(pod: Manifest) -> bool:
     return bool(
-        pod["metadata"].get("deletionTimestamp")
-        or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed", "Pending")
+        pod["metadata"].get("deletionTimestamp") or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed", "Pending")
     )
 
 

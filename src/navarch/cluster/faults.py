@@ -1,11 +1,11 @@
 """Faults on demand, for tests: what goes wrong between a client and a real API server, made to go wrong here.
 
-    server.faults.cut_watches()                    # every open watch ends, as after a proxy's restart
-    server.faults.delay(0.5, path="/binding")      # answers come late
-    server.faults.errors(503, rate=0.1, seed=7)    # one request in ten is refused
-    server.faults.expire_history()                 # resourceVersions of the past are gone: 410
-    await server.faults.restart()                  # the listener goes away and comes back on the same port
-    server.faults.clear()
+server.faults.cut_watches()                    # every open watch ends, as after a proxy's restart
+server.faults.delay(0.5, path="/binding")      # answers come late
+server.faults.errors(503, rate=0.1, seed=7)    # one request in ten is refused
+server.faults.expire_history()                 # resourceVersions of the past are gone: 410
+await server.faults.restart()                  # the listener goes away and comes back on the same port
+server.faults.clear()
 """
 
 from __future__ import annotations
@@ -56,9 +56,7 @@ class Faults:
         self.struck = 0
         """How many requests were refused or delayed so far."""
 
-    def delay(
-        self, seconds: float, *, path: str = "", method: str = "", rate: float = 1.0, seed: int = 0, times: int = -1
-    ) -> None:
+    def delay(self, seconds: float, *, path: str = "", method: str = "", rate: float = 1.0, seed: int = 0, times: int = -1) -> None:
         """Let requests whose path contains `path` wait before they are served; `times` limits how often."""
         self._rules.append(_Rule(path, method, rate, random.Random(seed), times, seconds=seconds))
 

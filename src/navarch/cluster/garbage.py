@@ -121,9 +121,7 @@ class Garbage:
             elif not dependent.obj["metadata"].get("deletionTimestamp"):
                 self._delete(place, "Foreground" if self._dependents.get(uid) else "Background")
         current = self._store.find(owner.resource, owner.namespace, owner.name)
-        still = [
-            place for uid, place in self._dependents.get(owner.uid, {}).items() if self._blocks(uid, place, owner.uid)
-        ]
+        still = [place for uid, place in self._dependents.get(owner.uid, {}).items() if self._blocks(uid, place, owner.uid)]
         if current is not None and not still:
             self._drop_finalizer(current, FOREGROUND)
 

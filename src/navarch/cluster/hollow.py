@@ -1,11 +1,11 @@
 """Everything of a cluster that is not its API server: kubelets, node lifecycle and controllers, on one store.
 
-    async with ApiServer() as server:
-        hollow = HollowCluster(server.operations, speed=10)
-        hollow.start()
-        hollow.add_nodes(NodeSet(count=8, gpus=8).manifests())
-        ...
-        hollow.stop()
+async with ApiServer() as server:
+    hollow = HollowCluster(server.operations, speed=10)
+    hollow.start()
+    hollow.add_nodes(NodeSet(count=8, gpus=8).manifests())
+    ...
+    hollow.stop()
 """
 
 from __future__ import annotations

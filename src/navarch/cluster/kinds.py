@@ -221,9 +221,7 @@ def _builtin(group: str, version: str, entry: Manifest) -> Kind:
     response = entry["responseKind"]
     name = type_name(response.get("group") or group, response.get("version") or version, response["kind"])
     subresources = {
-        each["subresource"]: each
-        for each in entry.get("subresources", ())
-        if each["subresource"] not in UNSERVED_SUBRESOURCES
+        each["subresource"]: each for each in entry.get("subresources", ()) if each["subresource"] not in UNSERVED_SUBRESOURCES
     }
     plural = entry["resource"]
     kind = Kind(

@@ -80,9 +80,7 @@ class PodStages:
         self._waiting[pod.uid] = stage.name
         wait = stage.delay(obj, self._store.clock(), chance)
         facts = {"NodeIP": node_ip, "PodIP": (obj.get("status") or {}).get("podIP") or pod_ip}
-        self._timers.after(
-            ("stage", pod.uid), wait, lambda: self._apply(stage, pod.namespace, pod.name, pod.uid, facts)
-        )
+        self._timers.after(("stage", pod.uid), wait, lambda: self._apply(stage, pod.namespace, pod.name, pod.uid, facts))
         return True
 
     def _apply(self, stage: Stage, namespace: str, name: str, uid: str, facts: dict[str, str]) -> None:

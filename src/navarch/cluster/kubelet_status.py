@@ -82,9 +82,7 @@ def crashed(pod: Manifest, now: str, exit_code: int, wait: float) -> Manifest:
         made["lastState"] = ended(pod, each["name"], now, exit_code)
         containers.append(made)
     why = ("False", "ContainersNotReady")
-    status.update(
-        containerStatuses=containers, conditions=_conditions(status, {"Ready": why, "ContainersReady": why}, now)
-    )
+    status.update(containerStatuses=containers, conditions=_conditions(status, {"Ready": why, "ContainersReady": why}, now))
     return status
 
 

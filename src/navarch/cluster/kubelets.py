@@ -258,9 +258,7 @@ class HollowKubelets:
             return
         now = timestamp(self._store.clock())
         home = _address(self._store.find("nodes", "", node.name))
-        self._timers.after(
-            ("start", record.uid), conduct.start_after, lambda: self._start(record.namespace, record.name, record.uid)
-        )
+        self._timers.after(("start", record.uid), conduct.start_after, lambda: self._start(record.namespace, record.name, record.uid))
         self._write(record, kubelet_status.starting(record.obj, now, home))
 
     def _start(self, namespace: str, name: str, uid: str) -> None:

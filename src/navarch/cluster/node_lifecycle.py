@@ -26,9 +26,7 @@ PREFIX = "node.kubernetes.io/"
 BY_STATE = {"False": PREFIX + "not-ready", "Unknown": PREFIX + "unreachable"}
 OUT_OF_SERVICE = PREFIX + "out-of-service"
 SILENT = "Kubelet stopped posting node status."
-UNKNOWN = tuple(
-    (name, "Unknown", "NodeStatusUnknown", SILENT) for name in ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
-)
+UNKNOWN = tuple((name, "Unknown", "NodeStatusUnknown", SILENT) for name in ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready"))
 Key = tuple[str, str]
 
 

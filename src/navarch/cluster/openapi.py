@@ -60,9 +60,7 @@ class OpenApi:
             self._changes = self._registry.changes
 
     def _has_custom(self, group: str) -> bool:
-        return any(
-            kind.is_custom for version in self._registry.versions(group) for kind in self._registry.kinds(group, version)
-        )
+        return any(kind.is_custom for version in self._registry.versions(group) for kind in self._registry.kinds(group, version))
 
     def _make(self, group: str, version: str) -> Manifest:
         found: dict[str, Manifest] = {}

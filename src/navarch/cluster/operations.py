@@ -124,9 +124,7 @@ class Operations:
         place(kind, obj, namespace)
         metadata = obj["metadata"]
         if metadata.setdefault("name", name) != name:
-            raise bad_request(
-                f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
-            )
+            raise bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})")
         current = self.store.find(kind.stored, namespace, name)
         if current is None:
             if kind.resource in CREATES_ON_UPDATE and not subresource and not metadata.get("uid"):

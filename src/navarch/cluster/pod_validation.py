@@ -141,7 +141,7 @@ def _toleration_faults(spec: Manifest, path: str) -> Faults:
         if operator not in ("Equal", "Exists", "Lt", "Gt"):
             yield _unsupported(f"{where}.operator", operator, ("Equal", "Exists"))
         if not toleration.get("key") and operator != "Exists":
-            said = "operator must be Exists when `key` is empty, which means \"match all values and all keys\""
+            said = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
             yield cause("FieldValueInvalid", f'Invalid value: "{operator}": {said}', f"{where}.operator")
         if operator == "Exists" and toleration.get("value"):
             said = "value must be empty when `operator` is 'Exists'"
@@ -196,9 +196,7 @@ def pod_update_faults(pod: Manifest, old: Manifest) -> Faults:
     if old_spec.get("terminationGracePeriodSeconds") != new_spec.get("terminationGracePeriodSeconds"):
         if not (old_spec.get("terminationGracePeriodSeconds", 0) < 0 and new_spec.get("terminationGracePeriodSeconds") == 1):
             free.discard("terminationGracePeriodSeconds")
-    changed = sorted(
-        key for key in new_spec.keys() | old_spec.keys() if key not in free and new_spec.get(key) != old_spec.get(key)
-    )
+    changed = sorted(key for key in new_spec.keys() | old_spec.keys() if key not in free and new_spec.get(key) != old_spec.get(key))
     if changed:
         yield cause("FieldValueForbidden", f"Forbidden: {UPDATE_RULE}\nchanged: {', '.join(changed)}", "spec")
 

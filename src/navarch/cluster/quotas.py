@@ -56,9 +56,7 @@ class Quotas:
                 said = f"failed quota: {record.name}: must specify {','.join(missing)} for: {_containers(obj)}"
                 raise forbidden(kind.resource, obj["metadata"]["name"], said)
             over = [
-                name
-                for name in sorted(hard)
-                if asked.get(name, 0) > 0 and used.get(name, 0) + asked[name] > parse_nano(hard[name])
+                name for name in sorted(hard) if asked.get(name, 0) > 0 and used.get(name, 0) + asked[name] > parse_nano(hard[name])
             ]
             if over:
                 said = ", used: ".join(

@@ -305,9 +305,7 @@ class Rest:
             if target.subresource == "scale":
                 return self._scale(target, patch, options)
             subresource = _written_subresource(target.subresource)
-            record, created = apply_patch(
-                self.operations, kind, target.namespace, target.name, patch, options, subresource
-            )
+            record, created = apply_patch(self.operations, kind, target.namespace, target.name, patch, options, subresource)
             return self._written(request, kind, record, options, 201 if created else 200)
         patch = decode_json(raw)
         if content_type != PATCH_TYPES[0] and not isinstance(patch, dict):

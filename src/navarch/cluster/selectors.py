@@ -179,9 +179,7 @@ def parse_fields(text: str) -> list[tuple[str, bool, str]]:
     return found
 
 
-def match_record(
-    label_text: str, field_text: str, selectable: tuple[str, ...], kind: str = ""
-) -> Callable[[Record], bool] | None:
+def match_record(label_text: str, field_text: str, selectable: tuple[str, ...], kind: str = "") -> Callable[[Record], bool] | None:
     """The test of a request's selectors on records; None if both are empty."""
     labels = parse_labels(label_text) if label_text else None
     tests: list[Callable[[Record], bool]] = []
@@ -196,9 +194,7 @@ def match_record(
     return lambda record: all(test(record) for test in tests)
 
 
-def _field_test(
-    path: str, equal: bool, value: str, selectable: tuple[str, ...], kind: str
-) -> Callable[[Record], bool]:
+def _field_test(path: str, equal: bool, value: str, selectable: tuple[str, ...], kind: str) -> Callable[[Record], bool]:
     if path == "metadata.name":
         return lambda record: (record.name == value) is equal
     if path == "metadata.namespace":
@@ -222,8 +218,7 @@ def object_selector(selector: Any) -> LabelTest:
         return lambda labels: False
     wanted: dict[str, str] = dict(selector.get("matchLabels") or {})
     expressions = [
-        (each["key"], each["operator"], frozenset(each.get("values") or ()))
-        for each in selector.get("matchExpressions") or ()
+        (each["key"], each["operator"], frozenset(each.get("values") or ())) for each in selector.get("matchExpressions") or ()
     ]
 
     def test(labels: Labels) -> bool:

@@ -1,9 +1,9 @@
 """The embedded API server: a store, its rules, and an HTTPS listener on loopback.
 
-    async with ApiServer() as server:
-        server.kubeconfig(path)          # for kubectl and any client
-        server.operations.create(...)    # the same rules without HTTP
-        server.faults.cut_watches()
+async with ApiServer() as server:
+    server.kubeconfig(path)          # for kubectl and any client
+    server.operations.create(...)    # the same rules without HTTP
+    server.faults.cut_watches()
 """
 
 from __future__ import annotations

@@ -122,8 +122,7 @@ def read_stage(obj: Manifest) -> Stage:
         labels=selector.get("matchLabels") or {},
         annotations=selector.get("matchAnnotations") or {},
         expressions=tuple(
-            _expression(each, f"spec.selector.matchExpressions[{i}]")
-            for i, each in enumerate(selector.get("matchExpressions") or ())
+            _expression(each, f"spec.selector.matchExpressions[{i}]") for i, each in enumerate(selector.get("matchExpressions") or ())
         ),
         weight=int(spec.get("weight") or 0),
         duration=int(delay.get("durationMilliseconds") or 0) / 1000,

@@ -178,8 +178,7 @@ class Store:
             raise conflict(resource, name, message)
         if revision and revision != current.revision:
             message = (
-                f"Precondition failed: ResourceVersion in precondition: {revision}, "
-                f"ResourceVersion in object meta: {current.revision}"
+                f"Precondition failed: ResourceVersion in precondition: {revision}, ResourceVersion in object meta: {current.revision}"
             )
             raise conflict(resource, name, message)
         if self._failure is not None:

@@ -150,7 +150,5 @@ def _plain(value: Any) -> Any:
             if each is not None and key not in (DIRECTIVE, RETAIN) and not key.startswith((ORDER, DELETE_FROM))
         }
     if isinstance(value, list):
-        return [
-            _plain(each) for each in value if not (isinstance(each, dict) and each.get(DIRECTIVE) in ("delete", "replace"))
-        ]
+        return [_plain(each) for each in value if not (isinstance(each, dict) and each.get(DIRECTIVE) in ("delete", "replace"))]
     return value

@@ -75,8 +75,7 @@ def _metadata_update_faults(new: Manifest, old: Manifest) -> Faults:
             listed = ", ".join(f'"{each}"' for each in added)
             yield forbidden(
                 "metadata.finalizers",
-                "no new finalizers can be added if the object is being deleted, "
-                f"found new finalizers []string{{{listed}}}",
+                f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{listed}}}",
             )
 
 

@@ -52,9 +52,7 @@ def read_object(kind: Kind, body: Any, options: WriteOptions) -> Manifest:
             obj = normaliser.struct(body, kind.shape, "")
             unknown = normaliser.unknown
     except Mistyped as error:
-        raise bad_request(
-            f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {error}'
-        ) from None
+        raise bad_request(f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {error}') from None
     _report_unknown(kind, unknown, options)
     obj["apiVersion"] = kind.api_version
     obj["kind"] = kind.kind
@@ -130,9 +128,7 @@ def place(kind: Kind, obj: Manifest, namespace: str) -> None:
         if not namespace:
             raise bad_request("an empty namespace may not be set during creation")
         if found and found != namespace:
-            raise bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request"
-            )
+            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
         metadata["namespace"] = namespace
     elif found:
         raise bad_request("namespace can not be set on a cluster-scoped object")

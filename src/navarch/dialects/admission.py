@@ -180,10 +180,7 @@ def _runtime_class(spec: Manifest, context: AdmissionContext) -> list[str]:
     selector = dict(spec.get("nodeSelector") or {})
     for key, value in sorted((scheduling.get("nodeSelector") or {}).items()):
         if selector.get(key, value) != value:
-            return [
-                f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
-                f"pod.spec.nodeSelector[{key}] = {selector[key]}"
-            ]
+            return [f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; pod.spec.nodeSelector[{key}] = {selector[key]}"]
         selector[key] = value
     if selector:
         spec["nodeSelector"] = selector

@@ -39,12 +39,7 @@ def is_extended(name: str) -> bool:
 @lru_cache(maxsize=4096)
 def is_counted(name: str) -> bool:
     """Whether a pod's request for this name takes part in scheduling."""
-    return (
-        name in _PLAIN
-        or name.startswith(("hugepages-", "attachable-volumes-"))
-        or "kubernetes.io/" in name
-        or is_extended(name)
-    )
+    return name in _PLAIN or name.startswith(("hugepages-", "attachable-volumes-")) or "kubernetes.io/" in name or is_extended(name)
 
 
 def amounts(resources: Mapping[str, Quantity] | None, kind: str, name: str, path: str) -> Requests:
@@ -76,8 +71,6 @@ def _parsed(resources: Mapping[str, Quantity], kind: str, name: str, path: str) 
     return tuple(found)
 
 
-def optional_amounts(
-    resources: Mapping[str, Quantity] | None, kind: str, name: str, path: str
-) -> Requests | None:
+def optional_amounts(resources: Mapping[str, Quantity] | None, kind: str, name: str, path: str) -> Requests | None:
     """The same where absent and empty differ: absent is None."""
     return None if resources is None else amounts(resources, kind, name, path)

@@ -35,9 +35,7 @@ def measured(budget: DisruptionBudgetSpec, part: BudgetPart, tasks: Iterable[Tas
     covered = [
         task
         for task in tasks
-        if task.namespace == budget.namespace
-        and not IS_TERMINAL[task.status]
-        and selector_matches(budget.selector, task.labels)
+        if task.namespace == budget.namespace and not IS_TERMINAL[task.status] and selector_matches(budget.selector, task.labels)
     ]
     healthy = sum(task.status == TaskStatus.RUNNING for task in covered)
     name = f"{budget.namespace}/{budget.name}"

@@ -29,15 +29,7 @@ from navarch.model.spec import (
 )
 
 Spec = (
-    JobSpec
-    | QueueSpec
-    | NodeSpec
-    | PriorityClassSpec
-    | DisruptionBudgetSpec
-    | QuotaSpec
-    | NamespaceSpec
-    | ObjectSpec
-    | WorkloadSpec
+    JobSpec | QueueSpec | NodeSpec | PriorityClassSpec | DisruptionBudgetSpec | QuotaSpec | NamespaceSpec | ObjectSpec | WorkloadSpec
 )
 
 

@@ -68,9 +68,7 @@ def shown_key(key: str) -> str:
     return f"{namespace}/{name.rpartition('/')[2]}" if name else key
 
 
-def queue_of(
-    wanted: str, namespace: str, settings: Settings, namespaces: Mapping[str, NamespaceSpec]
-) -> str:
+def queue_of(wanted: str, namespace: str, settings: Settings, namespaces: Mapping[str, NamespaceSpec]) -> str:
     """The queue of a job that asks for `wanted` (possibly nothing): its namespace may stand in for the default."""
     if wanted and wanted != settings.default_queue:
         return wanted

@@ -120,9 +120,7 @@ def key_of(namespace: str, name: str, owner: Owner | None, labels: Labels, annot
     return f"{namespace}/{grouping.kind}/{grouping.name}"
 
 
-def job_of(
-    leader: TaskSpec, classes: Mapping[str, PriorityClassSpec], owners: Owners, node_pool_key: str = ""
-) -> JobSpec:
+def job_of(leader: TaskSpec, classes: Mapping[str, PriorityClassSpec], owners: Owners, node_pool_key: str = "") -> JobSpec:
     """The group in memory, as its oldest pod tells it and the owner that is known for it."""
     grouping = grouping_of(leader.name, leader.owner, leader.labels)
     key = f"{leader.namespace}/{grouping.kind}/{grouping.name}"

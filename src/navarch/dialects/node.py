@@ -93,9 +93,7 @@ def read_node(node: Node, settings: Settings) -> NodeSpec:
     meta, status = node.metadata, node.status
     name = meta.name
     capacity = amounts(status.capacity, "Node", name, "status.capacity")
-    allocatable = (
-        capacity if status.allocatable is None else amounts(status.allocatable, "Node", name, "status.allocatable")
-    )
+    allocatable = capacity if status.allocatable is None else amounts(status.allocatable, "Node", name, "status.allocatable")
     for resource, amount in allocatable:
         if resource in GPU_RESOURCES and amount > MOST_DEVICES * 1000:
             found = (status.allocatable or status.capacity or {})[resource]
@@ -122,9 +120,7 @@ def read_node(node: Node, settings: Settings) -> NodeSpec:
 
 
 def read_priority_class(found: PriorityClass, settings: Settings) -> PriorityClassSpec:
-    return PriorityClassSpec(
-        found.metadata.name, found.value, bool(found.global_default), found.preemption_policy or ""
-    )
+    return PriorityClassSpec(found.metadata.name, found.value, bool(found.global_default), found.preemption_policy or "")
 
 
 def read_budget(budget: PodDisruptionBudget, settings: Settings) -> DisruptionBudgetSpec:
@@ -159,9 +155,7 @@ def read_quota(quota: ResourceQuota, settings: Settings) -> QuotaSpec:
 
 
 def read_namespace(namespace: Namespace, settings: Settings) -> NamespaceSpec:
-    return NamespaceSpec(
-        namespace.metadata.name, namespace.metadata.label_map, namespace.metadata.annotation_map
-    )
+    return NamespaceSpec(namespace.metadata.name, namespace.metadata.label_map, namespace.metadata.annotation_map)
 
 
 def _requested(resources: ResourceList | None) -> ResourceList:

@@ -200,9 +200,7 @@ class PodReader:
             return None, "", policy
         if name in SYSTEM_PRIORITY_CLASSES:
             return SYSTEM_PRIORITY_CLASSES[name], name, policy
-        raise ObjectError(
-            "Pod", pod.key, "spec.priorityClassName", repr(name), "the name of a PriorityClass that is in the input"
-        )
+        raise ObjectError("Pod", pod.key, "spec.priorityClassName", repr(name), "the name of a PriorityClass that is in the input")
 
 
 def _shadow_key(pod: Pod, namespace: str, owner: tuple[str, str, str] | None) -> str:

@@ -73,9 +73,7 @@ class PreferredPodTerm(Part, frozen=True):
 
 
 class PodAffinityPart(Part, frozen=True):
-    required: tuple[PodAffinityTerm, ...] | None = msgspec.field(
-        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
-    )
+    required: tuple[PodAffinityTerm, ...] | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
     preferred: tuple[PreferredPodTerm, ...] | None = msgspec.field(
         default=None, name="preferredDuringSchedulingIgnoredDuringExecution"
     )

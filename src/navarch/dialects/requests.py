@@ -73,9 +73,7 @@ def pod_limits(pod: Pod, *, use_status: bool = False, overhead: bool = True, pod
     return total
 
 
-def aggregate(
-    pod: Pod, part: str, *, use_status: bool = False, defaults: Mapping[str, int] = _NO_DEFAULTS
-) -> Amounts:
+def aggregate(pod: Pod, part: str, *, use_status: bool = False, defaults: Mapping[str, int] = _NO_DEFAULTS) -> Amounts:
     """Containers, sidecars and the peak of the init phase; no pod level and no overhead."""
     status = pod.status
     infeasible = use_status and _is_infeasible(status)

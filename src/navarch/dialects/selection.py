@@ -42,9 +42,7 @@ def label_selector(part: LabelSelectorPart | None) -> LabelSelector | None:
     return LabelSelector(equalities(part.match_labels or {}) + requirements(part.match_expressions))
 
 
-def folded(
-    selector: LabelSelector | None, keys: Iterable[str] | None, operator: str, labels: Labels
-) -> LabelSelector | None:
+def folded(selector: LabelSelector | None, keys: Iterable[str] | None, operator: str, labels: Labels) -> LabelSelector | None:
     """The selector with one requirement more for each key that the pod carries."""
     if selector is None or not keys:
         return selector

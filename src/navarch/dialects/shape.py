@@ -225,10 +225,5 @@ def volume_use(pod: Pod, volumes: tuple[Volume, ...]) -> VolumeUse | None:
 
 
 def _claims(pod: Pod) -> tuple[tuple[str, str], ...]:
-    made: Mapping[str, str | None] = {
-        each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses or ()
-    }
-    return tuple(
-        (claim.name, claim.resource_claim_name or made.get(claim.name) or "")
-        for claim in pod.spec.resource_claims or ()
-    )
+    made: Mapping[str, str | None] = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses or ()}
+    return tuple((claim.name, claim.resource_claim_name or made.get(claim.name) or "") for claim in pod.spec.resource_claims or ())

@@ -69,9 +69,7 @@ def expand(documents: Iterable[Document]) -> tuple[list[Document], list[ObjectEr
             mistakes.append(error.at(each.source))
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             found = shown(error.args[0]) if error.args else ""
-            mistakes.append(
-                ObjectError(kind, name, "spec", found, f"a {kind} with a pod template and whole numbers", each.source)
-            )
+            mistakes.append(ObjectError(kind, name, "spec", found, f"a {kind} with a pod template and whole numbers", each.source))
     return made, mistakes
 
 

@@ -84,9 +84,7 @@ def _pytorch_parts(roles: Mapping[str, ReplicaSpec], least: int, meta: Metadata)
         path = f"spec.pytorchReplicaSpecs.Worker.template.metadata.annotations[{SEGMENT_SIZE}]"
         expected = f"segments so large that there are no more than {_MOST_SEGMENTS}"
         raise ObjectError("PyTorchJob", f"{meta.namespace or 'default'}/{meta.name}", path, repr(said[SEGMENT_SIZE]), expected)
-    topology = demand(
-        said.get(TOPOLOGY) or meta.annotation_map.get(TOPOLOGY), said.get(SEGMENT_REQUIRED), said.get(SEGMENT_PREFERRED)
-    )
+    topology = demand(said.get(TOPOLOGY) or meta.annotation_map.get(TOPOLOGY), said.get(SEGMENT_REQUIRED), said.get(SEGMENT_PREFERRED))
     segments = (SubGroupSpec(f"worker-{i}", n, "worker", topology=topology) for i, n in enumerate(sizes))
     return *parts, SubGroupSpec("worker", max(0, least - masters)), *segments
 
@@ -216,4 +214,3 @@ KINDS: Final = (
     Kind(("leaderworkerset.x-k8s.io/v1",), "LeaderWorkerSet", "leaderworkersets", LeaderWorkerSet, read_leader_worker_set),
     Kind(("scheduler.grove.io/v1alpha1",), "PodGang", "podgangs", PodGang, read_pod_gang),
 )
-

@@ -68,9 +68,7 @@ def _own_rows(spec: HyperNodeSpec, nodes: Sequence[NodeSpec], row_of: Mapping[st
     return found
 
 
-def _parents(
-    specs: Mapping[str, HyperNodeSpec], names: Sequence[str], number: Mapping[str, int], mistakes: list[str]
-) -> list[int]:
+def _parents(specs: Mapping[str, HyperNodeSpec], names: Sequence[str], number: Mapping[str, int], mistakes: list[str]) -> list[int]:
     parents = [NOWHERE] * len(names)
     for i, name in enumerate(names):
         for member in specs[name].members:

@@ -404,9 +404,7 @@ class ClassView:
         kept = ((raw[rows], normal) for raw, normal in zip(self.raw, self.normal) if normal is not None)
         return any(low != high and np.any((value == low) | (value == high)) for value, (low, high, _) in kept)
 
-    def _ladders(
-        self, rows: Rows, start: IntArray, steps: int, pipelined: bool, extra: FloatArray | None
-    ) -> list[list[float | None]]:
+    def _ladders(self, rows: Rows, start: IntArray, steps: int, pipelined: bool, extra: FloatArray | None) -> list[list[float | None]]:
         """For each row, its total after start+1, start+2 ... further tasks; None where the next no longer fits."""
         if not len(rows):
             return []

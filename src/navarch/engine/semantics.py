@@ -29,9 +29,7 @@ class Semantics:
     """
 
     # How answers are combined.
-    victims_first_tier_decides: bool = switch(
-        False, "the first tier that offers any victim decides alone; later tiers are not asked"
-    )
+    victims_first_tier_decides: bool = switch(False, "the first tier that offers any victim decides alone; later tiers are not asked")
     victims_reinitialise_on_empty: bool = switch(
         False, "inside a tier, when two victim lists share nothing, the next plugin's list starts afresh"
     )
@@ -55,9 +53,7 @@ class Semantics:
     bad_queue_disables_capacity: bool = switch(
         False, "one invalid queue makes the hierarchical capacity plugin refuse every admission, placement and reclaim"
     )
-    ancestor_shares_are_live: bool = switch(
-        True, "in a tree of queues, ancestors keep the share that they had when the cycle opened"
-    )
+    ancestor_shares_are_live: bool = switch(True, "in a tree of queues, ancestors keep the share that they had when the cycle opened")
     budgets_are_strict: bool = switch(
         True,
         "disruption budgets are counted afresh for each node, pods without labels are never victims under them, shuffle evicts "
@@ -83,17 +79,13 @@ class Semantics:
     every_part_ties_its_job: bool = switch(
         True, "sub-groups without a network topology of their own do not tie their job to the HyperNode where they run"
     )
-    unknown_tier_is_nowhere: bool = switch(
-        True, "a hard network topology that names a tier which no HyperNode has is not enforced"
-    )
+    unknown_tier_is_nowhere: bool = switch(True, "a hard network topology that names a tier which no HyperNode has is not enforced")
 
     # Figures and views of a node.
     unevict_restores_scoring_view: bool = switch(
         True, "undoing an eviction does not bring the pod back for scores, pod count, ports and affinity in this cycle"
     )
-    affinity_lists_fixed_at_open: bool = switch(
-        False, "which nodes hold pods with pod affinity is fixed when the cycle opens"
-    )
+    affinity_lists_fixed_at_open: bool = switch(False, "which nodes hold pods with pod affinity is fixed when the cycle opens")
     pods_counted_once_an_attempt: bool = switch(
         False, "evictions in the course of an attempt do not change its answers about pod affinity and topology spread"
     )
@@ -115,9 +107,7 @@ class Semantics:
     node_order: str = switch("name", "nodes are walked in the order of the input instead of by name")
     tolerance: float = switch(0.0, "amounts that differ by less than a tolerance count as equal")
 
-    empty_gang_is_complete: bool = switch(
-        False, "a job whose minimum is 0 counts as completed before any of its pods has run"
-    )
+    empty_gang_is_complete: bool = switch(False, "a job whose minimum is 0 counts as completed before any of its pods has run")
 
     # Attempts and what they leave behind.
     misfit_ends_turn: bool = switch(False, "the first task of a job that fits nowhere ends the job's turn")
@@ -131,9 +121,7 @@ class Semantics:
     keep_pipelined_uncommitted: bool = switch(
         True, "a gang that could start only on what is being released keeps nothing until the next cycle"
     )
-    partial_gang_holds_nodes: bool = switch(
-        False, "a gang that could be placed only in part holds those nodes until the cycle ends"
-    )
+    partial_gang_holds_nodes: bool = switch(False, "a gang that could be placed only in part holds those nodes until the cycle ends")
     evicted_promise_stays: bool = switch(
         False, "a task that was promised a node and is then evicted stands on that node as leaving, though it never ran there"
     )
@@ -154,9 +142,7 @@ class Semantics:
     gangs_lose_newest_first: bool = switch(
         True, "gang eviction takes what a gang can spare by priority and UID, so the first of its tasks as soon as the last"
     )
-    evicts_for_all_pending: bool = switch(
-        False, "gang eviction makes room for every pending task of a job at once, or for none"
-    )
+    evicts_for_all_pending: bool = switch(False, "gang eviction makes room for every pending task of a job at once, or for none")
     moved_share_leaves_ghost: bool = switch(
         False, "taking back the move of a shared GPU's user to another GPU of its node leaves its old share there as being released"
     )

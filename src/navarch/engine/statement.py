@@ -69,9 +69,7 @@ class Statement:
 
     # what an attempt may do
 
-    def allocate(
-        self, job: Job, tasks: Sequence[int], nodes: Sequence[int], task: TaskClass, groups: tuple[str, ...] = ()
-    ) -> None:
+    def allocate(self, job: Job, tasks: Sequence[int], nodes: Sequence[int], task: TaskClass, groups: tuple[str, ...] = ()) -> None:
         """Give idle resources of `nodes[i]` to `tasks[i]`. `groups`: the shared devices of a single task."""
         self._place(ALLOCATED, job, list(tasks), list(nodes), task, evicting=False, groups=groups)
 
@@ -96,9 +94,7 @@ class Statement:
         before = TaskStatus(int(session.status[task]))
         row = int(session.node[task])
         kind = session.class_of(task)
-        operation = Operation(
-            RELEASING, before, job, [task], [row], kind, _ONE_ROW, _ONE, reason=reason, message=message, for_=for_
-        )
+        operation = Operation(RELEASING, before, job, [task], [row], kind, _ONE_ROW, _ONE, reason=reason, message=message, for_=for_)
         self._release(operation)
         self.operations.append(operation)
         self._evictions[task] = operation

@@ -19,9 +19,7 @@ class Backoff:
     True
     """
 
-    def __init__(
-        self, *, first: float = 0.8, cap: float = 30.0, factor: float = 2.0, rng: random.Random | None = None
-    ) -> None:
+    def __init__(self, *, first: float = 0.8, cap: float = 30.0, factor: float = 2.0, rng: random.Random | None = None) -> None:
         if not 0 < first <= cap or factor < 1:
             raise ValueError(f"expected 0 < first <= cap and factor >= 1, found {first}, {cap} and {factor}")
         self._first = first

@@ -228,9 +228,7 @@ class Client:
         if dry_run:
             params["dryRun"] = "All"
         path = resource.path(namespace, name, subresource)
-        reply = await self.transport.request(
-            "PATCH", path, params=params, body=encode(body), content_type=patch_type.value
-        )
+        reply = await self.transport.request("PATCH", path, params=params, body=encode(body), content_type=patch_type.value)
         return decoded(decoder_for(type), reply, "PATCH", path)
 
     async def delete(
@@ -263,9 +261,7 @@ class Client:
         path = PODS.path(namespace, name, "binding")
         await self.transport.request("POST", path, body=binding(namespace, name, uid, node))
 
-    async def evict(
-        self, namespace: str, name: str, *, uid: str = "", grace_period: int | None = None, dry_run: bool = False
-    ) -> None:
+    async def evict(self, namespace: str, name: str, *, uid: str = "", grace_period: int | None = None, dry_run: bool = False) -> None:
         """Ask for a pod's eviction. `TooManyRequests` (never repeated here): a disruption budget says not now."""
         path = PODS.path(namespace, name, "eviction")
         body = encode(eviction(namespace, name, uid, grace_period, dry_run))

@@ -84,6 +84,4 @@ def connect(kubeconfig: str | Path | None = None, context: str | None = None) ->
     home = Path.home() / ".kube" / "config"
     if home.exists():
         return load_kubeconfig([home], context=context)
-    raise ConfigError(
-        f"no API server is configured: expected --kubeconfig, $KUBECONFIG, a service account of a pod, or {home}"
-    )
+    raise ConfigError(f"no API server is configured: expected --kubeconfig, $KUBECONFIG, a service account of a pod, or {home}")

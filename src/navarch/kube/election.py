@@ -206,9 +206,7 @@ class Elector:
                 if record is None or record.holder_identity != self.identity:
                     return
                 now = micro_time(self._wall_clock())
-                await self._lock.write(
-                    msgspec.structs.replace(record, holder_identity="", lease_duration_seconds=1, renew_time=now)
-                )
+                await self._lock.write(msgspec.structs.replace(record, holder_identity="", lease_duration_seconds=1, renew_time=now))
                 log.info("%s released the lease", self.identity)
         except (KubeError, TimeoutError) as error:
             log.warning("%s: the lease was not released: %s", self.identity, error)

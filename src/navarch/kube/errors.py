@@ -186,9 +186,7 @@ def error_from_status(status: Status, **context: Any) -> ApiError:
     return kind(status, **context)
 
 
-def error_from_reply(
-    code: int, body: bytes, *, method: str = "", path: str = "", retry_after: float | None = None
-) -> ApiError:
+def error_from_reply(code: int, body: bytes, *, method: str = "", path: str = "", retry_after: float | None = None) -> ApiError:
     """The error for a reply of 400 and above."""
     return error_from_status(status_from_body(code, body), method=method, path=path, retry_after=retry_after)
 

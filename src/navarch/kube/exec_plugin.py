@@ -56,9 +56,7 @@ class ExecCommand(Struct, frozen=True):
 class ExecCredentials:
     """The `Authorization` header from an `ExecCommand`. `wall_clock` is what expiry is compared with."""
 
-    def __init__(
-        self, command: ExecCommand, tls: Tls | None, wall_clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, command: ExecCommand, tls: Tls | None, wall_clock: Callable[[], float] = time.time) -> None:
         self._command = command
         self._tls = tls
         self._wall_clock = wall_clock

@@ -367,9 +367,7 @@ def _emptied(collected: dict[Key, T | BadObject]) -> Iterator[T | BadObject]:
         yield collected.pop(key)
 
 
-def _collect(
-    events: Sequence[Event[T]], into: dict[Key, T | BadObject]
-) -> tuple[Bookmark, Sequence[Event[T]]] | None:
+def _collect(events: Sequence[Event[T]], into: dict[Key, T | BadObject]) -> tuple[Bookmark, Sequence[Event[T]]] | None:
     """Initial events, of any type since live changes come between them; at their end, the bookmark and what follows."""
     for position, event in enumerate(events):
         if isinstance(event, Change):

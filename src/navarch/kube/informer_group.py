@@ -65,9 +65,7 @@ class Crd(msgspec.Struct, frozen=True, gc=False):
 class InformerGroup:
     """Informers that share a client, a patience and a random source."""
 
-    def __init__(
-        self, client: Client, *, patience: Patience | None = None, rng: random.Random | None = None
-    ) -> None:
+    def __init__(self, client: Client, *, patience: Patience | None = None, rng: random.Random | None = None) -> None:
         self.informers: list[Informer[Any]] = []
         self._client = client
         self._patience = patience

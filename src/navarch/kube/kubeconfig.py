@@ -156,9 +156,7 @@ def load_kubeconfig(paths: Sequence[Path], *, context: str | None = None) -> End
     )
 
 
-def _named(
-    entries: Mapping[str, tuple[Section, Path]], name: str, kind: str, where: str
-) -> tuple[Section, Path]:
+def _named(entries: Mapping[str, tuple[Section, Path]], name: str, kind: str, where: str) -> tuple[Section, Path]:
     if name not in entries:
         raise ConfigError(f"kubeconfig {where}: {kind} {name!r} is not there; found {sorted(entries)}")
     return entries[name]
@@ -178,9 +176,7 @@ def _tls(cluster: Cluster, cluster_folder: Path, user: User, user_folder: Path, 
         raise ConfigError(f"{who}: expected client-certificate and client-key together, found one of them")
     if not cluster.server.startswith("https://"):
         return None
-    authority = _pem(
-        cluster.certificate_authority, cluster.certificate_authority_data, cluster_folder, "certificate-authority-data"
-    )
+    authority = _pem(cluster.certificate_authority, cluster.certificate_authority_data, cluster_folder, "certificate-authority-data")
     return Tls(authority=authority, certificate=certificate, key=key, insecure=cluster.insecure_skip_tls_verify)
 
 
@@ -189,9 +185,7 @@ def _pem(file: str, data: str, folder: Path, field: str) -> Source | None:
     return _decoded(data, field) if data else folder / file if file else None
 
 
-def _credentials(
-    user: User, folder: Path, cluster: Cluster, cluster_folder: Path, tls: Tls | None, where: str
-) -> Credentials:
+def _credentials(user: User, folder: Path, cluster: Cluster, cluster_folder: Path, tls: Tls | None, where: str) -> Credentials:
     # kubectl's order: a token file wins over an inline token, those over a password, those over exec.
     if user.token_file:
         return TokenFileCredentials(folder / user.token_file)

@@ -74,9 +74,7 @@ class ApiLeaseLock:
             if not record.holder_identity:
                 spec["holderIdentity"] = ""
             lease = {**self._seen, "spec": spec}
-        body = await self._client.transport.request(
-            method, path, body=msgspec.json.encode(lease), timeout=self._timeout, attempts=1
-        )
+        body = await self._client.transport.request(method, path, body=msgspec.json.encode(lease), timeout=self._timeout, attempts=1)
         self._seen = decoded(decoder_for(dict[str, Any]), body, method, path)
 
 

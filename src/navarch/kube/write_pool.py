@@ -445,9 +445,7 @@ def bind_write(namespace: str, name: str, uid: str, node: str) -> Write:
 
 
 def _refusal(write: Write, reply: Reply) -> ApiError:
-    return error_from_reply(
-        reply.status, reply.body, method=write.method, path=write.path, retry_after=reply.retry_after
-    )
+    return error_from_reply(reply.status, reply.body, method=write.method, path=write.path, retry_after=reply.retry_after)
 
 
 def _this_task() -> asyncio.Task[None]:

@@ -1,9 +1,9 @@
 """One installation of the scheduler: the shipped objects with what a user chose filled in.
 
-    >>> installation = Installation(namespace="batch", scheduler_names=("navarch", "volcano"))
-    >>> deployment = next(item for item in installation.objects() if item["kind"] == "Deployment")
-    >>> deployment["metadata"]["namespace"], deployment["spec"]["template"]["spec"]["containers"][0]["args"]
-    ('batch', ['run', '--scheduler-name=navarch', '--scheduler-name=volcano'])
+>>> installation = Installation(namespace="batch", scheduler_names=("navarch", "volcano"))
+>>> deployment = next(item for item in installation.objects() if item["kind"] == "Deployment")
+>>> deployment["metadata"]["namespace"], deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+('batch', ['run', '--scheduler-name=navarch', '--scheduler-name=volcano'])
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ DIALECTS = {
     "coscheduling": frozenset({"scheduling.x-k8s.io"}),
     "kai": frozenset({"scheduling.run.ai", "kai.scheduler", "topology.node.k8s.io"}),
     "kube-batch": frozenset({"scheduling.incubator.k8s.io", "scheduling.sigs.dev"}),
-    "volcano": frozenset(
-        {"scheduling.volcano.sh", "topology.volcano.sh", "nodeinfo.volcano.sh", "shard.volcano.sh"}
-    ),
+    "volcano": frozenset({"scheduling.volcano.sh", "topology.volcano.sh", "nodeinfo.volcano.sh", "shard.volcano.sh"}),
 }
 
 

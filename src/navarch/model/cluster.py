@@ -302,12 +302,7 @@ class Cluster:
 def _same_but_standing(a: TaskSpec, b: TaskSpec) -> bool:
     """Whether two versions of a pod differ in nothing that decides its row's shape, job or name. (Labels may differ: a pod
     gets those of its node's topology when it is bound.)"""
-    return (
-        (a.shape is b.shape or a.shape == b.shape)
-        and a.job == b.job
-        and a.name == b.name
-        and a.namespace == b.namespace
-    )
+    return (a.shape is b.shape or a.shape == b.shape) and a.job == b.job and a.name == b.name and a.namespace == b.namespace
 
 
 def _fitted(array: np.ndarray[Any, Any], resources: int, columns: int) -> np.ndarray[Any, Any]:

@@ -176,7 +176,10 @@ def read_allocation(manifest: Mapping[str, Any]) -> Allocation:
     results = (manifest.get("devices") or {}).get("results") or ()
     devices = tuple(
         AllocatedDevice(
-            each.get("request") or "", each.get("driver") or "", each.get("pool") or "", each.get("device") or "",
+            each.get("request") or "",
+            each.get("driver") or "",
+            each.get("pool") or "",
+            each.get("device") or "",
             bool(each.get("adminAccess")),
         )
         for each in results
@@ -189,8 +192,11 @@ def read_resource_claim(manifest: Mapping[str, Any]) -> ResourceClaimSpec:
     devices = (manifest.get("spec") or {}).get("devices") or {}
     owners = [o for o in meta.get("ownerReferences") or () if o.get("controller")]
     constraints = tuple(
-        DeviceConstraint(tuple(each.get("requests") or ()), each.get("matchAttribute") or each.get("distinctAttribute") or "",
-                         distinct=not each.get("matchAttribute"))
+        DeviceConstraint(
+            tuple(each.get("requests") or ()),
+            each.get("matchAttribute") or each.get("distinctAttribute") or "",
+            distinct=not each.get("matchAttribute"),
+        )
         for each in devices.get("constraints") or ()
     )
     allocation = status.get("allocation")

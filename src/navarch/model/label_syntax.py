@@ -20,17 +20,14 @@ _NAME_PATTERN: Final = re.compile(_NAME, re.ASCII)
 _VALUE_PATTERN: Final = re.compile(_VALUE, re.ASCII)
 _SUBDOMAIN_PATTERN: Final = re.compile(_SUBDOMAIN, re.ASCII)
 _INTEGER_PATTERN: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_CHARACTERS = (
-    "consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
-)
+_CHARACTERS = "consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
 _EXAMPLES = f"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_NAME}')"
 _VALUE_COMPLAINT: Final = (
     f"a valid label must be an empty string or {_CHARACTERS} "
     f"(e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '{_VALUE}')"
 )
 _QUALIFIED_COMPLAINT: Final = (
-    f"a qualified name must {_CHARACTERS} {_EXAMPLES} with an optional DNS subdomain prefix and '/' "
-    "(e.g. 'example.com/MyName')"
+    f"a qualified name must {_CHARACTERS} {_EXAMPLES} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
 )
 _SUBDOMAIN_COMPLAINT: Final = (
     "prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and "

@@ -16,9 +16,7 @@ V = TypeVar("V")
 Key = tuple[str, str]
 
 
-def of_kind(
-    snapshot: Snapshot, kind: str, read: Callable[[Mapping[str, Any]], V], *, namespaced: bool = False
-) -> Mapping[Key, V]:
+def of_kind(snapshot: Snapshot, kind: str, read: Callable[[Mapping[str, Any]], V], *, namespaced: bool = False) -> Mapping[Key, V]:
     """(namespace, name) -> value, in that order; the namespace is empty for kinds without one."""
     held = snapshot.memo.pop(("typed", kind), None)
     version = snapshot.versions.get(kind, 0)

@@ -95,9 +95,7 @@ class Entitlements:
 
 def flat_entitlements(names: Sequence[str], queues: Sequence[Queue], limits: Sequence[Amounts]) -> Entitlements:
     guarantee = [Amounts.of(names, q.spec.guarantee) for q in queues]
-    deserved = [
-        Amounts.of(names, q.spec.deserved).within(limit).at_least(own) for q, limit, own in zip(queues, limits, guarantee)
-    ]
+    deserved = [Amounts.of(names, q.spec.deserved).within(limit).at_least(own) for q, limit, own in zip(queues, limits, guarantee)]
     return Entitlements(deserved, guarantee, _matrix(limits, len(names)))
 
 

@@ -27,6 +27,4 @@ class Conformance(Plugin):
 
     def _ordinary(self, candidates: Sequence[int]) -> list[int]:
         task = self.session.task
-        return [
-            c for c in candidates if task(c).priority_class not in CRITICAL_CLASSES and task(c).namespace != CRITICAL_NAMESPACE
-        ]
+        return [c for c in candidates if task(c).priority_class not in CRITICAL_CLASSES and task(c).namespace != CRITICAL_NAMESPACE]

@@ -44,9 +44,7 @@ class FairProportion(Plugin):
     dialect = "kai"
     arguments = (
         Argument("kValue", "float", 1.0, "how much past usage weighs; 0: not at all", minimum=0.0),
-        Argument(
-            "relcaimerSaturationMultiplier", "float", 1.0, "how much better saturated who is taken from must be", minimum=1.0
-        ),
+        Argument("relcaimerSaturationMultiplier", "float", 1.0, "how much better saturated who is taken from must be", minimum=1.0),
     )
 
     def open(self) -> None:

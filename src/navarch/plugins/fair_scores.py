@@ -30,9 +30,7 @@ def wants_gpu(session: Session, task: int) -> bool:
     """Whether the task asks for a GPU in any form."""
     shape = session.snapshot.shapes[int(session.shape[task])]
     devices = shape.devices
-    return bool(
-        session.shared(FairAmounts).pending(task)[2] > 0 or (devices is not None and (devices.fraction or devices.memory))
-    )
+    return bool(session.shared(FairAmounts).pending(task)[2] > 0 or (devices is not None and (devices.fraction or devices.memory)))
 
 
 class NodePlacement(Plugin):

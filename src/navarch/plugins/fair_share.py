@@ -154,9 +154,7 @@ def _rounds(
         claim = contenders[again[pot[contenders]]]
 
 
-def _hand_out_units(
-    pot: Ints, left: Floats, share: Floats, remainder: Floats, wanted: Floats, tier: Ints, seniority_of: Ints
-) -> None:
+def _hand_out_units(pot: Ints, left: Floats, share: Floats, remainder: Floats, wanted: Floats, tier: Ints, seniority_of: Ints) -> None:
     """What rounding left, one unit each: priority, then the largest fraction, then the senior."""
     claim = np.flatnonzero((remainder > 0) & (left[pot] > 0))
     if not len(claim):

@@ -81,8 +81,7 @@ class MinRuntime(Plugin):
     def _keeps_minimum(self, victim: Job, tasks: Sequence[int]) -> bool:
         tree, gone = victim.tree, set(tasks)
         return all(
-            tree.standing(leaf).used - sum(1 for task in leaf.tasks if task in gone) >= tree.required(leaf)
-            for leaf in tree.leaves
+            tree.standing(leaf).used - sum(1 for task in leaf.tasks if task in gone) >= tree.required(leaf) for leaf in tree.leaves
         )
 
     def _preempt_guard(self, queue: Queue) -> float:

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 STRICT: Final = ("single-numa-node", "restricted")
 """Policies under which kubelet refuses a pod that it cannot align."""
-_HOLDING: Final = frozenset(
-    int(s) for s in (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
-)
+_HOLDING: Final = frozenset(int(s) for s in (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING))
 
 
 class NodeZones:
@@ -115,9 +113,7 @@ class NodeZones:
 class Zones:
     """All nodes that report zones, and what each task holds there. Told of every change in the session."""
 
-    def __init__(
-        self, session: Session, specs: Mapping[str, NodeNumaSpec], ignored: frozenset[str], *, as_reported: bool
-    ) -> None:
+    def __init__(self, session: Session, specs: Mapping[str, NodeNumaSpec], ignored: frozenset[str], *, as_reported: bool) -> None:
         self.session = session
         self.nodes: dict[int, NodeZones] = {}
         for name, spec in sorted(specs.items()):
@@ -235,9 +231,7 @@ def needs_of(shape: Shape, scope: str, resources: Sequence[str]) -> list[tuple[b
     if not parts:
         return [(False, whole)]
     if scope == "container":
-        return [(True, need) for phase, need in parts if phase == "init"] + [
-            (False, need) for phase, need in parts if phase != "init"
-        ]
+        return [(True, need) for phase, need in parts if phase == "init"] + [(False, need) for phase, need in parts if phase != "init"]
     if "cpu" in resources and guaranteed:
         whole[resources.index("cpu")] = _peak(parts, resources.index("cpu"))
     return [(False, whole)]

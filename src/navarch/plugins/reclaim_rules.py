@@ -43,9 +43,7 @@ def worth_reclaiming(tree: QueueTree, queue: int, required: Floats, victim: int)
     return not (held < quota)[concerned].any()
 
 
-def may_take(
-    tree: QueueTree, queue: int, required: Floats, preemptible: bool, takings: Takings, saturation: float = 1.0
-) -> bool:
+def may_take(tree: QueueTree, queue: int, required: Floats, preemptible: bool, takings: Takings, saturation: float = 1.0) -> bool:
     """Whether these victims may go for a job of `queue`. `saturation` above one asks the giver to be that much better
     saturated than the taker."""
     held = tree.allocated.copy()

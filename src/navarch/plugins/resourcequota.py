@@ -44,9 +44,7 @@ class ResourceQuota(Plugin):
         figures: dict[str, int | float | str] = {"quota": quota.name}
         for name, amount in short:
             figures[f"{name} asked"], figures[f"{name} used"], figures[f"{name} hard"] = amount, taken[name], hard[name]
-        words = [
-            ", ".join(f"{name}={format_amount(name, table[name])}" for name, _ in short) for table in (dict(asked), taken, hard)
-        ]
+        words = [", ".join(f"{name}={format_amount(name, table[name])}" for name, _ in short) for table in (dict(asked), taken, hard)]
         message = f"resource quota insufficient, requested: {words[0]}, used: {words[1]}, limited: {words[2]}"
         return Reason("QuotaExceeded", message, figures=figures, undone_by=(Event.QUOTA_CHANGED, Event.POD_REMOVED))
 

@@ -14,9 +14,7 @@ from navarch.cli.run import _JsonLines
 from navarch.engine.record import QueueFigures
 
 
-@pytest.mark.parametrize(
-    ("address", "ours"), [("127.0.0.1", True), ("::1", True), ("10.0.0.7", False), ("", False), (None, False)]
-)
+@pytest.mark.parametrize(("address", "ours"), [("127.0.0.1", True), ("::1", True), ("10.0.0.7", False), ("", False), (None, False)])
 def test_a_snapshot_is_for_callers_on_the_machine(address: str | None, ours: bool) -> None:
     assert _is_loopback(address) == ours
 

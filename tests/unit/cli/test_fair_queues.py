@@ -51,9 +51,7 @@ def test_usage_is_a_column_where_it_is_known() -> None:
         return [line.rstrip() for line in captured.get().splitlines()]
 
     head, org, speech, _ = printed({"vision": {"gpu": 0.25, "cpu": 0.0}})
-    assert " ".join(head.split()) == (
-        "QUEUE PRIORITY QUOTA LIMIT FAIR SHARE ALLOCATED REQUEST USAGE SHARE RUNNING WAITING"
-    )
+    assert " ".join(head.split()) == ("QUEUE PRIORITY QUOTA LIMIT FAIR SHARE ALLOCATED REQUEST USAGE SHARE RUNNING WAITING")
     assert org.startswith("org ") and speech.startswith("  speech ")
     assert "gpu 25.0%" in printed({"vision": {"gpu": 0.25}})[3]
     assert "USAGE" not in printed({})[0]

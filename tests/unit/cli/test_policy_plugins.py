@@ -58,7 +58,7 @@ def test_a_name_that_nobody_has() -> None:
 def test_plugins_of_a_directory_are_told_as_well(tmp_path: Path) -> None:
     (tmp_path / "oldest.py").write_text(
         "from navarch.engine.arguments import Argument\nfrom navarch.engine.plugin import Plugin\n\n"
-        "class Oldest(Plugin):\n    \"\"\"The oldest first\n\n    By the hour.\n    \"\"\"\n    name = 'oldest'\n"
+        'class Oldest(Plugin):\n    """The oldest first\n\n    By the hour.\n    """\n    name = \'oldest\'\n'
         "    arguments = (Argument('round', 'duration', 3600.0, 'what counts as equal', minimum=1),)\n\n"
         "    def job_order(self, job):\n        return job.spec.created\n"
     )

@@ -149,9 +149,7 @@ def test_match_label_keys_become_requirements_of_the_pods_own_values() -> None:
 
 def test_a_gated_pod_says_so() -> None:
     conditions = admitted(pod(schedulingGates=[{"name": "wait"}]))["status"]["conditions"]
-    assert [(each["type"], each["status"], each["reason"]) for each in conditions] == [
-        ("PodScheduled", "False", "SchedulingGated")
-    ]
+    assert [(each["type"], each["status"], each["reason"]) for each in conditions] == [("PodScheduled", "False", "SchedulingGated")]
 
 
 def test_a_claim_gets_the_default_storage_class() -> None:

@@ -81,8 +81,7 @@ def test_every_mistake_with_its_place_and_nothing_else_stops() -> None:
     assert sorted(str(mistake) for mistake in found.mistakes) == [
         "f document 1: Pod default/a: spec.containers[0].resources.requests[cpu]: found 'much', "
         "expected a quantity such as 500m, 2 or 1.5Gi",
-        "f document 3: Pod default/b: metadata.name: found 'b', "
-        "expected an object that is given once; the first is in f document 2",
+        "f document 3: Pod default/b: metadata.name: found 'b', expected an object that is given once; the first is in f document 2",
         "f document 4: Pod c: apiVersion: found nothing, expected text",
         "f document 5: Pod ?: metadata.name: found nothing, expected a name",
         "f document 6: Queue q: spec.weight: found -1, expected 1 or more",

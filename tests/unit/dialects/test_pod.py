@@ -163,13 +163,17 @@ def test_spread_constraints_differ_by_labels_only_where_keys_say_so() -> None:
 
 def test_node_affinity_and_selector() -> None:
     required = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]}
-    manifest = pod("a").select("disk", "ssd").affinity(
-        nodeAffinity={
-            "requiredDuringSchedulingIgnoredDuringExecution": required,
-            "preferredDuringSchedulingIgnoredDuringExecution": [
-                {"weight": 5, "preference": {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}}
-            ],
-        }
+    manifest = (
+        pod("a")
+        .select("disk", "ssd")
+        .affinity(
+            nodeAffinity={
+                "requiredDuringSchedulingIgnoredDuringExecution": required,
+                "preferredDuringSchedulingIgnoredDuringExecution": [
+                    {"weight": 5, "preference": {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}}
+                ],
+            }
+        )
     )
     shape = read(manifest).shape
     assert shape.node_selector == (("disk", "ssd"),)
@@ -180,9 +184,7 @@ def test_node_affinity_and_selector() -> None:
 
 
 def test_what_volcano_users_write_on_pods() -> None:
-    task = read(
-        pod("a").role("ps").priority(7).annotate("volcano.sh/task-priority", "9").label("volcano.sh/preemptable", "false")
-    )
+    task = read(pod("a").role("ps").priority(7).annotate("volcano.sh/task-priority", "9").label("volcano.sh/preemptable", "false"))
     assert (task.role, task.priority, task.pod_priority, task.preemptable) == ("ps", 9, 7, False)
     annotated = pod("a").label("volcano.sh/preemptable", "false").preemptable(True)
     assert read(annotated).preemptable, "the annotation goes before the label"

@@ -13,8 +13,7 @@ from navarch.model.resources import requests_from
 from navarch.model.spec import HyperNodeSpec, LabelSelector, MemberSpec, NodeSpec, Requirement, TopologyDemand
 
 NODES = [
-    NodeSpec(f"n{i}", labels={"zone": f"z{i // 4}", "rack": f"r{i // 2 % 2}", "kubernetes.io/hostname": f"n{i}"})
-    for i in range(8)
+    NodeSpec(f"n{i}", labels={"zone": f"z{i // 4}", "rack": f"r{i // 2 % 2}", "kubernetes.io/hostname": f"n{i}"}) for i in range(8)
 ]
 
 

@@ -57,7 +57,7 @@ def test_mistakes_in_the_flat_map() -> None:
         "line 10, plugin.gang.jobraedy: unknown extension point 'jobraedy' (did you mean 'jobready'?)",
         "line 11, plugin.predicates.predicate: predicates has no switches in this form",
         "line 12, plugin.gang.joborder2: unknown extension point 'joborder2' (did you mean 'joborder'?)",
-        "line 13, plugin.priority.queueorder: found 'maybe', expected \"true\" or \"false\"",
+        'line 13, plugin.priority.queueorder: found \'maybe\', expected "true" or "false"',
         "line 14, schedulerparams: unknown key 'schedulerparams' (did you mean 'schedulerParams'?)",
     ]
 
@@ -65,9 +65,7 @@ def test_mistakes_in_the_flat_map() -> None:
 def test_the_flat_map_under_kube_batch() -> None:
     policy = read("compat: kube-batch\n" + FLAT + 'plugin.predicates.predicate: "false"\n')
     assert policy.compat == "kube-batch" and policy.semantics.starving_is_pending
-    assert policy.warnings == (
-        "line 11, plugin.predicates.predicate: predicates has no switches in this form; it always runs",
-    )
+    assert policy.warnings == ("line 11, plugin.predicates.predicate: predicates has no switches in this form; it always runs",)
 
 
 KAI = """\

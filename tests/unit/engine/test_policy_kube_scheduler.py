@@ -147,8 +147,7 @@ def test_decoding_is_strict_and_says_everything() -> None:
             args: {kind: NodeAffinityArgs, hardPodAffinityWeight: heavy}
         - {}
         """) == [
-        "line 3, percentageOfNodesToScores: unknown key 'percentageOfNodesToScores'"
-        " (did you mean 'percentageOfNodesToScore'?)",
+        "line 3, percentageOfNodesToScores: unknown key 'percentageOfNodesToScores' (did you mean 'percentageOfNodesToScore'?)",
         "line 5, profiles[0].schedulerName: each of several profiles needs a schedulerName",
         "line 5, profiles[0].plugins: queueSort: found none, expected exactly one plugin",
         "line 5, profiles[0].plugins: bind: found none, expected at least one plugin",

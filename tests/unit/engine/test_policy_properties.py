@@ -14,9 +14,7 @@ _LEAVES = (
     | st.booleans()
     | st.integers(-3, 3)
     | st.floats(allow_nan=False)
-    | st.sampled_from(
-        ["gang", "allocate, backfill", "true", "volcano", "kai", "binpack", "5", "", "*", "elastic", "1m"]
-    )
+    | st.sampled_from(["gang", "allocate, backfill", "true", "volcano", "kai", "binpack", "5", "", "*", "elastic", "1m"])
 )
 _KEYS = st.sampled_from(
     [
@@ -48,9 +46,7 @@ _KEYS = st.sampled_from(
         "percentageOfNodesToScore",
     ]
 )
-_VALUES = st.recursive(
-    _LEAVES, lambda v: st.lists(v, max_size=3) | st.dictionaries(_KEYS, v, max_size=4), max_leaves=12
-)
+_VALUES = st.recursive(_LEAVES, lambda v: st.lists(v, max_size=3) | st.dictionaries(_KEYS, v, max_size=4), max_leaves=12)
 _KUBE = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 
@@ -63,9 +59,7 @@ def outcome(document: dict[str, object]) -> Policy | list[str]:
 
 
 @settings(max_examples=150, deadline=None)
-@given(
-    st.dictionaries(_KEYS, _VALUES, max_size=6), st.sampled_from([{}, _KUBE, {"compat": "volcano"}, {"compat": "kai"}])
-)
+@given(st.dictionaries(_KEYS, _VALUES, max_size=6), st.sampled_from([{}, _KUBE, {"compat": "volcano"}, {"compat": "kai"}]))
 def test_any_document_is_a_policy_or_named_mistakes(document: dict[str, object], more: dict[str, object]) -> None:
     first = outcome({**document, **more})
     assert first == outcome({**document, **more})

@@ -160,8 +160,7 @@ def test_a_peer_skips_plugins_and_refuses_actions_that_only_others_have() -> Non
     policy = read("compat: kube-batch\nactions: allocate\ntiers: [{plugins: [{name: binpack}, {name: oldest}]}]\n")
     assert [option.name for option in policy.plugins] == ["oldest"]
     assert policy.warnings == (
-        "line 3, tiers[0].plugins[0].name: kube-batch has no plugin 'binpack', it is one of Volcano;"
-        " skipped as kube-batch does",
+        "line 3, tiers[0].plugins[0].name: kube-batch has no plugin 'binpack', it is one of Volcano; skipped as kube-batch does",
     )
     assert mistakes("compat: kube-batch\nactions: enqueue, allocate\ntiers: []\n") == [
         "line 2, actions: kube-batch has no action 'enqueue', only Volcano has"

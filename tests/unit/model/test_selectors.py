@@ -58,17 +58,13 @@ def test_absent_selector_is_nothing_and_empty_is_everything() -> None:
 
 
 def test_labels_and_expressions_must_both_hold() -> None:
-    selector = read_label_selector(
-        {"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "gone", "operator": "DoesNotExist"}]}
-    )
+    selector = read_label_selector({"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "gone", "operator": "DoesNotExist"}]})
     assert selector_matches(selector, LABELS)
     assert not selector_matches(selector, LABELS | {"gone": ""})
 
 
 def test_order_of_match_labels_does_not_make_another_selector() -> None:
-    assert read_label_selector({"matchLabels": {"a": "1", "b": "2"}}) == read_label_selector(
-        {"matchLabels": {"b": "2", "a": "1"}}
-    )
+    assert read_label_selector({"matchLabels": {"a": "1", "b": "2"}}) == read_label_selector({"matchLabels": {"b": "2", "a": "1"}})
 
 
 def test_node_terms_are_alternatives_and_bad_ones_are_passed_over() -> None:
@@ -116,8 +112,7 @@ def test_error_texts_of_node_terms() -> None:
         }
     )
     assert term_errors(term, "[1]") == [
-        "[1].matchExpressions[0].values[0]: Invalid value: \"1_0\": "
-        "for 'Gt', 'Lt' operators, the value must be an integer",
+        "[1].matchExpressions[0].values[0]: Invalid value: \"1_0\": for 'Gt', 'Lt' operators, the value must be an integer",
         '[1].matchFields[0].values: Invalid value: ["n0","n1"]: must have one element',
     ]
     assert aggregate(["a", "b", "a"]) == "[a, b]"

@@ -15,9 +15,7 @@ SCHEDULED = (("PodScheduled", "True", "", 100.0),)
 
 
 def offered(now: float, **pod: Any) -> bool:
-    session: Session = (
-        World().node("n", cpu=4).queue("q").job("j").pods("j", cpu=1, node="n", **pod).session(Cdp, now=now)
-    )
+    session: Session = World().node("n", cpu=4).queue("q").job("j").pods("j", cpu=1, node="n", **pod).session(Cdp, now=now)
     (plugin,) = session.plugins
     assert isinstance(plugin, Cdp)
     tasks = list(job_of(session, "j").tasks)

@@ -35,9 +35,7 @@ def queue(name: str, parent: str = "", quota: float = -1, limit: float = -1, wei
 def gang(name: str, queue: str, gpus: int, pods: int = 1, preemptible: bool = True, on: str = "") -> list[Manifest]:
     metadata = {"name": name, "namespace": "default"}
     spec: Manifest = {"queue": queue, "minMember": pods, "preemptibility": "preemptible" if preemptible else "non-preemptible"}
-    made: list[Manifest] = [
-        {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "metadata": metadata, "spec": spec}
-    ]
+    made: list[Manifest] = [{"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "metadata": metadata, "spec": spec}]
     for i in range(pods):
         container = {"name": "c", "resources": {"requests": {"cpu": "1", "nvidia.com/gpu": str(gpus)}}}
         about = {"name": f"{name}-{i}", "namespace": "default", "uid": f"{name}-{i}", "annotations": {"pod-group-name": name}}
@@ -96,8 +94,7 @@ def test_a_limit_on_the_way_up_refuses() -> None:
     reason = plugin.chunk_refusal(waiting, list(waiting.tasks))
     assert reason is not None and reason.code == "OverLimit"
     assert reason.message == (
-        "dep quota has reached the allowable limit of GPUs. Limit is 1 GPUs, "
-        "currently 0 GPUs allocated and workload requested 2 GPUs"
+        "dep quota has reached the allowable limit of GPUs. Limit is 1 GPUs, currently 0 GPUs allocated and workload requested 2 GPUs"
     )
     assert plugin.chunk_refusal(waiting, list(waiting.tasks)[:1]) is None
 

@@ -180,9 +180,7 @@ class HistorySource:
         self._merged = span["before"]
 
 
-def counted_seconds(
-    window: Window, now: float, begin: NDArray[np.float64], finish: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def counted_seconds(window: Window, now: float, begin: NDArray[np.float64], finish: NDArray[np.float64]) -> NDArray[np.float64]:
     """How many seconds of each run count at `now`: its length, or, where the past fades, the integral of the fading.
 
     >>> fading = Window(half_life=100.0)

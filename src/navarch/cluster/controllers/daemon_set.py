@@ -45,9 +45,7 @@ class DaemonSets(Controller):
         self._report(owner, pods, set(wanted), revision.labels[HASH])
         self._revisions.forget(owner, {revision.name, *(f"{owner.name}-{pod.labels.get(HASH)}" for pod in pods)})
 
-    def _match(
-        self, owner: Record, by_node: dict[str, list[Child]], wanted: Mapping[str, Manifest], digest: str
-    ) -> None:
+    def _match(self, owner: Record, by_node: dict[str, list[Child]], wanted: Mapping[str, Manifest], digest: str) -> None:
         for node, pods in sorted(by_node.items()):
             ended = [pod for pod in pods if pod.has_ended]
             living = sorted((pod for pod in pods if pod.is_active), key=lambda pod: (not pod.is_ready, pod.name))
@@ -57,9 +55,7 @@ class DaemonSets(Controller):
             if not any(pod.is_active for pod in by_node.get(node, ())):
                 self.create(owner, owner.obj["spec"]["template"], labels={HASH: digest}, spec=spec)
 
-    def _update(
-        self, owner: Record, by_node: dict[str, list[Child]], wanted: Mapping[str, Manifest], digest: str
-    ) -> None:
+    def _update(self, owner: Record, by_node: dict[str, list[Child]], wanted: Mapping[str, Manifest], digest: str) -> None:
         """Replace pods of older templates, so that no more than `maxUnavailable` nodes are without one that is ready."""
         strategy = owner.obj["spec"].get("updateStrategy") or {}
         if strategy.get("type") != "RollingUpdate":

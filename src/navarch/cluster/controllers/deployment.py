@@ -195,9 +195,7 @@ class Deployments(Controller):
         self._progress(owner, current, status, before, figures)
         self.write_status(owner, status)
 
-    def _progress(
-        self, owner: Record, current: Child | None, status: Manifest, before: Manifest, figures: dict[str, int]
-    ) -> None:
+    def _progress(self, owner: Record, current: Child | None, status: Manifest, before: Manifest, figures: dict[str, int]) -> None:
         spec = owner.obj["spec"]
         wanted = spec["replicas"]
         old: Manifest = next((each for each in before.get("conditions") or () if each["type"] == "Progressing"), {})

@@ -186,9 +186,7 @@ class Jobs(Controller):
         deadline, started = spec.get("activeDeadlineSeconds"), status.get("startTime")
         if deadline is not None and started and not spec.get("suspend"):
             if (self.store.clock() - seconds_of(started)) * self.timers.speed >= deadline:
-                return self._fail(
-                    owner, count, status, "DeadlineExceeded", "Job was active longer than specified deadline"
-                )
+                return self._fail(owner, count, status, "DeadlineExceeded", "Job was active longer than specified deadline")
         return False
 
     def _fail(self, owner: Record, count: Count, status: Manifest, reason: str, message: str) -> bool:
@@ -277,9 +275,7 @@ class Jobs(Controller):
         deadline = owner.obj["spec"].get("activeDeadlineSeconds")
         if deadline is not None and status.get("startTime"):
             left = deadline - (self.store.clock() - seconds_of(status["startTime"])) * self.timers.speed
-            self.timers.after(
-                ("job-deadline", owner.uid), max(0.0, left), lambda: self.queue.add((owner.namespace, owner.name))
-            )
+            self.timers.after(("job-deadline", owner.uid), max(0.0, left), lambda: self.queue.add((owner.namespace, owner.name)))
 
     def _expire_later(self, owner: Record, elapsed: float) -> None:
         ttl = owner.obj["spec"].get("ttlSecondsAfterFinished")

@@ -35,9 +35,7 @@ def check_together(
         findings.warn(("actions",), "no gang plugin: an evicting action may break gangs")
 
 
-def _shares_in_gang_reclaim(
-    findings: Findings, tiers: tuple[tuple[PluginOption, ...], ...], catalogue: Catalogue
-) -> None:
+def _shares_in_gang_reclaim(findings: Findings, tiers: tuple[tuple[PluginOption, ...], ...], catalogue: Catalogue) -> None:
     """A plugin that guards queues against reclaim but is silent about whole gangs leaves them unguarded there."""
     for index, tier in enumerate(tiers):
         for option in tier:
@@ -59,9 +57,7 @@ def _hierarchy_twice(findings: Findings, choice: Choice, path: Path) -> None:
         findings.warn(path, f"{message} in a file; the first of them in tier order decides")
 
 
-def _scenario_generators(
-    findings: Findings, tiers: tuple[tuple[PluginOption, ...], ...], actions: tuple[str, ...]
-) -> None:
+def _scenario_generators(findings: Findings, tiers: tuple[tuple[PluginOption, ...], ...], actions: tuple[str, ...]) -> None:
     evicting = [action for action in actions if action in _EVICTING]
     if evicting and not any(option.name.startswith("sg-") for tier in tiers for option in tier):
         message = f"no sg-* plugin is named, so {', '.join(evicting)} will never find victims"

@@ -73,8 +73,13 @@ COMPAT: Mapping[str, Semantics] = {
         nominations_last=False,
     ),
     "kai": Semantics(
-        implied_queues=False, victims_are_minimal=False, nominations_last=False, evicted_promise_stays=True,
-        moved_share_leaves_ghost=True, promise_hides_device=True, cut_search_ends_action=True,
+        implied_queues=False,
+        victims_are_minimal=False,
+        nominations_last=False,
+        evicted_promise_stays=True,
+        moved_share_leaves_ghost=True,
+        promise_hides_device=True,
+        cut_search_ends_action=True,
     ),
     "kube-scheduler": Semantics(),
 }

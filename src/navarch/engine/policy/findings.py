@@ -64,9 +64,7 @@ class Findings(Struct):
         self.mistake(path, "found nothing, expected a name" if not value else f"found {_found(value)}, expected a name")
         return None
 
-    def arguments(
-        self, path: Path, value: object, declared: tuple[Argument, ...] | None, owner: str
-    ) -> dict[str, object]:
+    def arguments(self, path: Path, value: object, declared: tuple[Argument, ...] | None, owner: str) -> dict[str, object]:
         """The arguments that hold, of their kinds. Not declared at all (None): taken as they are."""
         given = self.mapping(path, value)
         if declared is None:

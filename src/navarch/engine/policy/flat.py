@@ -42,10 +42,7 @@ def read_plugins(
         for mistake in found:
             kept(("plugins",), mistake.message)
     line = findings.source.line(("plugins",))
-    return tuple(
-        tuple(PluginOption(option.name, _enabled(option.name, switches), {}, line) for option in tier)
-        for tier in options
-    )
+    return tuple(tuple(PluginOption(option.name, _enabled(option.name, switches), {}, line) for option in tier) for tier in options)
 
 
 def _switches(findings: Findings, document: Mapping[str, object], names: list[str]) -> dict[tuple[str, str], bool]:

@@ -42,9 +42,7 @@ def _over_defaults(custom: PluginSet) -> list[Weighted]:
     return merged + [plugin for plugin in custom.enabled if plugin[0] not in kept]
 
 
-def _at(
-    point: str, own: PluginSet, multi: list[Weighted], implements: Mapping[str, tuple[str, ...]]
-) -> list[Weighted]:
+def _at(point: str, own: PluginSet, multi: list[Weighted], implements: Mapping[str, tuple[str, ...]]) -> list[Weighted]:
     spread = [] if "*" in own.disabled else [p for p in multi if point in implements.get(p[0], POINTS)]
     spread = [plugin for plugin in spread if plugin[0] not in own.disabled]
     explicit, shared = dict(own.enabled), {name for name, _ in spread}

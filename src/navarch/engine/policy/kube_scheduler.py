@@ -100,9 +100,7 @@ def _percentage(findings: Findings, path: Path, given: Mapping[str, object]) -> 
     return value if isinstance(value, int) else None
 
 
-def _scheduler_name(
-    findings: Findings, path: Path, given: Mapping[str, object], count: int, taken: Mapping[str, object]
-) -> str:
+def _scheduler_name(findings: Findings, path: Path, given: Mapping[str, object], count: int, taken: Mapping[str, object]) -> str:
     name = given.get("schedulerName")
     if name is None and count == 1:
         return "default-scheduler"

@@ -34,7 +34,7 @@ def load(document: str | Mapping[str, object], catalogue: Catalogue, name: str =
     else:
         policy = _read(findings, choice, catalogue, source)
     if findings.mistakes:
-        raise PolicyError(name, sorted(findings.mistakes, key=lambda m: (m.line or 0)))
+        raise PolicyError(name, sorted(findings.mistakes, key=lambda m: m.line or 0))
     return policy
 
 

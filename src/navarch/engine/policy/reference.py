@@ -48,9 +48,7 @@ def _entry(key: str, entry: Entry, all_of_them: Mapping[str, Entry]) -> dict[str
 def _systems(name: str, all_of_them: Mapping[str, Entry]) -> list[str]:
     """Whose files mean this one by the name: those that have the name and no class of their own for it."""
     return [
-        dialect
-        for dialect, peer in PEERS.items()
-        if name in peer.actions | peer.plugins and f"{dialect}:{name}" not in all_of_them
+        dialect for dialect, peer in PEERS.items() if name in peer.actions | peer.plugins and f"{dialect}:{name}" not in all_of_them
     ]
 
 

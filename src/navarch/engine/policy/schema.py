@@ -44,6 +44,4 @@ def check(findings: Findings, path: Path, value: object, fields: Fields, what: s
 def _nested(findings: Findings, path: Path, value: object, nested: Nested, what: str) -> object:
     if not nested.many:
         return check(findings, path, value, nested.fields, what)
-    return [
-        check(findings, (*path, i), item, nested.fields, what) for i, item in enumerate(findings.items(path, value))
-    ]
+    return [check(findings, (*path, i), item, nested.fields, what) for i, item in enumerate(findings.items(path, value))]

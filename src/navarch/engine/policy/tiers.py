@@ -40,9 +40,7 @@ class TiersReader(Struct):
         if isinstance(value, str):
             named = [(path, part.strip()) for part in value.split(",")]
         else:
-            named = [
-                ((*path, i), str(part).strip()) for i, part in enumerate(self.findings.items(path, value)) if part
-            ]
+            named = [((*path, i), str(part).strip()) for i, part in enumerate(self.findings.items(path, value)) if part]
         if not any(name for _, name in named):
             self.findings.mistake(path, "no action is named, expected for example 'enqueue, allocate, backfill'")
             return ()
@@ -166,9 +164,7 @@ class TiersReader(Struct):
             if name in read:
                 self.findings.object_to(path, f"action {name!r} is configured twice", "the first one holds")
                 continue
-            read[name] = self.findings.arguments(
-                (*path, "arguments"), given.get("arguments"), entry.arguments, f"action {name}"
-            )
+            read[name] = self.findings.arguments((*path, "arguments"), given.get("arguments"), entry.arguments, f"action {name}")
         return read
 
     def queue_depth(self, value: object) -> dict[str, int]:

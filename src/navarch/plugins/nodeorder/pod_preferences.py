@@ -102,4 +102,3 @@ class PodPreferences(NodeScorer):
         if low == high:
             return np.zeros(len(raw))
         return np.trunc(100.0 * ((raw - low) / (high - low)))
-

@@ -181,9 +181,7 @@ class _Compiler:
         if function not in functions.METHOD_NAMES:
             raise self.fail(f"method .{function}() is not supported")
         value_of = self.build(target, names)
-        return lambda environment: functions.call_method(
-            function, value_of(environment), [part(environment) for part in parts]
-        )
+        return lambda environment: functions.call_method(function, value_of(environment), [part(environment) for part in parts])
 
     def has(self, arguments: tuple[Tree, ...], names: frozenset[str]) -> Evaluator:
         if len(arguments) != 1 or not isinstance(arguments[0], Select):

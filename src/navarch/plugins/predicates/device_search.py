@@ -46,9 +46,7 @@ class Search(Struct):
         self.chosen = [[] for _ in self.claims]
         if not self._claim(0):
             return None
-        devices = [
-            [AllocatedDevice(request, *device.id, admin) for request, device, admin in chosen] for chosen in self.chosen
-        ]
+        devices = [[AllocatedDevice(request, *device.id, admin) for request, device, admin in chosen] for chosen in self.chosen]
         return Solution(devices, [device for chosen in self.chosen for _, device, _ in chosen], self.rank)
 
     def _claim(self, number: int) -> bool:

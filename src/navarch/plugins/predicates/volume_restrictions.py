@@ -18,9 +18,7 @@ from navarch.plugins.predicates.claims import find_claim, missing
 from navarch.plugins.predicates.placed_pods import placed_pods, watch_pods
 
 DISK_TAKEN = "node(s) had no available disk"
-CLAIM_TAKEN = (
-    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
-)
+CLAIM_TAKEN = "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
 EXCLUSIVE = "ReadWriteOncePod"
 Disk = tuple[str, tuple[str, ...]]
 _KINDS = ("gcePersistentDisk", "awsElasticBlockStore", "rbd", "iscsi")

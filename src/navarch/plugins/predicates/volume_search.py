@@ -201,9 +201,7 @@ class VolumeSearch:
 
     def _capacity(self, claim: ClaimSpec, found: StorageClassSpec) -> BoolArray:
         size = len(self.columns)
-        drivers: Mapping[tuple[str, str], storage.CSIDriverSpec] = of_kind(
-            self.snapshot, storage.CSI_DRIVER, storage.read_csi_driver
-        )
+        drivers: Mapping[tuple[str, str], storage.CSIDriverSpec] = of_kind(self.snapshot, storage.CSI_DRIVER, storage.read_csi_driver)
         driver = drivers.get(("", found.provisioner))
         if claim.requested is None or driver is None or not driver.tracks_capacity:
             return np.ones(size, dtype=bool)
@@ -251,5 +249,3 @@ def chosen_at(found: Found, node: int) -> list[tuple[ClaimSpec, VolumeSpec | Non
         number = int(chosen[node])
         out.append((claim, candidates[number] if number >= 0 else None))
     return out
-
-

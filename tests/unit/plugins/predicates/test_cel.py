@@ -48,7 +48,7 @@ GPU = Device.read(
         'semver("v1.2", true).compareTo(semver("1.2.0")) == 0 && semver("1.2.3").minor() == 2',
         'isSemver("1.0.0") && !isSemver("1.0") && isQuantity("1Ki") && !isQuantity("1ki")',
         'cel.bind(gpu, device.attributes["gpu.example.com"], gpu.healthy && gpu.index > 2)',
-        '[1, 2, 3].exists(x, x == 2) && [1, 2].all(x, x > 0) && [1, 2].exists_one(x, x > 1)',
+        "[1, 2, 3].exists(x, x == 2) && [1, 2].all(x, x > 0) && [1, 2].exists_one(x, x > 1)",
         '["a", "b"].map(x, x + "!") == ["a!", "b!"] && [1, 2, 3].filter(x, x > 1).size() == 2',
         '(device.driver == "x" ? "no" : "yes") == "yes"',
         '{"a": 1}["a"] == 1 && {"a": 1}.size() == 1 && size("abc") == 3',
