@@ -80,8 +80,11 @@ class Binder:
             return None
         if self.requests is not None and self.requests.used_for(bind.job):
             request = self.requests.write(bind)
+            if request is None:
+                self.forget(bind, "the pod is not known any more")
+                return None
             bind.delegated = True
-            return None if request is None else (request, lambda outcome: self._requested(bind, request, outcome))
+            return request, lambda outcome: self._requested(bind, request, outcome)
         write = binding(bind, self.label_gpus)
         return write, lambda outcome: self._ended(bind, write, outcome)
 
@@ -121,8 +124,13 @@ class Binder:
         assert self.resync is not None
         if self._assumed.binds.get(bind.uid) is bind:
             self.resync.ask(bind, delay)
-            return
-        # The watch was quicker than we are: it has shown the pod on its node, or gone.
+        else:
+            self.overtaken(bind)
+
+    def overtaken(self, bind: AssumedBind) -> None:
+        """The watch was quicker than the answer: it has shown the pod on its node, or gone."""
+        if bind.written:
+            return  # told already
         task = self._mirror.cluster.task(bind.uid)
         if task is not None and task.node == bind.node:
             self.succeeded(bind)
@@ -131,10 +139,10 @@ class Binder:
 
     def succeeded(self, bind: AssumedBind) -> None:
         """The API server has the binding. The assumption stays until the watch shows it. If somebody else made the same one
-        (who led before us, mostly), it is theirs to tell."""
+        (who led before us, mostly), or will on our request, it is theirs to tell."""
         bind.written = True
         self._hooks.bound(bind)
-        if bind.refused:
+        if bind.refused or bind.delegated:
             return
         self._events.emit(
             pod_reference(bind.namespace, bind.name, bind.uid),

@@ -67,9 +67,11 @@ class Duties:
 
     async def _read_all_again(self, settings: Settings) -> None:
         """The new policy reads objects differently: the mirror is filled afresh, and no cycle runs meanwhile. Whoever loses the
-        lead in the midst of it has half a mirror: `reading` stays, and it is filled when the lead comes back."""
+        lead in the midst of it has half a mirror: `reading` stays, and it is filled when the lead comes back. Nor is anything bound
+        meanwhile: of a pod whose group is not known nobody can say whether it is for KAI's binder."""
         scheduler = self._scheduler
         scheduler.reading = True
+        scheduler.binder.outbox.pause()
         while scheduler.reading:
             scheduler.mirror.configure(settings)
             try:
@@ -78,6 +80,8 @@ class Duties:
             except KubeError as error:
                 log.warning("the cluster could not be read again for the new policy: %s", error)
                 await asyncio.sleep(PERIOD)
+        if scheduler.leading:
+            scheduler.binder.outbox.resume()
 
     def _look_for_default_queue(self) -> None:
         scheduler = self._scheduler

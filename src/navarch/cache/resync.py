@@ -60,10 +60,16 @@ class Resync:
                     self._look_for_unseen(clock())
                 continue
             _, _, bind = heapq.heappop(self._due)
-            if self._assumed.binds.get(bind.uid) is bind:
+            try:
                 await self._resolve(bind)
+            except asyncio.CancelledError:
+                self.ask(bind, 0.0)  # when we lead again: nobody else would ever ask for it
+                raise
 
     async def _resolve(self, bind: AssumedBind) -> None:
+        if self._assumed.binds.get(bind.uid) is not bind:
+            self._binder.overtaken(bind)
+            return
         try:
             pod = await self._client.get(PODS, bind.name, namespace=bind.namespace, type=Pod)
         except NotFound:
@@ -76,8 +82,8 @@ class Resync:
             return
         self._backoff.reset()
         if self._assumed.binds.get(bind.uid) is not bind:
-            return
-        if pod.metadata.uid != bind.uid:
+            self._binder.overtaken(bind)
+        elif pod.metadata.uid != bind.uid:
             self._binder.forget(bind, "the pod is gone; another has its name")
         elif pod.spec.node_name == bind.node:
             if not bind.written:
