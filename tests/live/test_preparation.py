@@ -56,7 +56,7 @@ async def volume(world: World, name: str, node: str) -> None:
 
 
 async def test_a_claim_is_given_a_node_and_the_pod_waits_for_its_volume(world: World) -> None:
-    await world.node("n0")
+    await world.node("n0", **{"kubernetes.io/hostname": "n0"})
     await storage_class(world, "example.com/disks")
     await claim(world, "data")
     history = await world.watch()
@@ -71,6 +71,29 @@ async def test_a_claim_is_given_a_node_and_the_pod_waits_for_its_volume(world: W
         await bind_claim(world, "data", "made")
         await history.until_bound(1)
     history.check()
+
+
+async def test_a_pod_does_not_go_where_the_volume_that_its_claim_got_cannot_be_reached(world: World) -> None:
+    await world.node("n0", cpu="8", **{"kubernetes.io/hostname": "n0"})
+    await storage_class(world, "example.com/disks")
+    await claim(world, "data")
+    history = await world.watch()
+    async with world.scheduler():
+        await world.pod("a", **with_claim("data"))
+        await world.eventually(
+            lambda: world.client.get(CLAIMS, "data", namespace="default"),
+            lambda found: (found["metadata"].get("annotations") or {}).get(SELECTED) == "n0",
+        )
+        await volume(world, "elsewhere", "n1")
+        await bind_claim(world, "data", "elsewhere")
+        await world.eventually(
+            lambda: world.get_pod("a"),
+            lambda found: any(c["type"] == "PodScheduled" for c in found["status"].get("conditions") or ()),
+        )
+        assert history.bound() == []
+        await world.node("n1", **{"kubernetes.io/hostname": "n1"})
+        await history.until_bound(1)
+    assert set(history.node_of.values()) == {"n1"}
 
 
 async def test_a_volume_that_lies_around_is_taken_where_it_can_be_reached(world: World) -> None:

@@ -2,7 +2,8 @@
 
 A claim that matches a volume which lies around: the volume's claimRef is set. One that does not: the claim is annotated with
 the node, for its provisioner. Then the claims' own controllers do the rest and we wait. When that takes too long, or the
-provisioner takes the annotation off again to say that it cannot, everything is taken back and the pod is decided anew.
+provisioner takes the annotation off again to say that it cannot, or a claim got a volume out of the node's reach, everything is
+taken back and the pod is decided anew.
 """
 
 from __future__ import annotations
@@ -23,9 +24,19 @@ from navarch.kube.errors import Conflict, KubeError, NotFound
 from navarch.kube.resources import Resource
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import TaskSpec
-from navarch.model.storage import CLAIM, VOLUME, WAIT_FOR_CONSUMER, ClaimSpec, VolumeSpec, read_claim
+from navarch.model.storage import (
+    CLAIM,
+    CSI_NODE,
+    VOLUME,
+    WAIT_FOR_CONSUMER,
+    ClaimSpec,
+    VolumeSpec,
+    read_claim,
+    read_csi_node,
+    read_volume,
+)
 from navarch.plugins.predicates.claims import find_claim, storage_classes
-from navarch.plugins.predicates.volume_search import Assumed, VolumeSearch, chosen_at
+from navarch.plugins.predicates.volume_search import Assumed, VolumeSearch, chosen_at, reaches
 
 log = logging.getLogger(__name__)
 
@@ -178,10 +189,29 @@ class Volumes:
             if now is None or now.uid != claim.uid:
                 raise PreparationFailed(f"claim {claim.namespace}/{claim.name} is gone")
             if now.is_bound:
+                if not self._is_in_reach(now, bind.node):
+                    return False
                 continue
             if volume is None and self._saw_annotation(claim) and now.selected_node != bind.node:
                 raise PreparationFailed(f"the provisioner of claim {claim.namespace}/{claim.name} cannot use {bind.node}")
             return False
+        return True
+
+    def _is_in_reach(self, claim: ClaimSpec, node: str) -> bool:
+        """Whether the node can use the volume that the claim has got, which need not be the one that was meant for it. False: the
+        volume is not seen yet."""
+        manifest = self._mirror.true_object(VOLUME, "", claim.volume)
+        if manifest is None:
+            return False
+        nodes = self._mirror.cluster.nodes
+        row = nodes.rows.of.get(node)
+        spec = nodes.specs[row] if row is not None else None
+        if spec is None:
+            raise PreparationFailed(f"node {node} is gone")
+        attaching = self._mirror.true_object(CSI_NODE, "", node)
+        migrated = read_csi_node(attaching).migrated if attaching is not None else frozenset[str]()
+        if not reaches(read_volume(manifest), spec, migrated):
+            raise PreparationFailed(f"claim {claim.namespace}/{claim.name} got volume {claim.volume}, which {node} cannot use")
         return True
 
     def _saw_annotation(self, claim: ClaimSpec) -> bool:

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from navarch.engine.figures import Rows
 from navarch.model import storage
 from navarch.model.resources import BoolArray
-from navarch.model.selectors import selector_matches
+from navarch.model.selectors import node_selector_matches, selector_matches
 from navarch.model.snapshot import Snapshot
-from navarch.model.spec import NodeTerm, Requirement
+from navarch.model.spec import NodeSpec, NodeTerm, Requirement
 from navarch.model.storage import IN_TREE, ClaimSpec, StorageClassSpec, VolumeSpec
 from navarch.model.typed import of_kind
 from navarch.plugins.predicates.claims import csi_nodes, storage_classes, volumes
@@ -236,6 +236,14 @@ def as_csi(volume: VolumeSpec, key: str) -> tuple[NodeTerm, ...] | None:
         return volume.node_affinity
     demand = Requirement(key, "In", tuple(zone.split("__")))
     return tuple(replace(term, expressions=(*term.expressions, demand)) for term in terms or (NodeTerm(),))
+
+
+def reaches(volume: VolumeSpec, node: NodeSpec, migrated: frozenset[str]) -> bool:
+    """Whether one node can use a volume; `migrated`: its in-tree plugins that became CSI drivers (see `VolumeSearch`)."""
+    plugin = IN_TREE[volume.in_tree[0]][0] if volume.in_tree is not None else ""
+    moved = plugin in _TOPOLOGY_KEY and plugin in migrated
+    terms = as_csi(volume, _TOPOLOGY_KEY[plugin]) if moved else volume.node_affinity
+    return terms is None or node_selector_matches(terms, node.labels, "")
 
 
 def _renamed(requirement: Requirement, key: str) -> Requirement:
