@@ -33,8 +33,12 @@ class _Use(Struct):
     name: str
     allocation: dict[str, Any] | None
     """None: the claim has its devices already."""
+    claim: str = ""
+    """uid: another claim may have the name by the time of the write."""
     begun: bool = False
     """Its write was begun: one whose answer was lost may have been made."""
+    version: int | None = None
+    """resourceVersion of our write."""
 
 
 class _Promised:
@@ -47,6 +51,10 @@ class _Promised:
     def __call__(self, claim: Mapping[str, Any]) -> bool:
         for user in (claim.get("status") or {}).get("reservedFor") or ():
             self.unseen.pop(user.get("uid"), None)
+        # Or it was seen too late: the pod has come and gone, while the watch was cut.
+        now = _version(claim)
+        for uid in [uid for uid, (use, _) in self.unseen.items() if use.version is not None and use.version <= now]:
+            del self.unseen[uid]
         return not self.unseen
 
 
@@ -73,7 +81,8 @@ class DeviceClaims:
                 found = allocated.get(f"{task.namespace}/{name}")
                 # Several pods may share a claim that is only now allocated: whoever comes first writes it.
                 allocation = self._allocation(found, bind.node) if found else self._promised(task.namespace, name)
-                use = _Use(task.namespace, name, allocation)
+                claim = self._visible(task.namespace, name) or {}
+                use = _Use(task.namespace, name, allocation, (claim.get("metadata") or {}).get("uid") or "")
                 uses.append(use)
                 self._assume(use, task.name, task.uid)
             self._uses[bind.uid] = uses
@@ -82,9 +91,10 @@ class DeviceClaims:
         for use in self._uses[bind.uid]:
             use.begun = True
             try:
-                await self._change(use, lambda claim, use=use: _used(claim, use, bind))
+                use.version = await self._change(use, lambda claim, use=use: _used(claim, use, bind))
             except KubeError as error:
                 raise PreparationFailed(f"resource claim {use.name}: {error}") from error
+            self._look(use)
 
     async def undo(self, bind: AssumedBind) -> None:
         for use in self._uses.pop(bind.uid, ()):
@@ -102,21 +112,22 @@ class DeviceClaims:
         # The overlay goes by itself as soon as the watch shows the allocation.
         self._uses.pop(bind.uid, None)
 
-    async def _change(self, use: _Use, edit: Any) -> None:
-        """Read, change and write back, again if somebody else wrote in between."""
+    async def _change(self, use: _Use, edit: Any) -> int | None:
+        """Read, change and write back, again if somebody else wrote in between. The version that this made, if any."""
         for attempt in range(ATTEMPTS):
             resource = self._resource()
             claim = await self._client.get(resource, use.name, namespace=use.namespace)
             status = edit(claim)
             if status is None:
-                return
+                return None
             try:
                 body = {**claim, "status": status}
-                await self._client.update(resource, use.name, body, namespace=use.namespace, subresource="status")
-                return
+                made = await self._client.update(resource, use.name, body, namespace=use.namespace, subresource="status")
+                return _version(made) or None
             except Conflict:
                 if attempt == ATTEMPTS - 1:
                     raise
+        return None
 
     def _allocation(self, found: ClaimAllocation, node: str) -> dict[str, Any]:
         results = []
@@ -180,6 +191,12 @@ class DeviceClaims:
         else:
             self._mirror.forget_object(KIND, use.namespace, use.name)
 
+    def _look(self, use: _Use) -> None:
+        """Our write has its version, and the API may have shown a later one already."""
+        promised = self._mirror.assumption(KIND, use.namespace, use.name)
+        if isinstance(promised, _Promised) and promised(self._mirror.true_object(KIND, use.namespace, use.name)):
+            self._mirror.forget_object(KIND, use.namespace, use.name)
+
     def _show(self, claim: _Use, promised: _Promised) -> None:
         """The claim as the API shows it, with all that is promised of it."""
         truth = self._mirror.true_object(KIND, claim.namespace, claim.name)
@@ -201,6 +218,8 @@ def _with_user(status: dict[str, Any], use: _Use, pod: str, uid: str) -> dict[st
 
 def _used(claim: Mapping[str, Any], use: _Use, bind: AssumedBind) -> dict[str, Any] | None:
     before = dict(claim.get("status") or {})
+    if not _is_meant(claim, use):
+        raise PreparationFailed(f"resource claim {use.name} is gone; another has its name")
     if use.allocation is None and not before.get("allocation"):
         raise PreparationFailed(f"resource claim {use.name} lost its devices")
     if use.allocation is not None and before.get("allocation") not in (None, use.allocation):
@@ -210,6 +229,8 @@ def _used(claim: Mapping[str, Any], use: _Use, bind: AssumedBind) -> dict[str, A
 
 def _unused(claim: Mapping[str, Any], use: _Use, bind: AssumedBind) -> dict[str, Any] | None:
     status = dict(claim.get("status") or {})
+    if not _is_meant(claim, use):
+        return None
     users = [user for user in status.get("reservedFor") or () if user.get("uid") != bind.uid]
     if len(users) == len(status.get("reservedFor") or ()):
         return None
@@ -217,3 +238,12 @@ def _unused(claim: Mapping[str, Any], use: _Use, bind: AssumedBind) -> dict[str,
     if not users and use.allocation is not None:
         status.pop("allocation", None)
     return status
+
+
+def _is_meant(claim: Mapping[str, Any], use: _Use) -> bool:
+    return not use.claim or claim["metadata"].get("uid") == use.claim
+
+
+def _version(claim: Mapping[str, Any]) -> int:
+    text = str((claim.get("metadata") or {}).get("resourceVersion") or "")
+    return int(text) if text.isdecimal() else 0

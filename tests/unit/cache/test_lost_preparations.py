@@ -31,9 +31,10 @@ class Store:
     async def get(self, *_: object, **__: object) -> dict[str, Any]:
         return self.body
 
-    async def update(self, resource: object, name: str, body: dict[str, Any], **_: object) -> None:
+    async def update(self, resource: object, name: str, body: dict[str, Any], **_: object) -> dict[str, Any]:
         self.body = body
         self._answer()
+        return body
 
     async def patch(self, resource: object, name: str, body: dict[str, Any], *_: object, **__: object) -> None:
         self.body = merge(self.body, body)

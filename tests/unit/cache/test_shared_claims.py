@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import pytest
 from tests.unit.cache.test_live_mirror import mirror, node
 from tests.unit.cache.test_lost_preparations import RESOURCE_CLAIMS
 from tests.unit.plugins.predicates.test_dynamic_resources import claim, device_class, exactly, slice_of, user
@@ -12,6 +13,7 @@ from navarch.cache.assumed import AssumedBind
 from navarch.cache.cycle import Cycle, run_cycle
 from navarch.cache.device_claims import KIND, DeviceClaims
 from navarch.cache.mirror import Mirror
+from navarch.cache.preparing import PreparationFailed
 from navarch.dialects.objects import from_manifest
 from navarch.dialects.pod_objects import Pod
 from navarch.engine.policy import load
@@ -22,6 +24,21 @@ from navarch.model.spec import ObjectSpec
 POLICY = {"actions": "allocate, backfill", "tiers": [{"plugins": [{"name": "predicates"}]}]}
 
 
+class Server:
+    """Has the claim, whose version grows with every write."""
+
+    def __init__(self, found: dict[str, Any]) -> None:
+        self.found = found
+
+    async def get(self, *_: object, **__: object) -> dict[str, Any]:
+        return self.found
+
+    async def update(self, resource: object, name: str, body: dict[str, Any], **_: object) -> dict[str, Any]:
+        version = int(self.found["metadata"].get("resourceVersion", 10)) + 1
+        self.found = {**body, "metadata": {**body["metadata"], "resourceVersion": str(version)}}
+        return self.found
+
+
 class World:
     """A node with two devices, and the claim `shared` on one of them."""
 
@@ -30,7 +47,8 @@ class World:
         self.mirror.put(node("n1"))
         for found in (device_class(), slice_of("n1", "a", "a"), claim("shared", exactly())):
             self.shows(found)
-        self.claims = DeviceClaims(cast(Client, None), self.mirror, lambda: RESOURCE_CLAIMS)
+        self.server = Server(claim("shared", exactly()))
+        self.claims = DeviceClaims(cast(Client, self.server), self.mirror, lambda: RESOURCE_CLAIMS)
 
     def shows(self, manifest: dict[str, Any]) -> None:
         meta = manifest["metadata"]
@@ -97,3 +115,36 @@ async def test_an_assumption_ends_when_all_who_share_it_are_seen() -> None:
     assert not world.mirror.is_assumed(KIND, "default", "shared")
     await world.is_not_bound("p1")
     assert world.seen == (True, ["p1", "p2"]), "what the API shows is the truth until it shows something else"
+
+
+@pytest.mark.parametrize("late", [False, True])
+async def test_an_assumption_ends_although_its_pod_was_never_seen_among_the_users(late: bool) -> None:
+    """The watch was cut: when it shows the claim again the pod has been bound, has run and is gone. `late`: and it does so before
+    the answer to our write is here."""
+    world = World()
+    world.pod("p1", "shared")
+    world.decide()
+    freed = claim("shared", exactly())
+    freed["metadata"]["resourceVersion"] = "20"
+    if late:
+        world.shows(freed)
+        assert world.seen == (True, ["p1"]), "it may well be older than our write"
+    await world.claims.prepare(bind_of("uid-p1"))
+    world.claims.done(bind_of("uid-p1"))
+    world.mirror.remove_pod("uid-p1")
+    if not late:
+        assert world.seen == (True, ["p1"])
+        world.shows(freed)
+    assert world.seen == (False, [])
+
+
+async def test_devices_are_not_given_to_another_claim_of_the_same_name() -> None:
+    world = World()
+    world.shows({**claim("shared", exactly()), "metadata": {"name": "shared", "namespace": "default", "uid": "first"}})
+    world.pod("p1", "shared")
+    world.decide()
+    world.server.found = {**claim("shared", exactly(2)), "metadata": {"name": "shared", "namespace": "default", "uid": "second"}}
+    with pytest.raises(PreparationFailed, match="another has its name"):
+        await world.claims.prepare(bind_of("uid-p1"))
+    await world.is_not_bound("p1")
+    assert "status" not in world.server.found or "reservedFor" not in world.server.found["status"]
