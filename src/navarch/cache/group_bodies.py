@@ -85,9 +85,9 @@ def kai_body(news: GroupNews) -> GroupBody:
     ours = [c for c in news.seen.conditions if c.type == KAI_CONDITION and c.node_pool in (pool, news.node_pool)]
     others = [c for c in news.seen.conditions if c not in ours]
     annotations = _kai_annotations(job, decision)
-    unchanged = GroupBody(None, annotations or None, said=(kai_seen(news.seen), tuple(sorted(annotations))))
+    unchanged = GroupBody(None, annotations or None, said=(kai_seen(news.seen), tuple(sorted(annotations.items()))))
     if decision is not None and news.seen.conditions and not any(news.counts[status] for status in _UNBOUND):
-        return GroupBody({"schedulingConditions": None}, annotations or None, said=((), tuple(sorted(annotations))))
+        return GroupBody({"schedulingConditions": None}, annotations or None, said=((), tuple(sorted(annotations.items()))))
     if decision is None or not decision.reasons or any(news.counts[status] for status in _ALLOCATED):
         return unchanged
     if decision.reasons[0].code == NOT_READY:
@@ -101,7 +101,7 @@ def kai_body(news: GroupNews) -> GroupBody:
     fresh = Condition(KAI_CONDITION, "True", KAI_REASON, message, str(max(numbers, default=0) + 1), news.now, pool)
     conditions: list[dict[str, Any]] = [dict(_kai_condition(c)) for c in others]
     conditions.append({**_kai_condition(fresh), "reasons": [_explanation(r, job, news.queues) for r in decision.reasons]})
-    said = (_kai_said([*others, fresh]), tuple(sorted(annotations)))
+    said = (_kai_said([*others, fresh]), tuple(sorted(annotations.items())))
     return GroupBody({"schedulingConditions": conditions}, annotations or None, said=said)
 
 

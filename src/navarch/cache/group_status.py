@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from navarch.cache.assumed import Assumed
+from navarch.cache.assumed import Assumed, AssumedStatus
 from navarch.cache.events import Events, Regarding
 from navarch.cache.gang_bodies import coscheduling_body, coscheduling_seen, missing, upstream_body, upstream_seen
 from navarch.cache.group_bodies import NOT_READY, GroupBody, GroupNews, counted_body, counted_seen, kai_body, kai_seen
@@ -79,6 +79,8 @@ class _Group(Struct):
     due: float | None = None
     sent: object = None
     """What was written last and not yet seen."""
+    version: int | None = None
+    """resourceVersion that this write made, once it is known."""
     sent_at: float = -PAUSE
     in_flight: bool = False
     failures: int = 0
@@ -188,6 +190,8 @@ class GroupStatuses:
         if body.said == read(seen):
             group.sent = None
             return None
+        if group.version is not None and mirror.group_version(key) > group.version:
+            group.sent = group.version = None  # it was there to be seen, and somebody wrote over it
         if body.status is None and body.annotations is None:
             return None
         return None if body.said == group.sent else body
@@ -264,7 +268,7 @@ class GroupStatuses:
         if body is None or seen is None:
             group.in_flight = False
             return None
-        group.sent = body.said
+        group.sent, group.version = body.said, None
         path = _resource(seen.api_version).path(seen.namespace, seen.name)
         patch: dict[str, object] = {"metadata": {"uid": seen.uid}}
         whole = not subresource or body.status is None
@@ -276,10 +280,20 @@ class GroupStatuses:
             patch["status"] = body.status
             path += "/status" if subresource else ""
         write = Write("PATCH", path, msgspec.json.encode(patch), content_type=MERGE, priority=Priority.STATUS, repeatable=True)
-        return write, lambda outcome: self._ended(key, group, seen.api_version, None if subresource else body.status, outcome)
+        whole_status, ours = None if subresource else body.status, self._assumed.statuses.get(key)
+        return write, lambda outcome: self._ended(key, group, seen.api_version, whole_status, ours, outcome)
 
-    def _ended(self, key: str, group: _Group, api_version: str, whole: Mapping[str, Any] | None, outcome: Outcome) -> None:
-        """`whole`: the status, where it was written with the object."""
+    def _ended(
+        self,
+        key: str,
+        group: _Group,
+        api_version: str,
+        whole: Mapping[str, Any] | None,
+        ours: AssumedStatus | None,
+        outcome: Outcome,
+    ) -> None:
+        """`whole`: the status, where it was written with the object. `ours`: what was assumed when it was written; a newer one is
+        still on its way."""
         group.in_flight = False
         now = asyncio.get_running_loop().time()
         if not isinstance(outcome, KubeError):
@@ -289,9 +303,10 @@ class GroupStatuses:
             if whole is not None and not reply.says(whole):
                 self._doubt(api_version, key)
             version = reply.metadata.resource_version
-            ours = self._assumed.statuses.get(key)
-            if ours is not None and version.isdecimal():
-                ours.version = int(version)
+            if version.isdecimal():
+                group.version = int(version)
+                if ours is not None:
+                    ours.version = int(version)
             if group.sent is None:
                 self._schedule(key, group, now)
             return

@@ -256,6 +256,11 @@ class Mirror:
         holder = self._groups.get(key)
         return holder[0] if holder else None
 
+    def group_version(self, key: str) -> int:
+        """The resourceVersion of what `group` gives; 0: none is known."""
+        holder = self._groups.get(key)
+        return holder[1] if holder else 0
+
     def groups(self) -> list[str]:
         """Keys of all groups that have an object."""
         return self._groups.names()

@@ -256,6 +256,67 @@ async def test_groups_that_are_gone_are_not_remembered_and_another_of_the_name_i
     assert len(writer) == 0
 
 
+def phase(made: Mirror) -> str:
+    spec = made.cluster.jobs.specs[made.cluster.jobs.rows.of["default/g"]]
+    assert spec is not None
+    return spec.phase
+
+
+async def test_a_status_that_somebody_wrote_over_is_written_again() -> None:
+    """Although ours was never seen by itself: both were there before anyone looked."""
+    writer, made, submitted = groups()
+    settle(made, "Running", SCHEDULED)
+    writer.mark("default/g", 0.0)
+    await flushed(writer, 1.0)
+    submitted.end({"metadata": {"resourceVersion": "77"}})
+    made.put(replace(group("g", 2), phase="Pending"), version=80)
+    assert phase(made) == "Pending"
+    settle(made, "Running", SCHEDULED)
+    writer.mark("default/g", 3.0)
+    writer.flush(5.0)
+    assert [body["status"]["phase"] for body in submitted.bodies()] == ["Running", "Running"]
+
+
+async def test_a_kind_that_does_not_keep_all_of_a_status_is_not_told_again_and_again() -> None:
+    writer, made, submitted = groups()
+    settle(made, "Running", SCHEDULED)
+    writer.mark("default/g", 0.0)
+    await flushed(writer, 1.0)
+    submitted.end({"metadata": {"resourceVersion": "77"}})
+    made.put(replace(group("g", 2), phase="Running"), version=77)
+    settle(made, "Running", SCHEDULED)
+    for now in (3.0, 10.0, 30.0):
+        writer.mark("default/g", now)
+        writer.flush(now + 2.0)
+    assert len(submitted.writes) == 1
+
+
+async def test_what_was_decided_while_a_write_was_under_way_outlasts_it() -> None:
+    writer, made, submitted = groups()
+    settle(made, "Inqueue")
+    writer.mark("default/g", 0.0)
+    await flushed(writer, 1.0)
+    settle(made, "Running", SCHEDULED)
+    submitted.end({"metadata": {"resourceVersion": "77"}})
+    made.put(replace(group("g", 2), phase="Inqueue"), version=77)
+    assert phase(made) == "Running"
+
+
+async def test_moments_of_a_kai_group_are_written_each_time_they_change() -> None:
+    """Also where the next comes before anyone looked at what the last write made of the group."""
+    writer, made, submitted = groups()
+    made.remove(group("g", 2))
+    kai = replace(group("g", 2), dialect="kai", api_version="scheduling.run.ai/v2alpha2")
+    made.put(kai, version=1)
+    for number, moment in enumerate((1e9, 2e9, 3e9), 2):
+        writer.mark("default/g", number * 10.0, replace(decided("Running"), last_started=moment))
+        await flushed(writer, number * 10.0 + 1)
+        submitted.end({"metadata": {"resourceVersion": str(number)}})
+        made.put(replace(kai, last_started=moment), version=number)
+    said = [list(body["metadata"]["annotations"].values()) for body in submitted.bodies()]
+    assert said == [["2001-09-09T01:46:40Z"], ["2033-05-18T03:33:20Z"], ["2065-01-24T05:20:00Z"]]
+
+
 def figures(queue: str, cpu: int) -> QueueFigures:
     return QueueFigures(queue, {}, {"cpu": cpu}, {}, 0.0)
 
