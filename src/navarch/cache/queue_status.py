@@ -1,7 +1,8 @@
 """Volcano's Queue status: what the queue's jobs hold, with all queues below it, and the state Open where nobody set one.
 
 Volcano's own controller sets the state when it runs; where it does not, a queue without a state would admit nothing under
-Volcano's rules. Other dialects' queues carry no figures that a scheduler writes.
+Volcano's rules. A state that somebody set is never written, not even unchanged: we may not have seen yet that it was set to
+another. Other dialects' queues carry no figures that a scheduler writes.
 """
 
 from __future__ import annotations
@@ -25,12 +26,21 @@ log = logging.getLogger(__name__)
 
 QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
 PAUSE = 1.0
+LONGEST = 30.0
+"""Seconds until a write that failed again and again is tried once more."""
 
 
 class _Queue(Struct):
     wanted: dict[str, object]
     sent: dict[str, object] | None = None
     in_flight: bool = False
+    failures: int = 0
+    again: float = 0.0
+    """Not before this, after a failure."""
+
+    @property
+    def differs(self) -> bool:
+        return self.sent is None or any(self.sent.get(name) != value for name, value in self.wanted.items())
 
 
 class QueueStatuses:
@@ -65,13 +75,16 @@ class QueueStatuses:
                 continue
             wanted: dict[str, object] = {
                 "allocated": {r: format_amount(r, amount) for r, amount in sorted(allocated.items()) if amount},
-                "state": spec.state or "Open",
             }
+            if not spec.state:
+                wanted["state"] = "Open"
             queue = self._queues.get(name)
             if queue is None:
                 self._queues[name] = _Queue(wanted)
             else:
                 queue.wanted = wanted
+                if spec.state and queue.sent is not None:
+                    queue.sent.pop("state", None)
 
     def forget_all(self) -> None:
         """Nothing is known of what queues say."""
@@ -85,7 +98,7 @@ class QueueStatuses:
             self._sum_up(self._newest)
             self._newest = None
         for name, queue in self._queues.items():
-            if queue.wanted != queue.sent and not queue.in_flight:
+            if queue.differs and not queue.in_flight and now >= queue.again:
                 queue.in_flight = True
                 self.outbox.put(lambda name=name, queue=queue: self._make(name, queue))  # type: ignore[misc]
 
@@ -95,7 +108,7 @@ class QueueStatuses:
         # What is held no longer has to be taken off by name. Of what the object says we only know what we wrote last; before that
         # it was somebody else, or a write whose end nobody knows, and any resource may be there.
         before = self._mirror.cluster.space.names if queue.sent is None else queue.sent["allocated"]
-        queue.sent = queue.wanted
+        queue.sent = dict(queue.wanted)
         status = dict(queue.wanted)
         held: dict[str, object] = status["allocated"]  # type: ignore[assignment]
         status["allocated"] = {**held, **dict.fromkeys(sorted(set(before) - held.keys()))}  # type: ignore[call-overload]
@@ -107,6 +120,9 @@ class QueueStatuses:
     def _ended(self, name: str, queue: _Queue, outcome: Outcome) -> None:
         queue.in_flight = False
         if isinstance(outcome, KubeError):
-            log.warning("status of Queue %s was not written: %s", name, outcome)
-            queue.sent = None
+            wait = min(LONGEST, PAUSE * 2 ** min(queue.failures, 10))
+            log.warning("status of Queue %s was not written: %s; again in %.1f s", name, outcome, wait)
+            queue.sent, queue.failures, queue.again = None, queue.failures + 1, self._flushed + wait
+        else:
+            queue.failures, queue.again = 0, 0.0
         self.counted("Queue", "error" if isinstance(outcome, KubeError) else "ok")

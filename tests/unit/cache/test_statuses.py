@@ -21,7 +21,7 @@ from navarch.dialects.objects import from_manifest
 from navarch.dialects.pod_objects import PodStatus
 from navarch.engine.record import JobDecision, QueueFigures
 from navarch.kube.client import Client
-from navarch.kube.errors import OutcomeUnknown
+from navarch.kube.errors import Forbidden, OutcomeUnknown, Status
 from navarch.model.spec import Condition, NodeSpec, QueueSpec
 
 
@@ -330,7 +330,7 @@ def test_a_queue_shows_what_it_holds_with_all_below_it_and_is_opened_if_nobody_d
     writer.take([figures("default", 0), figures("root", 500), figures("team", 1500)])
     writer.flush(0.0)
     assert {write.path.split("/")[-2]: body["status"] for write, body in zip(submitted.writes, submitted.bodies())} == {
-        "root": {"allocated": {"cpu": "2", "memory": None, "pods": None}, "state": "Open"},
+        "root": {"allocated": {"cpu": "2", "memory": None, "pods": None}},
         "team": {"allocated": {"cpu": "1500m", "memory": None, "pods": None}, "state": "Open"},
     }
     submitted.end()
@@ -356,3 +356,34 @@ def test_what_another_leader_or_a_lost_write_left_in_a_queues_status_is_taken_of
     assert (first["cpu"], first["nvidia.com/gpu"]) == ("500m", None)
     assert (second["cpu"], second["nvidia.com/gpu"]) == (None, None)
     assert third == {"cpu": "500m"}
+
+
+def test_a_queue_that_is_closed_while_its_figures_are_on_their_way_stays_closed() -> None:
+    """What we know of its state may be old: it is written only where there is none, and once."""
+    made, _ = mirror()
+    made.put(QueueSpec("root", dialect="volcano"))
+    submitted = Submitted()
+    writer = QueueStatuses(submitted.pool, made)
+    for now, state, cpu in ((0.0, "", 500), (1.0, "Open", 500), (2.0, "Open", 1000), (3.0, "", 1000)):
+        made.put(QueueSpec("root", dialect="volcano", state=state))
+        writer.take([figures("root", cpu)])
+        writer.flush(now)
+        if submitted.open:
+            submitted.end()
+    said = [(body["status"]["allocated"]["cpu"], body["status"].get("state")) for body in submitted.bodies()]
+    assert said == [("500m", "Open"), ("1", None), ("1", "Open")]
+
+
+def test_a_queue_whose_status_is_refused_is_asked_less_and_less_often() -> None:
+    made, _ = mirror()
+    made.put(QueueSpec("root", dialect="volcano"))
+    submitted = Submitted()
+    writer = QueueStatuses(submitted.pool, made)
+    times = []
+    for now in range(100):
+        writer.take([figures("root", now)])
+        writer.flush(float(now))
+        while submitted.open:
+            submitted.end(Forbidden(Status(code=403, reason="Forbidden", message="no")))
+            times.append(now)
+    assert times == [0, 1, 3, 7, 15, 31, 61, 91]
