@@ -8,6 +8,8 @@ import pytest
 from tests.live.test_scheduling import conditions
 from tests.live.world import EVENTS, Clock, World
 
+from navarch.kube.write_pool import Done, Write
+
 pytestmark = pytest.mark.live
 
 
@@ -44,6 +46,32 @@ async def test_a_pod_that_waits_is_told_so_in_one_series(any_world: World) -> No
         await later(40.0)
         (again,) = await world.eventually(said, bool)
         assert again["note"] == event["note"] and again["metadata"]["name"] != event["metadata"]["name"]
+
+
+async def test_a_pod_that_got_its_node_meanwhile_is_not_told_that_it_has_none(any_world: World) -> None:
+    """Bindings go before everything else: here one overtakes the words that its pod waits in vain."""
+    world = any_world
+    await world.node(f"n-{world.namespace}", cpu="1")
+    history = await world.watch()
+    async with world.scheduler() as scheduler:
+        submit, held = scheduler.pool.submit, list[tuple[Write, Done]]()
+
+        def overtaken(write: Write, done: Done) -> None:
+            if write.path.endswith("/large/status"):
+                held.append((write, done))
+            else:
+                submit(write, done)
+
+        scheduler.pool.submit = overtaken  # type: ignore[method-assign]
+        await world.pod("large", cpu="4")
+        await world.eventually(lambda: asyncio.sleep(0, held), bool)
+        await world.node(f"m-{world.namespace}", cpu="4")
+        await history.until_bound(1)
+        for write, done in held:
+            submit(write, done)
+        await world.eventually(lambda: asyncio.sleep(0, len(scheduler.pod_statuses.outbox)), lambda left: left == 0)
+        told = conditions(await world.get_pod("large"))["PodScheduled"]
+    assert told["status"] == "True", told
 
 
 async def _about(world: World, name: str) -> list[dict[str, object]]:

@@ -3,6 +3,9 @@
 A refusal is written when it has lasted for a moment, since most pods are placed before anyone could read it (a gang that is just
 being created is incomplete for a few milliseconds). When only the words change, as figures do with every cycle, they are
 written again after ten seconds at the earliest. The newest word wins; an older one that was not sent yet is never sent.
+
+A word is written on the version of the pod that it was made for. Bindings go first, so one may overtake it: a pod that has its node
+must not be told afterwards that it has none.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from msgspec import Struct
 from navarch.cache.events import Events, pod_reference
 from navarch.cache.mirror import Mirror
 from navarch.cache.outbox import Outbox
-from navarch.kube.errors import KubeError, NotFound
+from navarch.kube.errors import Conflict, KubeError, NotFound
 from navarch.kube.resources import PODS
 from navarch.kube.write_pool import Done, Outcome, Priority, Write, WritePool
 from navarch.model.moments import rfc3339
@@ -173,7 +176,11 @@ class PodStatuses:
         if word.nominated is not None:
             status["nominatedNodeName"] = word.nominated or None
         word.told = (word.reason, word.message, word.nominated)
-        body = msgspec.json.encode({"metadata": {"uid": word.uid}, "status": status})
+        metadata = {"uid": word.uid}
+        pod = self._mirror.pods.get((word.namespace, word.name))
+        if pod is not None and pod.metadata.uid == word.uid and pod.metadata.resource_version:
+            metadata["resourceVersion"] = pod.metadata.resource_version
+        body = msgspec.json.encode({"metadata": metadata, "status": status})
         path = PODS.path(word.namespace, word.name, "status")
         write = Write("PATCH", path, body, content_type=STRATEGIC, priority=Priority.STATUS, repeatable=True)
         return write, lambda outcome: self._ended(word, outcome)
@@ -184,3 +191,6 @@ class PodStatuses:
         self.counted("Pod", "error" if failed else "ok")
         if failed and not isinstance(outcome, NotFound):
             word.told = None  # the next refusal says it again
+        if isinstance(outcome, Conflict) and word.due is None:
+            # Bound, or changed by somebody else, and we shall see it.
+            self._schedule(word, word.told_at + LASTING)

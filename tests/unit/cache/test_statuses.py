@@ -21,7 +21,7 @@ from navarch.dialects.objects import from_manifest
 from navarch.dialects.pod_objects import PodStatus
 from navarch.engine.record import JobDecision, QueueFigures
 from navarch.kube.client import Client
-from navarch.kube.errors import Forbidden, OutcomeUnknown, Status
+from navarch.kube.errors import Conflict, Forbidden, OutcomeUnknown, Status
 from navarch.model.spec import Condition, NodeSpec, QueueSpec
 
 
@@ -155,6 +155,24 @@ def test_what_could_not_be_written_is_said_again() -> None:
     statuses.end(OutcomeUnknown("cut"))
     refuse(writer, made, "no room", 2.0)
     writer.flush(3.0)
+    assert len(statuses.writes) == 2
+
+
+def test_words_are_for_one_version_of_the_pod_and_are_made_anew_if_it_has_changed() -> None:
+    writer, made, statuses, _ = pods()
+    for version in ("5", "6"):
+        shown = pod("a")
+        made.pods = {("default", "a"): replace(shown, metadata=replace(shown.metadata, resource_version=version))}
+        if version == "5":
+            refuse(writer, made, "no room", 0.0)
+            writer.flush(1.0)
+            statuses.end(Conflict(Status(code=409, reason="Conflict", message="the object has been modified")))
+            writer.flush(1.5)
+            assert len(statuses.writes) == 1
+    writer.flush(2.0)
+    statuses.end()
+    assert [body["metadata"]["resourceVersion"] for body in statuses.bodies()] == ["5", "6"]
+    writer.flush(100.0)
     assert len(statuses.writes) == 2
 
 
