@@ -43,6 +43,7 @@ class _Going(Struct):
     namespace: str
     name: str
     deadline: float
+    term: int
     attempts: int = 0
 
 
@@ -69,8 +70,10 @@ class Evictor:
         self._queue: deque[_Going] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._in_flight = 0
-        self._refused = 0
-        """Of those in flight: how many wait to be asked for again."""
+        self._refused: dict[str, tuple[_Going, asyncio.TimerHandle]] = {}
+        """Of those in flight, by uid: those that wait to be asked for again."""
+        self._term = 0
+        """Which of our times as leader this is."""
 
     def __len__(self) -> int:
         return len(self._queue) + self._in_flight
@@ -78,29 +81,34 @@ class Evictor:
     @property
     def on_the_wire(self) -> int:
         """Requests without an answer. What a budget refused, or the pace holds back, is not: whoever leads next decides anew."""
-        return self._in_flight - self._refused
+        return self._in_flight - len(self._refused)
 
     def evict(self, eviction: Eviction, task: TaskSpec) -> None:
         """The eviction has been assumed: carry it out."""
         now = asyncio.get_running_loop().time()
-        self._queue.append(_Going(eviction, task.namespace, task.name, now + self._timeout))
+        self._queue.append(_Going(eviction, task.namespace, task.name, now + self._timeout, self._term))
         self._tell(eviction, task)
         self._pace()
 
     def stop(self) -> None:
-        """Ask for no more; what waits is forgotten (whoever leads next decides anew)."""
+        """Ask for no more; what waits, for its turn or for a budget, is forgotten (whoever leads next decides anew)."""
+        self._term += 1
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         while self._queue:
             self._give_up(self._queue.popleft(), "", told=False)
+        for going, timer in list(self._refused.values()):
+            timer.cancel()
+            self._in_flight -= 1
+            self._give_up(going, "", told=False)
+        self._refused.clear()
 
     def _tell(self, eviction: Eviction, task: TaskSpec) -> None:
         gains = f" for {eviction.for_}" if eviction.for_ else ""
         note = eviction.message or f"Evicted by {eviction.action}{gains}"
-        self._events.emit(
-            pod_reference(task.namespace, task.name, eviction.uid), "Warning", "Evicted", "Evicting", note, repeats=False
-        )
+        # In a series: a pod that its budget protects may be chosen again and again.
+        self._events.emit(pod_reference(task.namespace, task.name, eviction.uid), "Warning", "Evicted", "Evicting", note)
         group = self._mirror.group(eviction.job)
         if group is not None:
             gainer, _, name = eviction.for_.partition("/")
@@ -156,6 +164,10 @@ class Evictor:
         if isinstance(outcome, NotFound):
             self._done(going, "gone")
             return
+        if going.term != self._term:
+            self._in_flight -= 1
+            self._give_up(going, "", told=False)
+            return
         if isinstance(outcome, KubeError):
             log.warning("%s/%s: not marked as disrupted: %s", going.namespace, going.name, outcome)
         self._ask(going)
@@ -173,6 +185,9 @@ class Evictor:
             self._done(going, "ok")
         elif isinstance(outcome, NotFound):
             self._done(going, "gone")
+        elif going.term != self._term:
+            self._in_flight -= 1
+            self._give_up(going, "", told=False)
         elif isinstance(outcome, Conflict | TooManyRequests | ServerFault | OutcomeUnknown | Unreachable):
             loop = asyncio.get_running_loop()
             asked = getattr(outcome, "retry_after", None)
@@ -181,14 +196,13 @@ class Evictor:
                 self._in_flight -= 1
                 self._give_up(going, str(outcome))
             else:
-                self._refused += 1
-                loop.call_later(wait, self._again, going)
+                self._refused[going.eviction.uid] = going, loop.call_later(wait, self._again, going)
         else:
             self._in_flight -= 1
             self._give_up(going, str(outcome))
 
     def _again(self, going: _Going) -> None:
-        self._refused -= 1
+        del self._refused[going.eviction.uid]
         if going.eviction.uid in self._assumed.evictions:
             self._ask(going)
         else:

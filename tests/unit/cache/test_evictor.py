@@ -136,3 +136,41 @@ async def test_a_stale_gang_is_evicted_whatever_is_left_of_its_group(lost: bool)
     submitted.end()
     submitted.end()
     assert ends == [(STALE_GANGS, "ok")]
+
+
+async def test_one_that_a_budget_held_up_is_forgotten_as_well_when_the_lead_is_lost() -> None:
+    """And not asked for when it comes back: another may have led, and nobody may want the place any more."""
+    for answered in (0, 1, 2):
+        evictor, made, submitted, _ = scene(timeout=60.0)
+        evict(evictor, made, "a")
+        answers = [None, NOT_NOW]  # to the mark, to the eviction
+        for outcome in answers[:answered]:
+            submitted.end(outcome)
+        evictor.stop()
+        for outcome in answers[answered:]:
+            if submitted.open:
+                submitted.end(outcome)
+        await asyncio.sleep(30.0)
+        asked = len(submitted.writes)
+        assert asked == min(answered + 1, 2)
+        assert (status(made, "a"), made.assumed.evictions) == (TaskStatus.RUNNING, {})
+        assert (len(evictor), evictor.on_the_wire) == (0, 0)
+        evict(evictor, made, "a")
+        submitted.end()
+        submitted.end()
+        assert (len(submitted.writes), len(evictor)) == (asked + 2, 0)
+
+
+async def test_a_victim_that_its_budget_protects_is_told_in_a_series() -> None:
+    evictor, made, submitted, _ = scene(timeout=5.0)
+    said = Submitted()
+    evictor._events = Events(said.pool, clock=lambda: 1e9 + asyncio.get_running_loop().time())
+    for _ in range(5):
+        evict(evictor, made, "a")
+        submitted.end()
+        while "uid-a" in made.assumed.evictions:
+            submitted.end(NOT_NOW)
+            await asyncio.sleep(5.0)
+        while said.open:
+            said.end()
+    assert sorted(body["reason"] for body in said.bodies() if "reason" in body) == ["Evicted", "EvictionGivenUp"]
