@@ -38,6 +38,9 @@ class SmallApi:
         self.history: dict[str, list[tuple[int, bytes]]] = {POD_LIST: []}
         self.compacted = 0
         self.watch_list = watch_list
+        self.watch_list_code = 422
+        #: Watches from versions up to this one are answered so.
+        self.unwatchable: tuple[int, Object] = (0, {})
         self.end_initial = True
         self.watchers: list[tuple[str, Watcher]] = []
         self.requests: list[web.Request] = []
@@ -48,6 +51,8 @@ class SmallApi:
         self.run_out: set[str] = set()
         #: Replies given in order before anything else: (status, headers, body).
         self.script: deque[tuple[int, dict[str, str], Any]] = deque()
+        #: A proxy that has lost its server answers for it.
+        self.lost = False
         #: Paths that are always answered so: (status, body).
         self.refuse: dict[str, tuple[int, Any]] = {}
         self.watch_started = asyncio.Event()
@@ -159,6 +164,8 @@ class SmallApi:
         self.bodies.append(await request.read())
         if self.peers[-1] in self.run_out:
             return self._refuse(401, "Unauthorized")
+        if self.lost:
+            return web.Response(status=404, text="404 page not found\n")
         if self.script:
             status, headers, body = self.script.popleft()
             return web.Response(status=status, headers=headers, body=msgspec.json.encode(body))
@@ -169,9 +176,20 @@ class SmallApi:
             if request.query.get("watch") == "true":
                 return await self._watch(request)
             return self._list(request)
+        if request.method == "GET" and (found := self._discovery(request.path)) is not None:
+            return web.json_response(found)
         if request.method == "GET":
             return self._refuse(404, "NotFound")
         return web.json_response({"kind": "Status", "status": "Success", "code": 201}, status=201)
+
+    def _discovery(self, path: str) -> Object | None:
+        """What the collections say of groups and kinds."""
+        served = [each.removeprefix("/apis/").split("/") for each in self.collections if each.startswith("/apis/")]
+        if path == "/apis":
+            versions = [{"versions": [{"groupVersion": f"{group}/{version}"}]} for group, version, *_ in served]
+            return {"kind": "APIGroupList", "groups": versions}
+        kinds = [{"name": plural} for group, version, plural, *_ in served if path == f"/apis/{group}/{version}"]
+        return {"kind": "APIResourceList", "resources": kinds} if kinds else None
 
     @staticmethod
     def _refuse(code: int, reason: str, message: str = "", **extra: Any) -> web.Response:
@@ -184,13 +202,16 @@ class SmallApi:
         if limit and start + limit < len(items):
             metadata["continue"] = str(start + limit)
         page = items[start : start + limit] if limit else items
-        return web.json_response({"kind": "PodList", "metadata": metadata, "items": page or None})
+        body = msgspec.json.encode({"kind": "PodList", "metadata": metadata, "items": page or None})
+        return web.Response(body=body, content_type="application/json")
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:
         path, initial = request.path, request.query.get("sendInitialEvents") == "true"
         if initial and not self.watch_list:
-            return self._refuse(422, "Invalid", "sendInitialEvents is forbidden for watch")
+            return self._refuse(self.watch_list_code, "Invalid", "sendInitialEvents is forbidden for watch")
         since = int(request.query.get("resourceVersion") or 0)
+        if since and since <= self.unwatchable[0]:
+            return web.json_response(self.unwatchable[1], status=self.unwatchable[1]["code"])
         if since and since < self.compacted:
             return self._refuse(410, "Expired", f"too old resource version: {since} ({self.compacted})")
         if since > self.version:

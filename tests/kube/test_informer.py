@@ -250,6 +250,49 @@ async def test_a_kind_that_is_not_served_is_watched_when_it_appears(api: SmallAp
         assert informer.absent
 
 
+async def test_404_of_a_proxy_that_has_lost_its_server_takes_nothing_away(api: SmallApi, client: Client) -> None:
+    """Queues that vanish from the mirror for a second are queues without limits for a second."""
+    queues = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
+    api.collections[QUEUES] = {}
+    api.put("default", namespace="", path=QUEUES)
+    api.put("pod")
+    optional, needed = Recorder(), Recorder()
+    async with informing(client, optional, queues, optional=True), informing(client, needed) as pods:
+        api.lost = True
+        api.cut_watches()
+        before = len(api.requests)
+        await api.asked(before + 40)  # far more than the two rounds after which a kind may be gone
+        assert pods.absent
+        api.lost = False
+        api.put("later", namespace="", path=QUEUES)
+        api.put("later")
+        await optional.heard("added", "later")
+        await needed.heard("added", "later")
+    assert optional.story == [("added", "default"), ("added", "later")]
+    assert needed.story == [("added", "pod"), ("added", "later")]
+
+
+async def test_404_of_a_proxy_at_the_start_is_no_sync(api: SmallApi, client: Client) -> None:
+    queues = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
+    api.collections[QUEUES] = {}
+    api.put("default", namespace="", path=QUEUES)
+    api.lost = True
+    seen = Recorder()
+    async with informing(client, seen, queues, optional=True, sync=False) as informer:
+        await api.asked(10)
+        assert not informer.synced
+        api.lost = False
+        await informer.wait_for_sync()
+        assert seen.story == [("added", "default")]
+
+
+async def test_a_kind_that_nobody_may_look_up_is_absent_if_404_says_so(api: SmallApi, client: Client) -> None:
+    queues = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
+    api.refuse["/apis"] = (403, status_body(403, "Forbidden"))
+    async with informing(client, Recorder(), queues, optional=True) as informer:
+        assert informer.absent and informer.synced
+
+
 async def test_a_kind_that_must_be_there_is_not_in_sync_without_it(api: SmallApi, client: Client) -> None:
     queues = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
     async with informing(client, Recorder(), queues, sync=False) as informer:
@@ -367,4 +410,57 @@ async def test_a_kind_is_watched_in_whichever_of_its_versions_is_served(api: Sma
         api.put("k", path=new)
         await seen.heard("added", "k")
         assert (informer.resource, moved[-1]) == (versions[0], versions[0])
-    assert ("deleted", "j") not in seen.story
+    # Nothing has happened to it, but it may look different in this version, and is written to under another path.
+    assert ("updated", "j") in seen.story and ("deleted", "j") not in seen.story
+
+
+@pytest.mark.parametrize("code", [400, 500, 501])
+async def test_a_version_that_the_server_cannot_go_on_from_is_given_up(each_api: SmallApi, client: Client, code: int) -> None:
+    """Not 410, but the same answer again and again: without a new list the mirror would show for ever what was there then."""
+    api, seen = each_api, Recorder()
+    api.put("a")
+    async with informing(client, seen):
+        await api.watch_started.wait()
+        api.unwatchable = (int(api.version), status_body(code, "Odd", "no watch from there"))
+        api.cut_watches()
+        api.put("b")
+        await seen.heard("added", "b")
+    assert seen.story == [("added", "a"), ("added", "b")]
+
+
+async def test_a_server_that_is_not_ready_is_no_reason_to_list_again(api: SmallApi, client: Client) -> None:
+    api.put("a")
+    seen = Recorder()
+    async with informing(client, seen) as informer:
+        await api.watch_started.wait()
+        api.script.extend([(503, {}, status_body(503, "ServiceUnavailable"))] * 10)
+        api.cut_watches()
+        api.put("b")
+        await seen.heard("added", "b")
+        assert informer.counters.lists == 1 and informer.counters.failures >= 10
+
+
+@pytest.mark.parametrize("code", [500, 501, 405])
+async def test_a_watch_list_that_the_server_fails_at_is_a_list(api: SmallApi, client: Client, code: int) -> None:
+    api.watch_list_code = code
+    api.watch_list = False
+    api.put("a")
+    seen = Recorder()
+    async with informing(client, seen):
+        assert seen.story == [("added", "a")]
+
+
+async def test_an_object_nested_too_deep_for_any_decoder(each_api: SmallApi, client: Client) -> None:
+    """Users may write so into the parameters of a ResourceClaim, and a kube-apiserver keeps it."""
+    api, seen = each_api, Recorder()
+    deep = msgspec.Raw(b'{"a": ' + b"[" * 5000 + b'"]"' + b"]" * 5000 + b"}")
+    api.put("deep", spec={"priority": 3, "parameters": deep})
+    api.put("plain")
+    async with informing(client, seen) as informer:
+        assert seen.story == [("added", "deep"), ("added", "plain")]
+        await api.watch_started.wait()
+        api.put("bad", spec={"priority": "high", "parameters": deep})
+        api.put("deep", spec={"priority": 4, "parameters": deep})
+        await seen.heard("updated", "deep")
+        assert informer.store["default", "deep"].spec.priority == 4
+    assert [name for name, _ in seen.bad] == ["bad"]

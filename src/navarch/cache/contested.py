@@ -19,7 +19,7 @@ class Contested(Generic[T]):
     def put(self, key: str, dialect: str, api_version: str, value: T) -> T:
         """Take a claim in; the value that holds now."""
         claims = self._claims.setdefault(key, {})
-        claims[RANK.get(dialect, len(RANK)), api_version] = value
+        claims[_claimant(dialect, api_version)] = value
         return claims[min(claims)]
 
     def remove(self, key: str, dialect: str, api_version: str) -> T | None:
@@ -27,7 +27,7 @@ class Contested(Generic[T]):
         claims = self._claims.get(key)
         if claims is None:
             return None
-        claims.pop((RANK.get(dialect, len(RANK)), api_version), None)
+        claims.pop(_claimant(dialect, api_version), None)
         if not claims:
             del self._claims[key]
             return None
@@ -42,3 +42,8 @@ class Contested(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._claims)
+
+
+def _claimant(dialect: str, api_version: str) -> tuple[int, str]:
+    """The API group without its version: a server that is upgraded shows the same object in another one."""
+    return RANK.get(dialect, len(RANK)), api_version.rpartition("/")[0]

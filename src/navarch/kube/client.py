@@ -122,7 +122,9 @@ class Client:
         field_selector: str = "",
         page_size: int = PAGE_SIZE,
     ) -> AsyncIterator[Page[T]]:
-        """A list page by page, all of one moment. An expired continuation raises `Gone`: start again."""
+        """A list page by page, all of one moment. An expired continuation raises `Gone`: start again.
+
+        What lies so deep in an object that no decoder gets there is null: one object must not hide the others."""
         params: dict[str, str | int] = {"limit": page_size} if page_size else {}
         if label_selector:
             params["labelSelector"] = label_selector
@@ -132,7 +134,7 @@ class Client:
         while True:
             path = resource.path(namespace)
             body = await self.transport.request("GET", path, params=params, timeout=60.0)
-            page: Page[T] = decoded(decoder, body, "GET", path)
+            page: Page[T] = decoded(decoder, body, "GET", path, whole=False)
             yield page
             if not page.metadata.next:
                 return

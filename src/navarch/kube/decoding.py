@@ -5,12 +5,16 @@ that fails is the chunk taken apart line by line: bookmarks, errors and bad obje
 bad object is one that is valid JSON but not of the caller's type; its metadata is read apart from the rest, so that its
 deletion can be told from its presence. Bytes that are not JSON mean a broken stream (`BrokenStream`), not a bad object.
 
+An API server keeps what is nested ten thousand deep where a kind lets its users write what they like (the parameters of a
+ResourceClaim), and a decoder that recurses cannot read it. Nothing that we read lies so deep: `shallow` leaves it out.
+
 A reply that is not what was asked for (`decoded`) comes from something that stands before the server, such as a proxy with a
 page for people: nobody knows what became of the request.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
@@ -19,6 +23,8 @@ import msgspec
 from navarch.kube.errors import KubeError, OutcomeUnknown, Status
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+DEEPEST = 100
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]')
 
 
 class Metadata(Protocol):
@@ -137,7 +143,7 @@ class ObjectDecoder(Generic[T]):
             self._tail.append(chunk[end + 1 :])
         try:
             return self._change.decode_lines(lines)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return [self._line(line) for line in lines.splitlines() if line]
 
     def item(self, raw: msgspec.Raw) -> T | BadObject:
@@ -146,8 +152,16 @@ class ObjectDecoder(Generic[T]):
             return self._object.decode(raw)
         except msgspec.ValidationError as error:
             return BadObject("ADDED", _metadata(raw), error)
+        except RecursionError:
+            return self.item(msgspec.Raw(shallow(bytes(raw))))
 
     def _line(self, line: bytes) -> Event[T]:
+        try:
+            return self._event(line)
+        except RecursionError:
+            return self._event(shallow(line))
+
+    def _event(self, line: bytes) -> Event[T]:
         try:
             return self._change.decode(line)
         except msgspec.ValidationError as error:
@@ -180,14 +194,40 @@ def _metadata(raw: msgspec.Raw) -> ObjectMetadata:
         return ObjectMetadata()
 
 
+def shallow(json: bytes) -> bytes:
+    """The same JSON with `null` for what is nested deeper than `DEEPEST`. Slow: for what a decoder gave up on.
+
+    >>> len(shallow(b"[" * 5000 + b"]" * 5000))
+    204
+    """
+    kept: list[bytes] = []
+    since = depth = 0
+    for token in _TOKEN.finditer(json):
+        match token[0]:
+            case b"[" | b"{":
+                depth += 1
+                if depth == DEEPEST + 1:
+                    kept += [json[since : token.start()], b"null"]
+            case b"]" | b"}":
+                if depth == DEEPEST + 1:
+                    since = token.end()
+                depth -= 1
+    return b"".join([*kept, json[since:]]) if depth == 0 else json
+
+
 def key_of(metadata: Metadata) -> Key:
     """What an object is known by while it lives."""
     return (metadata.namespace or "", metadata.name)
 
 
-def decoded(decoder: msgspec.json.Decoder[Any], body: bytes, method: str, path: str) -> Any:
-    """The body of a reply. Raises `OutcomeUnknown` where it is something else."""
+def decoded(decoder: msgspec.json.Decoder[Any], body: bytes, method: str, path: str, *, whole: bool = True) -> Any:
+    """The body of a reply. Raises `OutcomeUnknown` where it is something else. `whole` False: it is read only, never sent back,
+    and may lack what is nested too deep to be decoded."""
     try:
         return decoder.decode(body)
+    except RecursionError as error:
+        if not whole:
+            return decoded(decoder, shallow(body), method, path)
+        raise OutcomeUnknown("a reply that is nested too deep to be read", method=method, path=path) from error
     except msgspec.DecodeError as error:
         raise OutcomeUnknown(f"a reply that cannot be read: {error}; found {body[:80]!r}", method=method, path=path) from error

@@ -28,7 +28,20 @@ class _ResourceList(msgspec.Struct, frozen=True):
     resources: list[ServedResource] | None = None
 
 
+class _GroupVersion(msgspec.Struct, frozen=True, rename="camel"):
+    group_version: str
+
+
+class _Group(msgspec.Struct, frozen=True):
+    versions: list[_GroupVersion] = []
+
+
+class _GroupList(msgspec.Struct, frozen=True):
+    groups: list[_Group]
+
+
 _DECODER = msgspec.json.Decoder(_ResourceList)
+_GROUPS = msgspec.json.Decoder(_GroupList)
 
 
 class Discovery:
@@ -48,6 +61,19 @@ class Discovery:
         """Whether this very group, version and kind (or its subresource) is served."""
         name = f"{resource.plural}/{subresource}" if subresource else resource.plural
         return any(entry.name == name for entry in await self.resources(resource))
+
+    async def lacks(self, candidates: Sequence[Resource]) -> bool:
+        """Whether an API server says of itself that it has none of these. A mere 404 may come from a proxy that has lost its
+        server. Raises where no such answer is to be had."""
+        groups: _GroupList = decoded(_GROUPS, await self._transport.request("GET", "/apis"), "GET", "/apis")
+        known = {version.group_version for group in groups.groups for version in group.versions}
+        for candidate in candidates:
+            if not candidate.group or candidate.api_version in known:
+                path = candidate.group_path
+                served: _ResourceList = decoded(_DECODER, await self._transport.request("GET", path), "GET", path)
+                if any(entry.name == candidate.plural for entry in served.resources or ()):
+                    return False
+        return True
 
     async def first_served(self, candidates: Sequence[Resource]) -> Resource | None:
         """The first of several versions of a kind, in the caller's order of preference, that is served."""

@@ -11,13 +11,15 @@
 How it goes: WatchList first (one stream: all objects, then a bookmark that says so, then changes), on servers without
 it a paged list and then a watch. A stream that ends or breaks is resumed from the last version seen; 410, as a reply or
 as an event, or a version from the future (a server restored from a backup), starts over with a new list, of which the
-handler hears the difference only. Both kinds of start read the latest state, never a cache's older one.
+handler hears the difference only. So does a version that the server cannot go on from for other reasons, as far as one can tell:
+a mirror that asks the same for ever shows what is long past. Both kinds of start read the latest state, never a cache's older one.
 
 A kind that is not served (404) is waited for. With `optional=True` it counts as synced meanwhile; `poke()` makes
-the informer look again at once (see `informer_group`). A kind that vanishes takes its objects with it. Of a kind that
-servers have in several versions, `versions` names all, the best first: where the one in use is not served, the others
-are tried in turn, and `on_version` is told which one it is from then on. `on_served` is told when a kind turns out to be absent,
-appears or goes; by default that is logged.
+the informer look again at once (see `informer_group`). A kind that vanishes takes its objects with it; that it did is believed
+when the server's own list of kinds says so, since proxies that have lost their server answer 404 as well, and never of a kind
+that must be there. Of a kind that servers have in several versions, `versions` names all, the best first: where the one in use
+is not served, the others are tried in turn, `on_version` is told which one it is from then on, and the handler is told all objects
+anew, as they are in that version. `on_served` is told when a kind turns out to be absent, appears or goes; by default that is logged.
 """
 
 from __future__ import annotations
@@ -46,7 +48,16 @@ from navarch.kube.decoding import (
     ObjectDecoder,
     key_of,
 )
-from navarch.kube.errors import ApiError, BadRequest, Gone, KubeError, NotFound, OutcomeUnknown, error_from_status
+from navarch.kube.errors import (
+    ApiError,
+    BadRequest,
+    Forbidden,
+    Gone,
+    KubeError,
+    NotFound,
+    OutcomeUnknown,
+    error_from_status,
+)
 from navarch.kube.mirror import Handler, Mirror, OnBad, log_bad
 from navarch.kube.resources import Resource
 
@@ -55,6 +66,10 @@ log = logging.getLogger(__name__)
 T = TypeVar("T", bound=HasMetadata)
 #: A stream that lasted this many seconds worked; the next failure starts with the shortest wait.
 LONG_ENOUGH = 1.0
+#: Refusals that say nothing about what was asked for: who asks, or that it is not the time.
+NOT_NOW = frozenset({401, 403, 429, 502, 503, 504})
+#: So often in a row a version may be refused without a telling reason.
+REFUSALS = 3
 
 
 class Patience(Struct, frozen=True):
@@ -139,6 +154,8 @@ class Informer(Generic[T]):
         self._watch_list = True
         self._broken_starts = 0
         self._missing = 0
+        self._refusals = 0
+        self._mirrored: Resource | None = None  # the version that the handler has the objects in
         self._last_failure = ""
         self._synced = asyncio.Event()
         self._poked = asyncio.Event()
@@ -192,7 +209,7 @@ class Informer(Generic[T]):
             log.info("%s: %s: listing again", self.resource, reason)
             self._version = ""
         except NotFound as error:
-            return self._not_served(error)
+            return await self._not_served(error)
         except BadRequest as error:
             if not (initial and self._watch_list):
                 return self._failed(error)
@@ -201,7 +218,7 @@ class Informer(Generic[T]):
             return 0.0
         except KubeError as error:
             # Credentials that cannot be had are among these: whatever gives them out may be back in a moment.
-            if initial and self._watch_list and isinstance(error, (OutcomeUnknown, BrokenStream)):
+            if initial and self._watch_list and _is_no_start(error):
                 self._count_broken_start()
             if clock() - started >= LONG_ENOUGH:
                 self._backoff.reset()
@@ -293,38 +310,55 @@ class Informer(Generic[T]):
                 self._version = version
                 raise _ended(event)
         self._version = version
+        self._refusals = 0
         self.counters.events += len(events)
 
     def _whole_state(self, items: Iterable[T | BadObject], version: str) -> None:
         self.counters.lists += 1
         self.counters.last_contact = asyncio.get_running_loop().time()
         self._missing = 0
+        self._refusals = 0
         self._broken_starts = 0
         if self._served is False:
             self._on_served(self.resource, True)
         self._served = True
-        self._mirror.replace(items)
+        self._mirror.replace(items, anew=self._mirrored not in (None, self.resource))
+        self._mirrored = self.resource
         self._version = version
         self._synced.set()
 
-    def _not_served(self, error: NotFound) -> float:
+    async def _not_served(self, error: NotFound) -> float:
         self._version = ""
         self._missing += 1
         if self._missing == 1:
             self._backoff.reset()
-        if self._missing == 2 * len(self.versions):
-            # Twice, because an API server that starts up may answer 404 for a moment before it knows its CRDs.
+        # Twice, because an API server that starts up may answer 404 for a moment before it knows its CRDs.
+        rounds = 2 if self._served else 1
+        if self._served is not False and self._missing >= rounds * len(self.versions) and await self._is_gone(error):
             self._mirror.replace([])
-        if self._served is not False and self._missing >= len(self.versions) * (2 if self._served else 1):
             self._served = False
             self._on_served(self.versions[0], False)
-        if self.optional and self._missing >= len(self.versions):
-            self._synced.set()
+            if self.optional:
+                self._synced.set()
         if len(self.versions) > 1:
             at = self.versions.index(self.resource) + 1
             self.resource = self.versions[at % len(self.versions)]
             self._on_version(self.resource)
         return min(self._backoff.next(), self._patience.absent_longest)
+
+    async def _is_gone(self, error: NotFound) -> bool:
+        """Whether 404 means what it says."""
+        if not self.optional:
+            if self._served and self._missing == 2 * len(self.versions):
+                log.warning("%s: %s; what is known of it stands, since it must be there", self.resource, error)
+            return not self._served
+        try:
+            return await self._client.discovery.lacks(self.versions)
+        except Forbidden:
+            return True  # there is nobody else to ask
+        except KubeError as doubt:
+            log.info("%s: %s; not believed: %s", self.resource, error, doubt)
+            return False
 
     def _failed(self, error: KubeError) -> float:
         self.counters.failures += 1
@@ -333,8 +367,10 @@ class Informer(Generic[T]):
         if isinstance(error, ApiError):
             refused = error.code in (400, 401, 403, 422)
             wait = max(wait, min(error.retry_after or 0.0, self._patience.asked_longest))
-            if isinstance(error, Gone) or _is_from_the_future(error):
-                self._version = ""
+            if self._version and error.code not in NOT_NOW:
+                self._refusals += 1
+            if isinstance(error, (Gone, BadRequest)) or _is_from_the_future(error) or self._refusals >= REFUSALS:
+                self._version, self._refusals = "", 0
         # The same refusal is told once, not at every attempt.
         level = logging.DEBUG if str(error) == self._last_failure else logging.WARNING if refused else logging.INFO
         self._last_failure = str(error)
@@ -395,6 +431,11 @@ def _ended(failure: Failure) -> Exception:
     if status.code == 410 or status.reason in ("Expired", "Gone"):
         return _StartOver(status.message or "410 Gone")
     return error_from_status(status, method="WATCH")
+
+
+def _is_no_start(error: KubeError) -> bool:
+    """Whether the initial events failed for a reason that a list may not have."""
+    return isinstance(error, (OutcomeUnknown, BrokenStream)) or (isinstance(error, ApiError) and error.code not in NOT_NOW)
 
 
 def _is_from_the_future(error: ApiError) -> bool:

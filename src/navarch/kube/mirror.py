@@ -71,8 +71,9 @@ class Mirror(Generic[T]):
         else:
             self._set_aside(bad)
 
-    def replace(self, items: Iterable[T | BadObject]) -> None:
-        """The whole truth of a moment: tell the difference from what is known."""
+    def replace(self, items: Iterable[T | BadObject], *, anew: bool = False) -> None:
+        """The whole truth of a moment: tell the difference from what is known. `anew`: objects of the same version may look
+        different from before, so all are told."""
         found: dict[Key, T | BadObject] = {key_of(item.metadata): item for item in items}
         for key in sorted(self.objects.keys() - found.keys()):
             self._gone(key, self.objects[key].metadata.uid)
@@ -86,7 +87,7 @@ class Mirror(Generic[T]):
                 continue
             old = self.objects.get(key)
             new = item.metadata
-            if old is None or (old.metadata.uid, old.metadata.resource_version) != (new.uid, new.resource_version):
+            if anew or old is None or (old.metadata.uid, old.metadata.resource_version) != (new.uid, new.resource_version):
                 self._put(key, old, item)
 
     def _put(self, key: Key, old: T | None, new: T) -> None:

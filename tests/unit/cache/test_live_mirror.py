@@ -15,6 +15,8 @@ from navarch.dialects.kube_batch import read_pod_group as read_old_group
 from navarch.dialects.node import Node, read_node
 from navarch.dialects.objects import from_manifest
 from navarch.dialects.pod_objects import Pod
+from navarch.dialects.upstream import PodGroup as UpstreamGroup
+from navarch.dialects.upstream import read_pod_group as read_upstream_group
 from navarch.dialects.volcano import PodGroup, Queue, read_pod_group, read_queue
 from navarch.engine.reasons import Event
 from navarch.model.spec import NamespaceSpec, PriorityClassSpec
@@ -215,6 +217,22 @@ def test_of_two_dialects_that_name_the_same_group_one_speaks_and_the_other_follo
     assert made.cluster.jobs.min_member[row] == 7
     made.remove(read_old_group(from_manifest(old, OldGroup), SETTINGS))
     assert made.cluster.jobs.min_member[row] == 2
+
+
+def test_a_group_shown_in_another_version_after_an_upgrade_is_the_same_group() -> None:
+    made, _ = mirror()
+
+    def upstream(version: str, members: int) -> Any:
+        spec = {"schedulingPolicy": {"gang": {"minCount": members}}}
+        manifest = {"apiVersion": f"scheduling.k8s.io/{version}", "metadata": {"name": "g", "uid": "u"}, "spec": spec}
+        return read_upstream_group(from_manifest(manifest, UpstreamGroup), SETTINGS)
+
+    made.put(upstream("v1alpha2", 2))
+    made.put(upstream("v1beta1", 3))
+    found = made.group("default/g")
+    assert found is not None and (found.api_version, found.min_member) == ("scheduling.k8s.io/v1beta1", 3)
+    made.remove(upstream("v1beta1", 3))
+    assert made.groups() == []
 
 
 def test_queues_exist_without_an_object_until_one_comes() -> None:
