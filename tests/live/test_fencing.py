@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 from tests.envtest.fixtures import binaries_or_skip
 from tests.envtest.server import KubeApiServer
 from tests.live import audit
@@ -103,3 +104,26 @@ async def test_a_leader_that_slept_through_its_lease_writes_nothing_more(tmp_pat
             for process in filter(None, (first, second)):
                 await end(process, signal.SIGKILL)
             await world.close()
+
+
+@pytest.mark.parametrize("answered", [True, False])
+async def test_the_lease_is_handed_over_only_when_every_binding_has_its_answer(world: World, server: ApiServer, answered: bool) -> None:
+    """One that is still on its way would put a pod where the next leader has put another."""
+    await world.node("n0")
+    asked, answer, before = asyncio.Event(), asyncio.Event(), server.faults.before
+
+    async def slow(request: web.BaseRequest) -> None:
+        if request.path.endswith("/binding"):
+            asked.set()
+            await answer.wait()
+        await before(request)
+
+    server.faults.before = slow  # type: ignore[method-assign]
+    async with world.scheduler(leader_elect=True, lock_namespace="default", shutdown_timeout=20.0 if answered else 0.2) as scheduler:
+        await world.pod("a")
+        await asked.wait()
+        scheduler.stop()
+        if answered:
+            answer.set()
+    assert await leader(world) == ("" if answered else scheduler.identity)
+    answer.set()

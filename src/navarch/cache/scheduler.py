@@ -269,7 +269,8 @@ class Scheduler:
             self.metrics.leading.set(0)
 
     async def _finish(self) -> None:
-        """Finish writes while we still lead; after a lost lease send nothing more."""
+        """Finish writes while we still lead; after a lost lease send nothing more. A binding without an answer may come about at
+        any moment, and whoever leads next cannot know of it: the lease is then left to run out."""
         if self.leading:
             log.info("finishing %d writes", self.writers.busy() + len(self.events.outbox))
             try:
@@ -279,6 +280,8 @@ class Scheduler:
                     await self.pool.drain(1.0)
             except TimeoutError:
                 log.warning("%d writes were not finished in time", self.writers.busy())
+            if self.writers.busy() and self.elector is not None:
+                self.elector.keep()
         self.writers.pause()
 
     # deciding
@@ -324,8 +327,9 @@ class Scheduler:
         self._spare = cycle.snapshot
         self._more = cycle.more
         started = time.perf_counter()
+        news = True
         if self.dry is not None:
-            self._tell_dry(cycle)
+            news = self._tell_dry(cycle)
         else:
             self.preparations.plan(cycle)
             if self.commit.take(cycle.record, asyncio.get_running_loop().time()):
@@ -333,19 +337,19 @@ class Scheduler:
         committed = time.perf_counter() - started
         record = cycle.record
         self.metrics.cycle(record, cycle.snapshot_seconds, cycle.seconds, committed)
-        if record.binds or record.evictions:
+        if news and (record.binds or record.evictions):
             bound, evicted, promised = len(record.binds), len(record.evictions), len(record.nominations)
             spent = (cycle.seconds + committed) * 1e3
             log.info("cycle %d: %d bound, %d evicted, %d promised in %.1f ms", cycle.number, bound, evicted, promised, spent)
-        if self.recorder is not None and self.recorder.take(cycle):
+        if self.recorder is not None and news and self.recorder.take(cycle):
             self._spare = None
 
-    def _tell_dry(self, cycle: Cycle) -> None:
+    def _tell_dry(self, cycle: Cycle) -> bool:
+        """Whether the cycle decided anything that no cycle before did: what nobody carries out is decided again each second."""
         assert self.dry is not None
-        for bind in cycle.record.binds:
-            self.dry.tell("bind", bind.pod, f"to {bind.node}")
-        for eviction in cycle.record.evictions:
-            self.dry.tell("evict", eviction.pod, f"from {eviction.node} for {eviction.for_}")
+        told = [self.dry.tell("bind", bind.pod, f"to {bind.node}") for bind in cycle.record.binds]
+        told += [self.dry.tell("evict", each.pod, f"from {each.node} for {each.for_}") for each in cycle.record.evictions]
+        return any(told)
 
     # what happens beside the cycles
 

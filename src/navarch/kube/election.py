@@ -11,7 +11,8 @@ stops leading when `renew_deadline` passed without success. That is shorter than
 has stopped before a new one starts. Its own time is counted from before each renewal was sent, the cautious side.
 
 `lead()` is cancelled when leadership is lost and awaited to its end. When `run` itself is cancelled, or `lead()`
-returns, the lease is released after `lead()` has ended, so that the next replica need not wait for it to run out.
+returns, the lease is released after `lead()` has ended, so that the next replica need not wait for it to run out; unless
+`lead()` said `keep()`, because something that it sent may still take effect.
 
 A process can be stopped for longer than a lease (a suspended machine, SIGSTOP) and wake up believing that it leads.
 `leading` is therefore a question to the clock, not a flag: ask it before each write that must not be made by two (`may_write` of
@@ -99,6 +100,7 @@ class Elector:
         self._looked_at = 0.0
         self._unchanged_for = 0.0
         self._renewed_at: float | None = None
+        self._kept = False
 
     @property
     def leading(self) -> bool:
@@ -107,6 +109,7 @@ class Elector:
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
         """Wait for leadership, lead, and return when it is lost or `lead()` ended. An exception of `lead()` passes on."""
+        self._kept = False
         await self._acquire()
         log.info("%s leads", self.identity)
         leading = asyncio.ensure_future(_awaited(lead()))
@@ -117,11 +120,15 @@ class Elector:
             lost = renewing.done()
             await _end(leading)
             await _end(renewing)
-            if not lost:
+            if not lost and not self._kept:
                 await asyncio.shield(self._release())
             self._renewed_at = None
         if not leading.cancelled():
             leading.result()
+
+    def keep(self) -> None:
+        """Let the lease run out when leadership ends, rather than give it back at once."""
+        self._kept = True
 
     async def _acquire(self) -> None:
         while not await self._try():
