@@ -12,7 +12,7 @@ import pytest
 
 from navarch.kube.connect import Endpoint
 from navarch.kube.credentials import Credentials, StaticCredentials
-from navarch.kube.errors import Conflict, KubeError, OutcomeUnknown, ServerFault, TooManyRequests, Unauthorized, Unreachable
+from navarch.kube.errors import ApiError, Conflict, KubeError, OutcomeUnknown, ServerFault, TooManyRequests, Unauthorized, Unreachable
 from navarch.kube.http1 import Reply
 from navarch.kube.write_pool import Outcome, Priority, Write, WritePool
 
@@ -96,6 +96,13 @@ async def test_a_refusal_carries_the_status() -> None:
         with pytest.raises(Conflict, match="already assigned"):
             await pool.request(post())
         assert len(server.requests) == 1
+
+
+async def test_a_redirection_is_no_success() -> None:
+    """A proxy that wants a login, say: nothing was bound."""
+    async with pooled(lambda _: reply(302, b"", "Location: /login")) as (pool, _):
+        with pytest.raises(ApiError, match="302"):
+            await pool.request(post())
 
 
 async def test_429_is_sent_again_after_the_time_the_server_asked_for() -> None:

@@ -343,7 +343,7 @@ class WritePool:
                 self._idle.append(connection)
         else:
             connection.abort("certificates were replaced" if reply.reusable else "the server does not keep it open")
-        if reply.status < 400:
+        if reply.status < 300:  # a redirection is no success: something before the server sent it, and nothing was done
             self._finish(write, reply)
         else:
             self._refused(connection, write, reply)
