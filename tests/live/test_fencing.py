@@ -107,7 +107,9 @@ async def test_a_leader_that_slept_through_its_lease_writes_nothing_more(tmp_pat
 
 
 @pytest.mark.parametrize("answered", [True, False])
-async def test_the_lease_is_handed_over_only_when_every_binding_has_its_answer(world: World, server: ApiServer, answered: bool) -> None:
+async def test_the_lease_is_handed_over_only_when_every_binding_has_its_answer(
+    world: World, server: ApiServer, answered: bool
+) -> None:
     """One that is still on its way would put a pod where the next leader has put another."""
     await world.node("n0")
     asked, answer, before = asyncio.Event(), asyncio.Event(), server.faults.before
