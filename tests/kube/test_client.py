@@ -27,7 +27,7 @@ from navarch.kube.errors import (
 )
 from navarch.kube.resources import PODS, Resource
 
-from .raw_server import RawServer, Request, reply
+from .raw_server import Answer, RawServer, Request, reply
 from .small_api import SmallApi, status_body
 from .watching import Pod
 
@@ -263,3 +263,63 @@ async def test_nobody_waits_longer_for_a_repetition_than_for_a_reply(
     with pytest.raises(kind):
         await client.create(NODES, {})
     assert len(api.requests) == 1
+
+
+@pytest.mark.parametrize("code", [301, 302, 307])
+async def test_a_redirection_is_followed_by_nobody(code: int) -> None:
+    """To a page that asks for a log-in, say: a POST would come back as a successful GET of it."""
+    server = RawServer(lambda request: reply(200) if request.path == "/login" else reply(code, b"", "Location: /login"))
+    async with server, Client(Endpoint(server.url), attempts=1) as client:
+        for call in (client.create(NODES, {}), client.get(NODES, "n"), client.bind("d", "p", uid="u", node="n")):
+            with pytest.raises(ApiError) as caught:
+                await call
+            assert caught.value.code == code
+        with pytest.raises(ApiError):
+            await anext(client.transport.stream("/api/v1/nodes", {}, idle_timeout=lambda: 5.0))
+    assert not any(request.path == "/login" for request in server.requests)
+
+
+class Logins:
+    """Each fetch takes a while and gives another token."""
+
+    def __init__(self) -> None:
+        self.fetches = 0
+        self._value: str | None = None
+        self._lock = asyncio.Lock()
+
+    def cached(self) -> str | None:
+        return self._value
+
+    async def authorization(self) -> str:
+        async with self._lock:
+            if self._value is None:
+                self.fetches += 1
+                await asyncio.sleep(0)
+                self._value = f"Bearer {self.fetches}"
+            return self._value
+
+    def rejected(self) -> None:
+        self._value = None
+
+
+async def test_many_that_are_refused_at_once_log_in_once() -> None:
+    """A token runs out under thirty watches: a log-in for each of them would take a minute."""
+    waiting: list[asyncio.StreamWriter] = []
+
+    async def gather(_: Request, writer: asyncio.StreamWriter) -> None:
+        waiting.append(writer)
+        if len(waiting) == 30:  # all are on their way with the old token when the first hears of it
+            waiting.pop(0).write(reply(401))
+
+    def answer(request: Request) -> Answer:
+        if request.headers["authorization"] == "Bearer 1":
+            return gather
+        while waiting:  # and the others when it has another already
+            waiting.pop().write(reply(401))
+        return reply(200)
+
+    credentials = Logins()
+    async with RawServer(answer) as server, Client(Endpoint(server.url, credentials=credentials)) as client:
+        async with asyncio.timeout(20):
+            await asyncio.gather(*(client.get(NODES, f"n{number}") for number in range(30)))
+    assert credentials.fetches == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import datetime
 import json
@@ -28,6 +29,7 @@ from navarch.kube.exec_plugin import ExecCommand, ExecCredentials
 from navarch.kube.incluster import in_cluster, load_in_cluster
 from navarch.kube.kubeconfig import load_kubeconfig
 from navarch.kube.resources import PODS
+from navarch.kube.write_pool import WritePool
 
 from .small_api import SmallApi
 
@@ -49,7 +51,7 @@ async def tls_api(authority: Authority) -> AsyncIterator[SmallApi]:
     await server.stop()
 
 
-def write(folder: Path, cluster: dict[str, Any], user: dict[str, Any], *, name: str = "config", **extra: Any) -> Path:
+def write(folder: Path, cluster: Any, user: dict[str, Any], *, name: str = "config", **extra: Any) -> Path:
     context = {"cluster": "c", "user": "u", **extra}
     document = {
         "apiVersion": "v1",
@@ -89,6 +91,18 @@ async def test_a_client_certificate(tmp_path: Path, authority: Authority, tls_ap
     assert await seen_by(tls_api, endpoint) == (None, "alice")
 
 
+async def test_data_in_lines_and_an_authority_with_a_name_beside_it(tmp_path: Path, authority: Authority, tls_api: SmallApi) -> None:
+    """As `base64` prints it, and as bundles of authorities are written: kubectl takes both."""
+    certificate, key = authority.user("alice", [])
+    bundle = "# Autorité de démonstration\n".encode() + authority.certificate_file.read_bytes()
+    cluster = {"server": tls_api.url, "certificate-authority-data": base64.encodebytes(bundle).decode()}
+    user = {
+        "client-certificate-data": base64.encodebytes(certificate.read_bytes()).decode(),
+        "client-key-data": base64.encodebytes(key.read_bytes()).decode().replace("\n", "\r\n"),
+    }
+    assert await seen_by(tls_api, connect(write(tmp_path, cluster, user))) == (None, "alice")
+
+
 async def test_a_token_and_a_password(tmp_path: Path, api: SmallApi) -> None:
     endpoint = connect(write(tmp_path, {"server": api.url}, {"token": "secret"}))
     assert (await seen_by(api, endpoint))[0] == "Bearer secret"
@@ -119,6 +133,9 @@ async def test_a_token_file_grows_old(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe")
     now[0] *= 2
     assert await credentials.authorization() == "Bearer two", "and when the file is being written"
+    path.write_text("half\nand half", encoding="utf-8")
+    now[0] *= 2
+    assert await credentials.authorization() == "Bearer two", "and when it holds what no header can"
     path.unlink()
     now[0] *= 2
     assert await credentials.authorization() == "Bearer two", "a token in hand is kept when the file is gone"
@@ -195,6 +212,11 @@ async def test_impersonation(tmp_path: Path, api: SmallApi) -> None:
     await seen_by(api, endpoint)
     headers = api.requests[-1].headers
     assert headers["Impersonate-User"] == "bob" and headers.getall("Impersonate-Group") == ["g1", "g2"]
+    extra = {"scopes": ["view", "edit"], "example.com/team": ["a"]}
+    await seen_by(api, connect(write(tmp_path, {"server": api.url}, {"as": "bob", "as-user-extra": extra})))
+    headers = api.requests[-1].headers
+    assert headers.getall("Impersonate-Extra-scopes") == ["view", "edit"]
+    assert headers["Impersonate-Extra-example.com%2Fteam"] == "a"
 
 
 @pytest.mark.parametrize(
@@ -210,9 +232,13 @@ async def test_impersonation(tmp_path: Path, api: SmallApi) -> None:
         ({"server": "http://x"}, {"auth-provider": {"name": "gcp"}}, "auth-provider 'gcp' was removed"),
         ({"server": "http://x"}, {"exec": {"command": "x", "apiVersion": "v9"}}, "exec.apiVersion: expected one of"),
         ({"server": "http://x"}, {"as-groups": ["g"]}, "expected `as`"),
+        ({"server": "http://x"}, {"as-user-extra": {"a": ["b"]}}, "expected `as`"),
+        ({"server": "http://x"}, {"token": "two\nlines"}, "token: expected a token in one line"),
+        ({"server": "http://x"}, {"token": "caffè"}, "token: expected a token in one line"),
+        ("http://x", {}, "cluster 'c': expected a mapping, found str"),
     ],
 )
-def test_what_cannot_be_used_is_named(tmp_path: Path, cluster: dict[str, Any], user: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_used_is_named(tmp_path: Path, cluster: Any, user: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message.replace("[", r"\[")):
         connect(write(tmp_path, cluster, user))
 
@@ -282,6 +308,25 @@ async def test_an_exec_plugin_is_run_once_and_again_after_401(tmp_path: Path, ap
     assert (await seen_by(api, endpoint))[0] == "Bearer t2"
     told = json.loads((tmp_path / "runs").read_text(encoding="utf-8").splitlines()[0])
     assert told["spec"] == {"interactive": False, "cluster": {"server": api.url}}
+
+
+async def test_an_exec_plugin_is_told_what_the_cluster_has_for_it(tmp_path: Path, api: SmallApi) -> None:
+    audience = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "prod"}}
+    cluster = {"server": api.url, "extensions": [{"name": "other", "extension": 1}, audience]}
+    await seen_by(api, connect(write(tmp_path, cluster, {"exec": plugin(tmp_path, {"token": "t"})})))
+    told = json.loads((tmp_path / "runs").read_text(encoding="utf-8"))
+    assert told["spec"]["cluster"] == {"server": api.url, "config": {"audience": "prod"}}
+
+
+async def test_an_exec_token_that_has_run_out_already_is_the_servers_to_refuse(tmp_path: Path, api: SmallApi) -> None:
+    """A program with a cache and a clock that was set: running it again and again before any request would send none."""
+    spec = plugin(tmp_path, {"token": "t", "expirationTimestamp": "2020-01-01T00:00:00Z"})
+    endpoint = connect(write(tmp_path, {"server": api.url}, {"exec": spec}))
+    pool = WritePool(endpoint)
+    async with asyncio.timeout(30):
+        await pool.bind("default", "p", uid="u", node="n")
+    await pool.close()
+    assert api.requests[-1].headers["Authorization"].startswith("Bearer t")
 
 
 async def test_an_exec_token_that_expires_is_renewed_before(tmp_path: Path) -> None:

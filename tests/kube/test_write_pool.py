@@ -98,6 +98,12 @@ async def test_a_refusal_carries_the_status() -> None:
         assert len(server.requests) == 1
 
 
+async def test_a_page_for_people_is_no_success() -> None:
+    async with pooled(lambda _: reply(200, b"<html>log in first</html>")) as (pool, _):
+        with pytest.raises(OutcomeUnknown, match="log in first"):
+            await pool.bind("d", "p", uid="u", node="n")
+
+
 async def test_a_redirection_is_no_success() -> None:
     """A proxy that wants a login, say: nothing was bound."""
     async with pooled(lambda _: reply(302, b"", "Location: /login")) as (pool, _):

@@ -43,7 +43,7 @@ class StaticCredentials:
 
     @classmethod
     def token(cls, token: str) -> StaticCredentials:
-        return cls(f"Bearer {token}")
+        return cls(bearer(token, "token"))
 
     @classmethod
     def password(cls, username: str, password: str) -> StaticCredentials:
@@ -88,12 +88,25 @@ class TokenFileCredentials:
         try:
             token = self._path.read_text(encoding="utf-8").strip()
             if not token:
-                raise ConfigError(f"token file {self._path}: expected a token, found an empty file")
+                raise ConfigError("expected a token, found an empty file")
+            self._value = bearer(token, "its content")
         except (OSError, UnicodeError, ConfigError) as error:
             if not self._value:
                 raise ConfigError(f"token file {self._path}: {error}") from error
             log.warning("token file %s could not be read again, keeping the last token: %s", self._path, error)
-        else:
-            self._value = f"Bearer {token}"
         self._read_at = self._clock()
         return self._value
+
+
+def bearer(token: str, where: str) -> str:
+    """The header of a token. What no header can hold is refused here, where it can be said whose it is, and never shown.
+
+    >>> bearer("abc\\ndef", "token")
+    Traceback (most recent call last):
+    ...
+    navarch.kube.errors.ConfigError: token: expected a token in one line of plain characters
+    """
+    token = token.strip()
+    if not (token.isascii() and token.isprintable()):
+        raise ConfigError(f"{where}: expected a token in one line of plain characters")
+    return f"Bearer {token}"

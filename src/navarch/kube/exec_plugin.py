@@ -8,6 +8,7 @@ one run. A certificate is handed to the endpoint's `Tls`: connections made from 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import time
@@ -17,6 +18,7 @@ from datetime import datetime
 import msgspec
 from msgspec import Struct, field
 
+from navarch.kube.credentials import bearer
 from navarch.kube.errors import ConfigError
 from navarch.kube.tls import Tls
 
@@ -25,6 +27,9 @@ log = logging.getLogger(__name__)
 API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 #: A token this close to its end is renewed first: requests take time, clocks differ.
 EXPIRY_MARGIN = 10.0
+#: What a program just handed out is used for so long, whatever it says of its end: a program with a cache of its own, or a clock
+#: that was set, gives what has run out already, and then the server is the one to say so.
+LEAST_USE = 5.0
 
 
 class ExecStatus(msgspec.Struct, frozen=True, rename="camel"):
@@ -62,10 +67,10 @@ class ExecCredentials:
         self._wall_clock = wall_clock
         self._lock = asyncio.Lock()
         self._value: str | None = None
-        self._expires_at: float | None = None
+        self._renew_at: float | None = None
 
     def cached(self) -> str | None:
-        if self._expires_at is not None and self._wall_clock() >= self._expires_at - EXPIRY_MARGIN:
+        if self._renew_at is not None and self._wall_clock() >= self._renew_at:
             return None
         return self._value
 
@@ -83,9 +88,9 @@ class ExecCredentials:
             if self._tls is None:
                 raise ConfigError(f"exec plugin {self._command.command}: a client certificate is of no use without TLS")
             self._tls.show(status.client_certificate_data.encode(), status.client_key_data.encode())
-        self._value = f"Bearer {status.token}" if status.token else ""
+        self._value = bearer(status.token, f"exec plugin {self._command.command}: status.token") if status.token else ""
         expiry = status.expiration_timestamp
-        self._expires_at = expiry.timestamp() if expiry else None
+        self._renew_at = max(expiry.timestamp() - EXPIRY_MARGIN, self._wall_clock() + LEAST_USE) if expiry else None
         return self._value
 
     async def _credential(self) -> ExecStatus:
@@ -128,7 +133,8 @@ class ExecCredentials:
         try:
             output, complaint = await asyncio.wait_for(process.communicate(), self._command.timeout)
         except (TimeoutError, asyncio.CancelledError) as error:
-            process.kill()
+            with contextlib.suppress(ProcessLookupError):  # it ended at this very moment
+                process.kill()
             await process.wait()
             if isinstance(error, asyncio.CancelledError):
                 raise

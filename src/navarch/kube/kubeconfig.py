@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import msgspec
 import yaml
@@ -26,6 +27,14 @@ from navarch.kube.tls import Source, Tls
 
 log = logging.getLogger(__name__)
 
+CLUSTER_CONFIG = "client.authentication.k8s.io/exec"
+"""The extension of a cluster that is meant for exec plugins."""
+
+
+class Extension(msgspec.Struct, frozen=True):
+    name: str = ""
+    extension: Any = None
+
 
 class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
     server: str = ""
@@ -34,6 +43,7 @@ class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
     insecure_skip_tls_verify: bool = False
     tls_server_name: str = ""
     proxy_url: str = ""
+    extensions: list[Extension] | None = None
 
 
 class ExecEnv(msgspec.Struct, frozen=True):
@@ -65,6 +75,7 @@ class User(msgspec.Struct, frozen=True, rename="kebab"):
     impersonate: str = msgspec.field(name="as", default="")
     impersonate_uid: str = msgspec.field(name="as-uid", default="")
     impersonate_groups: list[str] = msgspec.field(name="as-groups", default_factory=list)
+    impersonate_extra: dict[str, list[str]] = msgspec.field(name="as-user-extra", default_factory=dict)
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -117,7 +128,10 @@ class Merged:
         for position, entry in enumerate(entries):
             if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
                 raise ConfigError(f"kubeconfig {path}: {plural}[{position}].name: expected a name, found {entry!r:.80}")
-            body = {name: value for name, value in (entry.get(singular) or {}).items() if value is not None}
+            found = entry.get(singular) or {}
+            if not isinstance(found, Mapping):
+                raise ConfigError(f"kubeconfig {path}: {singular} {entry['name']!r}: expected a mapping, found {type(found).__name__}")
+            body = {name: value for name, value in found.items() if value is not None}
             try:
                 section = msgspec.convert(body, kind)
             except msgspec.ValidationError as error:
@@ -164,7 +178,8 @@ def _named(entries: Mapping[str, tuple[Section, Path]], name: str, kind: str, wh
 
 def _decoded(value: str, field: str) -> bytes:
     try:
-        return base64.b64decode(value, validate=True)
+        # Long values are often broken into lines, which kubectl passes over.
+        return base64.b64decode(value.replace("\r", "").replace("\n", ""), validate=True)
     except binascii.Error as error:
         raise ConfigError(f"{field}: expected base64: {error}") from error
 
@@ -223,6 +238,9 @@ def _exec_command(spec: Exec, folder: Path, cluster: Cluster, cluster_folder: Pa
             info["insecure-skip-tls-verify"] = True
         if cluster.tls_server_name:
             info["tls-server-name"] = cluster.tls_server_name
+        for each in cluster.extensions or ():
+            if each.name == CLUSTER_CONFIG:
+                info["config"] = each.extension
     return ExecCommand(
         command=command,
         args=tuple(spec.args or ()),
@@ -237,6 +255,8 @@ def _impersonation(user: User) -> list[tuple[str, str]]:
     headers = [("Impersonate-Group", group) for group in user.impersonate_groups]
     if user.impersonate_uid:
         headers.append(("Impersonate-Uid", user.impersonate_uid))
+    for key, values in user.impersonate_extra.items():
+        headers += [(f"Impersonate-Extra-{quote(key, safe='')}", value) for value in values]
     if headers and not user.impersonate:
-        raise ConfigError("as-groups, as-uid: expected `as` beside them")
+        raise ConfigError("as-groups, as-uid, as-user-extra: expected `as` beside them")
     return [("Impersonate-User", user.impersonate), *headers] if user.impersonate else []

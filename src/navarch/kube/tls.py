@@ -110,9 +110,10 @@ def _believing() -> ssl.SSLContext:
 def _verifying(authority: Source | None) -> ssl.SSLContext:
     file = str(authority) if isinstance(authority, Path) else None
     try:
-        data = authority.decode("ascii") if isinstance(authority, bytes) else None
+        # Certificates are ASCII; what stands between them may be a name in any language.
+        data = authority.decode("ascii", "ignore") if isinstance(authority, bytes) else None
         context = ssl.create_default_context(cafile=file, cadata=data)
-    except (OSError, ssl.SSLError, UnicodeDecodeError, ValueError) as error:
+    except (OSError, ssl.SSLError, ValueError) as error:
         raise ConfigError(f"{file or 'certificate-authority-data'}: expected PEM certificates: {error}") from error
     # As kubectl verifies: what is named as an authority is one, also where it was signed by another; and it need not have every
     # extension of RFC 5280, which Python 3.13 asks for unless told otherwise and authorities of older clusters lack.

@@ -9,6 +9,7 @@ What is repeated here, and only this:
 - a GET whose answer got lost;
 - 429, and 5xx that carry Retry-After, unless that is longer than the request may take;
 - 401 once, with the credential fetched anew.
+Only 2xx is a yes. Redirects are not followed: API servers send none, and a proxy that wants a log-in first has done nothing.
 A write whose answer got lost is `OutcomeUnknown`, for the caller to find out. So is one that was answered with 5xx and could not
 be sent again: a store that timed out says 5xx and when to come back, and may have taken it all the same.
 
@@ -115,7 +116,6 @@ class Transport:
                 if fresh_credentials:
                     raise
                 fresh_credentials, left = True, max(left, 1)
-                self.endpoint.credentials.rejected()
                 continue
             except ApiError as error:
                 wait = self._wait_before_repeat(method, error, backoff)
@@ -152,7 +152,8 @@ class Transport:
             connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=15)
             self._streams = self._session(connector)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=open_timeout)
-        headers = await self._headers()
+        authorization = await self._authorization()
+        tls = self._tls()
         idle = idle_timeout()
         try:
             # Connecting has a limit of its own, whose failure says that nothing was sent.
@@ -160,14 +161,15 @@ class Transport:
                 opened = await self._streams.get(
                     self._url(path),
                     params=params,
-                    headers=headers,
-                    ssl=self._tls(),
+                    headers=self._headers(authorization),
+                    ssl=tls,
                     timeout=timeout,
+                    allow_redirects=False,
                     read_bufsize=WATCH_BUFFER,
                     server_hostname=self.endpoint.tls_server_name,
                 )
             async with opened as reply:
-                if reply.status >= 400:
+                if reply.status >= 300:
                     async with asyncio.timeout(idle):
                         raise self._refusal("GET", path, reply, await reply.read())
                 content = reply.content
@@ -184,7 +186,7 @@ class Transport:
                     if reply.connection is not None and reply.connection.transport is not None:
                         reply.connection.transport.abort()
         except Unauthorized:
-            self.endpoint.credentials.rejected()
+            self._rejected(authorization, tls)
             raise
         except aiohttp.ClientError as error:
             raise _translated("GET", path, error) from error
@@ -197,7 +199,9 @@ class Transport:
         if self._requests is None:
             connector = aiohttp.TCPConnector(limit=self._connections, keepalive_timeout=60)
             self._requests = self._session(connector)
-        headers = await self._headers()
+        authorization = await self._authorization()
+        tls = self._tls()
+        headers = self._headers(authorization)
         if body is not None:
             headers.append(("Content-Type", content_type))
         try:
@@ -207,14 +211,18 @@ class Transport:
                 params=params,
                 data=body,
                 headers=headers,
-                ssl=self._tls(),
+                ssl=tls,
                 timeout=aiohttp.ClientTimeout(total=timeout),
+                allow_redirects=False,
                 server_hostname=self.endpoint.tls_server_name,
             ) as reply:
                 answer = await reply.read()
-                if reply.status >= 400:
+                if reply.status >= 300:
                     raise self._refusal(method, path, reply, answer)
                 return answer
+        except Unauthorized:
+            self._rejected(authorization, tls)
+            raise
         except (aiohttp.ClientError, TimeoutError) as error:
             raise _translated(method, path, error) from error
 
@@ -222,15 +230,21 @@ class Transport:
         headers = {"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": self.endpoint.user_agent}
         return aiohttp.ClientSession(connector=connector, headers=headers, cookie_jar=aiohttp.DummyCookieJar())
 
-    async def _headers(self) -> list[tuple[str, str]]:
-        headers = list(self.endpoint.headers)
+    async def _authorization(self) -> str:
         credentials = self.endpoint.credentials
         value = credentials.cached()
-        if value is None:
-            value = await credentials.authorization()
-        if value:
-            headers.append(("Authorization", value))
+        return await credentials.authorization() if value is None else value
+
+    def _headers(self, authorization: str) -> list[tuple[str, str]]:
+        headers = list(self.endpoint.headers)
+        if authorization:
+            headers.append(("Authorization", authorization))
         return headers
+
+    def _rejected(self, authorization: str, tls: ssl.SSLContext | bool) -> None:
+        """401. Many may be refused at the same time: only the first has the credential fetched anew, which can take seconds."""
+        if self.endpoint.credentials.cached() == authorization and self._tls() is tls:
+            self.endpoint.credentials.rejected()
 
     def _tls(self) -> ssl.SSLContext | bool:
         """Asked after the credential, which can be a certificate. aiohttp keeps connections apart by the context they were

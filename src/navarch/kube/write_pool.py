@@ -16,6 +16,7 @@ What a caller can rely on:
 - A write that was on the wire when its connection broke or its time ran out is `OutcomeUnknown`. It is sent again by
   itself only if it said `repeatable=True`: that doing it twice is the same as doing it once.
 - A write that was never sent, or was only refused with 429, fails as `Unreachable`; after 5xx nobody knows.
+- Only 2xx with JSON is a yes: a proxy that asks for a log-in, by a redirect or by a page, has bound no pod.
 - Every write gets exactly one outcome.
 - `may_write` is asked before each is put on the wire. Once it says no, all that wait fail as `Unreachable`.
 - Replaced certificates hold for the writes after them: connections made with older ones are given up between two writes.
@@ -47,6 +48,9 @@ log = logging.getLogger(__name__)
 TICK = 0.25
 #: API servers close idle connections after 90 s or more; we do so earlier, so that no write races with that.
 IDLE_LIMIT = 45.0
+
+_JSON = (b"{", b"")
+"""How what an API server says begins."""
 
 Outcome = Reply | KubeError
 Done = Callable[[Outcome], None]
@@ -344,7 +348,7 @@ class WritePool:
         else:
             connection.abort("certificates were replaced" if reply.reusable else "the server does not keep it open")
         if reply.status < 300:  # a redirection is no success: something before the server sent it, and nothing was done
-            self._finish(write, reply)
+            self._finish(write, reply if reply.body[:1] in _JSON else _unreadable(write, reply))
         else:
             self._refused(connection, write, reply)
         if not kept:
@@ -442,6 +446,11 @@ def bind_write(namespace: str, name: str, uid: str, node: str) -> Write:
     """A binding as a write. Not repeatable: a second one is refused, and that refusal would hide the success."""
     body = binding(namespace, name, uid, node)
     return Write("POST", PODS.path(namespace, name, "binding"), body, priority=Priority.BINDING)
+
+
+def _unreadable(write: Write, reply: Reply) -> OutcomeUnknown:
+    """200, and a page for people: what became of the write is not in it."""
+    return OutcomeUnknown(f"a reply that cannot be read: {reply.body[:80]!r}", method=write.method, path=write.path)
 
 
 def _refusal(write: Write, reply: Reply) -> ApiError:
