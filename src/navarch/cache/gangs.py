@@ -6,17 +6,22 @@ ones: better to start again as a whole than to hold nodes for nothing. The rest 
 Whether a gang is in that state is read from its pods alone, so a scheduler that was killed in the midst of it is replaced by one
 that sees it: fewer members than the minimum stand on nodes, and together with those that already waited when the first of
 them was bound there would be enough. A gang that ran whole and lost a member does not look like that (the one that waits is
-younger than the binding of the others), and is left to the policy.
+younger than the binding of the others), and is left to the policy. Under a policy that knows no gangs a group that stands in part
+is as it should be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
 
 import numpy as np
 
+from navarch.actions.fair_jobs import FairAction
 from navarch.cache.mirror import Mirror
-from navarch.model.spec import TaskSpec
+from navarch.engine.policy import Policy
+from navarch.engine.registry import Registry
+from navarch.model.spec import JobSpec, TaskSpec
 from navarch.model.status import TaskStatus
 
 _PLACED = [int(s) for s in (TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)]
@@ -25,12 +30,20 @@ _READY = [*_PLACED, int(TaskStatus.ALLOCATED), int(TaskStatus.SUCCEEDED)]
 
 
 class HalfBoundGangs:
-    """`release(job, tasks)` is called for a gang that stayed half bound for `timeout` seconds of the event loop."""
+    """`release(job, tasks)` is called for a gang that stayed half bound for `timeout` seconds of the event loop. `applies` says
+    whether the policy in force starts groups as a whole."""
 
-    def __init__(self, mirror: Mirror, release: Callable[[str, list[TaskSpec]], None], timeout: float) -> None:
+    def __init__(
+        self,
+        mirror: Mirror,
+        release: Callable[[str, list[TaskSpec]], None],
+        timeout: float,
+        applies: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._mirror = mirror
         self._release = release
         self._timeout = timeout
+        self._applies = applies
         self._since: dict[str, float] = {}
 
     def __len__(self) -> int:
@@ -41,12 +54,20 @@ class HalfBoundGangs:
 
         The time runs until the gang is seen to be whole, not merely tried again: a member that is refused each time would
         otherwise start it anew with every attempt. Nothing is released while a member's binding is on its way."""
+        if not self._applies():
+            self._since = {}
+            return
         jobs = self._mirror.cluster.jobs
         top = jobs.rows.top
         counts, minimum = jobs.counts[:top], jobs.min_member[:top]
         extra = jobs.best_effort_pending[:top]
         begun = counts[:, _PLACED].any(axis=1) & (counts[:, _SEEN].sum(axis=1) + extra < minimum)
         waits = (counts[:, _READY].sum(axis=1) + extra < minimum) & (counts[:, TaskStatus.PENDING] > 0)
+        for row in np.flatnonzero(counts[:, _PLACED].any(axis=1) & (counts[:, TaskStatus.PENDING] > 0) & ~waits).tolist():
+            spec = jobs.specs[row]
+            if spec is not None and spec.roles:
+                begun[row] |= not self._has_its_roles(row, spec, _SEEN)
+                waits[row] |= not self._has_its_roles(row, spec, _READY)
         since: dict[str, float] = {}
         for row in np.flatnonzero(begun).tolist():
             key = jobs.keys[row]
@@ -60,14 +81,43 @@ class HalfBoundGangs:
         self._since = since
 
     def _stranded(self, row: int) -> list[TaskSpec]:
-        """The bound members of a gang that never became whole."""
+        """The bound members of a gang that never became whole, though it could have been."""
         jobs, tasks = self._mirror.cluster.jobs, self._mirror.cluster.tasks
         members = [spec for task in jobs.tasks[row] if (spec := tasks.specs[task]) is not None]
         bound = [spec for spec in members if int(spec.status) in _PLACED]
         first = min((_bound_at(spec) for spec in bound), default=0.0)
-        waited = sum(1 for spec in members if spec.status == TaskStatus.PENDING and spec.created <= first)
-        ended = sum(1 for spec in members if spec.status == TaskStatus.SUCCEEDED)
-        return bound if len(bound) + waited + ended >= int(jobs.min_member[row]) else []
+        waited = [spec for spec in members if spec.status == TaskStatus.PENDING and spec.created <= first]
+        ended = [spec for spec in members if spec.status == TaskStatus.SUCCEEDED]
+        job, there = jobs.specs[row], [*bound, *waited, *ended]
+        enough = len(there) >= int(jobs.min_member[row]) and (job is None or _fill_roles(job, there))
+        return bound if enough else []
+
+    def _has_its_roles(self, row: int, job: JobSpec, statuses: Collection[int]) -> bool:
+        cluster = self._mirror.cluster
+        tasks, best_effort = cluster.tasks, cluster.shapes.best_effort
+        there = (
+            spec
+            for task in cluster.jobs.tasks[row]
+            if (spec := tasks.specs[task]) is not None
+            and (int(spec.status) in statuses or (spec.status == TaskStatus.PENDING and best_effort[tasks.shape[task]]))
+        )
+        return _fill_roles(job, there)
+
+
+def starts_gangs(policy: Policy, registry: Registry) -> bool:
+    """Whether something in the policy makes a group start as a whole: a plugin that is asked when a job is ready, or an action that
+    places jobs no other way."""
+    asked = (points for tier in registry.line_up(policy) for _, _, points in tier)
+    actions = (registry.action(name, policy.dialect) for name in policy.actions)
+    return any("job_ready" in points for points in asked) or any(a is not None and issubclass(a, FairAction) for a in actions)
+
+
+def _fill_roles(job: JobSpec, tasks: Iterable[TaskSpec]) -> bool:
+    """Minimums of roles count where the group's own covers them all, as in a cycle."""
+    if not job.roles or job.min_member < sum(minimum for _, minimum in job.roles):
+        return True
+    there = Counter(task.role for task in tasks)
+    return all(there[role] >= minimum for role, minimum in job.roles)
 
 
 def _bound_at(task: TaskSpec) -> float:

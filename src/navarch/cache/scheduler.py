@@ -29,7 +29,7 @@ from navarch.cache.device_claims import DeviceClaims
 from navarch.cache.duties import Duties
 from navarch.cache.events import Events
 from navarch.cache.evictor import Evictor
-from navarch.cache.gangs import HalfBoundGangs
+from navarch.cache.gangs import HalfBoundGangs, starts_gangs
 from navarch.cache.gauges import Gauges
 from navarch.cache.group_status import GroupStatuses
 from navarch.cache.health import Health
@@ -155,7 +155,9 @@ class Scheduler:
         )
         self.dry = DryWriters(log.info) if options.dry_run else None
         self.commit = Commit(self.mirror, self.assumed, self.holding, self.writers, self._obstacle)
-        self.gangs = HalfBoundGangs(self.mirror, self._release, options.gang_timeout)
+        self.gangs = HalfBoundGangs(
+            self.mirror, self._release, options.gang_timeout, lambda: starts_gangs(self.policy_file.policy, self.registry)
+        )
         self.sources = Sources(self.client, self.mirror, self.aside.take, patience, rng)
         self.usage = UsageOverTime(clock)
         self.duties = Duties(self)
