@@ -17,6 +17,7 @@ from navarch import replay as recordings
 from navarch.cli.replay import replay
 from navarch.cluster.server import ApiServer
 from navarch.installed import installed
+from navarch.kube.client import PatchType
 from navarch.kube.resources import CRDS, PODS
 
 pytestmark = pytest.mark.live
@@ -126,6 +127,27 @@ async def test_a_policy_that_reads_objects_differently_fills_the_mirror_anew(wor
         await asyncio.gather(world.pod("fits", cpu="2"), world.pod("does-not", cpu="2"))
         await history.until_bound(3)
     history.check([("early", 2)])
+
+
+async def test_a_pod_that_cannot_be_decoded_does_not_keep_a_policy_from_being_taken(any_world: World, tmp_path: Path) -> None:
+    """A moment before the year 1 is fine with API servers."""
+    world = any_world
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("compat: volcano\n" + PLAIN)
+    await world.node("n0")
+    await world.pod("odd", cpu="1")
+    condition = {"type": "example.com/Odd", "status": "True", "lastTransitionTime": "0000-01-01T00:00:00Z"}
+    status = {"status": {"conditions": [condition]}}
+    await world.client.patch(PODS, "odd", status, PatchType.MERGE, namespace=world.namespace, subresource="status")
+    async with world.scheduler(policy=str(policy)) as scheduler:
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.last), bool)
+        assert scheduler.sources.pods.counters.bad_objects == 1
+        before = scheduler.mirror.settings
+        policy.write_text(PLAIN)
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.mirror.settings), lambda settings: settings != before)
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.reading), lambda reading: not reading)
+        await world.pod("good")
+        await world.eventually(lambda: world.get_pod("good"), lambda found: found["spec"].get("nodeName"))
 
 
 async def test_a_dry_run_decides_and_writes_nothing(world: World) -> None:

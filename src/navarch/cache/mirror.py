@@ -59,12 +59,17 @@ class Mirror:
         self.on_gone: Callable[[str], None] = lambda job: None
         """Told of a job that lost its group, or its last pod if it has none: another of its name is not the same."""
         self._notice = notice
+        self._overlaid: dict[tuple[str, str, str], tuple[Any, Callable[[Any], bool]]] = {}
+        """(kind, namespace, name) -> what the API shows, and what ends the assumption that hides it."""
+        self.cluster = Cluster()
         self.configure(settings)
 
     def configure(self, settings: Settings) -> None:
-        """Start from nothing under these settings; every object has to be put again."""
+        """Start from nothing under these settings but for what is assumed; every object has to be put again."""
         self.settings = settings
-        self.cluster = Cluster()
+        before, self.cluster = self.cluster, Cluster()
+        for kind, namespace, name in self._overlaid:  # a device or a volume that was promised is not free because policies changed
+            self.cluster.put_object(kind, namespace, name, before.objects[kind][namespace, name])
         self.reader = PodReader(settings)
         self.shadows = ShadowGroups(settings, self.cluster.namespaces, self.cluster.priority_classes)
         self._groups: Contested[tuple[JobSpec, int]] = Contested()
@@ -72,8 +77,6 @@ class Mirror:
         self._implied: set[str] = set()
         self._truths: dict[str, TaskSpec] = {}
         """uid -> the pod as the API shows it, where the cluster holds something else."""
-        self._overlaid: dict[tuple[str, str, str], tuple[Any, Callable[[Any], bool]]] = {}
-        """(kind, namespace, name) -> what the API shows, and what ends the assumption that hides it."""
         self._imply_queues()
 
     # pods

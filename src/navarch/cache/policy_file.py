@@ -42,6 +42,8 @@ class PolicyFile:
         except PolicyError as error:
             self.refused = str(error)
             log.error("the new policy is refused, the last good one stays:\n%s", error)
+            if self._read_digest() != digest:
+                self._digest = None  # it changed between the two looks at it: what was refused may be neither
             return False
         self.refused = ""
         self.policy = policy

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from collections.abc import AsyncIterator
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from navarch.cache.handlers import KindHandler, PodHandler, SetAside
 from navarch.cache.mirror import Mirror
@@ -15,14 +18,17 @@ from navarch.dialects.node import Node
 from navarch.dialects.objects import KubeObject
 from navarch.dialects.pod_objects import Pod
 from navarch.kube.backoff import Backoff
-from navarch.kube.client import Client
-from navarch.kube.errors import KubeError
+from navarch.kube.client import PAGE_SIZE, Client
+from navarch.kube.decoding import BadObject, ObjectDecoder
+from navarch.kube.errors import Gone, KubeError
 from navarch.kube.informer import Informer, Patience
 from navarch.kube.informer_group import InformerGroup
 from navarch.kube.mirror import is_newer
 from navarch.kube.resources import PODS, Resource
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T", bound=KubeObject)
 
 
 class Sources:
@@ -85,18 +91,34 @@ class Sources:
                 await asyncio.sleep(wait)
 
     async def read_again(self) -> None:
-        """Tell the mirror everything anew. What the stores no longer hold in full is fetched."""
+        """Tell the mirror everything anew. What the stores no longer hold in full is fetched; what cannot be read of that was told
+        when it was seen first."""
         for informer, handler in self.kinds:
             if issubclass(handler.kind.struct, Node):
-                for node in (await self._client.list(informer.resource, Node)).items:
+                async for node in self._fetch(informer.resource, Node):
                     if _is_current(node, informer.store.get(("", node.metadata.name))):
                         handler.added(node)
             else:
                 for found in list(informer.store.values()):
                     handler.added(found)
-        for pod in (await self._client.list(PODS, Pod)).items:
+        async for pod in self._fetch(PODS, Pod):
             if _is_current(pod, self.pods.store.get((pod.metadata.namespace or "", pod.metadata.name))):
                 self.pod_handler.added(pod)
+
+    async def _fetch(self, resource: Resource, kind: type[T]) -> AsyncIterator[T]:
+        """All good objects of a kind; some of them twice where pages expire under way."""
+        decoder = ObjectDecoder(kind)
+        for page_size in (PAGE_SIZE, 0):
+            try:
+                async for page in self._client.pages(resource, msgspec.Raw, page_size=page_size):
+                    for raw in page.items or ():
+                        found = decoder.item(raw)
+                        if not isinstance(found, BadObject):
+                            yield found
+                return
+            except Gone:
+                if page_size == 0:
+                    raise
 
     def serves(self, resource: Resource) -> bool:
         """Whether the kind is served, as far as its informer knows."""

@@ -19,7 +19,7 @@ from navarch.dialects.upstream import PodGroup as UpstreamGroup
 from navarch.dialects.upstream import read_pod_group as read_upstream_group
 from navarch.dialects.volcano import PodGroup, Queue, read_pod_group, read_queue
 from navarch.engine.reasons import Event
-from navarch.model.spec import NamespaceSpec, PriorityClassSpec
+from navarch.model.spec import NamespaceSpec, ObjectSpec, PriorityClassSpec
 from navarch.model.status import TaskStatus
 
 SETTINGS = Settings(scheduler_names=frozenset({"navarch"}))
@@ -233,6 +233,24 @@ def test_a_group_shown_in_another_version_after_an_upgrade_is_the_same_group() -
     assert found is not None and (found.api_version, found.min_member) == ("scheduling.k8s.io/v1beta1", 3)
     made.remove(upstream("v1beta1", 3))
     assert made.groups() == []
+
+
+def test_what_is_promised_of_an_object_outlives_another_policy() -> None:
+    """A device on its way to a claim would be given away again, as if it were free, by the first cycle of a new policy."""
+    made, _ = mirror()
+    claim = ObjectSpec("ResourceClaim", "default", "c", {"status": {}})
+    allocated = {"status": {"allocation": {"devices": {}}}}
+    made.put(claim)
+    made.assume_object("ResourceClaim", "default", "c", allocated, lambda value: "allocation" in value["status"])
+    made.configure(SETTINGS)
+    assert made.cluster.objects["ResourceClaim"]["default", "c"] == allocated
+    made.put(claim)
+    assert made.cluster.objects["ResourceClaim"]["default", "c"] == allocated
+    assert made.true_object("ResourceClaim", "default", "c") == {"status": {}}
+    made.forget_object("ResourceClaim", "default", "c")
+    assert made.cluster.objects["ResourceClaim"]["default", "c"] == {"status": {}}
+    made.configure(SETTINGS)
+    assert made.cluster.objects == {}
 
 
 def test_queues_exist_without_an_object_until_one_comes() -> None:
