@@ -137,11 +137,14 @@ class History:
         await self.until(lambda: len(self.bound(stem)) >= count, f"{count} pods {stem}* bound", timeout)
 
     def check(self, gangs: Iterable[tuple[str, int]] = (), *, lost: bool = True, rivals: bool = False) -> None:
-        """Nothing was broken on the way; gangs (stem of their pods' names, minimum) are whole or absent; no pod vanished.
+        """Nothing was broken on the way; gangs (stem of their pods' names, minimum) are whole or absent; no pod vanished; none that
+        has its node is told that it waits for one.
 
         With rivals nodes may have been too full for a while, not in the end; pods that were turned away do not count."""
         assert (self.moved if rivals else self.broken) == []
         assert self.too_full() == []
+        untold = [t.key for t in self.tasks.values() if t.node and ("PodScheduled", "False") in (c[:2] for c in t.conditions)]
+        assert untold == [], f"pods that have their node and are told that they wait: {untold}"
         for stem, minimum in gangs:
             bound = len(self.standing(stem) if rivals else self.bound(stem))
             assert bound == 0 or bound >= minimum, f"gang {stem}: {bound} of {minimum} bound, waiting {self.waiting(stem)}"

@@ -59,11 +59,17 @@ async def nodes(world: World) -> History:
 async def test_the_books_are_right_after_a_storm(server: ApiServer, world: World, name: str, seed: int) -> None:
     rng = random.Random(seed)
     history = await nodes(world)
-    async with world.scheduler(seed=seed):
+    async with world.scheduler(seed=seed) as scheduler:
         # Objects are made before the storm hits what makes them.
         await load(world, rng)
         await STORMS[name](server, world, rng)
         await history.until_bound(4 * len(GANGS) + SINGLES, timeout=40)
+        # Whatever was assumed is seen or forgotten, and nobody is asked for any more.
+        await world.eventually(
+            lambda: asyncio.sleep(0, (scheduler.assumed.binds, scheduler.assumed.nominations, len(scheduler.resync))),
+            lambda left: left == ({}, {}, 0),
+            timeout=40,
+        )
         for stem, _ in GANGS:
             name = stem.rstrip("-")
             await world.eventually(

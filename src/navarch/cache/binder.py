@@ -39,7 +39,7 @@ class BindHooks(Struct, frozen=True):
     bound: Callable[[AssumedBind], None]
     failed: Callable[[AssumedBind, str], None]
     dropped: Callable[[AssumedBind], None]
-    """The pod was deleted, or bound by somebody else, before its binding was written."""
+    """The pod was deleted, or bound to another node by somebody else, before its binding was written."""
 
 
 class Binder:
@@ -71,7 +71,7 @@ class Binder:
 
     def _make(self, bind: AssumedBind) -> tuple[Write, Done] | None:
         if self._assumed.binds.get(bind.uid) is not bind:
-            self._hooks.dropped(bind)
+            self._not_ours(bind)
             return None
         if bind.since < self._void_before:
             del self._assumed.binds[bind.uid]
@@ -137,6 +137,11 @@ class Binder:
         else:
             self._hooks.dropped(bind)
 
+    def _not_ours(self, bind: AssumedBind) -> None:
+        """We did not bind it and it is not for us any more. Whoever put it on the same node uses what was prepared for it there."""
+        bind.refused = True
+        self.overtaken(bind)
+
     def succeeded(self, bind: AssumedBind) -> None:
         """The API server has the binding. The assumption stays until the watch shows it. If somebody else made the same one
         (who led before us, mostly), or will on our request, it is theirs to tell."""
@@ -157,7 +162,7 @@ class Binder:
     def forget(self, bind: AssumedBind, why: str) -> None:
         """The pod is not bound: give its place back and let it be decided again."""
         if self._assumed.binds.get(bind.uid) is not bind:
-            self._hooks.dropped(bind)
+            self._not_ours(bind)
             return
         del self._assumed.binds[bind.uid]
         self._mirror.refresh(bind.uid)

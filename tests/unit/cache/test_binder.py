@@ -127,6 +127,23 @@ def test_a_pod_that_was_deleted_is_dropped_whether_sent_or_not() -> None:
     assert (ends.heard, len(submitted.writes)) == (["dropped", "dropped"], 1)
 
 
+@pytest.mark.parametrize(("node", "end"), [("n1", "bound"), ("n2", "dropped")])
+@pytest.mark.parametrize("prepared", [True, False])
+def test_what_was_prepared_stays_where_somebody_else_bound_the_pod_to_the_same_node(node: str, end: str, prepared: bool) -> None:
+    """Who led before us, with a binding that came late: the pod needs its devices there. It is not ours to tell."""
+    binder, made, submitted, ends, _ = scene()
+    put(made, pod("b"))
+    late = made.assumed.binds["uid-b"] = AssumedBind("uid-b", "default", "b", "n1", "default/pod/b", 0.0)
+    binder.outbox.pause()
+    if prepared:
+        binder.bind(late)
+    put(made, pod("b", node))
+    binder.outbox.resume()
+    if not prepared:
+        binder.forget(late, "the pod is gone")
+    assert (ends.heard, len(submitted.writes), ends.told.writes) == ([end], 1, [])
+
+
 def test_the_body_is_a_binding_with_the_pods_uid_and_the_gpus_it_shares() -> None:
     bind = AssumedBind("uid-a", "default", "a", "n1", "j", 0.0, gpu_groups=("g1", "g2"))
     plain = msgspec.json.decode(binding(bind).body)
