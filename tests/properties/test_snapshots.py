@@ -14,12 +14,13 @@ from tests.small_world import shape
 
 from navarch.engine.cycle import decide
 from navarch.engine.policy import Policy, preset
+from navarch.engine.session import Session
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
 from navarch.model.columns import sums_by_group
 from navarch.model.resources import requests_from
 from navarch.model.snapshot import Snapshot
-from navarch.model.spec import Condition, JobSpec, NodeSpec, QueueSpec, TaskSpec
+from navarch.model.spec import Condition, JobSpec, NodeSpec, QueueSpec, SubGroupSpec, TaskSpec
 from navarch.model.status import TaskStatus
 from navarch.replay import decisions
 
@@ -27,6 +28,7 @@ REGISTRY = installed()
 POLICY = preset("navarch", REGISTRY.catalogue())
 SHAPES = [shape(cpu="1"), shape(cpu="500m", memory="1Gi"), shape(), shape(cpu="1", nvidia_com="1")]
 
+PARTS = (SubGroupSpec("x"), SubGroupSpec("y", 2))
 READY = "tasks in gang are ready to be scheduled"
 STANDINGS = [status for status in TaskStatus if status not in (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)]
 """The two left out live in a session only."""
@@ -46,7 +48,16 @@ def change(rng: Random, cluster: Cluster) -> None:
             said = rng.choice(((), (Condition("Scheduled", "True", READY, ""),)))
             phase = rng.choice(("", "Pending", "Inqueue", "Running", "Completed"))
             queue = rng.choice(("a", "b", "missing"))
-            cluster.put_job(JobSpec(job, queue, rng.randint(0, 3), "ns", job[3:], phase=phase, conditions=said, min_resources=least))
+            cluster.put_job(
+                JobSpec(
+                    *(job, queue, rng.randint(0, 3), "ns", job[3:]),
+                    phase=phase,
+                    conditions=said,
+                    min_resources=least,
+                    stale_since=rng.choice((None, None, 0.5, -100.0)),
+                    sub_groups=rng.choice(((), (), PARTS)),
+                )
+            )
         case 4:
             cluster.remove_job(job)
         case 5:
@@ -67,6 +78,7 @@ def change(rng: Random, cluster: Cluster) -> None:
                     status=status,
                     priority=rng.randrange(3),
                     labels={"app": str(rng.randrange(3))},
+                    sub_group=rng.choice(("", "x", "y")),
                     gates=rng.choice(((), ("gate",))),
                 )
             )
@@ -126,6 +138,18 @@ def test_a_short_report_keeps_nothing_back_under_any_policy(name: str, seed: int
         for _ in range(30):
             change(rng, cluster)
         _nothing_is_kept_back(cluster, [], policy)
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=100, deadline=None)
+def test_every_gang_that_is_below_its_minimum_is_among_those_that_may_be(seed: int) -> None:
+    rng, cluster, policy = Random(seed), Cluster(), preset("kai", REGISTRY.catalogue())
+    cluster.put_queue(QueueSpec("a", state="Open"))
+    for _ in range(60):
+        change(rng, cluster)
+    session = Session(cluster.snapshot(), policy, REGISTRY, 1.0)
+    below = [job.key for job in session.all_jobs() if job.tree.used and not job.tree.is_whole]
+    assert set(below) <= {job.key for job in session.jobs_maybe_broken()}
 
 
 def _nothing_is_kept_back(cluster: Cluster, out: list[int], policy: Policy = POLICY) -> None:

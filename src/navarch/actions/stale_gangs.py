@@ -22,7 +22,7 @@ class StaleGangEviction(FairAction):
         session = self.session
         lifetimes = session.shared(Lifetimes)
         lifetimes.looked = True
-        for job in session.all_jobs():
+        for job in session.jobs_maybe_broken():
             if not self._is_stale(job):
                 continue
             since = session.now if job.spec.stale_since is None else job.spec.stale_since

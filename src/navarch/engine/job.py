@@ -71,7 +71,7 @@ class Job:
         """Why it waits, in the order in which the cycle found out."""
         self.conditions: dict[str, Condition] = {c.type: c for c in spec.conditions}
         self.told = False
-        """A condition was set in this cycle."""
+        """A condition was set in this cycle, or something else that is written to its group."""
         self.unschedulable = False
         """An Unschedulable condition was set in this cycle."""
         self.version = 0

@@ -36,6 +36,7 @@ class Lifetimes:
 
     def is_stale(self, job: Job, since: float) -> None:
         self.stale[job.row] = since
+        job.told = job.told or since != job.spec.stale_since
 
     def stale_since(self, job: Job) -> float | None:
         """None: it is whole, or nobody looked and it was never called stale."""

@@ -35,6 +35,9 @@ class Plugin:
     arguments: ClassVar[tuple[Argument, ...]] = ()
     """What a policy file may say to it; read back through `self.given`."""
 
+    says_scheduled: ClassVar[bool] = False
+    """Whether its `close` sets the condition Scheduled on every job that is ready: those without it are shown to `close` too."""
+
     def __init__(self, session: Session, option: PluginOption) -> None:
         self.session = session
         self.option = option

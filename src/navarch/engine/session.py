@@ -161,14 +161,24 @@ class Session(Asking):
     def jobs_to_conclude(self) -> list[Job]:
         """Jobs whose phase or conditions may have to be written, by key; every job where the report is to be complete.
 
-        A job of which this cycle learned nothing, that is ready, has said so, and is in the phase its pods make it, needs
-        nothing."""
+        A job of which this cycle learned nothing, that is ready, has said so where a plugin wants it said, and is in the phase
+        its pods make it, needs nothing."""
         if self.report_all:
             return self.all_jobs()
         marks = self.snapshot.jobs.marks
-        restless = np.flatnonzero(marks.restless_when_held if self.semantics.placed_gang_is_running else marks.restless).tolist()
+        restless = marks.restless_when_held if self.semantics.placed_gang_is_running else marks.restless
+        if any(plugin.says_scheduled for plugin in self.plugins):
+            restless = restless | marks.unsaid
+        return self._and_changed(restless)
+
+    def jobs_maybe_broken(self) -> list[Job]:
+        """Jobs that hold nodes and may not hold as many as they, or their parts, need; by key."""
+        return self._and_changed(self.snapshot.jobs.marks.broken)
+
+    def _and_changed(self, marked: BoolArray) -> list[Job]:
+        jobs = self.jobs_at(np.flatnonzero(marked).tolist())
         changed = (job for job in self.touched_jobs if job.has_news)
-        return sorted({job.row: job for job in (*self.jobs_at(restless), *changed)}.values(), key=_key)
+        return sorted({job.row: job for job in (*jobs, *changed)}.values(), key=_key)
 
     @property
     def touched_jobs(self) -> list[Job]:

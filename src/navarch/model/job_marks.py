@@ -31,10 +31,14 @@ class JobMarks:
         self.unadmitted: BoolArray = np.zeros(0, dtype=bool)
         """In a queue, and its phase says that it has not been admitted to it."""
         self.restless: BoolArray = np.zeros(0, dtype=bool)
-        """In a queue, and not one of which no pod waits, that is ready, has said so, and is in the phase its pods make it:
-        something may have to be written."""
+        """In a queue, and not one of which no pod waits, that is ready and in the phase its pods make it: something may have to
+        be written."""
         self.restless_when_held: BoolArray = np.zeros(0, dtype=bool)
         """The same by another rule for the phase: Running as long as enough pods hold a node, else Pending."""
+        self.unsaid: BoolArray = np.zeros(0, dtype=bool)
+        """In a queue, and its group does not carry the condition Scheduled: a ready one has to, where a plugin sets it."""
+        self.broken: BoolArray = np.zeros(0, dtype=bool)
+        """In a queue, with some pods on nodes but fewer than its minimum, or perhaps fewer than that of one of its parts."""
 
     def follow(self, table: JobTable, rows: np.ndarray[tuple[int], np.dtype[np.intp]] | None) -> None:
         """Work the marks out for these rows of the table; None: for all."""
@@ -51,11 +55,14 @@ class JobMarks:
         begun = np.where(placed == finished, phases.get("Completed", -1), phases.get("Running", -1))
         expected = np.where(placed >= minimum, begun, np.where(phase == inqueue, inqueue, phases.get("Pending", -1)))
         expected_of_held = np.where(hold >= minimum, phases.get("Running", -1), phases.get("Pending", -1))
-        said = (ready + table.best_effort_pending[at] >= minimum) & table.scheduled[at]
         waiting = counts[:, TaskStatus.PENDING] > 0
-        odd = (counts[:, TaskStatus.RELEASING] > 0) | (minimum <= 0)  # what becomes of these takes more than counts to tell
+        leaving = counts[:, TaskStatus.RELEASING]
+        odd = (leaving > 0) | (minimum <= 0)  # what becomes of these takes more than counts to tell
+        busy = waiting | odd | table.stale[at] | (ready + table.best_effort_pending[at] < minimum)
         self.absent[at] = absent
         self.waiting[at] = waiting & ~absent
         self.unadmitted[at] = has_queue & ((phase == phases.get("", -1)) | (phase == phases.get("Pending", -1)))
-        self.restless[at] = has_queue & (waiting | odd | ~said | (phase != expected))
-        self.restless_when_held[at] = has_queue & (waiting | odd | ~said | (phase != expected_of_held))
+        self.restless[at] = has_queue & (busy | (phase != expected))
+        self.restless_when_held[at] = has_queue & (busy | (phase != expected_of_held))
+        self.unsaid[at] = has_queue & ~table.scheduled[at]
+        self.broken[at] = has_queue & (hold + leaving > 0) & (table.in_parts[at] | (hold + leaving < minimum))

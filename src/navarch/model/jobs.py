@@ -42,6 +42,10 @@ class JobTable:
         """Number of the phase in `phases`."""
         self.scheduled: BoolArray = np.zeros(8, dtype=bool)
         """The group already carries the condition Scheduled, so a ready job needs nothing written."""
+        self.stale: BoolArray = np.zeros(8, dtype=bool)
+        """The group carries the moment since when it has run below its minimum, which goes when it is whole again."""
+        self.in_parts: BoolArray = np.zeros(8, dtype=bool)
+        """Its parts have minima of their own, so the counts of the whole do not tell whether it is whole."""
         self.held: BoolArray = np.zeros(8, dtype=bool)
         """The job waits for something to happen: cycles pass it over while none of its pods stands on a node."""
         self.queue_names: dict[str, int] = {}
@@ -66,7 +70,7 @@ class JobTable:
             self._written.append(self.epoch)
             if row >= self.counts.shape[0]:
                 self.counts = grown(self.counts, row + 1, axis=0)
-                for name in (*COLUMNS, "held"):
+                for name in (*COLUMNS, "scheduled", "stale", "in_parts", "held"):
                     setattr(self, name, grown(getattr(self, name), row + 1))
             self.queue[row] = -1
         else:
@@ -84,6 +88,8 @@ class JobTable:
         self.priority[row] = LOWEST if spec.priority_of_tasks else spec.priority
         conditions = spec.conditions
         self.scheduled[row] = bool(conditions) and any(c.type == "Scheduled" and c.status == "True" for c in conditions)
+        self.stale[row] = spec.stale_since is not None
+        self.in_parts[row] = bool(spec.sub_groups)
         if spec.min_resources is not None:
             self.fit_space()
             self.min_resources[: len(self.space), row] = self.space.bounded_vector(spec.min_resources)
@@ -184,7 +190,6 @@ COLUMNS = (
     "priority",
     "queue",
     "phase",
-    "scheduled",
 )
 """Those that a snapshot has as well, `counts` aside."""
 

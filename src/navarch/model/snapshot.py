@@ -88,7 +88,6 @@ class JobColumns:
     priority: IntArray
     queue: RowArray
     phase: RowArray
-    scheduled: BoolArray
     queue_names: list[str]
     phases: list[str]
     queue_allocated: IntArray

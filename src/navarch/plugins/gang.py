@@ -25,6 +25,7 @@ class Gang(Plugin):
     """A job runs when its minimum can, or not at all"""
 
     name = "gang"
+    says_scheduled = True
 
     def job_valid(self, job: Job) -> Reason | None:
         if not job.roles_valid:
@@ -139,6 +140,7 @@ class KubeBatchGang(Gang):
     """A job runs when its minimum can, as kube-batch counts it"""
 
     dialect = "kube-batch"
+    says_scheduled = False
 
     def job_valid(self, job: Job) -> Reason | None:
         """Never asked in time there: a gang with too few pods is tried, and holds what it got until the cycle ends."""

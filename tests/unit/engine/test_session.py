@@ -144,8 +144,9 @@ def test_a_job_that_is_as_its_group_says_needs_no_conclusion() -> None:
     finished = add_job(cluster, "done", [shape(cpu=1)], node="a")
     cluster.put_task(task("done-0", shape(cpu=1), "ns/done", status=TaskStatus.SUCCEEDED))
     cluster.put_job(replace(finished, conditions=said, phase="Completed"))
-    session = open_session(cluster)
+    session = open_session(cluster, Gang)
     assert conclude(session, all_=False) == ["ns/b-wait", "ns/m-wait", "ns/unsaid", "ns/z-run"]
+    assert conclude(open_session(cluster), all_=False) == ["ns/b-wait", "ns/m-wait"], "nobody there wants it said"
     assert "ns/calm" in conclude(session, all_=True)
     touched = open_session(cluster)
     job_of_calm = touched.job_of(row_in(touched, "calm-0"))

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from navarch.model.jobs import JobTable
 from navarch.model.resources import ResourceSpace, requests_from
-from navarch.model.spec import Condition, JobSpec
+from navarch.model.spec import Condition, JobSpec, SubGroupSpec
 from navarch.model.status import STATUS_COUNT, TaskStatus
 
 JOB = JobSpec("ns/j", "q", min_member=2)
@@ -60,7 +60,13 @@ def test_removing_an_unknown_job_changes_nothing() -> None:
 def test_a_reused_row_knows_nothing_of_the_job_before() -> None:
     jobs = table()
     before = replace(
-        JOB, min_member=9, phase="Running", min_resources=requests_from({"cpu": 8}), conditions=(Condition("Scheduled", "True", ""),)
+        JOB,
+        min_member=9,
+        phase="Running",
+        min_resources=requests_from({"cpu": 8}),
+        conditions=(Condition("Scheduled", "True", ""),),
+        stale_since=1.0,
+        sub_groups=(SubGroupSpec("leaf"),),
     )
     row = jobs.put(before)
     jobs.remove("ns/j")
@@ -69,7 +75,7 @@ def test_a_reused_row_knows_nothing_of_the_job_before() -> None:
     assert jobs.min_member[row] == 1
     assert not jobs.min_resources[:, row].any()
     assert not jobs.has_min_resources[row]
-    assert not jobs.scheduled[row]
+    assert not jobs.scheduled[row] and not jobs.stale[row] and not jobs.in_parts[row]
     assert list(jobs.phases)[jobs.phase[row]] == ""
     assert list(jobs.queue_names)[jobs.queue[row]] == "p"
 
