@@ -110,13 +110,15 @@ class EvictingAction(FairAction, ABC):
         return self._shelf
 
     def _may_give(self, job: Job) -> bool:
-        """In strict mode what this cycle decided stands."""
+        """Not one of whose pods the node is gone: nothing is known to become free. In strict mode what this cycle decided
+        stands."""
         session = self.session
-        if not job.spec.preemptable or not job.tree.active:
+        active = job.tree.active
+        if not job.spec.preemptable or not active or (session.node[active] < 0).any():
             return False
         if session.semantics.evicted_promise_stays:
             return True
-        return all(ON_NODE[session.status[task]] and ON_NODE[session.task(task).status] for task in job.tree.active)
+        return all(ON_NODE[session.status[task]] and ON_NODE[session.task(task).status] for task in active)
 
 
 class Consolidation(EvictingAction):

@@ -32,6 +32,8 @@ class StaleGangEviction(FairAction):
                 continue
             statement = session.statement()
             for task in job.tree.active:
+                if session.node[task] < 0:  # its node is gone, and it will follow
+                    continue
                 statement.evict(task, reason=self.name, message="the gang has fewer pods than it needs")
             if len(statement):
                 lifetimes.is_evicted(job)

@@ -13,6 +13,7 @@ one device is released once all that is used of it is, and one is promised away 
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -60,14 +61,13 @@ class Devices:
         self.used: Slots = np.zeros((size, width), dtype=np.int64)
         self.allocated: Slots = np.zeros((size, width), dtype=np.int64)
         self.releasing: Slots = np.zeros((size, width), dtype=np.int64)
-        self.names: list[list[str]] = [[""] * width for _ in range(size)]
+        self._names: dict[int, list[str]] = {}
+        """Node -> the group of each of its slots, empty where there is none; nodes without a group are not in it."""
         self.groups: dict[int, tuple[str, ...]] = {}
         """Task row -> the groups it sits on or is promised."""
         self._hidden: dict[int, int] = {}
         """Node -> idle devices that went out of sight (see `_hide_device`)."""
         self._made = 0
-        known = session.snapshot.tasks.specs
-        self._known = {group for spec in known if spec is not None for group in spec.gpu_groups}
         self._needs: dict[int, IntArray] = {}
         tasks, shapes = session.snapshot.tasks, session.snapshot.shapes
         sharing = np.array([s.devices is not None and bool(s.devices.fraction or s.devices.memory) for s in shapes], dtype=bool)
@@ -155,14 +155,14 @@ class Devices:
             for column, was, now in zip((nodes.used, nodes.releasing, nodes.pipelined), before, after, strict=True):
                 column[dim, node] += ONE * (now - was)
         if not (self.used[node, slot] or self.allocated[node, slot] or self.releasing[node, slot]):
-            self.names[node][slot] = ""
+            self._names[node][slot] = ""
 
     def _whole(self, node: int, slot: int) -> tuple[int, int, int]:
         used, allocated, releasing = self.used[node, slot], self.allocated[node, slot], self.releasing[node, slot]
         return int(allocated > 0), int(allocated > 0 and releasing >= used), int(used > 0 and allocated == 0)
 
     def _slot(self, node: int, group: str) -> int:
-        names = self.names[node]
+        names = self._names_on(node)
         if group in names:
             return names.index(group)
         if "" not in names:
@@ -171,10 +171,16 @@ class Devices:
         names[slot] = group
         return slot
 
+    def _names_on(self, node: int) -> list[str]:
+        found = self._names.get(node)
+        if found is None:
+            found = self._names[node] = [""] * self.used.shape[1]
+        return found
+
     def _widen(self) -> None:
-        more = np.zeros((len(self.names), 4), dtype=np.int64)
+        more = np.zeros((len(self.used), 4), dtype=np.int64)
         self.used, self.allocated, self.releasing = (np.hstack([a, more]) for a in (self.used, self.allocated, self.releasing))
-        for names in self.names:
+        for names in self._names.values():
             names += [""] * 4
 
     # figures
@@ -273,11 +279,8 @@ class Devices:
         leaving = nodes.releasing[:, rows] - nodes.pipelined[:, rows]
         whole = _trunc(self.whole_sum(idle)) + _trunc(self.whole_sum(leaving))
         scoring = session.answering("device_order")
-        memory = int(self.memory[node])
-        entries = [
-            (-sum(p.device_score(int(self.used[node, slot]) / memory) for p in scoring), 0, self.names[node][slot], slot)
-            for slot in fits
-        ]
+        memory, names = int(self.memory[node]), self._names_on(node)
+        entries = [(-sum(p.device_score(int(self.used[node, slot]) / memory) for p in scoring), 0, names[slot], slot) for slot in fits]
         entries += [(-sum(p.whole_score() for p in scoring), 1, "", -1)] * max(whole, 0)
         chosen = sorted(entries)[: devices.count]
         if len(chosen) < devices.count:
@@ -292,6 +295,11 @@ class Devices:
                 promised = True
             groups.append(name)
         return tuple(groups), promised
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        specs = self.session.snapshot.tasks.specs
+        return frozenset(group for spec in specs if spec is not None for group in spec.gpu_groups)
 
     def _new_name(self) -> str:
         """A name that no group has or had in this cycle."""

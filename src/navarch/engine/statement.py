@@ -93,6 +93,7 @@ class Statement:
         assert job is not None, "a task without a job is never a victim"
         before = TaskStatus(int(session.status[task]))
         row = int(session.node[task])
+        assert row >= 0, "a task whose node is gone is never a victim"
         kind = session.class_of(task)
         operation = Operation(RELEASING, before, job, [task], [row], kind, _ONE_ROW, _ONE, reason=reason, message=message, for_=for_)
         self._release(operation)

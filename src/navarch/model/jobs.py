@@ -36,6 +36,7 @@ class JobTable:
         self.min_member: IntArray = np.zeros(8, dtype=np.int64)
         self.priority: IntArray = np.zeros(8, dtype=np.int64)
         """The job's own; the lowest there is where that of its tasks counts."""
+        self.preemptable: BoolArray = np.zeros(8, dtype=bool)
         self.queue: RowArray = np.full(8, -1, dtype=np.int32)
         """Number of the queue's name in `queue_names`; -1 while there is no spec."""
         self.phase: RowArray = np.zeros(8, dtype=np.int32)
@@ -70,7 +71,7 @@ class JobTable:
             self._written.append(self.epoch)
             if row >= self.counts.shape[0]:
                 self.counts = grown(self.counts, row + 1, axis=0)
-                for name in (*COLUMNS, "scheduled", "stale", "in_parts", "held"):
+                for name in (*COLUMNS, "scheduled", "stale", "held"):
                     setattr(self, name, grown(getattr(self, name), row + 1))
             self.queue[row] = -1
         else:
@@ -86,6 +87,7 @@ class JobTable:
         self.phase[row] = _number(self.phases, spec.phase)
         self.min_member[row] = spec.min_member
         self.priority[row] = LOWEST if spec.priority_of_tasks else spec.priority
+        self.preemptable[row] = spec.preemptable
         conditions = spec.conditions
         self.scheduled[row] = bool(conditions) and any(c.type == "Scheduled" and c.status == "True" for c in conditions)
         self.stale[row] = spec.stale_since is not None
@@ -188,8 +190,10 @@ COLUMNS = (
     "has_min_resources",
     "min_member",
     "priority",
+    "preemptable",
     "queue",
     "phase",
+    "in_parts",
 )
 """Those that a snapshot has as well, `counts` aside."""
 

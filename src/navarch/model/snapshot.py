@@ -63,6 +63,7 @@ class TaskColumns:
     labels: RowArray
     gated: BoolArray
     preemptable: BoolArray
+    in_part: BoolArray
     index: IntArray
 
     def spec(self, row: int) -> TaskSpec:
@@ -86,8 +87,10 @@ class JobColumns:
     has_min_resources: BoolArray
     min_member: IntArray
     priority: IntArray
+    preemptable: BoolArray
     queue: RowArray
     phase: RowArray
+    in_parts: BoolArray
     queue_names: list[str]
     phases: list[str]
     queue_allocated: IntArray
@@ -100,6 +103,10 @@ class JobColumns:
     """Specs of jobs that take no part because they are held; `specs` lacks them."""
     left_out: dict[int, JobSpec] = field(default_factory=dict)
     """Specs that were taken out of this snapshot alone."""
+
+    def spec_of(self, row: int) -> JobSpec | None:
+        """The job's, whether it takes part or not."""
+        return self.specs[row] or self.held.get(row) or self.left_out.get(row)
 
     def leave_out(self, row: int) -> None:
         """The job takes no part in this cycle."""

@@ -28,6 +28,8 @@ class TaskTable:
         self.gated: BoolArray = np.zeros(8, dtype=bool)
         """The pod has scheduling gates: it waits for someone else."""
         self.preemptable: BoolArray = np.zeros(8, dtype=bool)
+        self.in_part: BoolArray = np.zeros(8, dtype=bool)
+        """The pod says of which part of its job it is."""
         self.index: IntArray = np.zeros(8, dtype=np.int64)
         """The number that the pod's name ends in, -1 for none."""
         self.touched: set[int] = set()
@@ -52,6 +54,7 @@ class TaskTable:
         self.created[row] = spec.created
         self.gated[row] = bool(spec.gates)
         self.preemptable[row] = spec.preemptable
+        self.in_part[row] = bool(spec.sub_group)
         self.index[row] = pod_index(spec.name)
         self.touched.add(row)
         return row
@@ -65,6 +68,7 @@ class TaskTable:
         self.created[row] = spec.created
         self.gated[row] = bool(spec.gates)
         self.preemptable[row] = spec.preemptable
+        self.in_part[row] = bool(spec.sub_group)
         self.touched.add(row)
 
     def drop(self, uid: str) -> None:
@@ -75,7 +79,7 @@ class TaskTable:
         self.touched.add(row)
 
 
-COLUMNS = ("alive", "shape", "job", "priority", "labels", "created", "gated", "preemptable", "index")
+COLUMNS = ("alive", "shape", "job", "priority", "labels", "created", "gated", "preemptable", "in_part", "index")
 """Those that a snapshot has as they are: where a task stands (`status`, `node`) is its own to write."""
 
 

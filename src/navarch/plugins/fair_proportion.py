@@ -117,25 +117,19 @@ class FairProportion(Plugin):
         return allocated, fixed, request
 
     def _counted_tasks(self) -> tuple[Ints, Ints, BoolArray]:
-        """Tasks that count for a queue: their rows, their queues, and whether they can be preempted."""
+        """Tasks that count for a queue: their rows, their queues, and whether they can be preempted. What jobs wait for counts
+        whether they take part in this cycle or not."""
         session, tasks, jobs = self.session, self.session.snapshot.tasks, self.session.snapshot.jobs
         counted: BoolArray = IS_ALLOCATED[session.status] | ((session.status == TaskStatus.PENDING) & ~tasks.gated)
         rows = np.flatnonzero(counted & tasks.alive & (tasks.job >= 0))
         numbers = np.array([self.row.get(name, -1) for name in jobs.queue_names] + [-1], dtype=np.intp)
-        queue = numbers[jobs.queue[tasks.job[rows]]]
+        owner = tasks.job[rows]
+        queue = numbers[jobs.queue[owner]]
         member = queue >= 0
-        specs, pods = jobs.specs, session.snapshot.tasks.specs
-        owner = tasks.job[rows].tolist()
-        soft = np.zeros(len(rows), dtype=bool)
-        for i, (row, job) in enumerate(zip(rows.tolist(), owner, strict=True)):
-            spec, pod = specs[job], pods[row]
-            if spec is None or pod is None:
-                member[i] = False
-                continue
-            soft[i] = spec.preemptable
-            if (spec.sub_groups or pod.sub_group) and not is_member(spec, pod):
-                member[i] = False
-        return rows[member], queue[member], soft[member]
+        for i in np.flatnonzero(member & (jobs.in_parts[owner] | tasks.in_part[rows])).tolist():
+            spec = jobs.spec_of(int(owner[i]))
+            member[i] = spec is not None and is_member(spec, session.task(int(rows[i])))
+        return rows[member], queue[member], jobs.preemptable[owner[member]]
 
     def _claims(self, request: Floats) -> QueueClaims:
         specs = [queue.spec for queue, _ in self.queues]

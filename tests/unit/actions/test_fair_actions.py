@@ -179,3 +179,23 @@ def test_nobody_goes_for_what_is_left_of_a_gang_that_was_a_victim_itself(policy:
     (broken,) = (job for job in found["jobs"] if job["job"] == "ns/g")
     told = [each["message"] for each in broken["reasons"] if each["code"] == "NotReady"]
     assert told == ["Waiting for 3 pods, currently 3 exist, 0 are gated, 2 are leaving"]
+
+
+@pytest.mark.parametrize("policy", ["kai", "strict"])
+def test_a_pod_whose_node_is_gone_is_no_victim_and_makes_no_room(policy: str) -> None:
+    running = [pod("r-0", "r", gpus=1, on="n"), pod("r-1", "r", gpus=1, on="gone"), pod("s-0", "s", gpus=1, on="n")]
+    objects = (node("n"), *TREE, group("r", "a", least=2, age=9), group("s", "a", age=12), *running)
+    found = cycle(
+        *objects, group("j", "b"), pod("j-0", "j", gpus=1),
+        policy="kai" if policy == "kai" else strict(),
+    )  # fmt: skip
+    assert [each["pod"] for each in found["evictions"]] == ["ns/s-0"], "the younger gang would go first, were it whole"
+
+
+@pytest.mark.parametrize("policy", ["kai", "strict"])
+def test_what_is_left_of_a_broken_gang_goes_and_what_stands_nowhere_is_let_be(policy: str) -> None:
+    broken = group("r", "a", least=3, age=9)
+    broken["metadata"]["annotations"] = {"kai.scheduler/stale-podgroup-timestamp": "2025-12-31T23:00:00Z"}
+    running = [pod("r-0", "r", gpus=1, on="n"), pod("r-1", "r", gpus=1, on="gone")]
+    found = cycle(node("n"), node("z"), *TREE, broken, *running, policy="kai" if policy == "kai" else strict())
+    assert [(each["pod"], each["action"]) for each in found["evictions"]] == [("ns/r-0", "stalegangeviction")]

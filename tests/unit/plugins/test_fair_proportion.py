@@ -46,12 +46,14 @@ def gang(name: str, queue: str, gpus: int, pods: int = 1, preemptible: bool = Tr
     return made
 
 
-def opened(*objects: Manifest | list[Manifest]) -> tuple[Session, FairProportion]:
+def opened(*objects: Manifest | list[Manifest], asleep: tuple[str, ...] = ()) -> tuple[Session, FairProportion]:
     manifests = [m for found in objects for m in (found if isinstance(found, list) else [found])]
     inventory = Inventory([Document(m) for m in manifests], Settings(imply_queues=False))
     assert not inventory.mistakes
     cluster = Cluster()
     inventory.fill(cluster)
+    for name in asleep:
+        cluster.jobs.hold(f"default/{name}", True)
     registry = installed()
     session = Session(cluster.snapshot(), load(POLICY, registry.catalogue(), "policy"), registry, now=0.0)
     plugin = session.plugins[0]
@@ -65,6 +67,13 @@ def job(session: Session, name: str) -> Job:
 
 def gpus(plugin: FairProportion, queue: str, figures: str = "allocated") -> float:
     return float(getattr(plugin.tree, figures)[GPU, plugin.row[queue]])
+
+
+def test_what_jobs_wait_for_counts_while_they_sleep() -> None:
+    objects = (node("n", 8), queue("dep"), queue("a", "dep", 0), queue("b", "dep", 0))
+    waiting = (gang("mine", "a", 1, pods=8), gang("theirs", "b", 1, pods=8))
+    _, plugin = opened(*objects, *waiting, asleep=("mine",))
+    assert (gpus(plugin, "a", "share"), gpus(plugin, "b", "share")) == (4, 4)
 
 
 def test_what_is_allocated_follows_placements_up_the_tree() -> None:
