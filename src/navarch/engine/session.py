@@ -172,8 +172,13 @@ class Session(Asking):
         return self._and_changed(restless)
 
     def jobs_maybe_broken(self) -> list[Job]:
-        """Jobs that hold nodes and may not hold as many as they, or their parts, need; by key."""
-        return self._and_changed(self.snapshot.jobs.marks.broken)
+        """Jobs that hold nodes and may not hold as many as they, or their parts, need; by key. Of a job with parts its counts
+        do not tell."""
+        tasks = self.snapshot.tasks
+        broken = self.snapshot.jobs.marks.broken.copy()
+        owner = tasks.job[tasks.in_part & tasks.alive]
+        broken[owner[owner >= 0]] = True
+        return self._and_changed(broken)
 
     def _and_changed(self, marked: BoolArray) -> list[Job]:
         jobs = self.jobs_at(np.flatnonzero(marked).tolist())

@@ -38,7 +38,7 @@ class JobMarks:
         self.unsaid: BoolArray = np.zeros(0, dtype=bool)
         """In a queue, and its group does not carry the condition Scheduled: a ready one has to, where a plugin sets it."""
         self.broken: BoolArray = np.zeros(0, dtype=bool)
-        """In a queue, with some pods on nodes but fewer than its minimum, or perhaps fewer than that of one of its parts."""
+        """In a queue, with some pods on nodes but fewer than its minimum."""
 
     def follow(self, table: JobTable, rows: np.ndarray[tuple[int], np.dtype[np.intp]] | None) -> None:
         """Work the marks out for these rows of the table; None: for all."""
@@ -65,4 +65,4 @@ class JobMarks:
         self.restless[at] = has_queue & (busy | (phase != expected))
         self.restless_when_held[at] = has_queue & (busy | (phase != expected_of_held))
         self.unsaid[at] = has_queue & ~table.scheduled[at]
-        self.broken[at] = has_queue & (hold + leaving > 0) & (table.in_parts[at] | (hold + leaving < minimum))
+        self.broken[at] = has_queue & (hold + leaving > 0) & (hold + leaving < minimum)

@@ -46,7 +46,7 @@ class JobTable:
         self.stale: BoolArray = np.zeros(8, dtype=bool)
         """The group carries the moment since when it has run below its minimum, which goes when it is whole again."""
         self.in_parts: BoolArray = np.zeros(8, dtype=bool)
-        """Its parts have minima of their own, so the counts of the whole do not tell whether it is whole."""
+        """It names parts, with minima of their own."""
         self.held: BoolArray = np.zeros(8, dtype=bool)
         """The job waits for something to happen: cycles pass it over while none of its pods stands on a node."""
         self.queue_names: dict[str, int] = {}
