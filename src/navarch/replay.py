@@ -16,6 +16,7 @@ from __future__ import annotations
 import gzip
 import importlib
 import re
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
 from pathlib import Path
@@ -42,8 +43,11 @@ from navarch.model.spec import (
     Shape,
     TaskSpec,
 )
+from navarch.version import version
 
 FORMAT = 1
+_DECIDED = frozenset(("binds", "claims", "evictions", "jobs", "nominations", "queues", "warnings"))
+_GZIP = b"\x1f\x8b"
 _TELLTALE = "kubectl.kubernetes.io/last-applied-configuration"
 """kubectl keeps the whole manifest in here, environment and all."""
 _NO_SHAPE = Shape()
@@ -98,7 +102,13 @@ class Recording(msgspec.Struct):
     namespaces: list[NamespaceSpec]
     objects: list[ObjectLine]
     decisions: msgspec.Raw
+    version: str = ""
+    """Of the Navarch that decided; another may decide otherwise."""
     format: int = FORMAT
+
+
+class _Heading(msgspec.Struct):
+    format: int
 
 
 def record(snapshot: Snapshot, policy: Policy, now: float, uid: str, held: Mapping[str, JobSpec], decided: CycleRecord) -> bytes:
@@ -139,26 +149,33 @@ def record(snapshot: Snapshot, policy: Policy, now: float, uid: str, held: Mappi
         namespaces=[_discreet_spec(spec) for _, spec in sorted(snapshot.namespaces.items())],
         objects=_objects(snapshot),
         decisions=msgspec.Raw(decisions(decided)),
+        version=version(),
     )
     return gzip.compress(_encode(recording), compresslevel=3, mtime=0)
 
 
 def decisions(decided: CycleRecord) -> bytes:
     """A record without its timings, as JSON in a fixed order."""
-    plain = {name: getattr(decided, name) for name in ("binds", "claims", "evictions", "jobs", "nominations", "queues", "warnings")}
+    plain = {name: getattr(decided, name) for name in _DECIDED}
     return msgspec.json.encode(plain, enc_hook=_plain, order="deterministic")
 
 
 def read(file: str | Path | bytes) -> Recording:
-    """A recording from a file or from its bytes."""
+    """A recording from a file or from its bytes, compressed or not."""
+    where = "the recording" if isinstance(file, bytes) else str(file)
     try:
         raw = file if isinstance(file, bytes) else Path(file).read_bytes()
-        recording = msgspec.json.decode(gzip.decompress(raw), type=Recording)
-    except (OSError, EOFError, msgspec.DecodeError) as error:
-        where = "the recording" if isinstance(file, bytes) else str(file)
+        if raw.startswith(_GZIP):
+            raw = gzip.decompress(raw)
+        found = msgspec.json.decode(raw, type=_Heading).format
+        if found != FORMAT:
+            raise RecordingError(f"{where}: expected a recording of format {FORMAT}, found one of format {found}, of another Navarch")
+        recording = msgspec.json.decode(raw, type=Recording)
+        missing = sorted(_DECIDED - msgspec.json.decode(recording.decisions, type=dict[str, Any]).keys())
+    except (OSError, EOFError, zlib.error, msgspec.DecodeError) as error:
         raise RecordingError(f"{where}: expected a recording of `navarch run --record`: {error}") from None
-    if recording.format != FORMAT:
-        raise RecordingError(f"{file!r}: expected format {FORMAT}, found {recording.format}")
+    if missing:
+        raise RecordingError(f"{where}: expected decisions with {', '.join(missing)}")
     return recording
 
 
@@ -166,7 +183,10 @@ def again(recording: Recording, registry: Registry, policy: Policy | None = None
     """Decide the recorded cycle once more, under its own policy or another."""
     if policy is None:
         policy = load(recording.policy, registry.catalogue(), recording.policy_name)
-    cluster = restored(recording)
+    try:
+        cluster = restored(recording)
+    except (LookupError, msgspec.ValidationError) as error:
+        raise RecordingError(f"the recording contradicts itself: {type(error).__name__}: {error}") from None
     for key in recording.held:
         cluster.jobs.hold(key, True)
     snapshot = cluster.snapshot(policy.semantics.node_order)
@@ -242,7 +262,13 @@ def _value(line: ObjectLine) -> Any:
     module, _, name = line.type.partition(":")
     if not module.startswith("navarch."):
         raise RecordingError(f"{line.kind} {line.namespace}/{line.name}: expected a class of Navarch's, found {line.type!r}")
-    return msgspec.json.decode(line.value, type=getattr(importlib.import_module(module), name))
+    try:
+        kind = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError):
+        raise RecordingError(
+            f"{line.kind} {line.namespace}/{line.name}: this Navarch has no {line.type!r}, another recorded it"
+        ) from None
+    return msgspec.json.decode(line.value, type=kind)
 
 
 def _discreet(annotations: Mapping[str, str]) -> Mapping[str, str]:

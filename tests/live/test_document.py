@@ -132,8 +132,8 @@ async def test_the_table_of_metrics_is_whole() -> None:
     scheduler = Scheduler(Endpoint("http://127.0.0.1:1"), RunOptions(listen="", leader_elect=False))
     exposed: dict[str, set[str]] = {}
     for collector in scheduler.metrics.registry._collector_to_names:
-        labels = {collector._label} if isinstance(collector, _Read) else set(collector._labelnames)  # type: ignore[attr-defined]
-        exposed |= {each.name + ("_total" if each.type == "counter" else ""): labels for each in collector.collect()}
+        declared = [collector._label] if isinstance(collector, _Read) else getattr(collector, "_labelnames", ())
+        exposed |= {each.name + ("_total" if each.type == "counter" else ""): set(declared) for each in collector.collect()}
     assert exposed == documented
     assert not {"pod", "job", "namespace", "node", "uid"} & set().union(*documented.values())
 

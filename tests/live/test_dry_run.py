@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from pathlib import Path
+
 import pytest
 from tests.live import audit
 from tests.live.world import World, end
@@ -30,3 +34,18 @@ async def test_it_only_asks_and_takes_the_lead_from_nobody(server: ApiServer, wo
     sent = [each for each in heard() if each.who == "dry"]
     assert sent, "nothing of it was heard"
     assert [each for each in sent if each.method != "GET"] == []
+
+
+async def test_what_is_decided_again_is_told_and_recorded_once(world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    await world.node("n0", cpu="2")
+    async with world.scheduler(dry_run=True, record=tmp_path / "cycles", period=0.05) as scheduler:
+        await world.pod("a")
+        first = await world.eventually(lambda: asyncio.sleep(0, scheduler.last), lambda last: last is not None and last.record.binds)
+        await world.eventually(
+            lambda: asyncio.sleep(0, scheduler.last),
+            lambda last: last is not None and last.number > first.number + 3 and last.record.binds,
+        )
+    assert caplog.text.count("dry run: would bind default/a to n0") == 1
+    assert caplog.text.count("1 bound, 0 evicted") == 1
+    assert len(list((tmp_path / "cycles").iterdir())) == 1

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from navarch.cache.scheduler import Scheduler
 
 
+_INFORMERS = {
+    "events": "Watch events seen.",
+    "lists": "Whole states read: once, and again after each expired watch.",
+    "failures": "Lists and watches that failed.",
+}
+
+
 class Gauges:
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
@@ -23,9 +30,8 @@ class Gauges:
         for writer in (scheduler.pod_statuses, scheduler.group_statuses, scheduler.queue_statuses):
             writer.counted = _counting(metrics.status_writes)
         metrics.watch("navarch_writes_waiting", "Writes without an outcome.", "kind", self._waiting_writes)
-        metrics.watch("navarch_informer_events", "Events seen since the start.", "kind", partial(self._informers, "events"))
-        metrics.watch("navarch_informer_lists", "Whole states read since the start.", "kind", partial(self._informers, "lists"))
-        metrics.watch("navarch_informer_failures", "Lists and watches that failed.", "kind", partial(self._informers, "failures"))
+        for name, text in _INFORMERS.items():
+            metrics.watch(f"navarch_informer_{name}", text, "kind", partial(self._informers, name), counts=True)
 
     def refresh(self) -> None:
         scheduler = self._scheduler
@@ -39,6 +45,7 @@ class Gauges:
         metrics.assumed.labels("eviction").set(len(scheduler.assumed.evictions))
         metrics.nodes.set(int(cluster.nodes.alive.sum()))
         metrics.pods.set(len(cluster.tasks.rows))
+        metrics.policy_in_force.set(0 if scheduler.policy_file.refused else 1)
         if scheduler.last is not None:
             metrics.queues(scheduler.last.record.queues)
 

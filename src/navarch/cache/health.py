@@ -16,6 +16,9 @@ Missing = Callable[[], list[str]]
 """What keeps us from being ready; empty: nothing."""
 
 
+_EXPECTED = "expected an address such as 0.0.0.0:8080 that is free"
+
+
 class ListenError(ValueError):
     """The address cannot be listened on; the message says which and why."""
 
@@ -32,7 +35,7 @@ class Health:
         self.port = 0
 
     async def start(self, listen: str) -> None:
-        host, _, port = listen.rpartition(":")
+        host, port = _split(listen)
         app = web.Application()
         app.router.add_get("/livez", _alive)
         app.router.add_get("/readyz", self._ready)
@@ -42,13 +45,12 @@ class Health:
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, host.strip("[]") or None, int(port)).start()
-        except (OSError, ValueError) as error:
+            await web.TCPSite(self._runner, host, port).start()
+        except OSError as error:
             await self.stop()
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            raise ListenError(f"{listen}: expected an address such as 0.0.0.0:8080 that is free: {reason}") from error
+            raise ListenError(f"{listen}: {_EXPECTED}: {error.strerror or error}") from error
         addresses = self._runner.addresses
-        self.port = int(addresses[0][1]) if addresses else int(port)
+        self.port = int(addresses[0][1]) if addresses else port
 
     async def stop(self) -> None:
         if self._runner is not None:
@@ -70,8 +72,18 @@ class Health:
         if not _is_loopback(request.remote):
             return web.Response(status=403, text="only from the machine itself\n")
         body = await self._snapshot()
+        if not body:
+            return web.Response(status=503, text="no cycle yet: ask the replica that leads (navarch_leading 1)\n")
         name = 'attachment; filename="navarch-cycle.json.gz"'
         return web.Response(body=body, content_type="application/gzip", headers={"Content-Disposition": name})
+
+
+def _split(listen: str) -> tuple[str | None, int]:
+    """Host and port; no host: every address of both families."""
+    host, _, port = listen.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise ListenError(f"{listen}: {_EXPECTED}: the port has to be a number up to 65535, found {port!r}")
+    return host.strip("[]") or None, int(port)
 
 
 async def _alive(request: web.Request) -> web.Response:

@@ -1,19 +1,24 @@
 """What is measured, under names that docs/running.md lists.
 
 Labels are bounded: actions, kinds, results and queues, never pods or jobs. Queues beyond `MOST_QUEUES` are added up under
-one name, so that a cluster with a queue per user does not drown its Prometheus.
+one name, so that a cluster with a queue per user does not drown its Prometheus. What an alert asks for (`increase(...) > 0`) is
+there with 0 from the start: of a series that appears as 1 Prometheus does not know that it rose. The time at which each counter was
+made, which the library adds as a series of its own, is left out: the process's start says the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from navarch.engine.record import CycleRecord, QueueFigures
 from navarch.model.resources import UNLIMITED
+from navarch.version import version
+
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 MOST_QUEUES = 500
 OTHERS = "(others)"
@@ -24,6 +29,8 @@ _LATENCY = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 class Metrics:
     def __init__(self) -> None:
         registry = self.registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        Gauge("navarch_build_info", "1, with the version that runs.", ["version"], registry=registry).labels(version()).set(1)
         self.cycles = Counter("navarch_cycles", "Cycles run.", registry=registry)
         self.failed_cycles = Counter("navarch_failed_cycles", "Cycles that ended in an error.", registry=registry)
         self.cycle_seconds = Histogram(
@@ -31,7 +38,7 @@ class Metrics:
         )
         self.part_seconds = Histogram(
             "navarch_cycle_part_duration_seconds",
-            "Parts of a cycle: snapshot, open, each action, close, commit.",
+            "Parts of a cycle: snapshot, open, each action, each plugin's opening and closing, close, commit.",
             ["part"],
             buckets=_CYCLE,
             registry=registry,
@@ -52,12 +59,20 @@ class Metrics:
         )
         self.events = Counter("navarch_events", "Events written, by type and reason.", ["type", "reason"], registry=registry)
         self.policy_loads = Counter("navarch_policy_loads", "Readings of the policy file.", ["result"], registry=registry)
+        self.policy_in_force = Gauge(
+            "navarch_policy_in_force", "1 while the policy in force is the file's content, 0 while that is refused.", registry=registry
+        )
         self.leading = Gauge("navarch_leading", "1 while this process decides.", registry=registry)
         self.pending_pods = Gauge("navarch_pending_pods", "Pods that wait for a node.", registry=registry)
-        self.pending_jobs = Gauge("navarch_pending_jobs", "Jobs with pods that wait.", ["state"], registry=registry)
+        self.pending_jobs = Gauge(
+            "navarch_pending_jobs",
+            "Jobs with pods that wait: tried in every cycle (active) or asleep (held).",
+            ["state"],
+            registry=registry,
+        )
         self.assumed = Gauge("navarch_assumed", "Decisions not yet seen in the API.", ["kind"], registry=registry)
-        self.nodes = Gauge("navarch_nodes", "Nodes known.", registry=registry)
-        self.pods = Gauge("navarch_pods", "Pods known.", registry=registry)
+        self.nodes = Gauge("navarch_nodes", "Nodes mirrored.", registry=registry)
+        self.pods = Gauge("navarch_pods", "Pods mirrored: those of ours that wait and all that hold a node.", registry=registry)
         self.queue_share = Gauge("navarch_queue_share", "What a queue holds over what it is owed.", ["queue"], registry=registry)
         self.queue_amount = Gauge(
             "navarch_queue_resource",
@@ -66,7 +81,10 @@ class Metrics:
             registry=registry,
         )
         self._parts: dict[str, Histogram] = {}
-        self._queues: dict[str, str] = {}
+        self.policy_in_force.set(1)
+        for counter, results in ((self.binds, ("ok", "failed", "dropped")), (self.policy_loads, ("ok", "refused"))):
+            for result in results:
+                counter.labels(result)
 
     def cycle(self, record: CycleRecord, snapshot: float, total: float, commit: float) -> None:
         self.cycles.inc()
@@ -89,17 +107,24 @@ class Metrics:
                     if amount < UNLIMITED:
                         self.queue_amount.labels(queue, figure, resource).inc(amount)
 
-    def watch(self, name: str, text: str, label: str, read: Callable[[], dict[str, float]]) -> None:
-        """A gauge whose values are read when somebody asks for them."""
-        self.registry.register(_Read(name, text, label, read))
+    def watch(self, name: str, text: str, label: str, read: Callable[[], dict[str, float]], *, counts: bool = False) -> None:
+        """Values that are read when somebody asks for them; `counts`: they only ever rise."""
+        self.registry.register(_Read(CounterMetricFamily if counts else GaugeMetricFamily, name, text, label, read))
 
 
 class _Read(Collector):
-    def __init__(self, name: str, text: str, label: str, read: Callable[[], dict[str, float]]) -> None:
-        self._name, self._text, self._label, self._read = name, text, label, read
+    def __init__(
+        self,
+        family: type[CounterMetricFamily] | type[GaugeMetricFamily],
+        name: str,
+        text: str,
+        label: str,
+        read: Callable[[], dict[str, float]],
+    ) -> None:
+        self._family, self._name, self._text, self._label, self._read = family, name, text, label, read
 
-    def collect(self) -> list[GaugeMetricFamily]:
-        family = GaugeMetricFamily(self._name, self._text, labels=[self._label])
+    def collect(self) -> list[CounterMetricFamily | GaugeMetricFamily]:
+        family = self._family(self._name, self._text, labels=[self._label])
         for label, value in sorted(self._read().items()):
             family.add_metric([label], value)
         return [family]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from pathlib import Path
 
 from navarch.cache.cycle import Cycle
@@ -23,9 +24,19 @@ def encoded(cycle: Cycle) -> bytes:
     return record(cycle.snapshot, cycle.policy, cycle.now, cycle.uid, cycle.held, cycle.record)
 
 
+class FolderError(ValueError):
+    """Recordings cannot be written there; the message says where and why."""
+
+
 class Recorder:
     def __init__(self, folder: Path, kept: int = KEPT) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        """FolderError now, rather than an error with each cycle: in a pod whose file system is read-only, say."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FolderError(f"{folder}: expected a folder that can be written: {error.strerror}") from None
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise FolderError(f"{folder}: expected a folder that can be written: it is not writable for user {os.geteuid()}")
         self.folder = folder
         self.skipped = 0
         self._kept = kept

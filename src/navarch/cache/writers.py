@@ -97,13 +97,15 @@ class DryWriters:
         self._say = say
         self._said: set[tuple[str, str, str]] = set()
 
-    def tell(self, verb: str, pod: str, where: str) -> None:
-        """Once for each decision, however often it is taken."""
-        if (verb, pod, where) not in self._said:
-            if len(self._said) > 100_000:
-                self._said.clear()
-            self._said.add((verb, pod, where))
-            self._say(f"dry run: would {verb} {pod} {where}")
+    def tell(self, verb: str, pod: str, where: str) -> bool:
+        """Once for each decision, however often it is taken. True: it is news."""
+        if (verb, pod, where) in self._said:
+            return False
+        if len(self._said) > 100_000:
+            self._said.clear()
+        self._said.add((verb, pod, where))
+        self._say(f"dry run: would {verb} {pod} {where}")
+        return True
 
 
 def _now() -> float:

@@ -57,9 +57,9 @@ class _LazyGroup(click.Group):
 
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
-        from importlib.metadata import version
+        from navarch.version import version
 
-        click.echo(f"navarch {version('navarch')}")
+        click.echo(f"navarch {version()}")
         ctx.exit()
 
 

@@ -14,6 +14,7 @@ from navarch.engine.policy import Policy, PolicyError
 from navarch.engine.registry import RegistrationError
 from navarch.installed import installed
 from navarch.plan import read_policy
+from navarch.version import version
 
 DIFFERS = 1
 UNUSABLE = 2
@@ -45,6 +46,8 @@ def replay(file: Path, policy: str | None, output: str, plugin_dirs: tuple[Path,
         for line in lines or _decided(after):
             click.echo(line)
     if lines:
+        if recording.version not in ("", version()):
+            click.echo(f"recorded by navarch {recording.version}, decided again by {version()}", err=True)
         raise SystemExit(DIFFERS)
 
 

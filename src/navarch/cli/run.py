@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import signal
 import sys
 import time
@@ -20,6 +21,19 @@ from navarch.engine.registry import RegistrationError
 from navarch.kube.connect import connect
 from navarch.kube.election import check_times
 from navarch.kube.errors import ConfigError
+from navarch.version import version
+
+log = logging.getLogger("navarch")
+
+
+class Seconds(click.FloatRange):
+    """A time that ends: `inf` and `nan` are numbers to Python and to nobody who waits."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        seconds = super().convert(value, param, ctx)
+        if not math.isfinite(seconds):
+            self.fail(f"expected a number of seconds, found {value}", param, ctx)
+        return seconds
 
 
 @click.command()
@@ -45,30 +59,31 @@ from navarch.kube.errors import ConfigError
 @click.option("--listen", default="0.0.0.0:8080", show_default=True, metavar="ADDR", help="Health and metrics; empty for none.")
 @click.option("--leader-elect/--no-leader-elect", default=True, show_default=True, help="One leader among replicas.")
 @click.option("--lock-namespace", default="", help="Namespace of the Lease that decides who leads.  [default: our own]")
+@click.option("--lock-name", default="navarch", show_default=True, help="Its name; those that share one take turns.")
 @click.option(
     "--lease-duration",
-    type=click.FloatRange(min=1),
+    type=Seconds(min=1),
     default=15.0,
     show_default=True,
     help="Seconds after which a leader that is not heard of is followed by another.",
 )
 @click.option(
     "--renew-deadline",
-    type=click.FloatRange(min=0.1),
+    type=Seconds(min=0.1),
     default=10.0,
     show_default=True,
     help="Seconds without renewal after which a leader stops; less than the lease's duration.",
 )
 @click.option(
     "--retry-period",
-    type=click.FloatRange(min=0.01),
+    type=Seconds(min=0.01),
     default=2.0,
     show_default=True,
     help="Seconds between two looks at the lease.",
 )
 @click.option(
     "--period",
-    type=click.FloatRange(min=0.01),
+    type=Seconds(min=0.01),
     default=1.0,
     show_default=True,
     help="Seconds between cycles when nothing happens.",
@@ -88,7 +103,7 @@ from navarch.kube.errors import ConfigError
 @plugin_dirs_option
 @click.option(
     "--gang-timeout",
-    type=click.FloatRange(min=1),
+    type=Seconds(min=1),
     default=120.0,
     show_default=True,
     help="Seconds after which a gang that is bound in part is released.",
@@ -97,6 +112,7 @@ from navarch.kube.errors import ConfigError
     "--gpu-sharing",
     type=click.Choice(("", "annotations")),
     default="",
+    metavar="annotations",
     help="How shared GPUs are bound where no binder is installed.",
 )
 @click.option(
@@ -113,6 +129,12 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
     _set_up_logs(log_format, log_level)
     given["scheduler_names"] = given["scheduler_names"] or ("navarch",)
     options = RunOptions(**given)
+    if not all(options.scheduler_names):
+        raise click.UsageError("--scheduler-name: expected a name, found an empty one")
+    if not options.lock_name:
+        raise click.UsageError("--lock-name: expected a name, found an empty one")
+    if options.partition_label_value and not options.node_pool_label_key:
+        raise click.UsageError("--partition-label-value: expected --node-pool-label-key beside it, which label has that value")
     try:
         check_times(options.lease_duration, options.renew_deadline, options.retry_period)
     except ValueError as error:
@@ -122,6 +144,7 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
     except ConfigError as error:
         raise click.UsageError(str(error)) from None
     from navarch.cache.health import ListenError
+    from navarch.cache.recording import FolderError
     from navarch.cache.scheduler import Scheduler
 
     async def main() -> None:
@@ -129,6 +152,16 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
             scheduler = Scheduler(endpoint, options)
         except (PolicyError, RegistrationError) as error:
             raise click.UsageError(str(error)) from None
+        except FolderError as error:
+            raise click.UsageError(f"--record {error}") from None
+        log.info(
+            "navarch %s: policy %s, pods of %s, %s%s",
+            version(),
+            options.policy,
+            ", ".join(options.scheduler_names),
+            endpoint.server,
+            ", dry run" if options.dry_run else "",
+        )
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, scheduler.stop)
@@ -136,7 +169,7 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
             await scheduler.run()
         except ListenError as error:
             raise click.UsageError(f"--listen {error}") from None
-        logging.getLogger("navarch").info("stopped")
+        log.info("stopped")
 
     _run(main())
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import json
+import os
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -15,10 +18,12 @@ from navarch import replay
 from navarch.cache import recording as recordings
 from navarch.cache.cycle import Cycle, run_cycle
 from navarch.cache.recording import Recorder, encoded
+from navarch.cli.replay import replay as replay_command
 from navarch.engine.policy import load
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
 from navarch.model.spec import NamespaceSpec, QueueSpec
+from navarch.version import version
 
 POLICY = {
     "actions": "allocate, backfill, preempt",
@@ -105,6 +110,56 @@ def test_a_difference_is_told_line_by_line() -> None:
     for line in lines:
         before, arrow, then = line.partition(": ")[2].partition(" -> ")
         assert not arrow or before != then, f"{line!r} does not say what is different"
+
+
+def test_what_is_no_recording_is_said_to_be_none(tmp_path: Path) -> None:
+    registry = installed()
+    cycle = run_cycle(world([1], []), load(POLICY, registry.catalogue(), "test"), registry, 0.0, 7, "c")
+    good = recordings.encoded(cycle)
+    plain = json.loads(gzip.decompress(good))
+    assert replay.decisions(replay.again(replay.read(gzip.decompress(good)), registry)) == bytes(replay.read(good).decisions)
+    middle = len(good) // 2
+    for name, content, said in (
+        ("cut", good[:middle], "ended before the end-of-stream marker"),
+        ("damaged", good[:middle] + bytes(255 - each for each in good[middle : middle + 20]) + good[middle + 20 :], ""),
+        ("empty", b"", "Input data was truncated"),
+        ("another", b"apiVersion: v1\n", "malformed"),
+        ("later", json.dumps({"format": 2, "unheard": "of"}).encode(), "expected a recording of format 1, found one of format 2"),
+        ("part", json.dumps({**plain, "decisions": {"binds": []}}).encode(), "expected decisions with claims, evictions, jobs"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        done = CliRunner().invoke(replay_command, [str(tmp_path / name)])
+        assert done.exit_code == 2, done.output
+        assert done.output.startswith(f"{tmp_path / name}: expected ") and said in done.output
+    (tmp_path / "classes").write_text(json.dumps({**plain, "objects": [["Thing", "ns", "a", "navarch.model.spec:Gone", {}]]}))
+    done = CliRunner().invoke(replay_command, [str(tmp_path / "classes")])
+    assert (done.exit_code, done.output) == (
+        2,
+        "Thing ns/a: this Navarch has no 'navarch.model.spec:Gone', another recorded it\n",
+    )
+
+
+def test_a_difference_to_what_another_version_decided_says_so(tmp_path: Path) -> None:
+    registry = installed()
+    cycle = run_cycle(world([1], []), load(POLICY, registry.catalogue(), "test"), registry, 0.0, 7, "c")
+    plain = gzip.decompress(recordings.encoded(cycle)).decode()
+    assert plain.count(f'"version":"{version()}"') == 1
+    file = tmp_path / "old"
+    for recorded, note in ((version(), ""), ("0.0.1", f"recorded by navarch 0.0.1, decided again by {version()}\n")):
+        file.write_text(plain.replace(f'"version":"{version()}"', f'"version":"{recorded}"'))
+        same = CliRunner().invoke(replay_command, [str(file)])
+        assert (same.exit_code, same.stderr) == (0, "")
+        other = CliRunner().invoke(replay_command, [str(file), "--policy=kai"])
+        assert (other.exit_code, other.stderr) == (1, note)
+
+
+def test_a_folder_that_cannot_be_written_is_refused_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(recordings.FolderError, match="expected a folder that can be written: Not a directory"):
+        Recorder(tmp_path / "file" / "below")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # whoever runs the tests may write everywhere
+    with pytest.raises(recordings.FolderError, match="it is not writable for user"):
+        Recorder(tmp_path)
 
 
 @pytest.mark.parametrize("error", [OSError("no space left"), TypeError("cannot be encoded")])
