@@ -43,7 +43,8 @@ SEED ?= 1
 soak: $(STAMP)
 	$(BIN)/python -m tests.live.soak --minutes $(MINUTES) --seed $(SEED)
 
-# A real kube-apiserver and kube-scheduler for the live suites, built with Go into ~/.cache/navarch; at once when nothing changed.
+# A real kube-apiserver and kube-scheduler for the live suites, and helm for the chart, built with Go into ~/.cache/navarch;
+# at once when nothing changed.
 envtest: $(STAMP)
 	$(BIN)/python -m tests.envtest.build
 

@@ -164,7 +164,7 @@ def test_a_crd_of_somebody_else_is_kept(installed: KubeApiServer) -> None:
 
 
 def test_a_dry_run_stores_nothing(kube_apiserver: KubeApiServer) -> None:
-    lines = run_install(kube_apiserver.kubeconfig, "--namespace", "elsewhere", "--dry-run")
+    lines = run_install(kube_apiserver.kubeconfig, "--name", "elsewhere", "--namespace", "elsewhere", "--dry-run")
     assert "namespaces/elsewhere created (dry run)" in lines
     with pytest.raises(RuntimeError, match="404"):
         kube_apiserver.request("GET", "/api/v1/namespaces/elsewhere")

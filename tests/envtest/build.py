@@ -1,4 +1,4 @@
-"""Build the real servers, once for each content of this folder's Go files.
+"""Build the real servers, and helm, once for each content of this folder's Go files.
 
     python -m tests.envtest.build          (what `make envtest` runs)
 
@@ -18,7 +18,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 KUBERNETES = "v1.36.1"
-COMMANDS = {"kube-apiserver-etcd": "./apiserver", "kube-scheduler": "./scheduler"}
+COMMANDS = {"kube-apiserver-etcd": "./apiserver", "kube-scheduler": "./scheduler", "helm": "helm.sh/helm/v3/cmd/helm"}
 
 
 def sources() -> list[Path]:

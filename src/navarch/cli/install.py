@@ -2,12 +2,14 @@
 
 Objects are applied server-side under one field manager, so a second run changes only what differs and leaves what
 others added. CRDs are the exception: one that somebody else installed (Volcano's own chart, KAI's) is kept as it is,
-because its owner knows more versions of it than we do.
+because its owner knows more versions of it than we do. Nor is the binding of another installation's account taken over: the
+rights of its scheduler would go with it, and it would go on without them.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from navarch.kube.connect import connect
 from navarch.kube.errors import KubeError, NotFound
 from navarch.kube.resources import CRDS, Resource
 from navarch.manifests import Manifest
-from navarch.manifests.installation import DIALECTS, NAMESPACE, Installation
+from navarch.manifests.installation import DIALECTS, NAME, NAMESPACE, Installation
 from navarch.plan import read_policy
 
 FIELD_MANAGER = "navarch-install"
@@ -48,6 +50,7 @@ RESOURCES = {
 @click.command()
 @click.option("--print", "print_only", is_flag=True, help="Write the objects to the terminal as YAML; touch no cluster.")
 @click.option("--namespace", default=NAMESPACE, show_default=True, help="Where the scheduler runs.")
+@click.option("--name", default=NAME, show_default=True, help="What everything is called; for a second one beside the first.")
 @click.option("--image", help="Image of the scheduler, for a registry of your own.")
 @click.option("--replicas", type=click.IntRange(min=1), help="Replicas, one of which leads.  [default: 2]")
 @click.option("--scheduler-name", "scheduler_names", multiple=True, help="spec.schedulerName to serve; may repeat.")
@@ -59,12 +62,18 @@ RESOURCES = {
     type=click.Choice(tuple(DIALECTS)),
     help="Install only these CRDs; may repeat.  [default: all]",
 )
-@click.option("--kubeconfig", type=click.Path(path_type=Path), help="Cluster to install into.")
+@click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path),
+    help="Cluster to install into; else $KUBECONFIG, the pod's account, ~/.kube/config.",
+)
 @click.option("--context", help="Context of the kubeconfig.")
 @click.option("--dry-run", is_flag=True, help="Let the API server check everything and store nothing.")
+@click.argument("run_options", nargs=-1, type=click.UNPROCESSED, metavar="[-- RUN OPTIONS]")
 def install(
     print_only: bool,
     namespace: str,
+    name: str,
     image: str | None,
     replicas: int | None,
     scheduler_names: tuple[str, ...],
@@ -73,16 +82,24 @@ def install(
     kubeconfig: Path | None,
     context: str | None,
     dry_run: bool,
+    run_options: tuple[str, ...],
 ) -> None:
-    """Install the scheduler, its permissions and the CRDs it reads into a cluster."""
+    """Install the scheduler, its permissions and the CRDs it reads into a cluster.
+
+    What stands after -- is added to the command line of `navarch run` there: -- --log-format=json
+    """
+    _check_name(name)
+    _check_run_options(run_options)
     if policy is not None:
         _check(policy)
     installation = Installation(
         namespace=namespace,
+        name=name,
         image=image,
         replicas=replicas,
         scheduler_names=scheduler_names,
         policy=policy.read_text(encoding="utf-8") if policy else None,
+        run_options=run_options,
         dialects=dialects or tuple(DIALECTS),
     )
     if print_only:
@@ -92,6 +109,27 @@ def install(
         asyncio.run(_install(installation, kubeconfig, context, dry_run))
     except KubeError as error:
         raise click.ClickException(str(error)) from error
+
+
+def _check_name(name: str) -> None:
+    if not re.fullmatch(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?", name):
+        raise click.UsageError(f"--name: expected at most 40 letters a to z, digits and dashes, first a letter, found {name!r}")
+
+
+def _check_run_options(given: tuple[str, ...]) -> None:
+    """A misspelt option would only be seen in the log of a pod that does not start."""
+    from navarch.cli.run import run
+
+    try:
+        run.make_context("navarch run", list(given), resilient_parsing=False)
+    except click.exceptions.Exit:
+        raise click.UsageError("after --: expected options of `navarch run` that it runs with") from None
+    except click.BadParameter as error:
+        if error.param is not None and error.param.name == "plugin_dirs":
+            return  # a folder of the image, not of this machine
+        raise click.UsageError(f"after --: {error.format_message()}") from None
+    except click.UsageError as error:
+        raise click.UsageError(f"after --: {error.format_message()}") from None
 
 
 def _check(policy: Path) -> None:
@@ -146,6 +184,8 @@ async def apply(client: Client, item: Manifest, *, dry_run: bool = False) -> str
         before = None
     if before is not None and resource == CRDS and not _ours(before):
         return "kept: somebody else installed it"
+    if before is not None and item["kind"] == "ClusterRoleBinding":
+        _check_owner(before, item)
     after = await client.patch(
         resource,
         name,
@@ -160,6 +200,16 @@ async def apply(client: Client, item: Manifest, *, dry_run: bool = False) -> str
         return "created"
     same = before["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"]
     return "unchanged" if same else "configured"
+
+
+def _check_owner(existing: dict[str, Any], wanted: Manifest) -> None:
+    now, then = ({each.get("namespace") for each in binding.get("subjects") or ()} for binding in (existing, wanted))
+    if now and now != then:
+        others = ", ".join(sorted(map(str, now)))
+        raise click.ClickException(
+            f"ClusterRoleBinding {wanted['metadata']['name']}: it belongs to the installation in {others}. "
+            "Expected another --name for one more beside it, or its namespace to change it"
+        )
 
 
 def _ours(existing: dict[str, Any]) -> bool:

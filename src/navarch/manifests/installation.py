@@ -1,5 +1,8 @@
 """One installation of the scheduler: the shipped objects with what a user chose filled in.
 
+A cluster can have several (one for each pool of nodes, say): each has a name, which every object of it carries in the place of
+`navarch`, those of the whole cluster as well, and the lease too, so that two of them never wait for each other.
+
 >>> installation = Installation(namespace="batch", scheduler_names=("navarch", "volcano"))
 >>> deployment = next(item for item in installation.objects() if item["kind"] == "Deployment")
 >>> deployment["metadata"]["namespace"], deployment["spec"]["template"]["spec"]["containers"][0]["args"]
@@ -11,11 +14,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from navarch import manifests
 from navarch.manifests import Manifest
 
 NAMESPACE = "navarch-system"
+NAME = "navarch"
+_INSTANCE = "app.kubernetes.io/instance"
 #: API groups whose CRDs make up a dialect. What a name stands for is what a user of that system has installed.
 DIALECTS = {
     "coscheduling": frozenset({"scheduling.x-k8s.io"}),
@@ -30,22 +36,25 @@ class Installation:
     """What may differ between two clusters. `policy` is the text of a policy file; without one the built-in holds."""
 
     namespace: str = NAMESPACE
+    name: str = NAME
     image: str | None = None
     replicas: int | None = None
     scheduler_names: tuple[str, ...] = ()
     policy: str | None = None
+    run_options: tuple[str, ...] = ()
+    """Added to the command line of `navarch run`."""
     dialects: tuple[str, ...] = tuple(DIALECTS)
 
     def objects(self) -> list[Manifest]:
         """Every object, in the order in which an empty cluster accepts them."""
         return [
-            *self._namespaced(manifests.namespace()),
+            *self._placed(manifests.namespace()),
             *self.crds(),
-            *self._namespaced(manifests.rbac()),
-            *self._policy_object(),
-            *self._namespaced(self._deployment()),
-            *self._namespaced(manifests.service()),
-            *self._namespaced(manifests.service_monitor()),
+            *self._placed(manifests.rbac()),
+            *self._placed(self._policy_object()),
+            *self._placed(self._deployment()),
+            *self._placed(manifests.service()),
+            *self._placed(manifests.service_monitor()),
         ]
 
     def crds(self) -> list[Manifest]:
@@ -53,15 +62,35 @@ class Installation:
         groups = frozenset[str]().union(*(DIALECTS[dialect] for dialect in self.dialects))
         return [crd for crd in manifests.crds() if crd["spec"]["group"] in groups]
 
-    def _namespaced(self, objects: list[Manifest]) -> Iterator[Manifest]:
+    def _placed(self, objects: list[Manifest]) -> Iterator[Manifest]:
+        """With namespace and name of this installation."""
         for item in objects:
             if item["kind"] == "Namespace":
                 item["metadata"]["name"] = self.namespace
-            elif "namespace" in item["metadata"]:
+                yield item
+                continue
+            if "namespace" in item["metadata"]:
                 item["metadata"]["namespace"] = self.namespace
             for subject in item.get("subjects", ()):
                 subject["namespace"] = self.namespace
-            yield item
+            yield self._named(item) if self.name != NAME else item
+
+    def _named(self, item: Manifest) -> Manifest:
+        """What refers to another object of ours follows its name; labels that select tell the installations apart."""
+        for place in (item["metadata"], item.get("roleRef"), *item.get("subjects", ())):
+            if place:
+                place["name"] = place["name"].replace(NAME, self.name, 1)
+        for rule in item.get("rules", ()) if item["kind"] == "Role" else ():
+            if "resourceNames" in rule:
+                rule["resourceNames"] = [self.name]
+        for labels in _labels(item):
+            labels[_INSTANCE] = self.name
+        if item["kind"] == "Deployment":
+            pod = item["spec"]["template"]["spec"]
+            pod["serviceAccountName"] = self.name
+            for volume in pod.get("volumes", ()):
+                volume["configMap"]["name"] = f"{self.name}-policy"
+        return item
 
     def _deployment(self) -> list[Manifest]:
         objects = manifests.deployment()
@@ -73,10 +102,13 @@ class Installation:
         if self.replicas is not None:
             deployment["spec"]["replicas"] = self.replicas
         container["args"] += [f"--scheduler-name={name}" for name in self.scheduler_names]
+        if self.name != NAME:
+            container["args"].append(f"--lock-name={self.name}")
         if self.policy is not None:
             container["args"].append("--policy=/etc/navarch/policy.yaml")
             container["volumeMounts"] = [{"name": "policy", "mountPath": "/etc/navarch", "readOnly": True}]
             template["spec"]["volumes"] = [{"name": "policy", "configMap": {"name": "navarch-policy"}}]
+        container["args"] += self.run_options
         return objects
 
     def _policy_object(self) -> list[Manifest]:
@@ -85,8 +117,20 @@ class Installation:
         metadata = {
             "name": "navarch-policy",
             "namespace": self.namespace,
-            "labels": {"app.kubernetes.io/name": "navarch"},
+            "labels": {"app.kubernetes.io/name": NAME, _INSTANCE: NAME},
             # Replicas reload the file by themselves; the digest only shows which text is installed.
             "annotations": {"navarch/policy-digest": hashlib.sha256(self.policy.encode()).hexdigest()[:16]},
         }
         return [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"policy.yaml": self.policy}}]
+
+
+def _labels(value: Any) -> Iterator[dict[str, str]]:
+    """Every set of labels, or of labels to select by, that says whose it is, however deep."""
+    if isinstance(value, dict):
+        if _INSTANCE in value:
+            yield value
+        for each in value.values():
+            yield from _labels(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _labels(each)

@@ -1,0 +1,86 @@
+"""`navarch install` more than once: another installation beside the first, and what it does not do to it."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from tests.deploy.installing import run_install
+from tests.envtest.server import KubeApiServer
+
+from navarch.cli.install import install
+from navarch.kube.client import Client
+from navarch.kube.connect import connect
+from navarch.kube.errors import Forbidden, NotFound
+from navarch.kube.resources import LEASES, PODS
+
+BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+
+
+@pytest.mark.live
+async def test_two_installations_have_rights_and_leases_of_their_own(kube_apiserver: KubeApiServer) -> None:
+    server = kube_apiserver
+    run_install(server.kubeconfig)
+    lines = run_install(server.kubeconfig, "--name", "second", "--namespace", "second-system", "--dialect", "kai")
+    assert "clusterrolebindings/second created" in lines
+    for namespace, name, other in (("navarch-system", "navarch", "second"), ("second-system", "second", "navarch")):
+        async with Client(connect(server.service_account(namespace, name))) as scheduler:
+            await scheduler.list(PODS)
+            with suppress(NotFound):
+                await scheduler.get(LEASES, name, namespace=namespace)
+            with pytest.raises(Forbidden):
+                await scheduler.get(LEASES, other, namespace=namespace)
+
+
+@pytest.mark.live
+def test_rights_are_not_taken_from_the_first(kube_apiserver: KubeApiServer) -> None:
+    server = kube_apiserver
+    run_install(server.kubeconfig)
+    before = server.request("GET", f"{BINDINGS}/navarch")
+    given = ["--kubeconfig", str(server.kubeconfig), "--namespace", "third-system"]
+    with ThreadPoolExecutor(1) as thread:
+        refused = thread.submit(CliRunner().invoke, install, given).result()
+    assert refused.exit_code == 1
+    assert "ClusterRoleBinding navarch: it belongs to the installation in navarch-system. Expected another --name" in refused.output
+    assert server.request("GET", f"{BINDINGS}/navarch") == before
+
+
+def test_the_name_is_everywhere_that_one_object_points_at_another() -> None:
+    result = CliRunner().invoke(install, ["--print", "--name", "pool-b", "--dialect", "coscheduling"])
+    objects = [item for item in yaml.safe_load_all(result.output) if item["kind"] not in ("CustomResourceDefinition", "Namespace")]
+    assert {item["metadata"]["name"] for item in objects} == {"pool-b", "pool-b-leader-election"}
+    role = next(item for item in objects if item["kind"] == "Role")
+    assert role["rules"][1]["resourceNames"] == ["pool-b"]
+    for item in objects:
+        if "roleRef" in item:
+            assert item["roleRef"]["name"] == item["metadata"]["name"]
+            assert [subject["name"] for subject in item["subjects"]] == ["pool-b"]
+    deployment = next(item for item in objects if item["kind"] == "Deployment")["spec"]["template"]
+    assert deployment["spec"]["serviceAccountName"] == deployment["metadata"]["labels"]["app.kubernetes.io/instance"] == "pool-b"
+    assert deployment["spec"]["containers"][0]["args"] == ["run", "--lock-name=pool-b"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--name", "Not_A_Name"], "--name: expected at most 40 letters"),
+        (["--", "--node-pool-label"], "after --: No such option '--node-pool-label'. Did you mean '--node-pool-label-key'?"),
+        (["--", "--period=0"], "after --: Invalid value for '--period'"),
+        (["--", "--help"], "after --: expected options of `navarch run`"),
+        (["extra"], "after --: Got unexpected extra argument (extra)"),
+    ],
+)
+def test_what_would_not_start_is_refused(arguments: list[str], said: str) -> None:
+    result = CliRunner().invoke(install, ["--print", *arguments])
+    assert result.exit_code == 2
+    assert said in result.output
+
+
+def test_options_of_run_are_handed_on() -> None:
+    options = ["--log-format=json", "--plugin-dir=/a/folder/of/the/image", "--dry-run"]
+    printed = CliRunner().invoke(install, ["--print", "--scheduler-name", "a", "--", *options])
+    deployment = next(item for item in yaml.safe_load_all(printed.output) if item["kind"] == "Deployment")
+    assert deployment["spec"]["template"]["spec"]["containers"][0]["args"] == ["run", "--scheduler-name=a", *options]
