@@ -4,7 +4,8 @@ First the pod's status gets the condition DisruptionTarget, which tells everyone
 for. A budget that says "not now" (429) is waited for; when it goes on saying so the eviction is given up, the pod counts as
 running again, and the next cycle thinks anew. A pod that is gone already was evicted as far as we care. A conflict (409) is asked
 again: it may be another pod of that name, and then the watch shows it, or only somebody who wrote the pod at the same moment, and
-then it would count as leaving for ever.
+then it would count as leaving for ever. Any other refusal is waited for like a budget's: a namespace that is being deleted (403) takes
+its pods with it, and given up at once the same victim would be chosen again in the next cycle, and in every one after it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from navarch.cache.mirror import Mirror
 from navarch.cache.pod_status import STRATEGIC
 from navarch.engine.record import Eviction
 from navarch.kube.client import eviction as eviction_body
-from navarch.kube.errors import Conflict, KubeError, NotFound, OutcomeUnknown, ServerFault, TooManyRequests, Unreachable
+from navarch.kube.errors import KubeError, NotFound
 from navarch.kube.resources import PODS
 from navarch.kube.write_pool import Outcome, Priority, Write, WritePool
 from navarch.model.moments import rfc3339
@@ -188,7 +189,7 @@ class Evictor:
         elif going.term != self._term:
             self._in_flight -= 1
             self._give_up(going, "", told=False)
-        elif isinstance(outcome, Conflict | TooManyRequests | ServerFault | OutcomeUnknown | Unreachable):
+        else:
             loop = asyncio.get_running_loop()
             asked = getattr(outcome, "retry_after", None)
             wait = max(asked or 0.0, min(0.5 * 2 ** min(going.attempts, 5), 10.0))
@@ -197,9 +198,6 @@ class Evictor:
                 self._give_up(going, str(outcome))
             else:
                 self._refused[going.eviction.uid] = going, loop.call_later(wait, self._again, going)
-        else:
-            self._in_flight -= 1
-            self._give_up(going, str(outcome))
 
     def _again(self, going: _Going) -> None:
         del self._refused[going.eviction.uid]

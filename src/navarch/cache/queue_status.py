@@ -31,6 +31,8 @@ LONGEST = 30.0
 
 
 class _Queue(Struct):
+    uid: str
+    """Whose this is: another queue may have the name by now."""
     wanted: dict[str, object]
     sent: dict[str, object] | None = None
     in_flight: bool = False
@@ -79,8 +81,8 @@ class QueueStatuses:
             if not spec.state:
                 wanted["state"] = "Open"
             queue = self._queues.get(name)
-            if queue is None:
-                self._queues[name] = _Queue(wanted)
+            if queue is None or queue.uid != spec.uid:
+                self._queues[name] = _Queue(spec.uid, wanted)
             else:
                 queue.wanted = wanted
                 if spec.state and queue.sent is not None:

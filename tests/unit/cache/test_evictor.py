@@ -13,7 +13,7 @@ from navarch.cache.events import Events
 from navarch.cache.evictor import STALE_GANGS, Evictor
 from navarch.cache.mirror import Mirror
 from navarch.engine.record import Eviction
-from navarch.kube.errors import Conflict, NotFound, Status, TooManyRequests
+from navarch.kube.errors import Conflict, Forbidden, NotFound, Status, TooManyRequests
 from navarch.model.spec import JobSpec
 from navarch.model.status import TaskStatus
 
@@ -84,6 +84,22 @@ async def test_a_budget_is_waited_for_and_given_up_in_the_end() -> None:
     assert status(made, "a") == TaskStatus.RUNNING
     assert made.assumed.evictions == {}
     assert len(evictor) == 0
+
+
+async def test_a_refusal_for_good_does_not_make_the_same_victim_chosen_in_every_cycle() -> None:
+    """A namespace that is being deleted, a webhook that says no, a permission that was taken away."""
+    evictor, made, submitted, ends = scene(timeout=60.0)
+    for _ in range(3):
+        evict(evictor, made, "a")
+        submitted.end()
+        asked = 0
+        while submitted.open:
+            submitted.end(Forbidden(Status(code=403, reason="Forbidden", message="the namespace is being terminated")))
+            asked += 1
+            await asyncio.sleep(11.0)
+        assert 5 <= asked <= 10
+    assert (ends, status(made, "a")) == ([("preempt", "given up")] * 3, TaskStatus.RUNNING)
+    assert asyncio.get_running_loop().time() > 150.0
 
 
 async def test_a_pod_that_is_gone_is_no_failure() -> None:

@@ -392,6 +392,19 @@ def test_a_queue_that_is_closed_while_its_figures_are_on_their_way_stays_closed(
     assert said == [("500m", "Open"), ("1", None), ("1", "Open")]
 
 
+def test_another_queue_of_the_same_name_is_told_all() -> None:
+    """Deleted and made again between two looks: nothing of what the first was told is in it."""
+    made, _ = mirror()
+    submitted = Submitted()
+    writer = QueueStatuses(submitted.pool, made)
+    for now, uid in ((0.0, "first"), (1.0, "second")):
+        made.put(QueueSpec("root", uid=uid, dialect="volcano"))
+        writer.take([figures("root", 500)])
+        writer.flush(now)
+        submitted.end()
+    assert [body["status"]["state"] for body in submitted.bodies()] == ["Open", "Open"]
+
+
 def test_a_queue_whose_status_is_refused_is_asked_less_and_less_often() -> None:
     made, _ = mirror()
     made.put(QueueSpec("root", dialect="volcano"))
