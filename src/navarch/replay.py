@@ -283,18 +283,36 @@ def _discreet_spec(spec: _Annotated) -> _Annotated:
 
 
 def _discreet_object(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Without the annotation, and without what a driver is told: `parameters` of a class, `volumeAttributes` of a volume."""
+    """Without the annotation, and without what a driver is told."""
     metadata = dict(manifest["metadata"])
     metadata["annotations"] = dict(_discreet(metadata.get("annotations") or {}))
-    found = {**manifest, "metadata": metadata}
-    if found.get("parameters"):
-        found["parameters"] = None
-    spec = found.get("spec")
-    source = spec.get("csi") if isinstance(spec, Mapping) else None
-    if isinstance(source, Mapping) and "volumeAttributes" in source:
-        attributes = {name: value for name, value in source.items() if name != "volumeAttributes"}
-        found["spec"] = {**spec, "csi": attributes}  # type: ignore[dict-item]
+    found: Mapping[str, Any] = {**manifest, "metadata": metadata}
+    for path in _TOLD_TO_DRIVERS:
+        found = _without(found, path)
     return found
+
+
+_TOLD_TO_DRIVERS = (
+    ("parameters",),  # of a StorageClass
+    ("spec", "mountOptions"),
+    ("spec", "csi", "volumeAttributes"),
+    ("spec", "flexVolume", "options"),
+    ("spec", "config"),  # of a DeviceClass, then of a ResourceClaim, then of one that has its devices
+    ("spec", "devices", "config"),
+    ("status", "allocation", "devices", "config"),
+)
+"""Nothing that decides reads them."""
+
+
+def _without(value: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:
+    """A copy that lacks what is at the path; the value itself where nothing is."""
+    name, *below = path
+    if name not in value:
+        return value
+    if not below:
+        return {key: each for key, each in value.items() if key != name}
+    inner = value[name]
+    return {**value, name: _without(inner, tuple(below))} if isinstance(inner, Mapping) else value
 
 
 def _discreet_policy(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -78,6 +78,12 @@ def test_what_people_put_passwords_into_is_left_out() -> None:
     csi = {"driver": "d", "volumeHandle": "v", "volumeAttributes": {"password": "hush"}}
     cluster.put_object("PersistentVolume", "", "v", {"metadata": {"name": "v", "annotations": told}, "spec": {"csi": csi}})
     cluster.put_object("StorageClass", "", "c", {"metadata": {"name": "c"}, "parameters": {"restuserkey": "hush"}})
+    flex = {"flexVolume": {"driver": "d", "options": {"password": "hush"}}, "mountOptions": ["password=hush"]}
+    cluster.put_object("PersistentVolume", "", "w", {"metadata": {"name": "w"}, "spec": flex})
+    config = [{"opaque": {"driver": "d", "parameters": {"password": "hush"}}}]
+    cluster.put_object("DeviceClass", "", "d", {"metadata": {"name": "d"}, "spec": {"config": config, "selectors": []}})
+    claim = {"spec": {"devices": {"requests": [], "config": config}}, "status": {"allocation": {"devices": {"config": config}}}}
+    cluster.put_object("ResourceClaim", "ns", "r", {"metadata": {"name": "r", "namespace": "ns"}, **claim})
     usage = {"clientType": "prometheus", "connectionString": "http://me:hush@prometheus:9090/path"}
     registry = installed()
     policy = load({**POLICY, "usageDBConfig": usage}, registry.catalogue(), "test")
