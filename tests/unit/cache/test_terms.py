@@ -134,6 +134,7 @@ async def test_half_a_mirror_is_filled_when_the_lead_comes_back() -> None:
         sources=SimpleNamespace(read_again=read_again),
         holding=SimpleNamespace(wake_all=lambda: None),
         loop=SimpleNamespace(hurry=lambda: None),
+        binder=SimpleNamespace(outbox=SimpleNamespace(pause=lambda: None, resume=lambda: None)), leading=True,
     )  # fmt: skip
     duties = Duties(cast(Scheduler, made))
     looking = asyncio.create_task(duties.look_at_policy())
