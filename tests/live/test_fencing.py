@@ -129,3 +129,30 @@ async def test_the_lease_is_handed_over_only_when_every_binding_has_its_answer(
             answer.set()
     assert await leader(world) == ("" if answered else scheduler.identity)
     answer.set()
+
+
+async def test_what_was_not_sent_in_time_is_void_and_the_lease_is_handed_over(world: World, server: ApiServer) -> None:
+    """More bindings than the time to stop allows for: those on the wire get their answers, the others are for whoever comes next."""
+    await world.node("n0", cpu="400", pods="400")
+    history = await world.watch()
+    before, answer = server.faults.before, asyncio.Event()
+
+    async def slow(request: web.BaseRequest) -> None:
+        if request.path.endswith("/binding"):
+            await answer.wait()
+        await before(request)
+
+    server.faults.before = slow  # type: ignore[method-assign]
+    for i in range(300):
+        await world.pod(f"single-{i}")
+    async with world.scheduler(leader_elect=True, lock_namespace="default", shutdown_timeout=0.5) as scheduler:
+        await world.eventually(lambda: asyncio.sleep(0, len(scheduler.binder.outbox)), lambda many: many >= 300)
+        scheduler.stop()
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.binder.outbox.paused), bool)
+        answer.set()
+    assert await leader(world) == ""
+    bound = len(history.bound())
+    async with world.scheduler(leader_elect=True, lock_namespace="default"):
+        await history.until_bound(300)
+    assert bound < 300
+    history.check()

@@ -39,6 +39,11 @@ class Outbox:
         """Writes without an outcome yet."""
         return len(self._queue) + self._inside
 
+    @property
+    def inside(self) -> int:
+        """Writes that the pool has: sent, or about to be."""
+        return self._inside
+
     def pause(self) -> None:
         """Send nothing more; what is inside the pool is finished."""
         self.paused = True

@@ -74,6 +74,8 @@ PIECE = 5000
 """Waiting pods of a queue that one cycle looks at: a second or so, where each is a job of its own."""
 AHEAD = 1000
 """Bindings under way from which on the next piece of a backlog can wait: the API server has enough to do for a second."""
+LAST_ANSWERS = 5.0
+"""Seconds for the answers to what was sent, when nothing more is."""
 BUSY = 200
 """Bindings under way from which on idle cycles can wait."""
 
@@ -271,18 +273,21 @@ class Scheduler:
             self.metrics.leading.set(0)
 
     async def _finish(self) -> None:
-        """Finish writes while we still lead; after a lost lease send nothing more. A binding without an answer may come about at
-        any moment, and whoever leads next cannot know of it: the lease is then left to run out."""
+        """Finish writes while we still lead; after a lost lease send nothing more. What was not sent in time is void, and decided
+        anew by whoever leads next. A binding without an answer may come about at any moment, and nobody else can know of it: the
+        lease is then left to run out."""
         if self.leading:
             log.info("finishing %d writes", self.writers.busy() + len(self.events.outbox))
             try:
                 async with asyncio.timeout(self.options.shutdown_timeout):
                     while self.writers.busy() and self.leading:
                         await asyncio.sleep(0.02)
-                    await self.pool.drain(1.0)
+                await self.pool.drain(1.0)
             except TimeoutError:
                 log.warning("%d writes were not finished in time", self.writers.busy())
-            if self.writers.busy() and self.elector is not None:
+                self.writers.pause()
+                await self.pool.drain(LAST_ANSWERS)
+            if self.elector is not None and (self.binder.outbox.inside or self.evictor.on_the_wire):
                 self.elector.keep()
         self.writers.pause()
 
