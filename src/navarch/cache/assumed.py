@@ -26,6 +26,8 @@ class AssumedBind(Struct):
     gpu_groups: tuple[str, ...] = ()
     written: bool = False
     """The API server said yes; only the watch has to show it."""
+    by_request: bool = False
+    """Decided for another program, which is to be asked to carry it out."""
     delegated: bool = False
     """Another program carries it out, on a request of ours."""
     refused: bool = False

@@ -63,7 +63,8 @@ class Binder:
         self._void_before = now
 
     def bind(self, bind: AssumedBind) -> None:
-        """The bind has been assumed: write it."""
+        """The bind has been assumed: write it. Who is to carry it out is known now: its group may be gone when it is sent."""
+        bind.by_request = self.requests is not None and self.requests.used_for(bind.job)
         self.before(bind, lambda: self._enqueue(bind))
 
     def _enqueue(self, bind: AssumedBind) -> None:
@@ -78,7 +79,8 @@ class Binder:
             self._mirror.refresh(bind.uid)
             self._hooks.dropped(bind)
             return None
-        if self.requests is not None and self.requests.used_for(bind.job):
+        if bind.by_request:
+            assert self.requests is not None
             request = self.requests.write(bind)
             if request is None:
                 self.forget(bind, "the pod is not known any more")

@@ -177,3 +177,17 @@ async def test_a_request_that_may_have_been_written_keeps_its_place_until_that_i
         made, submitted, ends, _ = delegated()
         submitted.end(outcome)
         assert (ends.heard, status(made)) == (["ask after 5"], TaskStatus.BINDING)
+
+
+async def test_a_pod_that_shares_a_gpu_is_not_bound_directly_because_its_group_went_meanwhile() -> None:
+    binder, made, submitted, _, _ = scene()
+    job = JobSpec("default/g", "default", namespace="default", name="g", dialect="kai")
+    made.put(job)
+    put(made, pod("b"))
+    binder.requests = BindRequests(cast(Client, None), made, lambda: True, enabled=True, pool_label=("", ""))
+    bind = made.assumed.binds["uid-b"] = AssumedBind("uid-b", "default", "b", "n1", "default/g", 0.0)
+    binder.outbox.pause()
+    binder.bind(bind)
+    made.remove(job)
+    binder.outbox.resume()
+    assert submitted.writes[-1].path.endswith("/bindrequests")
