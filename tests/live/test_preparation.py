@@ -147,7 +147,8 @@ async def test_a_volume_that_is_not_bound_in_time_is_free_again(world: World) ->
 
 
 async def devices(world: World, node: str, count: int) -> None:
-    await world.client.create(DEVICE_CLASSES, {"metadata": {"name": "gpu"}, "spec": {}})
+    config = [{"opaque": {"driver": "gpu.example.com", "parameters": {"mode": "exclusive"}}}]
+    await world.client.create(DEVICE_CLASSES, {"metadata": {"name": "gpu"}, "spec": {"config": config}})
     spec = {
         "driver": "gpu.example.com",
         "nodeName": node,
@@ -159,7 +160,8 @@ async def devices(world: World, node: str, count: int) -> None:
 
 async def device_claim(world: World, name: str) -> None:
     request = {"name": "one", "exactly": {"deviceClassName": "gpu", "count": 1, "allocationMode": "ExactCount"}}
-    body = {"metadata": {"name": name}, "spec": {"devices": {"requests": [request]}}}
+    config = [{"requests": ["one"], "opaque": {"driver": "gpu.example.com", "parameters": {"sharing": name}}}]
+    body = {"metadata": {"name": name}, "spec": {"devices": {"requests": [request], "config": config}}}
     await world.client.create(RESOURCE_CLAIMS, body, namespace=world.namespace)
 
 
@@ -182,6 +184,13 @@ async def test_devices_are_allocated_before_the_pod_is_bound_and_to_one_pod_each
         ]
         assert len({device for device, _ in allocated}) == len(allocated) == 2
         assert sorted(f"{world.namespace}/{pod}" for _, pod in allocated) == history.bound()
+        for each in found:
+            if each.get("status", {}).get("allocation"):
+                told = each["status"]["allocation"]["devices"]["config"]
+                assert [(one["source"], one["requests"], one["opaque"]["parameters"]) for one in told] == [
+                    ("FromClass", ["one"], {"mode": "exclusive"}),
+                    ("FromClaim", ["one"], {"sharing": each["metadata"]["name"]}),
+                ]
         assert found[0]["status"]["allocation"]["nodeSelector"]["nodeSelectorTerms"][0]["matchFields"][0]["values"] == ["n0"]
         bound = history.bound()[0].partition("/")[2]
         await world.client.delete(PODS, bound, namespace=world.namespace, grace_period=0)

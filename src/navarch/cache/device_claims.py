@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from navarch.cache import device_settings
 from navarch.cache.assumed import AssumedBind
 from navarch.cache.cycle import Cycle
 from navarch.cache.mirror import Mirror
@@ -80,8 +81,8 @@ class DeviceClaims:
             for _, name in task.shape.claims:
                 found = allocated.get(f"{task.namespace}/{name}")
                 # Several pods may share a claim that is only now allocated: whoever comes first writes it.
-                allocation = self._allocation(found, bind.node) if found else self._promised(task.namespace, name)
                 claim = self._visible(task.namespace, name) or {}
+                allocation = self._allocation(found, claim, bind.node) if found else self._promised(task.namespace, name)
                 use = _Use(task.namespace, name, allocation, (claim.get("metadata") or {}).get("uid") or "")
                 uses.append(use)
                 self._assume(use, task.name, task.uid)
@@ -129,7 +130,7 @@ class DeviceClaims:
                     raise
         return None
 
-    def _allocation(self, found: ClaimAllocation, node: str) -> dict[str, Any]:
+    def _allocation(self, found: ClaimAllocation, claim: Mapping[str, Any], node: str) -> dict[str, Any]:
         results = []
         for device in found.devices:
             result: dict[str, Any] = {
@@ -140,12 +141,21 @@ class DeviceClaims:
             }
             if device.admin_access:
                 result["adminAccess"] = True
+            if tolerated := device_settings.tolerations(claim, device.request):
+                result["tolerations"] = tolerated
             results.append(result)
         allocation: dict[str, Any] = {"devices": {"results": results}}
+        chosen = {device.request for device in found.devices}
+        if told := device_settings.config(claim, chosen, self._device_class):
+            allocation["devices"]["config"] = told
         selector = self._reach(found, node)
         if selector is not None:
             allocation["nodeSelector"] = selector
         return allocation
+
+    def _device_class(self, name: str) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self._mirror.cluster.objects.get("DeviceClass", {}).get(("", name)) or {}
+        return found
 
     def _reach(self, found: ClaimAllocation, node: str) -> dict[str, Any] | None:
         """From where the devices can be used: this node only if any of them is a node's own."""
