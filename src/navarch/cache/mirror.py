@@ -128,6 +128,10 @@ class Mirror:
                 bind = self.assumed.binds.get(truth.uid)
                 if bind is not None and bind.delegated:
                     del self.assumed.binds[truth.uid]  # the request itself tells from now on
+                before = self.cluster.task(truth.uid)
+                if request.phase == "Succeeded" and before is not None and before.node == request.node:
+                    # Carried out: the pod is on that node, even if its own watch has not shown it yet.
+                    request = replace(request, phase="")
                 task = bound_by(truth, request)
         task = self.assumed.over(task)
         if task is truth:

@@ -6,6 +6,7 @@ from typing import cast
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.unit.cache.fake_pool import Submitted
 from tests.unit.cache.test_live_mirror import mirror, pod, put
 
@@ -16,7 +17,7 @@ from navarch.cache.events import Events
 from navarch.cache.mirror import Mirror
 from navarch.kube.client import Client
 from navarch.kube.errors import Conflict, Forbidden, NotFound, OutcomeUnknown, ServerFault, Status, TooManyRequests, Unreachable
-from navarch.model.spec import JobSpec
+from navarch.model.spec import BindRequestSpec, JobSpec, ObjectSpec
 from navarch.model.status import TaskStatus
 
 
@@ -191,3 +192,22 @@ async def test_a_pod_that_shares_a_gpu_is_not_bound_directly_because_its_group_w
     made.remove(job)
     binder.outbox.resume()
     assert submitted.writes[-1].path.endswith("/bindrequests")
+
+
+async def test_a_pod_keeps_its_place_from_the_request_to_the_binding_whatever_is_shown_first() -> None:
+    """Requests and pods are watched apart: that a request was carried out may be shown before the binding that it led to."""
+    made, submitted, _, _ = delegated()
+    made.pods = {("default", "a"): pod("a")}
+    submitted.end()
+    for phase in ("", "Pending", "Succeeded"):
+        request = BindRequestSpec("default", "a", "n1", phase=phase)
+        made.put(ObjectSpec("BindRequest", "default", "a", request))
+        assert (made.assumed.binds, status(made)) == ({}, TaskStatus.BINDING), phase
+    put(made, pod("a", "n1"))
+    assert status(made) == TaskStatus.BOUND
+    # Another pod of that name is not what the request was for.
+    made.remove_pod("uid-a")
+    another = pod("a")
+    put(made, replace(another, metadata=replace(another.metadata, uid="uid-other")))
+    task = made.cluster.task("uid-other")
+    assert task is not None and task.status == TaskStatus.PENDING
