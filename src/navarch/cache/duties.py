@@ -31,6 +31,7 @@ class Duties:
         """Until cancelled."""
         scheduler = self._scheduler
         clock = asyncio.get_running_loop().time
+        scheduler.gangs.forget_all()
         while True:
             await asyncio.sleep(PERIOD)
             await self.look_at_policy()

@@ -49,6 +49,10 @@ class HalfBoundGangs:
     def __len__(self) -> int:
         return len(self._since)
 
+    def forget_all(self) -> None:
+        """Every gang's time begins anew: who led meanwhile may have completed it and begun it again."""
+        self._since = {}
+
     def look(self, now: float) -> None:
         """Cost: a few array operations over all jobs, and the pods of those that are half bound.
 

@@ -1,0 +1,55 @@
+"""When a gang counts as half bound for too long: by the time since we saw it so, while we lead."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import cast
+
+from msgspec.structs import replace
+from tests.unit.cache.test_live_mirror import group, mirror, pod, put
+
+from navarch.cache.duties import Duties
+from navarch.cache.gangs import HalfBoundGangs
+from navarch.cache.mirror import Mirror
+from navarch.cache.scheduler import Scheduler
+from navarch.dialects.objects import from_manifest
+from navarch.dialects.pod_objects import PodStatus
+from navarch.model.spec import TaskSpec
+
+BOUND = {"conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:10Z"}]}
+
+
+def half_bound() -> Mirror:
+    made, _ = mirror()
+    made.put(group("g", 2))
+    bound = pod("a", "n1", group="g")
+    put(made, replace(bound, status=from_manifest(BOUND, PodStatus)))
+    put(made, pod("b", group="g"))
+    return made
+
+
+def test_it_is_released_when_its_time_is_over() -> None:
+    released = list[tuple[str, list[TaskSpec]]]()
+    gangs = HalfBoundGangs(half_bound(), lambda job, tasks: released.append((job, tasks)), 10.0)
+    for now in (100.0, 105.0):
+        gangs.look(now)
+    assert (released, len(gangs)) == ([], 1)
+    gangs.look(110.0)
+    assert [(job, [task.name for task in tasks]) for job, tasks in released] == [("default/g", ["a"])]
+
+
+async def test_the_time_begins_anew_with_the_lead() -> None:
+    released = list[str]()
+    gangs = HalfBoundGangs(half_bound(), lambda job, tasks: released.append(job), 10.0)
+    gangs.look(100.0)
+    parts = dict.fromkeys(("pod_statuses", "group_statuses", "clock"))
+    scheduler = SimpleNamespace(**parts, mirror=SimpleNamespace(cluster=None), gangs=gangs)
+    duties = asyncio.create_task(Duties(cast(Scheduler, scheduler)).run())
+    await asyncio.sleep(0)
+    duties.cancel()
+    gangs.look(1000.0)
+    gangs.look(1009.0)
+    assert released == []
+    gangs.look(1010.0)
+    assert released == ["default/g"]
