@@ -79,6 +79,11 @@ def test_what_would_not_start_is_refused(arguments: list[str], said: str) -> Non
     assert said in result.output
 
 
+def test_a_kubeconfig_that_is_not_there_is_a_mistake_of_the_command_line() -> None:
+    result = CliRunner().invoke(install, ["--kubeconfig", "/nowhere"])
+    assert (result.exit_code, result.output.splitlines()[-1]) == (2, "Error: kubeconfig /nowhere: no such file")
+
+
 def test_options_of_run_are_handed_on() -> None:
     options = ["--log-format=json", "--plugin-dir=/a/folder/of/the/image", "--dry-run"]
     printed = CliRunner().invoke(install, ["--print", "--scheduler-name", "a", "--", *options])

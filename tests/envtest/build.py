@@ -4,7 +4,7 @@
 
 The binaries lie under ${XDG_CACHE_HOME:-~/.cache}/navarch/envtest/KEY, where KEY is a digest of go.mod, go.sum and the
 Go sources: a second run finds them and ends at once, a new version gets a folder of its own, and a fresh checkout
-does not build again. Nothing cached costs about eight minutes of CPU, mostly kube-apiserver's packages.
+does not build again. Nothing cached costs about nine minutes of CPU, mostly kube-apiserver's packages.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from navarch.engine.policy import PolicyError
 from navarch.installed import installed
 from navarch.kube.client import Client, PatchType
 from navarch.kube.connect import connect
-from navarch.kube.errors import KubeError, NotFound
+from navarch.kube.errors import ConfigError, KubeError, NotFound
 from navarch.kube.resources import CRDS, Resource
 from navarch.manifests import Manifest
 from navarch.manifests.installation import DIALECTS, NAME, NAMESPACE, Installation
@@ -107,6 +107,8 @@ def install(
         return
     try:
         asyncio.run(_install(installation, kubeconfig, context, dry_run))
+    except ConfigError as error:
+        raise click.UsageError(str(error)) from None
     except KubeError as error:
         raise click.ClickException(str(error)) from error
 
