@@ -75,22 +75,23 @@ class HalfBoundGangs:
         since: dict[str, float] = {}
         for row in np.flatnonzero(begun).tolist():
             key = jobs.keys[row]
-            stranded = self._stranded(row) if waits[row] and jobs.specs[row] is not None else []
+            stranded = self._stranded(row, key in self._since) if waits[row] and jobs.specs[row] is not None else []
             if not stranded and key not in self._since:
                 continue
             since[key] = self._since.get(key, now)
             if stranded and now - since[key] >= self._timeout:
-                del since[key]
+                since[key] = now  # a budget may keep it where it is
                 self._release(key, stranded)
         self._since = since
 
-    def _stranded(self, row: int) -> list[TaskSpec]:
-        """The bound members of a gang that never became whole, though it could have been."""
+    def _stranded(self, row: int, known: bool) -> list[TaskSpec]:
+        """The bound members of a gang that never became whole, though it could have been. `known`: it was seen half bound and not
+        whole since, so whoever waits now, made anew perhaps, waits for the same."""
         jobs, tasks = self._mirror.cluster.jobs, self._mirror.cluster.tasks
         members = [spec for task in jobs.tasks[row] if (spec := tasks.specs[task]) is not None]
         bound = [spec for spec in members if int(spec.status) in _PLACED]
         first = min((_bound_at(spec) for spec in bound), default=0.0)
-        waited = [spec for spec in members if spec.status == TaskStatus.PENDING and spec.created <= first]
+        waited = [spec for spec in members if spec.status == TaskStatus.PENDING and (known or spec.created <= first)]
         ended = [spec for spec in members if spec.status == TaskStatus.SUCCEEDED]
         job, there = jobs.specs[row], [*bound, *waited, *ended]
         enough = len(there) >= int(jobs.min_member[row]) and (job is None or _fill_roles(job, there))

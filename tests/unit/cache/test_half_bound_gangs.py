@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import cast
 
@@ -14,7 +15,7 @@ from navarch.cache.gangs import HalfBoundGangs
 from navarch.cache.mirror import Mirror
 from navarch.cache.scheduler import Scheduler
 from navarch.dialects.objects import from_manifest
-from navarch.dialects.pod_objects import PodStatus
+from navarch.dialects.pod_objects import Pod, PodStatus
 from navarch.model.spec import TaskSpec
 
 BOUND = {"conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:10Z"}]}
@@ -29,6 +30,12 @@ def half_bound() -> Mirror:
     return made
 
 
+def younger(name: str) -> Pod:
+    """Made after the others were bound."""
+    found = pod(name, group="g")
+    return replace(found, metadata=replace(found.metadata, creation_timestamp=datetime(2026, 1, 1, 0, 0, 20, tzinfo=UTC)))
+
+
 def test_it_is_released_when_its_time_is_over() -> None:
     released = list[tuple[str, list[TaskSpec]]]()
     gangs = HalfBoundGangs(half_bound(), lambda job, tasks: released.append((job, tasks)), 10.0)
@@ -37,6 +44,36 @@ def test_it_is_released_when_its_time_is_over() -> None:
     assert (released, len(gangs)) == ([], 1)
     gangs.look(110.0)
     assert [(job, [task.name for task in tasks]) for job, tasks in released] == [("default/g", ["a"])]
+
+
+def test_a_member_that_is_made_anew_meanwhile_does_not_make_it_a_gang_that_was_whole() -> None:
+    released, made = list[str](), half_bound()
+    gangs = HalfBoundGangs(made, lambda job, tasks: released.append(job), 10.0)
+    gangs.look(100.0)
+    made.remove_pod("uid-b")
+    gangs.look(101.0)
+    put(made, younger("c"))
+    for now in (102.0, 109.0):
+        gangs.look(now)
+    assert released == []
+    gangs.look(110.0)
+    assert released == ["default/g"]
+    for now in (111.0, 120.0):  # its budget has kept what is bound
+        gangs.look(now)
+    assert released == ["default/g"] * 2
+
+
+def test_a_gang_that_was_whole_and_lost_a_member_is_not_half_bound() -> None:
+    released, made = list[str](), half_bound()
+    gangs = HalfBoundGangs(made, lambda job, tasks: released.append(job), 10.0)
+    gangs.look(100.0)
+    put(made, replace(pod("b", "n1", group="g"), status=from_manifest(BOUND, PodStatus)))
+    gangs.look(101.0)
+    made.remove_pod("uid-b")
+    put(made, younger("c"))
+    for now in (102.0, 200.0):
+        gangs.look(now)
+    assert released == []
 
 
 async def test_the_time_begins_anew_with_the_lead() -> None:
