@@ -22,6 +22,7 @@ from tests.live.servers import serve_volcano
 from tests.live.world import World, end
 
 from navarch.cluster.server import ApiServer
+from navarch.kube.errors import NotFound
 from navarch.kube.resources import LEASES
 
 pytestmark = pytest.mark.live
@@ -156,3 +157,14 @@ async def test_what_was_not_sent_in_time_is_void_and_the_lease_is_handed_over(wo
         await history.until_bound(300)
     assert bound < 300
     history.check()
+
+
+async def test_the_lease_is_left_to_one_that_has_read_the_cluster(world: World, server: ApiServer) -> None:
+    server.faults.errors(500, path="/api/v1/pods", method="GET")
+    async with world.scheduler(leader_elect=True, lock_namespace="default") as scheduler:
+        await world.eventually(lambda: asyncio.sleep(0, server.faults.struck), lambda often: often >= 5)
+        with pytest.raises(NotFound):
+            await leader(world)
+        server.faults.clear()
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.leading), bool)
+        assert await leader(world) == scheduler.identity

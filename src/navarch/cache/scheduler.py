@@ -229,6 +229,8 @@ class Scheduler:
             retry_period=options.retry_period,
             on_new_leader=lambda who: log.info("leader: %s", who),
         )
+        # Whoever cannot read the cluster, or has not read it yet, leaves the lease to one that has.
+        await self.sources.wait_for_sync()
         while True:
             await self.elector.run(self._lead)
 
