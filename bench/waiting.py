@@ -1,6 +1,6 @@
 """A full cluster with a long backlog, the usual state of a batch cluster: what does the end of one pod cost?
 
-    python -m bench.waiting [--nodes 1000] [--waiting 10000]
+    python -m bench.waiting [--nodes 1000] [--waiting 10000] [--policy navarch]
 
 The live scheduler's own parts (mirror, holding, cycle, commit) in one process, without an API server. Every node is full, the
 pods that wait are alike and have been refused once. Then pods end, one at a time; each leaves room for exactly one of those that
@@ -14,6 +14,7 @@ import argparse
 import gc
 import statistics
 from time import perf_counter
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,16 +25,22 @@ from navarch.cache.cycle import run_cycle
 from navarch.cache.holding import Holding
 from navarch.cache.mirror import Mirror
 from navarch.dialects.pod_objects import Pod
-from navarch.engine.policy import preset
+from navarch.engine.policy import PRESETS, preset
 from navarch.engine.reasons import Event
 from navarch.installed import installed
 from navarch.model.resources import requests_from
 from navarch.model.snapshot import Snapshot
-from navarch.model.spec import NodeSpec, Requests
+from navarch.model.spec import NodeSpec, QueueShare, QueueSpec, Requests
 from navarch.plan import settings_for
 
 PODS_A_NODE = 4
+UNLIMITED = {resource: QueueShare(-1, -1, 1) for resource in ("gpu", "cpu", "memory")}
 ENDS, ENDS_OF_ALL = 200, 5
+
+
+class Size(NamedTuple):
+    nodes: int
+    policy: str
 
 
 class NoWriters:
@@ -51,9 +58,10 @@ class NoWriters:
 
 
 class World:
-    def __init__(self, nodes: int, waiting: int, *, wake_all: bool) -> None:
+    def __init__(self, size: Size, waiting: int, *, wake_all: bool = False) -> None:
+        nodes = size.nodes
         self._registry = installed()
-        self._policy = preset("navarch", self._registry.catalogue())
+        self._policy = preset(size.policy, self._registry.catalogue())
         self._wake_all = wake_all
         self.holding = Holding()
         self.mirror = Mirror(settings_for(self._policy, ("navarch",), False), Assumed(), self._notice)
@@ -61,6 +69,11 @@ class World:
         self._commit = Commit(self.mirror, self.mirror.assumed, self.holding, self.writers)
         self._number = 0
         self._last: Snapshot | None = None
+        for queue in (
+            QueueSpec("all", state="Open", shares=UNLIMITED),
+            QueueSpec("load", state="Open", parent="all", shares=UNLIMITED),
+        ):
+            self.mirror.put(queue)
         for number in range(nodes):
             allocatable = requests_from({"cpu": PODS_A_NODE, "memory": "64Gi", "pods": 110})
             self.mirror.put(NodeSpec(f"node-{number:05d}", allocatable=allocatable))
@@ -119,9 +132,10 @@ class World:
 
 
 def pod(number: int, node: str = "") -> Pod:
+    labels = {"app": str(number), "kai.scheduler/queue": "load"}
     return msgspec.convert(
         {
-            "metadata": {"namespace": "load", "name": f"pod-{number:06d}", "uid": f"uid-{number}", "labels": {"app": str(number)}},
+            "metadata": {"namespace": "load", "name": f"pod-{number:06d}", "uid": f"uid-{number}", "labels": labels},
             "spec": {
                 "schedulerName": "navarch",
                 "nodeName": node,
@@ -133,18 +147,18 @@ def pod(number: int, node: str = "") -> Pod:
     )
 
 
-def end_many(nodes: int, waiting: int, count: int, *, wake_all: bool = False) -> float:
+def end_many(size: Size, waiting: int, count: int, *, wake_all: bool = False) -> float:
     """Milliseconds, the median."""
-    world = World(nodes, waiting, wake_all=wake_all)
+    world = World(size, waiting, wake_all=wake_all)
     gc.collect()
     gc.freeze()
     world.end_one(filled=waiting > 0)
     return statistics.median(world.end_one(filled=waiting > 0) for _ in range(count)) * 1e3
 
 
-def come_many(nodes: int, count: int) -> float:
+def come_many(size: Size, count: int) -> float:
     """Milliseconds, the median; each finds the place of one that ended before it."""
-    world = World(nodes, 0, wake_all=False)
+    world = World(size, 0)
     times = []
     for _ in range(count):
         world.end_one(filled=False)
@@ -156,15 +170,17 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--waiting", type=int, default=10_000)
+    parser.add_argument("--policy", choices=PRESETS, default="navarch")
     given = parser.parse_args(arguments)
-    ours = end_many(given.nodes, given.waiting, ENDS)
-    everyone = end_many(given.nodes, given.waiting, ENDS_OF_ALL, wake_all=True)
-    nobody = end_many(given.nodes, 0, ENDS)
-    comes = come_many(given.nodes, ENDS)
+    size = Size(given.nodes, given.policy)
+    ours = end_many(size, given.waiting, ENDS)
+    everyone = end_many(size, given.waiting, ENDS_OF_ALL, wake_all=True)
+    nobody = end_many(size, 0, ENDS)
+    comes = come_many(size, ENDS)
     running = given.nodes * PODS_A_NODE
     about = f"{given.nodes:,} nodes, {given.waiting:,} waiting"
     show(
-        "The end of one pod in a full cluster",
+        f"The end of one pod in a full cluster, policy {given.policy}",
         [
             Figure(f"to the decision about its place, {about}", ours, "ms", None, everyone, "waking everyone"),
             Figure(f"the same where nobody waits, {given.nodes:,} nodes", nobody, "ms"),

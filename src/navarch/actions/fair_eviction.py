@@ -7,7 +7,8 @@ A job is served once: it does not evict again in the same cycle to grow.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from navarch.engine.lifetimes import Lifetimes
 from navarch.engine.reasons import Reason
 from navarch.engine.session import Session
 from navarch.engine.statement import Statement
-from navarch.model.resources import IntArray
+from navarch.model.resources import BoolArray, IntArray
 from navarch.model.status import ON_NODE, TaskStatus
 
 
@@ -102,6 +103,20 @@ class EvictingAction(FairAction, ABC):
     def solve(self, job: Job, chunk: list[int]) -> Statement | None:
         """A statement that makes room for the next tasks of the job, ready to be committed."""
 
+    def _anyone(self, rows: BoolArray, allows: Callable[[Job], bool]) -> bool:
+        """Whether there may be a victim: among these jobs, or among those that have moved since the cycle began. To ask columns
+        is cheap; to take down the shelf costs as much as there are running jobs."""
+        if (rows & self._standing).any():
+            return True
+        return any(job.version and self._may_give(job) and allows(job) for job in self.session.touched_jobs)
+
+    @cached_property
+    def _standing(self) -> BoolArray:
+        """(jobs,): preemptable, and on some node when the cycle began."""
+        jobs = self.session.snapshot.jobs
+        standing: BoolArray = jobs.preemptable & jobs.counts[:, ON_NODE].any(axis=1)
+        return standing
+
     @property
     def shelf(self) -> JobShelf:
         """Jobs that may be evicted and hold or are promised something, kept in order while the action runs."""
@@ -145,17 +160,22 @@ class Consolidation(EvictingAction):
         return Solver(self.session, pool, _nobody_lost, self.budget, moves_only=True).solve(job)
 
     def _enough_in_all(self, chunk: list[int]) -> bool:
-        """Whether the GPUs that are free somewhere, put together, would do."""
+        """Whether what is free somewhere, put together, would do: to move pods makes no more of it. GPUs and parts of them are
+        looked for on nodes that are ready; of everything else a node that holds too much counts as having none."""
         session = self.session
         devices = session.devices
         assert devices is not None
         ready = session.ready_nodes()
         free = np.maximum(devices.idle_parts() + devices.releasing_parts(), 0)
         kinds = [session.class_of(task) for task in chunk]
+        asked = np.sum([np.maximum(kind.request - session.slack, 0) for kind in kinds], axis=0)
+        asked[[*devices.dims, *(dim for dim, _ in devices.slices)]] = 0
+        if (asked > np.maximum(session.nodes.future_idle, 0).sum(axis=1)).any():
+            return False
         if sum(devices.gpus_of(kind, 0) for kind in kinds) > free[ready].sum():
             return False
-        asked = sum(k.shape.devices.count * k.shape.devices.memory for k in kinds if k.shape.devices is not None)
-        return asked <= float((free * devices.memory)[ready].sum())
+        memory = sum(k.shape.devices.count * k.shape.devices.memory for k in kinds if k.shape.devices is not None)
+        return memory <= float((free * devices.memory)[ready].sum())
 
 
 def _nobody_lost(scenario: Scenario) -> bool:
@@ -187,6 +207,9 @@ class FairReclaim(EvictingAction):
         def could_take(tasks: Sequence[int], lacking: IntArray) -> bool:
             return all(p.reclaim_bound(job, tasks, pool.jobs(), lacking) for p in bounds)
 
+        jobs = session.snapshot.jobs
+        if not self._anyone(jobs.queue != jobs.queue[job.row], allows):
+            return None
         pool = VictimPool(self.shelf, allows)
         bounds = session.answering("reclaim_bound")
         solver = Solver(session, pool, lambda s: all(p.reclaim_scenario(s) for p in validators), self.budget, could_take=could_take)
@@ -210,6 +233,9 @@ class FairPreempt(EvictingAction):
             lower = each.queue is job.queue and each.row != job.row and each.priority < job.priority
             return lower and all(p.preempt_victim(job, each) for p in filters)
 
+        jobs = session.snapshot.jobs
+        if not self._anyone((jobs.queue == jobs.queue[job.row]) & (jobs.priority < job.priority), allows):
+            return None
         pool = VictimPool(self.shelf, allows)
         return Solver(session, pool, lambda s: all(p.preempt_scenario(s) for p in validators), self.budget).solve(job)
 

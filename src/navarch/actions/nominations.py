@@ -27,9 +27,9 @@ class Nominations:
         self._of: dict[int, int] = {}
         self._sums: dict[int, tuple[IntArray, IntArray]] = {}
         row_of = session.snapshot.nodes.row
-        for task in np.flatnonzero(session.snapshot.tasks.alive & (session.status == TaskStatus.PENDING)).tolist():
-            name = session.task(task).nominated_node
-            node = row_of(name) if name else None
+        tasks = session.snapshot.tasks
+        for task in np.flatnonzero(tasks.alive & tasks.nominated & (session.status == TaskStatus.PENDING)).tolist():
+            node = row_of(session.task(task).nominated_node)
             if node is not None:
                 self.put(task, node)
 

@@ -37,12 +37,12 @@ class Reprieve:
         if self._ranks is None:
             session, tasks = self.session, self.session.snapshot.tasks
             size = len(tasks.specs)
-            priority, started, rank = np.zeros(size, np.int64), np.zeros(size), np.zeros(size, np.int64)
+            priority, started, rank = tasks.pod_priority, np.zeros(size), np.zeros(size, np.int64)
             there = np.flatnonzero(tasks.alive & (session.node >= 0)).tolist()
             there.sort(key=lambda row: session.task(row).key)
             for number, row in enumerate(there):
                 spec = session.task(row)
-                priority[row], rank[row] = spec.pod_priority, number
+                rank[row] = number
                 started[row] = session.now if spec.started is None else spec.started
             self._ranks = priority, started
             rows = np.array(there, dtype=np.intp)
@@ -51,8 +51,8 @@ class Reprieve:
 
     def outranks_anyone(self, priority: int) -> bool:
         """Whether any pod on any node is less important."""
-        found = self._order()[0][self._known]
-        return bool(found.size) and int(found.min()) < priority
+        tasks = self.session.snapshot.tasks
+        return bool((tasks.pod_priority[tasks.alive & (self.session.node >= 0)] < priority).any())
 
     def run(self, row: int, nodes: Sequence[int], expected: IntArray | None = None) -> Searched:
         """Answers for these nodes, except for those whose labels or taints alone refuse the pod.

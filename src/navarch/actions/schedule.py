@@ -104,10 +104,10 @@ class Schedule(Action):
 
     def _runs(self) -> Iterator[tuple[TaskClass, list[int]]]:
         """Pending pods in their order, equal neighbours together."""
-        session = self.session
-        waiting = np.flatnonzero(session.snapshot.tasks.alive & (session.status == TaskStatus.PENDING)).tolist()
-        pods = [(row, session.task(row)) for row in waiting]
-        pods = [(row, spec) for row, spec in pods if not spec.gates and not spec.deleting]
+        session, tasks = self.session, self.session.snapshot.tasks
+        waiting = np.flatnonzero(tasks.alive & (session.status == TaskStatus.PENDING) & (tasks.job >= 0) & ~tasks.gated)
+        waiting = waiting[session.snapshot.jobs.taking_part[tasks.job[waiting]]]
+        pods = [(row, spec) for row in waiting.tolist() if not (spec := session.task(row)).deleting]
         pods.sort(key=lambda pod: (-pod[1].pod_priority, pod[1].created, pod[1].namespace, pod[1].name))
 
         def kind(pod: tuple[int, object]) -> tuple[int, int, str, object]:

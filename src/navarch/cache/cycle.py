@@ -91,8 +91,7 @@ def beyond(snapshot: Snapshot, piece: int) -> list[int]:
     waiting = np.flatnonzero(tasks.alive & (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0) & ~tasks.gated)
     if len(waiting) <= piece:
         return []
-    present = (jobs.queue >= 0) & ~jobs.marks.absent
-    waiting = waiting[present[tasks.job[waiting]]]
+    waiting = waiting[jobs.taking_part[tasks.job[waiting]]]
     queue = jobs.queue[tasks.job[waiting]]
     order = np.lexsort((waiting, tasks.created[waiting], -tasks.priority[waiting], queue))
     job, queue = tasks.job[waiting][order], queue[order]

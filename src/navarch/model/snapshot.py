@@ -63,6 +63,8 @@ class TaskColumns:
     labels: RowArray
     gated: BoolArray
     preemptable: BoolArray
+    pod_priority: IntArray
+    nominated: BoolArray
     in_part: BoolArray
     index: IntArray
 
@@ -107,6 +109,13 @@ class JobColumns:
     def spec_of(self, row: int) -> JobSpec | None:
         """The job's, whether it takes part or not."""
         return self.specs[row] or self.held.get(row) or self.left_out.get(row)
+
+    @property
+    def taking_part(self) -> BoolArray:
+        """(jobs,): neither held nor left out, and in a queue, be it one that exists or not."""
+        there: BoolArray = (self.queue >= 0) & ~self.marks.absent
+        there[list(self.left_out)] = False
+        return there
 
     def leave_out(self, row: int) -> None:
         """The job takes no part in this cycle."""

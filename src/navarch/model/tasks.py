@@ -28,6 +28,10 @@ class TaskTable:
         self.gated: BoolArray = np.zeros(8, dtype=bool)
         """The pod has scheduling gates: it waits for someone else."""
         self.preemptable: BoolArray = np.zeros(8, dtype=bool)
+        self.pod_priority: IntArray = np.zeros(8, dtype=np.int64)
+        """The pod's own, by which pods preempt each other."""
+        self.nominated: BoolArray = np.zeros(8, dtype=bool)
+        """The pod was promised a node."""
         self.in_part: BoolArray = np.zeros(8, dtype=bool)
         """The pod says of which part of its job it is."""
         self.index: IntArray = np.zeros(8, dtype=np.int64)
@@ -54,6 +58,8 @@ class TaskTable:
         self.created[row] = spec.created
         self.gated[row] = bool(spec.gates)
         self.preemptable[row] = spec.preemptable
+        self.pod_priority[row] = spec.pod_priority
+        self.nominated[row] = bool(spec.nominated_node)
         self.in_part[row] = bool(spec.sub_group)
         self.index[row] = pod_index(spec.name)
         self.touched.add(row)
@@ -68,6 +74,8 @@ class TaskTable:
         self.created[row] = spec.created
         self.gated[row] = bool(spec.gates)
         self.preemptable[row] = spec.preemptable
+        self.pod_priority[row] = spec.pod_priority
+        self.nominated[row] = bool(spec.nominated_node)
         self.in_part[row] = bool(spec.sub_group)
         self.touched.add(row)
 
@@ -79,7 +87,20 @@ class TaskTable:
         self.touched.add(row)
 
 
-COLUMNS = ("alive", "shape", "job", "priority", "labels", "created", "gated", "preemptable", "in_part", "index")
+COLUMNS = (
+    "alive",
+    "shape",
+    "job",
+    "priority",
+    "labels",
+    "created",
+    "gated",
+    "preemptable",
+    "pod_priority",
+    "nominated",
+    "in_part",
+    "index",
+)
 """Those that a snapshot has as they are: where a task stands (`status`, `node`) is its own to write."""
 
 
