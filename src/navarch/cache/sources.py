@@ -87,7 +87,7 @@ class Sources:
                 return await choose(self._client, kind)
             except KubeError as error:
                 wait = self._backoff.next()
-                log.warning("asked which version of a kind it serves, the API server says: %s; again in %.1f s", error, wait)
+                log.warning("the API server does not tell what it serves: %s; again in %.1f s", error, wait)
                 await asyncio.sleep(wait)
 
     async def read_again(self) -> None:
