@@ -131,6 +131,30 @@ async def test_volumes_that_do_not_come_are_given_up_and_the_node_is_taken_back(
     assert history.bound() == []
 
 
+async def test_a_gang_waits_for_the_volumes_of_all_and_none_of_it_is_bound_without_them(world: World) -> None:
+    await world.node("n0", **{"kubernetes.io/hostname": "n0"})
+    await storage_class(world, "example.com/disks")
+    await claim(world, "data")
+    history = await world.watch()
+    selected = lambda: world.client.get(CLAIMS, "data", namespace="default")  # noqa: E731
+    told = lambda found: any(c["type"] == "PodScheduled" for c in found["status"].get("conditions") or ())  # noqa: E731
+    await world.group("gang", 3)
+    await world.pod("gang-0", group="gang", **with_claim("data"))
+    await world.pod("gang-1", group="gang")
+    await world.pod("gang-2", group="gang")
+    async with world.scheduler(volume_timeout=0.5):
+        for name in ("gang-0", "gang-1", "gang-2"):
+            await world.eventually(lambda name=name: world.get_pod(name), told)  # type: ignore[misc]
+        assert history.bound() == []
+    async with world.scheduler():
+        await world.eventually(selected, lambda found: (found["metadata"].get("annotations") or {}).get(SELECTED) == "n0")
+        assert history.bound() == []
+        await volume(world, "made", "n0")
+        await bind_claim(world, "data", "made")
+        await history.until_bound(3)
+    history.check([("gang", 3)])
+
+
 async def test_a_volume_that_is_not_bound_in_time_is_free_again(world: World) -> None:
     await world.node("n0", **{"kubernetes.io/hostname": "n0"})
     await storage_class(world, "kubernetes.io/no-provisioner")

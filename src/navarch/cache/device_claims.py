@@ -68,8 +68,8 @@ class DeviceClaims:
         self._mirror = mirror
         self._uses: dict[str, list[_Use]] = {}
 
-    def wants(self, bind: AssumedBind) -> bool:
-        return bind.uid in self._uses
+    def wants(self, uid: str) -> bool:
+        return uid in self._uses
 
     def plan(self, cycle: Cycle) -> None:
         allocated = {each.claim: each for each in cycle.record.claims}

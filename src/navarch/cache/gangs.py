@@ -53,6 +53,14 @@ class HalfBoundGangs:
         """Every gang's time begins anew: who led meanwhile may have completed it and begun it again."""
         self._since = {}
 
+    def starts(self, job: str) -> bool:
+        """Whether this is a gang that does not stand yet."""
+        jobs = self._mirror.cluster.jobs
+        row = jobs.rows.of.get(job)
+        if row is None or not self._applies():
+            return False
+        return 1 < int(jobs.min_member[row]) > int(jobs.counts[row, _SEEN].sum())
+
     def look(self, now: float) -> None:
         """Cost: a few array operations over all jobs, and the pods of those that are half bound.
 

@@ -3,6 +3,9 @@
 A step looks at the cycle that decided (`plan`), assumes what it promised there, carries it out for one bind (`prepare`), and
 takes it back if the pod is not bound after all (`undo`), also where the bind was never begun. Preparation is the one place where
 a bind gets a task of its own: it may wait for minutes for somebody else's controller.
+
+A binding cannot be taken back, and what goes wrong goes wrong here: a volume that nobody makes. So the members of a gang that does not
+stand yet are bound when all of them are prepared, or none is.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ class Step(Protocol):
     def plan(self, cycle: Cycle) -> None:
         """Note, and assume, what this cycle's binds promise."""
 
-    def wants(self, bind: AssumedBind) -> bool: ...
+    def wants(self, uid: str) -> bool: ...
 
     async def prepare(self, bind: AssumedBind) -> None:
         """Return when the binding may be written; raise PreparationFailed if it may not."""
@@ -39,16 +42,29 @@ class Step(Protocol):
         """The pod is bound: nothing will be taken back."""
 
 
-class Preparations:
-    """`failed(bind, why)` forgets the bind, and by that leads to `ended`."""
+class _Gang:
+    """Members that one cycle decided to bind, and those of them that are not prepared yet."""
 
-    def __init__(self, steps: Sequence[Step], failed: Callable[[AssumedBind, str], None]) -> None:
+    def __init__(self) -> None:
+        self.members: list[tuple[AssumedBind, Callable[[], None]]] = []
+        self.preparing: dict[str, asyncio.Task[None]] = {}
+
+
+class Preparations:
+    """`failed(bind, why)` forgets the bind, and by that leads to `ended`. `starts(job)`: it is a gang that does not stand yet."""
+
+    def __init__(
+        self, steps: Sequence[Step], failed: Callable[[AssumedBind, str], None], starts: Callable[[str], bool] = lambda job: False
+    ) -> None:
         self._steps = steps
         self._failed = failed
+        self._starts = starts
         self._tasks: set[asyncio.Task[None]] = set()
         self._undoing: dict[str, set[asyncio.Task[None]]] = {}
         """uid -> what of an earlier bind of the pod is still being taken back."""
         self._begun: set[str] = set()
+        self._gangs: dict[str, _Gang] = {}
+        """Job -> its members in the cycle that is being committed, where they have to wait for each other."""
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -59,6 +75,8 @@ class Preparations:
         self._begun.clear()
         for step in self._steps:
             step.plan(cycle)
+        waiting = {decided.job for decided in cycle.record.binds if any(step.wants(decided.uid) for step in self._steps)}
+        self._gangs = {job: _Gang() for job in waiting if self._starts(job)}
         # The cycle is committed before the loop runs anything else, or it failed.
         asyncio.get_running_loop().call_soon(self._take_back_unused, cycle)
 
@@ -70,18 +88,24 @@ class Preparations:
                 self.ended(AssumedBind(decided.uid, namespace, name, decided.node, decided.job, 0.0), bound=False)
 
     def before(self, bind: AssumedBind, go: Callable[[], None]) -> None:
-        """Call `go` now, or when everything is prepared."""
+        """Call `go` now, or when everything is prepared: for this bind, and for the others of its gang."""
         self._begun.add(bind.uid)
-        wanted = [step for step in self._steps if step.wants(bind)]
-        if not wanted:
+        wanted = [step for step in self._steps if step.wants(bind.uid)]
+        gang = self._gangs.get(bind.job)
+        if gang is not None:
+            gang.members.append((bind, go))
+        elif not wanted:
             go()
-            return
-        self._keep(asyncio.get_running_loop().create_task(self._prepare(wanted, bind, go)))
+        if wanted:
+            task = asyncio.get_running_loop().create_task(self._prepare(wanted, bind, go, gang))
+            if gang is not None:
+                gang.preparing[bind.uid] = task
+            self._keep(task)
 
     def ended(self, bind: AssumedBind, *, bound: bool) -> None:
         """The bind has its outcome."""
         for step in self._steps:
-            if step.wants(bind):
+            if step.wants(bind.uid):
                 if bound:
                     step.done(bind)
                 else:
@@ -90,7 +114,7 @@ class Preparations:
                     task.add_done_callback(partial(self._undone, bind.uid))
                     self._keep(task)
 
-    async def _prepare(self, steps: Sequence[Step], bind: AssumedBind, go: Callable[[], None]) -> None:
+    async def _prepare(self, steps: Sequence[Step], bind: AssumedBind, go: Callable[[], None], gang: _Gang | None) -> None:
         if bind.uid in self._undoing:
             # Or what is prepared now would be taken back together with what was prepared before.
             await asyncio.wait(self._undoing[bind.uid])
@@ -99,13 +123,31 @@ class Preparations:
                 await step.prepare(bind)
         except PreparationFailed as error:
             log.warning("%s/%s cannot be bound to %s: %s", bind.namespace, bind.name, bind.node, error)
-            self._failed(bind, str(error))
+            await self._give_up(bind, str(error), gang)
         except Exception as error:
             # Whatever it is, the pod must not stay promised to a node with nobody at work on it.
             log.exception("%s/%s cannot be bound to %s", bind.namespace, bind.name, bind.node)
-            self._failed(bind, f"{type(error).__name__}: {error}")
+            await self._give_up(bind, f"{type(error).__name__}: {error}", gang)
         else:
-            go()
+            if gang is None:
+                go()
+            elif gang.preparing.pop(bind.uid, None) is not None and not gang.preparing:
+                for _, each in gang.members:
+                    each()
+
+    async def _give_up(self, bind: AssumedBind, why: str, gang: _Gang | None) -> None:
+        """Nothing of a gang has been bound as long as one member is being prepared: all of them are given up."""
+        if gang is None:
+            self._failed(bind, why)
+            return
+        if gang.preparing.pop(bind.uid, None) is None:
+            return  # another was quicker to fail
+        others, gang.preparing = list(gang.preparing.values()), {}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        for member, _ in gang.members:
+            self._failed(member, why if member is bind else f"{bind.name} of the same gang cannot be bound: {why}")
 
     async def _undo(self, step: Step, bind: AssumedBind) -> None:
         try:

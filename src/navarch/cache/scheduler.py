@@ -123,7 +123,7 @@ class Scheduler:
         self.volumes = Volumes(self.client, self.mirror, options.volume_timeout)
         self.mirror.on_volume = self.volumes.look
         self.device_claims = DeviceClaims(self.client, self.mirror, lambda: self.sources.resources["ResourceClaim"])
-        self.preparations = Preparations((self.volumes, self.device_claims), self.binder.forget)
+        self.preparations = Preparations((self.volumes, self.device_claims), self.binder.forget, lambda job: self.gangs.starts(job))
         self.binder.before = self.preparations.before
         self.resync = self.binder.resync = Resync(self.client, self.binder, self.assumed, rng)
         self.evictor = Evictor(

@@ -67,8 +67,8 @@ class Volumes:
         """A volume or a claim changed."""
         self._changed.set()
 
-    def wants(self, bind: AssumedBind) -> bool:
-        return bind.uid in self._plans
+    def wants(self, uid: str) -> bool:
+        return uid in self._plans
 
     def plan(self, cycle: Cycle) -> None:
         promised = Assumed()

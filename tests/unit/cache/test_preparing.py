@@ -32,8 +32,8 @@ class Step:
     def plan(self, cycle: Cycle) -> None:
         self.plans |= {bind.uid: bind.node for bind in cycle.record.binds}
 
-    def wants(self, bind: AssumedBind) -> bool:
-        return bind.uid in self.plans
+    def wants(self, uid: str) -> bool:
+        return uid in self.plans
 
     async def prepare(self, bind: AssumedBind) -> None:
         self.story.append(f"prepare {bind.node}")
@@ -89,6 +89,79 @@ async def test_what_is_being_taken_back_is_waited_for_before_it_is_prepared_anew
     scene.bind("n2")
     await scene.settled()
     assert scene.step.story == ["prepare n1", "undone n1", "prepare n2", "bind n2"]
+
+
+class Disks(Step):
+    """Made for `a` and `b` when somebody does so; `c` needs none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made = {name: asyncio.get_running_loop().create_future() for name in ("a", "b")}
+
+    def plan(self, cycle: Cycle) -> None:
+        self.plans |= {bind.uid: bind.node for bind in cycle.record.binds if bind.uid[-1] in self.made}
+
+    async def prepare(self, bind: AssumedBind) -> None:
+        await self.made[bind.name]
+
+    async def undo(self, bind: AssumedBind) -> None:
+        self.plans.pop(bind.uid)
+        self.story.append(f"undone {bind.name}")
+
+
+class GangScene(Scene):
+    """Three pods of one job."""
+
+    def __init__(self, *, starts: bool) -> None:
+        self.disks = Disks()
+        super().__init__(self.disks)
+        self.preparations = Preparations((self.disks,), self._fail, lambda job: starts)
+        decided = [Bind(f"default/{name}", "n1", f"uid-{name}", "default/j") for name in "abc"]
+        self.preparations.plan(cast(Cycle, Told(decided)))
+        for each in decided:
+            name = each.uid[-1]
+            bind = AssumedBind(each.uid, "default", name, "n1", "default/j", 0.0)
+            self.preparations.before(bind, lambda name=name: self.disks.story.append(f"bind {name}"))  # type: ignore[misc]
+
+
+async def test_a_gang_is_bound_when_all_of_it_is_prepared() -> None:
+    scene = GangScene(starts=True)
+    scene.disks.made["a"].set_result(None)
+    await asyncio.sleep(1)
+    assert scene.disks.story == []
+    scene.disks.made["b"].set_result(None)
+    await scene.settled()
+    assert (scene.disks.story, scene.failed) == (["bind a", "bind b", "bind c"], [])
+
+
+@pytest.mark.parametrize("prepared", [True, False])
+async def test_none_of_a_gang_is_bound_if_one_cannot_be_prepared(prepared: bool) -> None:
+    scene = GangScene(starts=True)
+    if prepared:
+        scene.disks.made["a"].set_result(None)
+        await asyncio.sleep(1)
+    scene.disks.made["b"].set_exception(PreparationFailed("no disk"))
+    await scene.settled()
+    assert scene.disks.story == ["undone a", "undone b"]
+    others = "b of the same gang cannot be bound: no disk"
+    assert scene.failed == [others, "no disk", others]
+
+
+async def test_a_gang_of_which_several_fail_is_given_up_once() -> None:
+    scene = GangScene(starts=True)
+    for made in scene.disks.made.values():
+        made.set_exception(PreparationFailed("no disk"))
+    await scene.settled()
+    assert (len(scene.failed), sorted(scene.disks.story)) == (3, ["undone a", "undone b"])
+
+
+async def test_pods_that_are_no_gang_do_not_wait_for_each_other() -> None:
+    scene = GangScene(starts=False)
+    assert scene.disks.story == ["bind c"]
+    scene.disks.made["a"].set_exception(PreparationFailed("no disk"))
+    scene.disks.made["b"].set_result(None)
+    await scene.settled()
+    assert (scene.disks.story, scene.failed) == (["bind c", "bind b", "undone a"], ["no disk"])
 
 
 async def test_what_was_planned_for_a_bind_that_is_not_carried_out_is_taken_back() -> None:
