@@ -397,6 +397,8 @@ class Mirror:
         settings, wanted = self.settings, []
         if settings.imply_queues or not len(self._queues):
             wanted += ["root", settings.default_queue]
+        elif any(queue.dialect == "volcano" for queue in self.cluster.queues.values()):
+            wanted += ["root"]
         if settings.namespace_as_queue:
             wanted += self.cluster.namespaces
         missing = {name for name in wanted if self._queues.get(name) is None}

@@ -68,7 +68,7 @@ class QueueStatuses:
                 above.add(name)
                 for resource, amount in each.allocated.items():
                     total[name][resource] = total[name].get(resource, 0) + amount
-                name = specs[name].parent if name in specs else ""
+                name = specs[name].parent if name in specs and not each.with_below else ""
         for name in self._queues.keys() - total.keys():
             del self._queues[name]
         for name, allocated in total.items():

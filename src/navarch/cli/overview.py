@@ -322,7 +322,7 @@ def _totals(queues: Mapping[str, QueueSpec], figures: Mapping[str, QueueFigures]
         if own is None:
             continue
         # whoever divides the cluster over the tree has summed up already
-        for above in _way_up(queues, name) if own.fair_share is None else (name,):
+        for above in (name,) if own.with_below else _way_up(queues, name):
             for resource, amount in getattr(own, part).items():
                 totals[above][resource] = totals[above].get(resource, 0) + amount
     return totals

@@ -44,7 +44,7 @@ class Settings(Struct, frozen=True):
     shadow_groups: bool = True
     """Make a group in memory for pods that have none."""
     imply_queues: bool = True
-    """The queues `root` and `default` exist even if no object says so."""
+    """The queue `default` exists even if no object says so (`root` does wherever there are Volcano's queues)."""
     absent_priority: int = 0
     """What orders a task whose pod has no priority at all."""
     node_pool_key: str = ""

@@ -259,10 +259,13 @@ class Inventory:
     def _imply_queues(self) -> None:
         """Queues that exist without an object: `root` and the default one, and one for each namespace if so wished.
 
-        Where nothing at all is said about queues even a peer would have made these two when it started."""
+        Where nothing at all is said about queues even a peer would have made these two when it started; and the root of a tree
+        whatever is said: nobody writes that one down."""
         wanted = []
         if self.settings.imply_queues or not self.queues:
             wanted += ["root", self.settings.default_queue]
+        elif any(queue.dialect == "volcano" for queue in self.queues.values()):
+            wanted += ["root"]
         if self.settings.namespace_as_queue:
             wanted += sorted({*self.namespaces, *(job.namespace for job in self.jobs.values())})
         for name in wanted:

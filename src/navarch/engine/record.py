@@ -98,6 +98,8 @@ class QueueFigures(msgspec.Struct, frozen=True):
     request: Mapping[str, int]
     share: float
     fair_share: Mapping[str, float] | None = None
+    with_below: bool = False
+    """What queues below hold and ask for is in it already."""
 
 
 class CycleRecord(msgspec.Struct):

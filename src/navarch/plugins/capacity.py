@@ -129,7 +129,8 @@ class Capacity(Plugin):
         return found
 
     def queue_figures(self, queue: Queue) -> QueueFigures:
-        return self.ledger.figures(queue, self.due.deserved[queue.number], self.share(queue.number))
+        due, share = self.due.deserved[queue.number], self.share(queue.number)
+        return self.ledger.figures(queue, due, share, with_below=self.hierarchy)
 
     def fault(self, queue: Queue, *, leaf: bool = True) -> Reason | None:
         """Why the queue can take on nothing, whatever it holds."""

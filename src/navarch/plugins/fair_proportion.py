@@ -355,6 +355,7 @@ class FairProportion(Plugin):
             request={name: round(value) for name, value in _mapping(self.request[:, row]).items()},
             share=share,
             fair_share=_mapping(tree.share[:, row]),
+            with_below=True,
         )
 
 

@@ -157,7 +157,7 @@ class QueueLedger:
             lacking = [f"insufficient {name} ({_of(name, *amounts[name], tried)})" for name in in_order(short, self.names)]
         return Reason(code, f"{prefix}: {', '.join(lacking)}", figures=figures, undone_by=FREED)
 
-    def figures(self, queue: Queue, deserved: Amounts, share: float) -> QueueFigures:
+    def figures(self, queue: Queue, deserved: Amounts, share: float, *, with_below: bool = False) -> QueueFigures:
         number = queue.number
         due = zip(self.names, deserved.values.tolist(), deserved.given.tolist())
         return QueueFigures(
@@ -166,6 +166,7 @@ class QueueLedger:
             allocated=self._named(self.allocated[number]),
             request=self._named(self.request[number]),
             share=share,
+            with_below=with_below,
         )
 
     def _named(self, values: IntArray) -> Mapping[str, int]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from navarch.cache.assumed import Assumed, AssumedBind
 from navarch.cache.mirror import Mirror
@@ -261,6 +262,16 @@ def test_queues_exist_without_an_object_until_one_comes() -> None:
     assert made.cluster.queues["default"].weight == 3
     made.remove(queue)
     assert made.cluster.queues["default"].dialect == "implied"
+
+
+def test_the_root_of_volcanos_tree_needs_no_object() -> None:
+    made, _ = mirror()
+    made.configure(replace(SETTINGS, imply_queues=False))
+    queue = read_queue(from_manifest({"metadata": {"name": "team"}, "spec": {}}, Queue), SETTINGS)
+    made.put(queue)
+    assert sorted(made.cluster.queues) == ["root", "team"]
+    made.remove(queue)
+    assert sorted(made.cluster.queues) == ["default", "root"], "nothing is said about queues at all"
 
 
 def test_only_the_pod_that_makes_a_gang_complete_is_worth_a_cycle() -> None:

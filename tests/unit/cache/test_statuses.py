@@ -360,6 +360,17 @@ def test_a_queue_shows_what_it_holds_with_all_below_it_and_is_opened_if_nobody_d
     assert submitted.bodies()[2]["status"]["allocated"] == {"cpu": None}
 
 
+def test_a_queue_whose_policy_has_summed_up_the_tree_is_not_summed_up_again() -> None:
+    made, _ = mirror()
+    made.put(QueueSpec("team", dialect="volcano", state="Open"))
+    made.put(QueueSpec("team-dev", dialect="volcano", state="Open", parent="team"))
+    submitted = Submitted()
+    writer = QueueStatuses(submitted.pool, made)
+    writer.take([replace(figures(name, 1500), with_below=True) for name in ("team", "team-dev")])
+    writer.flush(0.0)
+    assert [body["status"]["allocated"]["cpu"] for body in submitted.bodies()] == ["1500m", "1500m"]
+
+
 def test_what_another_leader_or_a_lost_write_left_in_a_queues_status_is_taken_off() -> None:
     made, _ = mirror()
     made.put(NodeSpec("n1", allocatable=(("cpu", 1000), ("nvidia.com/gpu", 8000))))

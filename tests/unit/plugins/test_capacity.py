@@ -156,6 +156,16 @@ def tree() -> World:
     return world.queue("sci", deserved={"cpu": 30})
 
 
+def test_figures_say_whether_they_hold_what_is_below() -> None:
+    world = tree().job("x", "eng-a").pods("x", node="n", cpu=3)
+    session = world.session(Capacity, switches=TREE)
+    found = [plugin(session).queue_figures(session.queues[name]) for name in ("root", "eng", "eng-a", "eng-b")]
+    assert [(each.allocated.get("cpu"), each.with_below) for each in found] == [(3000, True)] * 3 + [(None, True)]
+    session = world.session(Capacity)
+    found = [plugin(session).queue_figures(session.queues[name]) for name in ("eng", "eng-a")]
+    assert [(each.allocated.get("cpu"), each.with_below) for each in found] == [(None, False), (3000, False)]
+
+
 def test_limits_come_down_the_tree() -> None:
     session = tree().session(Capacity, switches=TREE)
     assert limit(session, "eng") == 20000
