@@ -86,3 +86,45 @@ async def test_a_job_with_failures_fails_in_the_end() -> None:
         world.nodes(1)
         world.create(job({"worker": 2}, {"worker": {"exit-code": "1"}}))
         await world.until(lambda: phase(world) == "Failed")
+
+
+async def test_group_and_pods_follow_a_job_that_is_scaled_and_nothing_counts_as_evicted() -> None:
+    async with World(placing=True) as world:
+        world.nodes(1)
+        policies = [{"event": "PodEvicted", "action": "RestartJob"}]
+        world.create(job({"worker": 2}, {"worker": {"run-for": "1h"}}, policies=policies, minAvailable=2))
+        await world.until(lambda: phase(world) == "Running")
+
+        async def scaled(replicas: int) -> None:
+            def change(obj: dict[str, Any]) -> None:
+                obj["spec"]["tasks"][0]["replicas"] = obj["spec"]["minAvailable"] = replicas
+
+            world.patch("jobs.batch.volcano.sh", "j", change)
+            await world.until(
+                lambda: [pod["metadata"]["name"] for pod in world.pods("Running")] == [f"j-worker-{i}" for i in range(replicas)]
+            )
+            (group,) = world.store.list("podgroups.scheduling.volcano.sh")
+            assert (group.obj["spec"]["minMember"], group.obj["spec"]["minTaskMember"]) == (replicas, {"worker": replicas})
+
+        await scaled(4)
+        await scaled(1)
+        status = world.get("jobs.batch.volcano.sh", "j")["status"]
+        assert [each["status"] for each in status["conditions"]] == ["Pending", "Running"]
+
+
+async def test_a_task_waits_until_those_it_depends_on_run() -> None:
+    async with World(placing=True) as world:
+        world.nodes(1)
+        policies = [{"event": "PodEvicted", "action": "RestartJob"}]
+        made = job(
+            {"worker": 2, "master": 1}, {"worker": {"start-after": "30s", "run-for": "100s"}}, policies=policies, minAvailable=2
+        )
+        made["spec"]["tasks"][1]["dependsOn"] = {"name": ["worker"]}
+        world.create(made)
+        await world.until(lambda: len(world.pods()) == 2)
+        assert {pod["metadata"]["name"] for pod in world.pods()} == {"j-worker-0", "j-worker-1"}
+        await world.until(lambda: len(world.pods()) == 3)
+        assert len([pod for pod in world.pods("Running") if "worker" in pod["metadata"]["name"]]) == 2
+        await world.until(lambda: phase(world) == "Completed")
+        status = world.get("jobs.batch.volcano.sh", "j")["status"]
+        assert (status["succeeded"], [each["status"] for each in status["conditions"]]) == (3, ["Pending", "Running", "Completed"])

@@ -1,25 +1,26 @@
 """Volcano's Job where Volcano's own controller is absent: its PodGroup, its pods, its phases, and what its policies say.
 
 An event (a pod failed, was evicted, a task completed) asks the task's policies, then the job's, for an action; without one a pod that
-was lost is made again and a failed one stays. Plugins (ssh, svc, env) and volumes of the job are not played.
+was lost is made again and a failed one stays. The group and the pods follow the job when it is scaled. Plugins (ssh, svc, env) and
+volumes of the job are not played.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from navarch.cluster.controllers.controller import Controller
 from navarch.cluster.controllers.family import Child
+from navarch.cluster.controllers.volcano_tasks import TASK, Happened, answer, exit_code_of, expected, kept_back, minimum, task_minima
 from navarch.cluster.deletion import DeleteOptions
 from navarch.cluster.record import Manifest, Record
 from navarch.cluster.timers import seconds_of
 from navarch.dialects.volcano_job import volcano_job
 
 GROUPS = "podgroups.scheduling.volcano.sh"
-TASK = "volcano.sh/task-spec"
-ANY = "*"
+FOLLOWED = ("minMember", "minTaskMember", "minResources", "priorityClassName")
+"""Fields of the group that are the job's, whatever they were when it was made."""
 LEAVING = {"Restarting": "Pending", "Aborting": "Aborted", "Terminating": "Terminated", "Completing": "Completed"}
 """Phases in which the pods are taken away -> what follows when they are gone."""
 ACTIONS = {
@@ -29,15 +30,6 @@ ACTIONS = {
     "CompleteJob": "Completing",
 }
 OVER = ("Completed", "Failed", "Terminated", "Aborted")
-
-
-@dataclass(frozen=True, slots=True)
-class Happened:
-    """Something that policies may answer to."""
-
-    event: str
-    task: str
-    exit_code: int | None = None
 
 
 class VolcanoJobs(Controller):
@@ -105,36 +97,58 @@ class VolcanoJobs(Controller):
             self.operations.delete(kind, owner.namespace, owner.name, DeleteOptions(propagation="Background"))
 
     def _happenings(self, owner: Record, pods: dict[str, Child], phase: str) -> Iterator[Happened]:
-        """What the pods say, in order of their names."""
-        for name, task in expected(owner.obj):
+        """What the pods say, in order of their names. A pod that is not there was lost if its task had so many when it was last
+        counted; else it is one that the job was scaled up by, or that waits for another task."""
+        before = (owner.obj.get("status") or {}).get("taskStatusCount") or {}
+        had = {task: sum((each.get("phase") or {}).values()) for task, each in before.items()}
+        for name, task, index in expected(owner.obj):
             pod = pods.get(name)
             if pod is None or (pod.is_deleted and not pod.has_ended):
-                if phase == "Running":
+                if phase == "Running" and (pod is not None or index < had.get(task, 0)):
                     yield Happened("PodEvicted", task)
             elif pod.phase == "Failed":
                 yield Happened("PodFailed", task, exit_code_of(pod.obj))
         ended: dict[str, list[bool]] = {}
-        for name, task in expected(owner.obj):
+        for name, task, _ in expected(owner.obj):
             ended.setdefault(task, []).append(name in pods and pods[name].phase == "Succeeded")
         for task, done in ended.items():
             if all(done):
                 yield Happened("TaskCompleted", task)
 
     def _make_up(self, owner: Record, pods: dict[str, Child]) -> list[Child]:
-        """Make the group and the pods that are missing."""
-        found = []
+        """Make the group and the pods that are missing, and remove those that the job no longer has."""
+        found, late = [], kept_back(owner.obj, pods)
+        surplus = pods.keys() - {name for name, _, _ in expected(owner.obj)}
+        for name in sorted(surplus):
+            self.remove(pods[name])
         for made in volcano_job(owner.obj):
             if isinstance(made, dict):
-                if self.store.find(GROUPS, owner.namespace, made["metadata"]["name"]) is None:
-                    made["metadata"].pop("creationTimestamp", None)
-                    self.make(owner, GROUPS, made)
+                self._make_group(owner, made)
                 continue
             name, template, labels, annotations = made[:4]
             pod = pods.get(name)
-            if pod is None:
+            if pod is None and labels[TASK] not in late:
                 pod = self.create(owner, dict(template), name=name, labels=labels, annotations=annotations)
-            found.append(pod)
+            if pod is not None:
+                found.append(pod)
         return found
+
+    def _make_group(self, owner: Record, wanted: Manifest) -> None:
+        name, spec = wanted["metadata"]["name"], wanted["spec"]
+        group = self.store.find(GROUPS, owner.namespace, name)
+        if group is None:
+            wanted["metadata"].pop("creationTimestamp", None)
+            self.make(owner, GROUPS, wanted)
+        elif any(group.obj["spec"].get(field) != spec.get(field) for field in FOLLOWED):
+
+            def change(obj: Manifest) -> Manifest:
+                obj["spec"] = {
+                    **{k: v for k, v in obj["spec"].items() if k not in FOLLOWED},
+                    **{k: spec[k] for k in FOLLOWED if k in spec},
+                }
+                return obj
+
+            self.operations.modify(self.operations.kind(GROUPS), owner.namespace, name, change)
 
     def _phase(self, owner: Record, pods: list[Child], phase: str) -> str:
         spec = owner.obj["spec"]
@@ -145,13 +159,13 @@ class VolcanoJobs(Controller):
         least = spec.get("minSuccess")
         if least is not None and counts["succeeded"] >= least:
             return "Completed"
-        if done < len(pods):
+        if done < len(expected(owner.obj)):
             return phase
         succeeded: dict[str, int] = {}
         for pod in pods:
             task = pod.labels.get(TASK, "")
             succeeded[task] = succeeded.get(task, 0) + (pod.phase == "Succeeded")
-        enough = all(succeeded.get(name, 0) >= least for name, least in _task_minima(owner.obj))
+        enough = all(succeeded.get(name, 0) >= least for name, least in task_minima(owner.obj))
         return "Completed" if enough and counts["succeeded"] >= minimum(owner.obj) else "Failed"
 
     # ------------------------------------------------------------------ status
@@ -184,44 +198,6 @@ class VolcanoJobs(Controller):
             history.append({"status": phase, "lastTransitionTime": state["lastTransitionTime"]})
         status["conditions"] = history
         self.write_status(owner, status)
-
-
-def expected(job: Manifest) -> list[tuple[str, str]]:
-    """(pod, task) of every pod that a job has."""
-    return [(made[0], made[2][TASK]) for made in volcano_job(job) if isinstance(made, tuple)]
-
-
-def minimum(job: Manifest) -> int:
-    given = job["spec"].get("minAvailable")
-    return int(given) if given else sum(least for _, least in _task_minima(job))
-
-
-def _task_minima(job: Manifest) -> list[tuple[str, int]]:
-    return [
-        (task.get("name") or f"default{i}", task.get("replicas", 1) if task.get("minAvailable") is None else task["minAvailable"])
-        for i, task in enumerate(job["spec"].get("tasks") or ())
-    ]
-
-
-def answer(job: Manifest, happened: Happened) -> str:
-    """The action that the task's policies, else the job's, have for an event; empty if none has."""
-    tasks = enumerate(job["spec"].get("tasks") or ())
-    own = next((t.get("policies") for i, t in tasks if (t.get("name") or f"default{i}") == happened.task), None)
-    for policy in [*(own or ()), *(job["spec"].get("policies") or ())]:
-        events = {policy.get("event"), *(policy.get("events") or ())} - {None, ""}
-        if happened.event in events or (ANY in events and happened.event != "TaskCompleted"):
-            return str(policy.get("action") or "")
-        if policy.get("exitCode") is not None and policy["exitCode"] == happened.exit_code:
-            return str(policy.get("action") or "")
-    return ""
-
-
-def exit_code_of(pod: Manifest) -> int | None:
-    for each in (pod.get("status") or {}).get("containerStatuses") or ():
-        code = ((each.get("state") or {}).get("terminated") or {}).get("exitCode")
-        if code:
-            return int(code)
-    return None
 
 
 def _counts(pods: Iterable[Child]) -> dict[str, int]:
