@@ -49,6 +49,10 @@ class _Gang:
         self.members: list[tuple[AssumedBind, Callable[[], None]]] = []
         self.preparing: dict[str, asyncio.Task[None]] = {}
 
+    def bind(self) -> None:
+        for _, go in self.members:
+            go()
+
 
 class Preparations:
     """`failed(bind, why)` forgets the bind, and by that leads to `ended`. `starts(job)`: it is a gang that does not stand yet."""
@@ -78,10 +82,15 @@ class Preparations:
         waiting = {decided.job for decided in cycle.record.binds if any(step.wants(decided.uid) for step in self._steps)}
         self._gangs = {job: _Gang() for job in waiting if self._starts(job)}
         # The cycle is committed before the loop runs anything else, or it failed.
-        asyncio.get_running_loop().call_soon(self._take_back_unused, cycle)
+        asyncio.get_running_loop().call_soon(self._committed, cycle)
 
-    def _take_back_unused(self, cycle: Cycle) -> None:
-        """Binds that were planned for and not carried out: what was promised to them would stay promised for ever."""
+    def _committed(self, cycle: Cycle) -> None:
+        """Binds that were planned for and not carried out: what was promised to them would stay promised for ever, and who was to be
+        bound with them would wait for ever."""
+        gangs, self._gangs = self._gangs, {}
+        for gang in gangs.values():
+            if not gang.preparing:
+                gang.bind()
         for decided in cycle.record.binds:
             if decided.uid not in self._begun:
                 namespace, _, name = decided.pod.partition("/")
@@ -132,8 +141,7 @@ class Preparations:
             if gang is None:
                 go()
             elif gang.preparing.pop(bind.uid, None) is not None and not gang.preparing:
-                for _, each in gang.members:
-                    each()
+                gang.bind()
 
     async def _give_up(self, bind: AssumedBind, why: str, gang: _Gang | None) -> None:
         """Nothing of a gang has been bound as long as one member is being prepared: all of them are given up."""

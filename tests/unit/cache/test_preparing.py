@@ -112,15 +112,14 @@ class Disks(Step):
 class GangScene(Scene):
     """Three pods of one job."""
 
-    def __init__(self, *, starts: bool) -> None:
+    def __init__(self, *, starts: bool, carried_out: str = "abc") -> None:
         self.disks = Disks()
         super().__init__(self.disks)
         self.preparations = Preparations((self.disks,), self._fail, lambda job: starts)
         decided = [Bind(f"default/{name}", "n1", f"uid-{name}", "default/j") for name in "abc"]
         self.preparations.plan(cast(Cycle, Told(decided)))
-        for each in decided:
-            name = each.uid[-1]
-            bind = AssumedBind(each.uid, "default", name, "n1", "default/j", 0.0)
+        for name in carried_out:
+            bind = AssumedBind(f"uid-{name}", "default", name, "n1", "default/j", 0.0)
             self.preparations.before(bind, lambda name=name: self.disks.story.append(f"bind {name}"))  # type: ignore[misc]
 
 
@@ -153,6 +152,14 @@ async def test_a_gang_of_which_several_fail_is_given_up_once() -> None:
         made.set_exception(PreparationFailed("no disk"))
     await scene.settled()
     assert (len(scene.failed), sorted(scene.disks.story)) == (3, ["undone a", "undone b"])
+    assert all(isinstance(made.exception(), PreparationFailed) for made in scene.disks.made.values())
+
+
+async def test_nobody_waits_for_members_whose_bind_is_not_carried_out() -> None:
+    scene = GangScene(starts=True, carried_out="c")
+    await scene.settled()
+    await asyncio.sleep(1)
+    assert (sorted(scene.disks.story), scene.failed) == (["bind c", "undone a", "undone b"], [])
 
 
 async def test_pods_that_are_no_gang_do_not_wait_for_each_other() -> None:
