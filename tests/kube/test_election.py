@@ -239,6 +239,33 @@ async def test_clocks_that_run_at_different_speeds() -> None:
     assert len(a.periods) + len(b.periods) >= 10
 
 
+async def test_who_is_told_to_stop_while_its_lost_lead_ends_stops() -> None:
+    """And does not stand for election again, with nobody left to tell it."""
+    lease = SharedLease()
+    replica = Replica(lease, "a", 1)
+    ending = asyncio.Event()
+
+    async def slow_to_stop() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ending.set()
+            await asyncio.sleep(5)
+
+    async def again_and_again() -> None:
+        while True:
+            await replica.elector.run(slow_to_stop)
+
+    task = asyncio.create_task(again_and_again())
+    await asyncio.sleep(30)
+    replica.view.cut = True
+    await ending.wait()
+    replica.view.cut = False
+    task.cancel()
+    done, _ = await asyncio.wait([task], timeout=60)
+    assert done and task.cancelled()
+
+
 async def test_what_the_work_raises_passes_on_and_the_lease_is_released() -> None:
     lease = SharedLease()
     replica = Replica(lease, "a", 1)
@@ -250,6 +277,17 @@ async def test_what_the_work_raises_passes_on_and_the_lease_is_released() -> Non
         await replica.elector.run(broken)
     assert lease.holders == ["a", ""]
     assert not replica.elector.leading
+
+
+async def test_a_lease_that_is_kept_is_not_released() -> None:
+    lease = SharedLease()
+    replica = Replica(lease, "a", 1)
+
+    async def work() -> None:
+        replica.elector.keep()
+
+    await replica.elector.run(work)
+    assert lease.record is not None and lease.record.holder_identity == "a" and not replica.elector.leading
 
 
 async def test_work_that_ends_releases_the_lease() -> None:

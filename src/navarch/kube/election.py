@@ -118,11 +118,15 @@ class Elector:
             await asyncio.wait((leading, renewing), return_when=asyncio.FIRST_COMPLETED)
         finally:
             lost = renewing.done()
-            await _end(leading)
-            await _end(renewing)
-            if not lost and not self._kept:
-                await asyncio.shield(self._release())
-            self._renewed_at = None
+            cancelled = await _end(leading)
+            cancelled |= await _end(renewing)
+            try:
+                if not lost and not self._kept:
+                    await asyncio.shield(self._release())
+            finally:
+                self._renewed_at = None
+        if cancelled:
+            raise asyncio.CancelledError
         if not leading.cancelled():
             leading.result()
 
@@ -229,13 +233,15 @@ async def _awaited(work: Awaitable[None]) -> None:
     await work
 
 
-async def _end(task: asyncio.Future[None]) -> None:
-    """Cancel and wait for the end, even if we ourselves are being cancelled a second time."""
+async def _end(task: asyncio.Future[None]) -> bool:
+    """Cancel and wait for the end, even if we ourselves are being cancelled meanwhile; whether we were."""
+    cancelled = False
     task.cancel()
     while not task.done():
         try:
             await asyncio.wait((task,))
         except asyncio.CancelledError:
-            continue
+            cancelled = True
     if not task.cancelled() and (error := task.exception()) is not None:
         log.error("while leadership ended: %r", error)
+    return cancelled
