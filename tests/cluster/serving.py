@@ -49,7 +49,7 @@ class Http:
         self._tls = ssl.create_default_context(cadata=ca_pem.decode())
         self._connection: http.client.HTTPSConnection | None = None
 
-    def connect(self, timeout: float = 20.0) -> http.client.HTTPSConnection:
+    def connect(self, timeout: float = 120.0) -> http.client.HTTPSConnection:
         parts = urlsplit(self.url)
         assert parts.hostname is not None
         return http.client.HTTPSConnection(parts.hostname, parts.port, context=self._tls, timeout=timeout)
@@ -172,7 +172,7 @@ class ServerThread:
             return await made if isinstance(made, Awaitable) else made
 
         assert self.loop is not None
-        return asyncio.run_coroutine_threadsafe(body(), self.loop).result(30)
+        return asyncio.run_coroutine_threadsafe(body(), self.loop).result(120)
 
 
 def http_of(server: ApiServer, folder: Path) -> Http:

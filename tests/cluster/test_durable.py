@@ -43,7 +43,7 @@ def start(folder: Path) -> tuple[subprocess.Popen[str], Http]:
 
 def end(child: subprocess.Popen[str], number: signal.Signals) -> None:
     child.send_signal(number)
-    child.wait(20)
+    child.wait(120)
     assert child.stdout is not None
     child.stdout.close()
 

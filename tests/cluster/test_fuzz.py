@@ -215,7 +215,7 @@ def test_bytes_that_are_no_request(api: Http, raw: bytes) -> None:
     parts = urlsplit(api.url)
     context = ssl.create_default_context(cadata=api.ca_pem.decode())
     assert parts.hostname is not None
-    plain = socket.create_connection((parts.hostname, parts.port), timeout=10)
+    plain = socket.create_connection((parts.hostname, parts.port), timeout=60)
     with plain, context.wrap_socket(plain, server_hostname=parts.hostname) as wire:
         answer = b""
         # A server that refuses after the first bytes may hang up before it has read the last.

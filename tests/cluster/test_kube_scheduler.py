@@ -61,7 +61,7 @@ def test_kube_scheduler_runs_on_it(tmp_path: Path, content_type: str) -> None:
             assert {event["reason"] for event in told} >= {"Scheduled"}
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(120)
             log.close()
             api.close()
 

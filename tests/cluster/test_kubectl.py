@@ -37,7 +37,7 @@ class Kubectl:
         text = None if manifest is None else json.dumps(manifest)
         environment = {**os.environ, "HOME": str(self.home)}
         return subprocess.run(
-            self.command(*arguments), input=text, capture_output=True, text=True, timeout=60, env=environment, check=False
+            self.command(*arguments), input=text, capture_output=True, text=True, timeout=300, env=environment, check=False
         )
 
     def __call__(self, *arguments: str, manifest: Any = None) -> str:
@@ -164,7 +164,7 @@ def test_scale_rollout_and_wait(kubectl: Kubectl) -> None:
     kubectl("scale", "deployment", "web", "--replicas=4", "--current-replicas=3")
     assert kubectl.json("get", "deployment", "web")["spec"]["replicas"] == 4
     waiting = subprocess.Popen(
-        kubectl.command("rollout", "status", "deployment/web", "--timeout=30s"), stdout=subprocess.PIPE, text=True
+        kubectl.command("rollout", "status", "deployment/web", "--timeout=180s"), stdout=subprocess.PIPE, text=True
     )
     assert waiting.stdout is not None
     assert "Waiting for deployment" in waiting.stdout.readline()
@@ -178,8 +178,8 @@ def test_scale_rollout_and_wait(kubectl: Kubectl) -> None:
     }
     path = f"/apis/apps/v1/namespaces/{kubectl.namespace}/deployments/web/status"
     assert kubectl.api.patch(path, {"status": status}).code == 200
-    assert "successfully rolled out" in waiting.communicate(timeout=30)[0]
-    kubectl("wait", "--for=condition=Available", "deployment/web", "--timeout=10s")
+    assert "successfully rolled out" in waiting.communicate(timeout=180)[0]
+    kubectl("wait", "--for=condition=Available", "deployment/web", "--timeout=180s")
     kubectl("rollout", "restart", "deployment/web")
     annotations = kubectl.json("get", "deployment", "web")["spec"]["template"]["metadata"]["annotations"]
     assert "kubectl.kubernetes.io/restartedAt" in annotations
@@ -202,7 +202,7 @@ def test_cordon_taint_and_drain(kubectl: Kubectl) -> None:
     kubectl.api.post(pods, pod("on-it", {"app": "x"}))
     kubectl.api.post(f"{pods}/on-it/binding", {"metadata": {"name": "on-it"}, "target": {"name": name}})
     draining = subprocess.Popen(
-        kubectl.command("drain", name, "--force", "--grace-period=1", "--timeout=30s"),
+        kubectl.command("drain", name, "--force", "--grace-period=1", "--timeout=180s"),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -219,7 +219,7 @@ def test_cordon_taint_and_drain(kubectl: Kubectl) -> None:
                 conditions = event["object"]["status"]["conditions"]
                 assert any(each["reason"] == "EvictionByEvictionAPI" for each in conditions if "reason" in each)
                 kubectl.api.delete(f"{pods}/on-it", {"gracePeriodSeconds": 0})
-    assert "drained" in draining.communicate(timeout=30)[0]
+    assert "drained" in draining.communicate(timeout=180)[0]
     kubectl("delete", "node", name)
 
 
@@ -235,7 +235,7 @@ def test_watching(kubectl: Kubectl) -> None:
     kubectl("delete", "pod", "a", "--wait=false")
     rest = [watching.stdout.readline().split()[0] for _ in range(2)]
     watching.terminate()
-    watching.communicate(timeout=10)
+    watching.communicate(timeout=60)
     assert (first[:2], second[:2], rest) == (["ADDED", "a"], ["MODIFIED", "a"], ["MODIFIED", "DELETED"])
 
 
@@ -243,7 +243,7 @@ def test_custom_kinds(kubectl: Kubectl) -> None:
     group = f"{kubectl.namespace}.example.io"
     kind = "Gadget"
     kubectl("apply", "-f", "-", manifest=widget_definition("gadgets", kind, group))
-    kubectl("wait", "--for=condition=Established", f"crd/gadgets.{group}", "--timeout=10s")
+    kubectl("wait", "--for=condition=Established", f"crd/gadgets.{group}", "--timeout=180s")
     kubectl("apply", "-f", "-", manifest=widget("g", kind, group))
     assert rows(kubectl("get", f"gadgets.{group}")) == [["NAME", "SIZE"], ["g", "3"]]
     kubectl("apply", "-f", "-", manifest=widget("g", kind, group, size=4))
@@ -275,7 +275,7 @@ def test_the_rest_of_the_toolbox(kubectl: Kubectl) -> None:
 def test_deleting_a_namespace_waits_until_it_is_empty(kubectl: Kubectl) -> None:
     kubectl("create", "deployment", "d", "--image=x")
     kubectl("create", "configmap", "c")
-    assert "deleted" in kubectl("delete", "namespace", kubectl.namespace, "--timeout=20s")
+    assert "deleted" in kubectl("delete", "namespace", kubectl.namespace, "--timeout=180s")
     assert kubectl.api.get(f"/api/v1/namespaces/{kubectl.namespace}").code == 404
 
 

@@ -15,7 +15,7 @@ from navarch.testing.builders import pod
 
 async def until(server: ApiServer, holds: Callable[[], bool]) -> None:
     """Wait for changes of pods until a condition holds."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         with server.store.watch("pods", since=server.store.revision) as watch:
             while not holds():
                 await watch.batch()
@@ -29,7 +29,7 @@ async def test_pods_that_ran_run_on_and_end_in_their_time(tmp_path: Path) -> Non
         hollow = HollowCluster(server.operations, speed=100)
         hollow.start()
         hollow.add_nodes(NodeSet(count=1, cpu="2").manifests())
-        for name, duration in (("long", "1h"), ("short", "150s")):
+        for name, duration in (("long", "100h"), ("short", "1500s")):
             made = pod(name).cpu("500m").annotate("navarch.io/run-for", duration)
             made["spec"]["restartPolicy"] = "Never"
             server.operations.create(server.operations.kind("pods"), "default", dict(made))
@@ -37,8 +37,9 @@ async def test_pods_that_ran_run_on_and_end_in_their_time(tmp_path: Path) -> Non
         await until(server, lambda: phase(server, "long") == phase(server, "short") == "Running")
         hollow.stop()
 
+    # Time passes twenty times as fast now, so that its end is not waited for as long as it could take to get here.
     async with ApiServer(data_dir=tmp_path) as server:
-        hollow = HollowCluster(server.operations, speed=100)
+        hollow = HollowCluster(server.operations, speed=2000)
         hollow.start()
         assert hollow.add_nodes(NodeSet(count=1, cpu="2").manifests()) == 0
         await until(server, lambda: phase(server, "short") == "Succeeded")

@@ -254,7 +254,7 @@ class Up:
         found = self.store.get("pods", "default", name).obj["status"].get("conditions") or ()
         return str(next((each.get("message", "") for each in found if each["type"] == "PodScheduled"), ""))
 
-    async def until(self, holds: Callable[[], Any], within: float = 20.0) -> None:
+    async def until(self, holds: Callable[[], Any], within: float = 120.0) -> None:
         """Wait for changes of pods and claims until a condition holds."""
         changed = asyncio.Event()
         watches = [self.store.subscribe(each, lambda _: changed.set()) for each in ("pods", CLAIMS, RESOURCE_CLAIMS)]

@@ -76,16 +76,16 @@ def navarch(context: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """The installed command. Libraries come from where the tests run, the package from the wheel alone."""
     wheels = tmp_path_factory.mktemp("wheels")
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(wheels), str(context)]
-    built = subprocess.run(build, capture_output=True, text=True, timeout=300, check=False)
+    built = subprocess.run(build, capture_output=True, text=True, timeout=900, check=False)
     if built.returncode and re.search(r"No matching distribution|NewConnectionError|Temporary failure", built.stderr + built.stdout):
         pytest.skip("no package index: the build backend cannot be fetched")
     assert built.returncode == 0, built.stdout + built.stderr
     (wheel,) = wheels.iterdir()
     assert wheel.name == f"navarch-{PROJECT['version']}-py3-none-any.whl"
     home = tmp_path_factory.mktemp("opt") / "navarch"
-    subprocess.run([sys.executable, "-m", "venv", str(home)], check=True, timeout=120)
+    subprocess.run([sys.executable, "-m", "venv", str(home)], check=True, timeout=600)
     pip = [home / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel]
-    subprocess.run([str(word) for word in pip], check=True, timeout=120)
+    subprocess.run([str(word) for word in pip], check=True, timeout=600)
     # A folder named in a .pth file is added as it is: the editable install of this tree, which is a .pth itself, is not.
     (packages,) = (home / "lib").glob("python*/site-packages")
     (packages / "libraries.pth").write_text(sysconfig.get_paths()["platlib"] + "\n", encoding="utf-8")
@@ -93,7 +93,7 @@ def navarch(context: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def run(command: Path, *arguments: str, folder: Path) -> str:
-    done = subprocess.run([command, *arguments], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([command, *arguments], cwd=folder, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

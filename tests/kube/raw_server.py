@@ -6,6 +6,8 @@ import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
 
+from .ports import hold_port
+
 Answer = bytes | Callable[["Request", asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -35,7 +37,8 @@ class RawServer:
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._asked = asyncio.Event()
-        self.port = 0
+        self._held = hold_port()
+        self.port: int = self._held.getsockname()[1]
 
     @property
     def url(self) -> str:
@@ -43,7 +46,6 @@ class RawServer:
 
     async def __aenter__(self) -> RawServer:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, ssl=self._ssl)
-        self.port = self._server.sockets[0].getsockname()[1]
         return self
 
     def listen_no_more(self) -> None:
@@ -56,10 +58,11 @@ class RawServer:
         for writer in self.connections:
             writer.transport.abort()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._held.close()
 
     async def asked(self, times: int) -> None:
         """Wait until this many requests have come."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(self.requests) < times:
                 self._asked.clear()
                 await self._asked.wait()

@@ -14,6 +14,8 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
+from .ports import hold_port
+
 Object = dict[str, Any]
 POD_LIST = "/api/v1/pods"
 
@@ -59,7 +61,8 @@ class SmallApi:
         self._asked = asyncio.Event()
         self._ssl = ssl_context
         self._runner: web.AppRunner | None = None
-        self.port = 0
+        self._held = hold_port()
+        self.port: int = self._held.getsockname()[1]
 
     @property
     def url(self) -> str:
@@ -72,7 +75,6 @@ class SmallApi:
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self.port, ssl_context=self._ssl)
         await site.start()
-        self.port = self._runner.addresses[0][1]
         return self
 
     async def restart(self, ssl_context: ssl.SSLContext) -> None:
@@ -82,15 +84,19 @@ class SmallApi:
         await self.start()
 
     async def stop(self) -> None:
+        """Until it is started again, connections are refused."""
         self.cut_watches()
         assert self._runner is not None
         await self._runner.cleanup()
+
+    def close(self) -> None:
+        self._held.close()
 
     # What a test does to the cluster.
 
     async def asked(self, times: int) -> None:
         """Wait until this many requests have come."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(self.requests) < times:
                 self._asked.clear()
                 await self._asked.wait()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -27,6 +28,7 @@ from navarch.kube.errors import (
 )
 from navarch.kube.resources import PODS, Resource
 
+from .ports import hold_port
 from .raw_server import Answer, RawServer, Request, reply
 from .small_api import SmallApi, status_body
 from .watching import Pod
@@ -178,21 +180,36 @@ async def test_a_read_whose_answer_is_lost_is_repeated_a_write_is_not() -> None:
             assert len(server.requests) == 1
 
 
-async def test_a_server_that_does_not_answer_in_time() -> None:
+async def test_a_server_that_does_not_answer_in_time(ahead: Callable[[float], None]) -> None:
     async def silence(_: Request, writer: asyncio.StreamWriter) -> None:
         return None
 
-    async with RawServer(lambda _: silence) as server, Client(Endpoint(server.url), timeout=0.1) as client:
+    async with RawServer(lambda _: silence) as server, Client(Endpoint(server.url)) as client:
+        creating = asyncio.create_task(client.create(NODES, {}))
+        await server.asked(1)
+        ahead(31.0)
         with pytest.raises(OutcomeUnknown):
-            await client.create(NODES, {})
+            await creating
+
+
+async def test_a_stream_may_be_told_to_be_quiet_for_another_while_after_each_piece() -> None:
+    async def one_piece(_: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
+
+    patience = [60.0]
+    async with RawServer(lambda _: one_piece) as server, Client(Endpoint(server.url)) as client:
+        pieces = client.transport.stream("/api/v1/nodes", {}, idle_timeout=lambda: patience[0])
+        assert await anext(pieces) == b"one"
+        patience[0] = 0.05
+        with pytest.raises(OutcomeUnknown):
+            await anext(pieces)
 
 
 async def test_nobody_listening() -> None:
-    async with RawServer(lambda _: reply(200)) as server:
-        url = server.url
-    async with Client(Endpoint(url), attempts=2) as client:
-        with pytest.raises(Unreachable):
-            await client.bind("d", "p", uid="u", node="n")
+    with hold_port() as held:
+        async with Client(Endpoint(f"http://127.0.0.1:{held.getsockname()[1]}"), attempts=2) as client:
+            with pytest.raises(Unreachable):
+                await client.bind("d", "p", uid="u", node="n")
 
 
 async def test_discovery(api: SmallApi, client: Client) -> None:
@@ -320,6 +337,6 @@ async def test_many_that_are_refused_at_once_log_in_once() -> None:
 
     credentials = Logins()
     async with RawServer(answer) as server, Client(Endpoint(server.url, credentials=credentials)) as client:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await asyncio.gather(*(client.get(NODES, f"n{number}") for number in range(30)))
     assert credentials.fetches == 2

@@ -49,6 +49,7 @@ async def tls_api(authority: Authority) -> AsyncIterator[SmallApi]:
     server = await SmallApi(ssl_context=context).start()
     yield server
     await server.stop()
+    server.close()
 
 
 def write(folder: Path, cluster: Any, user: dict[str, Any], *, name: str = "config", **extra: Any) -> Path:
@@ -323,7 +324,7 @@ async def test_an_exec_token_that_has_run_out_already_is_the_servers_to_refuse(t
     spec = plugin(tmp_path, {"token": "t", "expirationTimestamp": "2020-01-01T00:00:00Z"})
     endpoint = connect(write(tmp_path, {"server": api.url}, {"exec": spec}))
     pool = WritePool(endpoint)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         await pool.bind("default", "p", uid="u", node="n")
     await pool.close()
     assert api.requests[-1].headers["Authorization"].startswith("Bearer t")
@@ -357,7 +358,7 @@ async def test_an_exec_plugin_that_gives_a_certificate(tmp_path: Path, authority
     ],
 )
 async def test_exec_plugins_that_fail_say_why(arguments: list[str], message: str) -> None:
-    credentials = ExecCredentials(ExecCommand(sys.executable, arguments, timeout=5 if "time" not in arguments[1] else 0.2), None)
+    credentials = ExecCredentials(ExecCommand(sys.executable, arguments, timeout=60 if "time" not in arguments[1] else 0.2), None)
     with pytest.raises(ConfigError, match=message):
         await credentials.authorization()
 

@@ -110,7 +110,7 @@ async def test_every_binding_has_one_true_outcome(embedded: Live, seed: int) -> 
     def submit(pod: dict[str, dict[str, str]]) -> None:
         metadata = pod["metadata"]
         write = bind_write(embedded.namespace, metadata["name"], metadata["uid"], "n1")
-        write.timeout = 20.0
+        write.timeout = 60.0
         pool.submit(write, outcomes.setdefault(metadata["name"], []).append)
 
     for start in range(0, len(pods), 20):
@@ -118,7 +118,7 @@ async def test_every_binding_has_one_true_outcome(embedded: Live, seed: int) -> 
             submit(pod)
         await asyncio.sleep(0.01 * rng.random())
         await server.faults.restart(down=0.02)
-    assert await pool.drain(timeout=60)
+    assert await pool.drain(timeout=120)
     await pool.close()
     server.faults.clear()
     listing = await embedded.client.list(PODS, Pod, namespace=embedded.namespace)

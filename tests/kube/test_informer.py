@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator, Callable
 
 import msgspec
 import pytest
@@ -12,6 +13,7 @@ from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
 from navarch.kube.errors import ConfigError
 from navarch.kube.resources import Resource
+from navarch.kube.transport import Params
 
 from .small_api import SmallApi, status_body
 from .watching import QUICK, Recorder, informing
@@ -220,13 +222,13 @@ async def test_a_server_that_never_ends_the_initial_events_is_listed(api: SmallA
     api.end_initial = False
     api.put("a")
     seen = Recorder()
-    async with informing(client, seen) as informer:
+    async with informing(client, seen, patience=replace(QUICK, initial_idle=0.2, initial_total=0.5)) as informer:
         assert seen.story == [("added", "a")]
         assert informer.counters.streams >= 2
 
 
 async def test_a_silent_watch_is_opened_again(api: SmallApi, client: Client) -> None:
-    patience = replace(QUICK, idle=0.1, initial_idle=0.1)
+    patience = replace(QUICK, idle=0.1)
     async with informing(client, Recorder(), patience=patience) as informer:
         first = informer.counters.streams
         api.watch_started.clear()
@@ -310,7 +312,7 @@ async def test_retry_after_is_honoured_on_a_watch(api: SmallApi, client: Client)
 
 async def test_a_retry_after_of_an_hour_does_not_leave_the_mirror_alone_for_an_hour(api: SmallApi, client: Client) -> None:
     api.script.append((503, {"Retry-After": "3600"}, status_body(503, "ServiceUnavailable")))
-    async with asyncio.timeout(10), informing(client, Recorder(), patience=replace(QUICK, asked_longest=0.1)):
+    async with asyncio.timeout(60), informing(client, Recorder(), patience=replace(QUICK, asked_longest=0.1)):
         assert len(api.requests) > 1
 
 
@@ -336,7 +338,7 @@ async def test_it_outlives_the_server(api: SmallApi) -> None:
 async def test_a_server_that_is_not_up_yet_is_still_asked_for_a_watch_list(api: SmallApi) -> None:
     await api.stop()
     async with Client(Endpoint(api.url)) as client, informing(client, Recorder(), sync=False) as informer:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while informer.counters.failures < 4:
                 await asyncio.sleep(0.01)
         await api.start()
@@ -344,13 +346,22 @@ async def test_a_server_that_is_not_up_yet_is_still_asked_for_a_watch_list(api: 
     assert all(request.query.get("sendInitialEvents") == "true" for request in api.requests)
 
 
-async def test_a_watch_that_began_with_all_objects_may_be_quiet_as_long_as_any_other(api: SmallApi) -> None:
+async def test_a_watch_that_began_with_all_objects_may_be_quiet_as_long_as_any_other(
+    api: SmallApi, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The beginning has to come quickly. What follows it does not: nothing changes in a quiet kind for minutes."""
     api.put("a")
-    patience = replace(QUICK, initial_idle=0.05, idle=30.0)
-    async with Client(Endpoint(api.url)) as client, informing(client, Recorder(), patience=patience) as informer:
-        await asyncio.sleep(0.3)
-        assert (informer.counters.failures, informer.counters.streams) == (0, 1)
+    stream, idle = client.transport.stream, list[Callable[[], float]]()
+    beginning: list[float] = []
+
+    def listening(path: str, params: Params, *, idle_timeout: Callable[[], float]) -> AsyncGenerator[bytes, None]:
+        idle.append(idle_timeout)
+        beginning.append(idle_timeout())
+        return stream(path, params, idle_timeout=idle_timeout)
+
+    monkeypatch.setattr(client.transport, "stream", listening)
+    async with informing(client, Recorder(), patience=replace(QUICK, initial_idle=20.0, idle=90.0)):
+        assert beginning == [20.0] and idle[0]() == 90.0
 
 
 class FailingLogin:
@@ -375,7 +386,7 @@ async def test_credentials_that_fail_for_a_while_are_waited_for(api: SmallApi) -
     api.put("a")
     login, seen = FailingLogin(), Recorder()
     async with Client(Endpoint(api.url, credentials=login)) as client, informing(client, seen, sync=False) as informer:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while informer.counters.failures < 3:
                 await asyncio.sleep(0.01)
         assert api.requests == []

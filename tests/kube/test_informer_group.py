@@ -42,7 +42,7 @@ async def test_a_crd_that_is_established_starts_its_informer_at_once(api: SmallA
     group.add(PODS, Pod, pods)
     informer = group.add(QUEUES, Pod, queues, optional=True)
     task = asyncio.create_task(group.run())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await group.wait_for_sync()
     assert group.synced and group.unsynced == [] and informer.absent
     assert pods.story == [("added", "p")]
@@ -96,7 +96,7 @@ async def test_kinds_that_are_absent_at_the_start_are_told_in_one_line_and_then_
         return [record.getMessage() for record in caplog.records if "serve" in record.getMessage()]
 
     task = asyncio.create_task(group.run())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await group.wait_for_sync()
     await api.asked(12)
     lines = ["not served here, and waited for: apes.v1.example.com, queues.v1beta1.scheduling.volcano.sh, zebras.v1.example.com"]

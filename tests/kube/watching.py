@@ -13,8 +13,9 @@ from navarch.kube.client import Client
 from navarch.kube.informer import Informer, Patience
 from navarch.kube.resources import PODS, Resource
 
-#: Waits of milliseconds: the tests go through every path without waiting for it.
-QUICK = Patience(idle=5.0, initial_idle=0.2, initial_total=0.5, retry_first=0.01, retry_longest=0.05, absent_longest=0.05)
+#: Tries again after milliseconds: the tests go through every path without waiting for it. What a server may take its time for is
+#: not among these, or a slow machine would be told as a server that does not answer.
+QUICK = Patience(idle=60.0, initial_idle=60.0, initial_total=60.0, retry_first=0.01, retry_longest=0.05, absent_longest=0.05)
 
 
 class Metadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -67,7 +68,7 @@ class Recorder:
 
     async def until(self, true: Callable[[], bool]) -> None:
         """Wait until it is so; no polling, each change is looked at."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not true():
                 self._changed.clear()
                 await self._changed.wait()
@@ -86,7 +87,7 @@ async def informing(
     task = asyncio.create_task(informer.run())
     try:
         if sync:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 await informer.wait_for_sync()
         yield informer
     finally:

@@ -122,7 +122,7 @@ class History:
         self._changed.clear()
         await self._changed.wait()
 
-    async def until(self, holds: Callable[[], bool], what: str, timeout: float = 30.0) -> None:
+    async def until(self, holds: Callable[[], bool], what: str, timeout: float = 120.0) -> None:
         """Wait until something holds; it is asked again after every change."""
         try:
             async with asyncio.timeout(timeout):
@@ -133,7 +133,7 @@ class History:
                 f"{what}: not within {timeout:g} s; bound {len(self.bound())}, waiting {self.waiting()[:10]}"
             ) from None
 
-    async def until_bound(self, count: int, stem: str = "", timeout: float = 30.0) -> None:
+    async def until_bound(self, count: int, stem: str = "", timeout: float = 120.0) -> None:
         await self.until(lambda: len(self.bound(stem)) >= count, f"{count} pods {stem}* bound", timeout)
 
     def check(self, gangs: Iterable[tuple[str, int]] = (), *, lost: bool = True, rivals: bool = False) -> None:

@@ -60,7 +60,7 @@ async def serve_kinds(client: Client, *kinds: Resource) -> None:
         if crd["spec"]["group"] in {kind.group for kind in kinds}:
             with contextlib.suppress(AlreadyExists):
                 await client.create(CRDS, crd)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         for kind in kinds:
             while not await client.discovery.serves(kind):
                 await asyncio.sleep(0.1)

@@ -55,7 +55,7 @@ class Reader:
 
     async def output(self, words: list[str], *fine: int) -> str:
         process = await self.types(words)
-        said, complaint = await asyncio.wait_for(process.communicate(), 120)
+        said, complaint = await asyncio.wait_for(process.communicate(), 300)
         assert process.returncode in fine, f"{shlex.join(words)}: {said.decode()}{complaint.decode()}"
         return said.decode()
 
@@ -66,7 +66,7 @@ class Reader:
         reading = asyncio.create_task(process.stderr.read())
         try:
             await self.world.pod(pod)
-            await self.world.eventually(lambda: self.world.get_pod(pod), lambda found: found["spec"].get("nodeName"), timeout=40)
+            await self.world.eventually(lambda: self.world.get_pod(pod), lambda found: found["spec"].get("nodeName"), timeout=120)
         finally:
             process.send_signal(signal.SIGINT)
             said = (await reading).decode()

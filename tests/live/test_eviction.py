@@ -9,7 +9,9 @@ from tests.live.test_scheduling import conditions
 from tests.live.world import BUDGETS, World
 
 from navarch.kube.client import PatchType
+from navarch.kube.errors import TooManyRequests
 from navarch.kube.resources import PODS, Resource
+from navarch.kube.write_pool import Done, Outcome, Write
 
 pytestmark = pytest.mark.live
 CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)
@@ -61,7 +63,19 @@ async def test_a_disruption_budget_is_waited_for(any_world: World) -> None:
     await classes(world)
     await world.node("n0", cpu="1")
     history = await world.watch()
+    refusals: list[Outcome] = []
     async with world.scheduler() as scheduler:
+        submit = scheduler.pool.submit
+
+        def listening(write: Write, done: Done) -> None:
+            def heard(outcome: Outcome) -> None:
+                if isinstance(outcome, TooManyRequests) and write.path.endswith("/low/eviction"):
+                    refusals.append(outcome)
+                done(outcome)
+
+            submit(write, heard)
+
+        scheduler.pool.submit = listening  # type: ignore[method-assign]
         await world.pod("low", priorityClassName=f"low-{world.namespace}", labels={"app": "low"})
         await history.until_bound(1)
         budget = {
@@ -76,7 +90,7 @@ async def test_a_disruption_budget_is_waited_for(any_world: World) -> None:
         mark = conditions(low)["DisruptionTarget"]
         # The Eviction API puts its own reason in the place of ours when it goes through; until then ours is read.
         assert (mark["status"], mark["reason"]) == ("True", "PreemptionByScheduler") and "high" in mark["message"]
-        await asyncio.sleep(1.5)
+        await world.eventually(lambda: asyncio.sleep(0, refusals), lambda seen: len(seen) >= 2)
         assert history.evicted == set() and len(scheduler.evictor) == 1
         await world.client.delete(BUDGETS, "keep", namespace=world.namespace)
         await history.until_bound(1, "high")
@@ -88,7 +102,14 @@ async def test_a_budget_that_says_no_does_not_hold_up_the_hand_over(world: World
     await classes(world)
     await world.node("n0", cpu="1")
     history = await world.watch()
-    lease = {"leader_elect": True, "lock_namespace": "default", "retry_period": 0.2}
+    # A lease that nobody waits for the end of: who leads next leads because it was given back.
+    lease = {
+        "leader_elect": True,
+        "lock_namespace": "default",
+        "retry_period": 0.2,
+        "lease_duration": 3600.0,
+        "renew_deadline": 1800.0,
+    }
     async with world.scheduler(**lease) as first, world.scheduler(**lease) as second:
         await world.pod("low", priorityClassName="low-default", labels={"app": "low"})
         await history.until_bound(1)
@@ -100,7 +121,7 @@ async def test_a_budget_that_says_no_does_not_hold_up_the_hand_over(world: World
         await world.pod("high", priorityClassName="high-default")
         await world.eventually(lambda: world.get_pod("low"), lambda found: "DisruptionTarget" in conditions(found))
         leader.stop()
-        await world.eventually(lambda: asyncio.sleep(0, follower.leading), bool, timeout=5)
+        await world.eventually(lambda: asyncio.sleep(0, follower.leading), bool)
         await world.client.delete(BUDGETS, "keep", namespace="default")
         await history.until_bound(1, "high")
     assert history.broken == []

@@ -45,7 +45,7 @@ async def test_history_is_compacted_while_a_scheduler_is_cut_off(tmp_path: Path,
                 expired = caplog.text.count("pods.v1: The resourceVersion for the provided watch is too old")
                 assert expired == i + 1
             await loading
-            await history.until_bound(4 * len(GANGS) + SINGLES + 3, timeout=60)
+            await history.until_bound(4 * len(GANGS) + SINGLES + 3)
             await world.eventually(
                 lambda: asyncio.sleep(0, len(scheduler.mirror.cluster.tasks.rows)), lambda rows: rows == len(history.tasks)
             )

@@ -3,15 +3,46 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 
 import pytest
 from tests.live.world import World
 
+from navarch.cache.scheduler import Scheduler
 from navarch.cluster.server import ApiServer
 from navarch.kube.resources import PODS
 
 pytestmark = pytest.mark.live
+
+
+class Later:
+    """Gangs are looked at by a clock that can be moved on; nothing is released before."""
+
+    def __init__(self, world: World, scheduler: Scheduler) -> None:
+        self.looks = 0
+        self._world = world
+        self._gangs = scheduler.gangs
+        self._ahead = 0.0
+        look = scheduler.gangs.look
+
+        def looking(now: float) -> None:
+            look(now + self._ahead)
+            self.looks += 1
+
+        scheduler.gangs.look = looking  # type: ignore[method-assign]
+
+    async def when_found(self) -> None:
+        """Beyond every time-out, counted from when one was seen half bound."""
+        await self._world.eventually(lambda: asyncio.sleep(0, len(self._gangs)), bool)
+        self._ahead += 1001.0
+
+    async def whatever_is_found(self) -> None:
+        """The same, and looked at before and after."""
+        for ahead in (1001.0, 0.0):
+            enough = self.looks + 2
+            await self._world.eventually(lambda: asyncio.sleep(0, self.looks), lambda looks: looks >= enough)  # noqa: B023
+            self._ahead += ahead
 
 
 async def test_a_member_that_cannot_be_bound_is_tried_again_until_it_can(server: ApiServer, world: World) -> None:
@@ -29,9 +60,11 @@ async def test_a_gang_that_stays_half_bound_is_released(server: ApiServer, world
     await world.node("n0")
     history = await world.watch()
     server.faults.errors(403, path="gang-3/binding")
-    async with world.scheduler(gang_timeout=1.0) as scheduler:
+    async with world.scheduler(gang_timeout=1000.0) as scheduler:
+        later = Later(world, scheduler)
         await world.gang("gang", 4)
         await history.until_bound(3)
+        await later.when_found()
         await history.until(lambda: not history.bound(), "the bound members are released")
         assert scheduler.metrics.registry.get_sample_value("navarch_gangs_released_total") == 1
     history.check([("gang", 4)], lost=False)
@@ -54,15 +87,19 @@ async def test_a_successor_releases_what_its_predecessor_left_half_bound(server:
 async def test_a_gang_that_was_whole_and_lost_a_member_is_left_to_the_policy(server: ApiServer, world: World) -> None:
     await world.node("n0", cpu="4")
     history = await world.watch()
-    async with world.scheduler(gang_timeout=1.0):
+    async with world.scheduler(gang_timeout=1000.0) as scheduler:
+        later = Later(world, scheduler)
         await world.gang("gang", 4)
         await history.until_bound(4)
         # The API's times are whole seconds: the successor has to be visibly younger than the bindings.
-        await asyncio.sleep(1.1)
+        bound = int(time.time())
+        await world.eventually(lambda: asyncio.sleep(0, int(time.time())), lambda now: now > bound)
         await world.client.delete(PODS, "gang-3", namespace="default", grace_period=0)
         await world.pod("gang-3", cpu="3", group="gang")
-        await asyncio.sleep(2.5)
-        assert len(history.bound("gang")) == 3
+        await world.eventually(lambda: world.events("gang-3"), lambda said: any(reason == "FailedScheduling" for _, reason, _ in said))
+        await later.whatever_is_found()
+        assert scheduler.metrics.registry.get_sample_value("navarch_gangs_released_total") == 0
+    assert len(history.bound("gang")) == 3
 
 
 @pytest.mark.parametrize("policy", ["kube-scheduler", "no gang"])
@@ -72,13 +109,11 @@ async def test_a_policy_that_knows_no_gangs_lets_a_group_stand_in_part(world: Wo
         Path(policy).write_text("actions: allocate\ntiers:\n- plugins:\n  - name: predicates\n", encoding="utf-8")
     await world.node("n0", cpu="2")
     history = await world.watch()
-    async with world.scheduler(gang_timeout=0.5, policy=policy) as scheduler:
+    async with world.scheduler(gang_timeout=1000.0, policy=policy) as scheduler:
+        later = Later(world, scheduler)
         await world.gang("gang", 4)
         await history.until_bound(2)
-        looked = scheduler.gangs.look
-        times = list[float]()
-        scheduler.gangs.look = lambda now: (looked(now), times.append(now))[0]  # type: ignore[method-assign]
-        await world.eventually(lambda: asyncio.sleep(0, times), lambda seen: len(seen) > 3)
+        await later.whatever_is_found()
         assert scheduler.metrics.registry.get_sample_value("navarch_gangs_released_total") == 0
     history.check()
 
@@ -87,12 +122,14 @@ async def test_a_gang_that_has_its_number_but_not_its_roles_is_released(server: 
     await world.node("n0", cpu="8")
     history = await world.watch()
     server.faults.errors(403, path="gang-master/binding")
-    async with world.scheduler(gang_timeout=1.0):
+    async with world.scheduler(gang_timeout=1000.0) as scheduler:
+        later = Later(world, scheduler)
         await world.group("gang", 3, minTaskMember={"master": 1, "worker": 2})
         for name in ("master", "worker-0", "worker-1", "worker-2"):
             body = world.pod_body(f"gang-{name}", "1", "gang", "navarch")
             body["metadata"]["annotations"]["volcano.sh/task-spec"] = name.partition("-")[0]
             await world.client.create(PODS, body, namespace="default")
         await history.until_bound(3)
+        await later.when_found()
         await history.until(lambda: not history.bound(), "the workers are released")
     assert history.evicted == {f"default/gang-worker-{i}" for i in range(3)}

@@ -107,7 +107,7 @@ async def test_two_schedulers_decide_at_the_same_instant(any_world: World, names
                     process.send_signal(signal.SIGCONT)
                 wanted = (number + 1) * (4 * len(GANGS) + SINGLES) // ROUNDS
                 await history.until(
-                    lambda wanted=wanted: len(history.standing()) == wanted and not history.too_full(), f"{wanted} stand", 60
+                    lambda wanted=wanted: len(history.standing()) == wanted and not history.too_full(), f"{wanted} stand"
                 )
         history.check(GANGS, rivals=True)
         assert len(history.seen) == wanted + room.turned_away

@@ -33,7 +33,8 @@ async def test_a_pod_that_waits_is_told_so_in_one_series(any_world: World) -> No
         assert event["reportingController"] == "batch" and "_" in event["reportingInstance"]
         assert event["regarding"]["uid"] == (await world.get_pod("large"))["metadata"]["uid"]
         assert "series" not in event or event["series"] is None
-        told = conditions(await world.get_pod("large"))["PodScheduled"]
+        pod = await world.eventually(lambda: world.get_pod("large"), lambda found: "PodScheduled" in conditions(found))
+        told = conditions(pod)["PodScheduled"]
         assert (told["status"], told["reason"]) == ("False", "Unschedulable")
         assert event["note"] == told["message"] and "insufficient cpu" in event["note"].lower()
         await later(40.0)

@@ -123,7 +123,7 @@ class World:
         found = (await self.client.list(EVENTS, namespace=self.namespace)).items
         return [(e["type"], e["reason"], e["note"]) for e in found if e["regarding"]["name"] == name]
 
-    async def eventually(self, ask: Any, holds: Any, timeout: float = 15.0) -> Any:
+    async def eventually(self, ask: Any, holds: Any, timeout: float = 60.0) -> Any:
         """Ask the server until the answer is right. For what pods do not show; its pace is no part of what is tested."""
         answer = None
         try:
@@ -163,7 +163,7 @@ class World:
     def log_of(self, name: str) -> Path:
         return self.folder / f"{name or 'scheduler'}.log"
 
-    async def said(self, name: str, text: str, timeout: float = 30.0) -> None:
+    async def said(self, name: str, text: str, timeout: float = 120.0) -> None:
         """Wait until the log of a process holds this."""
         log = self.log_of(name)
         try:

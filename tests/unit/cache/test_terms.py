@@ -116,10 +116,11 @@ async def test_what_was_written_in_an_earlier_term_is_written_again_where_it_may
 async def test_half_a_mirror_is_filled_when_the_lead_comes_back() -> None:
     """The lead is lost while all objects are read again for a new policy."""
     reads: list[str] = []
-    hang = asyncio.Event()
+    begun, hang = asyncio.Event(), asyncio.Event()
 
     async def read_again() -> None:
         reads.append("begun")
+        begun.set()
         await hang.wait()
         reads.append("done")
 
@@ -138,7 +139,7 @@ async def test_half_a_mirror_is_filled_when_the_lead_comes_back() -> None:
     )  # fmt: skip
     duties = Duties(cast(Scheduler, made))
     looking = asyncio.create_task(duties.look_at_policy())
-    await asyncio.sleep(1)
+    await begun.wait()
     looking.cancel()
     await asyncio.gather(looking, return_exceptions=True)
     assert made.reading, "no cycle may run on half a mirror"

@@ -45,7 +45,7 @@ class Up:
         assert KUBECTL is not None
         text = None if manifests is None else yaml.safe_dump_all(manifests)
         command = [KUBECTL, f"--kubeconfig={self.kubeconfig}", f"--cache-dir={self.home}", *arguments]
-        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=360, check=False)
         assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
         return done.stdout
 
@@ -68,12 +68,12 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     yield Up(process, config, folder / "cache")
     process.send_signal(signal.SIGINT)
     with process:
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=120) == 0
 
 
 def test_the_sample_comes_to_rest_and_shows_what_it_promises(tmp_path: Path) -> None:
     command = [*NAVARCH, "up", "--until-settled", "--port", "0", "--speed", "10", "--kubeconfig", str(tmp_path / "k")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     said = done.stdout
     assert "research/pretrain" in said and "evicted (gangreclaim for production/" in said, "a reclaim"
@@ -108,18 +108,18 @@ def test_ordinary_manifests_run(up: Up) -> None:
     up.kubectl("create", "namespace", "plain")
     up.kubectl("-n", "plain", "apply", "-f", "-", manifests=manifests)
     for workload in ("deployment/web", "statefulset/db", "daemonset/agent"):
-        up.kubectl("-n", "plain", "rollout", "status", workload, "--timeout=90s")
-    up.kubectl("-n", "plain", "wait", "--for=condition=complete", "job/etl", "--timeout=90s")
+        up.kubectl("-n", "plain", "rollout", "status", workload, "--timeout=300s")
+    up.kubectl("-n", "plain", "wait", "--for=condition=complete", "job/etl", "--timeout=300s")
     assert json.loads(up.kubectl("-n", "plain", "get", "job", "etl", "-o", "json"))["status"]["succeeded"] == 4
     up.kubectl("-n", "plain", "scale", "deployment/web", "--replicas=5")
-    up.kubectl("-n", "plain", "wait", "--for=jsonpath={.status.readyReplicas}=5", "deployment/web", "--timeout=90s")
+    up.kubectl("-n", "plain", "wait", "--for=jsonpath={.status.readyReplicas}=5", "deployment/web", "--timeout=300s")
     up.kubectl("-n", "plain", "set", "image", "deployment/web", "c=web:2")
-    up.kubectl("-n", "plain", "rollout", "status", "deployment/web", "--timeout=90s")
+    up.kubectl("-n", "plain", "rollout", "status", "deployment/web", "--timeout=300s")
     up.kubectl("-n", "plain", "rollout", "undo", "deployment/web")
-    up.kubectl("-n", "plain", "rollout", "status", "deployment/web", "--timeout=90s")
+    up.kubectl("-n", "plain", "rollout", "status", "deployment/web", "--timeout=300s")
     images = up.kubectl("-n", "plain", "get", "deployment/web", "-o", "jsonpath={.spec.template.spec.containers[0].image}")
     assert images == "web:1"
-    up.kubectl("delete", "namespace", "plain", "--timeout=90s")
+    up.kubectl("delete", "namespace", "plain", "--timeout=300s")
 
 
 @needs_kubectl
@@ -137,7 +137,7 @@ def test_jobs_queues_and_nodes_are_shown_from_any_cluster(up: Up) -> None:
     ]
     up.kubectl("apply", "-f", "-", manifests=manifests)
     group = "podgroup.scheduling.volcano.sh/big"
-    up.kubectl("wait", "--for=jsonpath={.status.conditions[0].type}=Unschedulable", group, "--timeout=60s")
+    up.kubectl("wait", "--for=jsonpath={.status.conditions[0].type}=Unschedulable", group, "--timeout=300s")
     (job,) = [each for each in json.loads(up.navarch("jobs", "-o", "json"))["items"] if each["name"] == "big"]
     assert (job["queue"], job["minMember"], job["pods"]["pending"]) == ("team", 4, 4)
     assert "4 minAvailable" in job["why"]
@@ -154,23 +154,23 @@ def test_jobs_queues_and_nodes_are_shown_from_any_cluster(up: Up) -> None:
 @needs_kubectl
 def test_a_node_fails_on_demand_and_comes_back(up: Up) -> None:
     up.kubectl("annotate", "node", "node-002", "navarch.io/fail=not-ready")
-    up.kubectl("wait", "--for=condition=Ready=false", "node/node-002", "--timeout=60s")
+    up.kubectl("wait", "--for=condition=Ready=false", "node/node-002", "--timeout=300s")
     assert "NotReady" in up.navarch("nodes")
     up.kubectl("annotate", "node", "node-002", "navarch.io/fail-")
-    up.kubectl("wait", "--for=condition=Ready", "node/node-002", "--timeout=60s")
+    up.kubectl("wait", "--for=condition=Ready", "node/node-002", "--timeout=300s")
 
 
 @needs_kubectl
 def test_a_drained_node_is_left_by_its_pods_and_taken_again(up: Up) -> None:
     up.kubectl("create", "deployment", "moves", "--image=web", "--replicas=6")
-    up.kubectl("rollout", "status", "deployment/moves", "--timeout=90s")
-    up.kubectl("drain", "node-000", "--ignore-daemonsets", "--timeout=90s")
-    up.kubectl("rollout", "status", "deployment/moves", "--timeout=90s")
+    up.kubectl("rollout", "status", "deployment/moves", "--timeout=300s")
+    up.kubectl("drain", "node-000", "--ignore-daemonsets", "--timeout=300s")
+    up.kubectl("rollout", "status", "deployment/moves", "--timeout=300s")
     nodes = up.kubectl("get", "pods", "-l", "app=moves", "-o", "jsonpath={.items[*].spec.nodeName}").split()
     assert "node-000" not in nodes
     assert "SchedulingDisabled" in up.navarch("nodes")
     up.kubectl("uncordon", "node-000")
-    up.kubectl("delete", "deployment/moves", "--timeout=60s")
+    up.kubectl("delete", "deployment/moves", "--timeout=300s")
 
 
 def test_settling_without_a_sample_makes_no_sense() -> None:
@@ -197,7 +197,7 @@ async def test_under_kais_policy_there_are_the_queues_of_a_fresh_installation(tm
             "spec": {"schedulerName": "kai-scheduler", "containers": [{"name": "c", "image": "x"}]},
         }
         cluster.server.operations.create(cluster.server.operations.kind("pods"), "default", pod)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while not store.list("pods")[0].obj["spec"].get("nodeName"):
                 await asyncio.sleep(0.05)
 
@@ -218,7 +218,7 @@ async def test_a_plugin_of_your_own_decides_in_the_embedded_cluster(tmp_path: Pa
         for name in ("a", "b"):
             pod = {"metadata": {"name": name}, "spec": {"schedulerName": "navarch", "containers": [{"name": "c", "image": "x"}]}}
             operations.create(operations.kind("pods"), "default", pod)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while not all(pod.obj["spec"].get("nodeName") for pod in store.list("pods")):
                 await asyncio.sleep(0.05)
         assert {pod.obj["spec"]["nodeName"] for pod in store.list("pods")} == {"b-000"}
