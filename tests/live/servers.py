@@ -28,6 +28,7 @@ async def embedded_world(folder: Path) -> AsyncIterator[World]:
     """A world of its own, on the embedded server."""
     async with ApiServer(taint_new_nodes=False) as started:
         made = World(started.kubeconfig(folder / "kubeconfig"), "default", folder)
+        made.server = started
         yield made
         await made.close()
 

@@ -18,6 +18,7 @@ from tests.live.history import History
 
 from navarch.cache.scheduler import Scheduler
 from navarch.cache.settings import RunOptions
+from navarch.cluster.server import ApiServer
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint, connect
 from navarch.kube.errors import NotFound
@@ -44,6 +45,8 @@ class World:
         self.client = Client(self.endpoint())
         self.capacity: dict[str, dict[str, str]] = {}
         self.history: History | None = None
+        #: The server itself, where it is the embedded one.
+        self.server: ApiServer | None = None
 
     def endpoint(self, port: int = 0) -> Endpoint:
         """The server, or a wire to it that listens on another port."""
