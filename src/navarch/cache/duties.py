@@ -1,5 +1,5 @@
-"""What a leader looks after beside its cycles, once a second: the policy file, half-bound gangs, pods without group or queue,
-queues, stale requests."""
+"""What a leader looks after beside its cycles, once a second: the policy file, what cycles warn of, half-bound gangs, pods without
+group or queue, queues, stale requests."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ class Duties:
         self._scheduler = scheduler
         self._left_out = LeftOut(scheduler.mirror, scheduler.pod_statuses, scheduler.group_statuses, scheduler.clock)
         self._queue_task: asyncio.Task[bool] | None = None
+        self._warned: frozenset[str] = frozenset()
+        """What the last cycle warned of, and the log has."""
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -36,6 +38,7 @@ class Duties:
             await asyncio.sleep(PERIOD)
             await self.look_at_policy()
             self._look_at_usage()
+            self._look_at_warnings()
             if scheduler.leading and scheduler.dry is None:
                 scheduler.gangs.look(clock())
                 scheduler.bind_requests.clean()
@@ -65,6 +68,15 @@ class Duties:
         if scheduler.last is not None:
             scheduler.usage.record(scheduler.last.record, scheduler.mirror.cluster)
         scheduler.usage.lay_into(scheduler.mirror.cluster)
+
+    def _look_at_warnings(self) -> None:
+        """What cycles warn of (a queue that no plugin can use, say), once for as long as it lasts."""
+        if self._scheduler.last is not None:
+            warnings = dict.fromkeys(self._scheduler.last.record.warnings)
+            for warning in warnings:
+                if warning not in self._warned:
+                    log.warning("%s", warning)
+            self._warned = frozenset(warnings)
 
     async def _read_all_again(self, settings: Settings) -> None:
         """The new policy reads objects differently: the mirror is filled afresh, and no cycle runs meanwhile. Whoever loses the

@@ -28,6 +28,7 @@ class PolicyFile:
         self._path = None if name in PRESETS else Path(name)
         self._digest = self._read_digest()
         self.policy: Policy = read_policy(name, registry)
+        self._warn()
 
     def look(self) -> bool:
         """Read the file if its content changed. True: a new policy is in force."""
@@ -48,7 +49,13 @@ class PolicyFile:
         self.refused = ""
         self.policy = policy
         log.info("a new policy is in force: %s", self._path)
+        self._warn()
         return True
+
+    def _warn(self) -> None:
+        """What the file says and is not done: nobody runs `policy check` on a file that starts."""
+        for warning in self.policy.warnings:
+            log.warning("policy: %s", warning)
 
     def _read_digest(self) -> bytes | None:
         """None while it cannot be read: a file that is just being swapped comes back."""

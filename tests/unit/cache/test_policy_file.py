@@ -34,3 +34,14 @@ def test_a_file_that_is_written_twice_is_taken_as_it_is_in_the_end(tmp_path: Pat
     path.write_text(BETTER, encoding="utf-8")
     assert file.look()
     assert (file.refused, file.policy.actions) == ("", ("enqueue", "allocate"))
+
+
+def test_what_a_file_says_and_is_not_done_is_logged_when_it_comes_into_force(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "policy.yaml"
+    unknown = 'compat: volcano\nactions: "allocate"\ntiers: [{plugins: [{name: gang, arguments: {%s: 1}}]}]\n'
+    path.write_text(unknown % "one", encoding="utf-8")
+    file = PolicyFile(str(path), installed())
+    path.write_text(unknown % "two", encoding="utf-8")
+    assert file.look()
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert ["'one'" in text for text in said] == [True, False] and "'two'" in said[1]

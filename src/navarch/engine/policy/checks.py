@@ -60,5 +60,6 @@ def _hierarchy_twice(findings: Findings, choice: Choice, path: Path) -> None:
 def _scenario_generators(findings: Findings, tiers: tuple[tuple[PluginOption, ...], ...], actions: tuple[str, ...]) -> None:
     evicting = [action for action in actions if action in _EVICTING]
     if evicting and not any(option.name.startswith("sg-") for tier in tiers for option in tier):
-        message = f"no sg-* plugin is named, so {', '.join(evicting)} will never find victims"
+        remedy = "KAI before 0.16 did without: name sg-nodelocalgreedy and sg-multinodegang"
+        message = f"no sg-* plugin is named, so {', '.join(evicting)} will never find victims ({remedy})"
         findings.warn(("tiers",), message)
