@@ -105,6 +105,63 @@ async def test_a_request_that_failed_for_good_is_removed_and_the_pod_decided_aga
         work.cancel()
 
 
+async def test_a_request_that_its_binder_tries_again_is_left_alone(world: World) -> None:
+    """The rest of its gang runs, so every cycle looks at it: none may ask for the pod once more."""
+    await queues(world)
+    await world.node("n0")
+
+    async def says(pod: str, **status: Any) -> None:
+        await world.client.patch(REQUESTS, pod, {"status": status}, PatchType.MERGE, namespace="default", subresource="status")
+
+    async def uid_of(pod: str) -> str:
+        found = {each["metadata"]["name"]: each["metadata"]["uid"] for each in (await world.client.list(REQUESTS)).items}
+        return str(found.get(pod, ""))
+
+    async with world.scheduler(**KAI) as scheduler:
+        await gang(world, "two", 2)
+        first = await world.eventually(lambda: uid_of("two-0"), bool)
+        await world.eventually(lambda: uid_of("two-1"), bool)
+        pod = await world.get_pod("two-1")
+        await world.client.bind("default", "two-1", uid=pod["metadata"]["uid"], node="n0")
+        await says("two-1", phase="Succeeded")
+        await world.client.patch(
+            PODS, "two-1", {"status": {"phase": "Running"}}, PatchType.MERGE, namespace="default", subresource="status"
+        )
+        await says("two-0", phase="Failed", failedAttempts=1)
+        await gang(world, "next", 1)
+        await world.eventually(lambda: uid_of("next-0"), bool)
+        assert await uid_of("two-0") == first
+        await says("two-0", phase="Failed", failedAttempts=3)
+        await world.eventually(lambda: uid_of("two-0"), lambda uid: uid not in ("", first))
+        assert scheduler.metrics.registry.get_sample_value("navarch_binds_total", {"result": "failed"}) == 0
+        await world.eventually(lambda: world.events("two-0"), lambda said: any(reason == "Scheduled" for _, reason, _ in said))
+
+
+async def test_a_request_for_an_older_pod_of_the_same_name_makes_way(world: World) -> None:
+    await queues(world)
+    await world.node("n0")
+    old = {"apiVersion": "v1", "kind": "Pod", "name": "one-0", "uid": "older"}
+    await world.client.create(
+        REQUESTS,
+        {
+            "apiVersion": REQUESTS.api_version,
+            "kind": "BindRequest",
+            "metadata": {"name": "one-0", "ownerReferences": [old]},
+            "spec": {"podName": "one-0", "selectedNode": "n0"},
+        },
+        namespace="default",
+    )
+    async with world.scheduler(**KAI):
+        await gang(world, "one", 1)
+        pod = await world.get_pod("one-0")
+
+        async def owner() -> str:
+            found = (await world.client.list(REQUESTS)).items
+            return str(found[0]["metadata"]["ownerReferences"][0]["uid"]) if found else ""
+
+        await world.eventually(owner, lambda uid: uid == pod["metadata"]["uid"])
+
+
 async def test_a_group_that_does_not_fit_says_so_in_kais_words(world: World) -> None:
     await queues(world)
     await world.node("n0", cpu="2")

@@ -1,8 +1,8 @@
 """KAI's way to bind: a BindRequest for its binder, which knows how to share a GPU, instead of the binding itself.
 
 Used for pods of KAI's groups where the kind is served, so that Navarch can take the place of the scheduler in an installation of
-KAI. From the moment the request is seen it is the truth: a request under way places its pod, one that failed for good is removed
-and the pod is decided anew, as is one whose node is gone.
+KAI. From the moment the request is seen it is the truth: a request under way places its pod. One that the binder gave up is removed
+and then the pod is decided anew; so it is if the node is gone, or if the request was for an older pod of the same name.
 """
 
 from __future__ import annotations
@@ -97,20 +97,25 @@ class BindRequests:
         return float(text) if text.isdecimal() and int(text) else 1.0
 
     def clean(self) -> None:
-        """Remove requests that will never be carried out: failed for good, or for a node that is gone."""
-        cluster = self._mirror.cluster
-        for (namespace, name), request in cluster.objects.get(KIND, {}).items():
-            if not isinstance(request, BindRequestSpec) or (namespace, name) in self._removing:
-                continue
-            limit = BACKOFF_LIMIT if request.backoff_limit is None else request.backoff_limit
-            failed = request.phase == "Failed" and request.failed_attempts >= limit
-            row = cluster.nodes.rows.of.get(request.node)
-            lost = request.is_under_way and (row is None or not cluster.nodes.alive[row]) and self._is_ours(request)
-            if failed or lost:
-                why = f"failed {request.failed_attempts} times" if failed else f"is for node {request.node}, which is gone"
+        """Remove requests that will never be carried out: given up, for a node that is gone, or for a pod that is."""
+        for (namespace, name), request in self._mirror.cluster.objects.get(KIND, {}).items():
+            if isinstance(request, BindRequestSpec) and (namespace, name) not in self._removing and (why := self._useless(request)):
                 log.warning("BindRequest %s/%s %s: it is removed", namespace, name, why)
                 task = asyncio.get_running_loop().create_task(self._remove(namespace, name))
                 self._removing[namespace, name] = task
+
+    def _useless(self, request: BindRequestSpec) -> str:
+        """Why nothing will come of it; empty if something may."""
+        cluster = self._mirror.cluster
+        if request.is_given_up:
+            return f"failed {request.failed_attempts} times"
+        pod = self._mirror.pods.get((request.namespace, request.pod))
+        if pod is not None and request.pod_uid and pod.metadata.uid != request.pod_uid:
+            return "is for an older pod of that name"
+        row = cluster.nodes.rows.of.get(request.node)
+        if request.is_under_way and (row is None or not cluster.nodes.alive[row]) and self._is_ours(request):
+            return f"is for node {request.node}, which is gone"
+        return ""
 
     def _is_ours(self, request: BindRequestSpec) -> bool:
         key, value = self._pool_label

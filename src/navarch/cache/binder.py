@@ -117,6 +117,7 @@ class Binder:
         if not isinstance(outcome, KubeError):
             self._hooks.bound(bind)
             bind.written, bind.since = True, asyncio.get_running_loop().time()
+            self._tell(bind)
         elif isinstance(outcome, OutcomeUnknown | ServerFault) or write.maybe_done:
             self._ask(bind, 5.0)
         else:
@@ -146,11 +147,13 @@ class Binder:
 
     def succeeded(self, bind: AssumedBind) -> None:
         """The API server has the binding. The assumption stays until the watch shows it. If somebody else made the same one
-        (who led before us, mostly), or will on our request, it is theirs to tell."""
+        (who led before us, mostly) it is theirs to tell; of a request it was told when it was written."""
         bind.written = True
         self._hooks.bound(bind)
-        if bind.refused or bind.delegated:
-            return
+        if not bind.refused and not bind.delegated:
+            self._tell(bind)
+
+    def _tell(self, bind: AssumedBind) -> None:
         self._events.emit(
             pod_reference(bind.namespace, bind.name, bind.uid),
             "Normal",

@@ -122,7 +122,8 @@ class Inventory:
                 continue
             if task is not None:
                 request = requests.get((task.namespace, task.name))
-                task = bound_by(task, request) if isinstance(request, BindRequestSpec) else task
+                if isinstance(request, BindRequestSpec) and request.is_under_way:
+                    task = bound_by(task, request)
                 self.pods[task.uid], self.tasks[task.uid] = pod, task
         self.shadows = ShadowGroups(self.settings, self.namespaces, self.classes)
         self.shadows.owners.find = owners_among(documents, self._object_to)

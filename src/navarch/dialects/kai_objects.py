@@ -158,13 +158,15 @@ def read_bind_request(request: BindRequest, settings: Settings) -> ObjectSpec:
         failed_attempts=status.failed_attempts or 0,
         backoff_limit=spec.backoff_limit,
         labels=meta.label_map,
+        pod_uid=next((owner.uid or "" for owner in meta.owner_references or () if owner.kind == "Pod"), ""),
     )
     return ObjectSpec("BindRequest", namespace, value.pod, value)
 
 
 def bound_by(task: TaskSpec, request: BindRequestSpec | None) -> TaskSpec:
-    """A pending pod that a binder has in hand already stands on its node."""
-    if request is None or not request.is_under_way or task.node or task.status != TaskStatus.PENDING:
+    """A pending pod that a binder has in hand already stands on its node. One whose request was given up keeps its place as long as
+    the request is there: until it is removed no other can be made."""
+    if request is None or request.phase == "Succeeded" or not request.is_for(task) or task.node or task.status != TaskStatus.PENDING:
         return task
     return replace(
         task,

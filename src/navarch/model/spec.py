@@ -440,11 +440,22 @@ class BindRequestSpec(Spec, frozen=True):
     failed_attempts: int = 0
     backoff_limit: int | None = None
     labels: Labels = field(default_factory=nothing)
+    pod_uid: str = ""
+    """Of the pod that it was made for, where it says so: another may have the name by now."""
+
+    @property
+    def is_given_up(self) -> bool:
+        """It failed, and its binder will not try again."""
+        return self.phase == "Failed" and (self.backoff_limit is None or self.failed_attempts >= self.backoff_limit)
 
     @property
     def is_under_way(self) -> bool:
         """Neither done nor given up."""
-        return self.phase not in ("Succeeded", "Failed")
+        return self.phase != "Succeeded" and not self.is_given_up
+
+    def is_for(self, task: TaskSpec) -> bool:
+        """Whether this is the pod that it was made for; a pod that says no UID (in a file) is."""
+        return self.pod_uid in ("", task.uid) or task.uid == task.key
 
 
 class NumaZoneSpec(Spec, frozen=True):

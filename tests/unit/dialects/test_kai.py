@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from navarch.dialects.dialect import Settings
 from navarch.dialects.errors import ObjectError
@@ -270,7 +271,12 @@ def test_a_pod_that_a_binder_has_in_hand_stands_on_its_node() -> None:
     assert task is not None
     bound = bound_by(task, BindRequestSpec("team", "p", "n", gpu_groups=("1",)))
     assert (bound.status, bound.node, bound.gpu_groups) == (TaskStatus.BINDING, "n", ("1",))
-    assert bound_by(task, BindRequestSpec("team", "p", "n", phase="Failed")) is task
+    failed = BindRequestSpec("team", "p", "n", phase="Failed", failed_attempts=2, backoff_limit=3)
+    assert (failed.is_under_way, bound_by(task, failed).node) == (True, "n"), "its binder tries again"
+    given_up = replace(failed, failed_attempts=3)
+    assert (given_up.is_under_way, bound_by(task, given_up).node) == (False, "n"), "no other can be made while it is there"
+    assert bound_by(task, replace(failed, phase="Succeeded")) is task
+    assert bound_by(replace(task, uid="1"), replace(failed, pod_uid="2")).node == "", "it was for another pod of that name"
     assert bound_by(task, None) is task
 
 
