@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import random
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
 from navarch.kube.client import Client
-from navarch.kube.election import Elector
+from navarch.kube.election import Elector, make_identity
 from navarch.kube.errors import Conflict, OutcomeUnknown, Status
 from navarch.kube.lease import ApiLeaseLock, LeaseRecord
 
@@ -332,6 +334,28 @@ async def test_each_new_leader_is_announced_once() -> None:
     assert seen == ["a", "b"]
 
 
+async def test_a_lease_that_was_kept_once_is_released_the_next_time() -> None:
+    lease = SharedLease()
+    replica = Replica(lease, "a", 1)
+
+    async def keeps() -> None:
+        replica.elector.keep()
+
+    await replica.elector.run(keeps)
+    assert lease.holders == ["a"]
+    replica.finish.set()
+    await replica.elector.run(replica.lead)
+    assert lease.holders == ["a", ""]
+
+
+@pytest.mark.looptime(False)
+def test_an_identity_names_the_pod_and_is_nobody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POD_NAME", "navarch-7d")
+    assert make_identity().startswith("navarch-7d_") and make_identity() != make_identity()
+    monkeypatch.delenv("POD_NAME")
+    assert make_identity().startswith(f"{socket.gethostname()}_")
+
+
 @pytest.mark.parametrize("times", [(10, 10, 2), (15, 2, 2), (15, 10, 0)])
 def test_times_that_cannot_be_safe_are_refused(times: tuple[float, float, float]) -> None:
     with pytest.raises(ValueError, match="expected lease duration"):
@@ -350,3 +374,20 @@ async def test_the_lease_on_the_wire(api: SmallApi, client: Client) -> None:
     await lock.write(LeaseRecord(holder_identity="", lease_transitions=2))
     assert api.requests[-1].method == "PUT"
     assert b'"resourceVersion":"7"' in api.bodies[-1] and b'"holderIdentity":""' in api.bodies[-1]
+
+
+@pytest.mark.looptime(False)
+async def test_a_lease_is_written_over_what_was_read_last(api: SmallApi, client: Client) -> None:
+    """Of another leader, with what others have put into it; and anew where somebody has deleted it."""
+    lock = ApiLeaseLock(client, "kube-system", "navarch")
+    spec = {"holderIdentity": "b", "leaseTransitions": 3, "strategy": "OldestEmulationVersion"}
+    stored = {"metadata": {"name": "navarch", "resourceVersion": "9", "labels": {"team": "ml"}}, "spec": spec}
+    api.script.extend([(200, {}, stored), (200, {}, stored)])
+    assert await lock.read() == LeaseRecord(holder_identity="b", lease_transitions=3)
+    await lock.write(LeaseRecord(holder_identity="a", lease_transitions=4))
+    sent = json.loads(api.bodies[-1])
+    assert (api.requests[-1].method, sent["metadata"]) == ("PUT", stored["metadata"])
+    assert (sent["spec"]["holderIdentity"], sent["spec"]["strategy"]) == ("a", "OldestEmulationVersion")
+    assert await lock.read() is None
+    await lock.write(LeaseRecord(holder_identity="a"))
+    assert api.requests[-1].method == "POST"

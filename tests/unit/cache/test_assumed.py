@@ -51,11 +51,24 @@ def test_an_eviction_stands_until_the_pod_is_going() -> None:
 
 
 def test_a_promise_stands_until_the_pod_carries_it_or_is_placed() -> None:
-    assumed = Assumed()
-    assumed.nominations["u1"] = "n1"
-    assert assumed.over(PENDING).nominated_node == "n1"
-    assumed.observe(replace(PENDING, nominated_node="n1"))
-    assert assumed.nominations == {}
+    for shown in (replace(PENDING, nominated_node="n1"), BOUND):
+        assumed = Assumed()
+        assumed.nominations["u1"] = "n1"
+        assert assumed.over(PENDING).nominated_node == "n1"
+        assumed.observe(replace(PENDING, nominated_node="n2"))
+        assert assumed.nominations == {"u1": "n1"}
+        assumed.observe(shown)
+        assert assumed.nominations == {}
+
+
+def test_of_a_pod_that_has_ended_nothing_is_assumed() -> None:
+    """It failed before its binding came, or was done before its eviction: no watch will ever confirm what was decided."""
+    for status in (TaskStatus.FAILED, TaskStatus.SUCCEEDED):
+        assumed = Assumed()
+        assumed.binds["u1"] = bind()
+        assumed.evictions["u1"] = 0.0
+        assumed.observe(replace(PENDING, status=status))
+        assert (assumed.binds, assumed.evictions) == ({}, {})
 
 
 def test_a_group_keeps_our_status_until_its_object_is_as_new() -> None:

@@ -70,7 +70,7 @@ def test_yes_leaves_the_pod_assumed_until_the_watch_shows_it() -> None:
     assert (made.assumed.binds, status(made)) == ({}, TaskStatus.BOUND)
 
 
-def test_no_gives_the_place_back() -> None:
+async def test_no_gives_the_place_back() -> None:
     for outcome in (refused(Forbidden, 403), refused(NotFound, 404), Unreachable("no connection")):
         _, made, submitted, ends, _ = scene()
         submitted.end(outcome)
@@ -192,6 +192,18 @@ async def test_a_pod_that_shares_a_gpu_is_not_bound_directly_because_its_group_w
     made.remove(job)
     binder.outbox.resume()
     assert submitted.writes[-1].path.endswith("/bindrequests")
+
+
+@pytest.mark.parametrize(("dialect", "served"), [("kai", False), ("volcano", True)])
+async def test_what_is_not_for_kais_binder_is_bound_directly(dialect: str, served: bool) -> None:
+    """A request that nobody carries out would leave the pod waiting."""
+    binder, made, submitted, _, _ = scene()
+    made.put(JobSpec("default/g", "default", namespace="default", name="g", dialect=dialect))
+    put(made, pod("b"))
+    binder.requests = BindRequests(cast(Client, None), made, lambda: served, enabled=True, pool_label=("", ""))
+    bind = made.assumed.binds["uid-b"] = AssumedBind("uid-b", "default", "b", "n1", "default/g", 0.0)
+    binder.bind(bind)
+    assert submitted.writes[-1].path.endswith("/pods/b/binding")
 
 
 async def test_a_pod_keeps_its_place_from_the_request_to_the_binding_whatever_is_shown_first() -> None:
