@@ -27,6 +27,9 @@ log = logging.getLogger(__name__)
 RESOURCE = Resource("scheduling.run.ai", "v1alpha2", "bindrequests")
 KIND = "BindRequest"
 BACKOFF_LIMIT = 3
+UNANSWERED = 30.0
+"""Seconds after which it is told that nobody takes a request up."""
+NOBODY = "is KAI's binder running? Without it start navarch with --no-bind-requests, which binds by itself"
 GPU_MEMORY_LABEL = "nvidia.com/gpu.memory"
 
 
@@ -42,6 +45,9 @@ class BindRequests:
         self._enabled = enabled
         self._pool_label = pool_label
         self._removing: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._waiting: dict[tuple[str, str], float] = {}
+        """Requests of which no binder has said anything -> since when that is seen."""
+        self._complained = False
 
     def used_for(self, job: str) -> bool:
         """Whether pods of this job are bound by KAI's binder."""
@@ -103,6 +109,19 @@ class BindRequests:
                 log.warning("BindRequest %s/%s %s: it is removed", namespace, name, why)
                 task = asyncio.get_running_loop().create_task(self._remove(namespace, name))
                 self._removing[namespace, name] = task
+
+    def unanswered(self, now: float) -> list[TaskSpec]:
+        """Pods whose requests nobody has taken up for too long: their binder does not run, most likely. Logged when it begins."""
+        before, cluster = self._waiting, self._mirror.cluster
+        requests = cluster.objects.get(KIND, {})
+        self._waiting = {key: before.get(key, now) for key, request in requests.items() if not request.phase}
+        late = [key for key, since in self._waiting.items() if now - since >= UNANSWERED]
+        found = [(key, self._mirror.pods.get(key)) for key in late]
+        tasks = [task for _, pod in found if pod is not None and (task := cluster.task(pod.metadata.uid or "")) is not None]
+        if tasks and not self._complained:
+            log.warning("%d BindRequests were not taken up for %.0f s: %s", len(tasks), UNANSWERED, NOBODY)
+        self._complained = bool(tasks)
+        return tasks
 
     def _useless(self, request: BindRequestSpec) -> str:
         """Why nothing will come of it; empty if something may."""

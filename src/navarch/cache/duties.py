@@ -7,7 +7,9 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
+from navarch.cache.bind_requests import NOBODY
 from navarch.cache.default_queue import make_default_queue
+from navarch.cache.events import pod_reference
 from navarch.cache.left_out import LeftOut
 from navarch.cache.queue_status import QUEUES
 from navarch.dialects.dialect import Settings
@@ -42,6 +44,7 @@ class Duties:
             if scheduler.leading and scheduler.dry is None:
                 scheduler.gangs.look(clock())
                 scheduler.bind_requests.clean()
+                self._look_at_requests(clock())
                 if not scheduler.reading:
                     self._left_out.look(clock())
                 self._look_for_default_queue()
@@ -68,6 +71,13 @@ class Duties:
         if scheduler.last is not None:
             scheduler.usage.record(scheduler.last.record, scheduler.mirror.cluster)
         scheduler.usage.lay_into(scheduler.mirror.cluster)
+
+    def _look_at_requests(self, now: float) -> None:
+        for task in self._scheduler.bind_requests.unanswered(now):
+            note = f"the BindRequest for {task.node} is not taken up: {NOBODY}"
+            self._scheduler.events.emit(
+                pod_reference(task.namespace, task.name, task.uid), "Warning", "FailedBinding", "Binding", note
+            )
 
     def _look_at_warnings(self) -> None:
         """What cycles warn of (a queue that no plugin can use, say), once for as long as it lasts."""
