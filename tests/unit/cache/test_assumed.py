@@ -61,6 +61,21 @@ def test_a_promise_stands_until_the_pod_carries_it_or_is_placed() -> None:
         assert assumed.nominations == {}
 
 
+def test_a_pod_that_is_being_bound_holds_the_shared_gpus_that_were_chosen_for_it() -> None:
+    assumed = Assumed()
+    assumed.binds["u1"] = replace(bind(), gpu_groups=("g1",))
+    assert assumed.over(replace(PENDING, gpu_groups=("g0",))).gpu_groups == ("g1",)
+    assumed.binds["u1"] = bind()
+    assert assumed.over(replace(PENDING, gpu_groups=("g0",))).gpu_groups == ("g0",)
+
+
+def test_of_a_pod_that_is_gone_nothing_is_kept() -> None:
+    assumed = Assumed()
+    assumed.binds["u1"], assumed.evictions["u1"], assumed.nominations["u1"] = bind(), 0.0, "n1"
+    assumed.gone("u1")
+    assert (assumed.binds, assumed.evictions, assumed.nominations) == ({}, {}, {})
+
+
 def test_of_a_pod_that_has_ended_nothing_is_assumed() -> None:
     """It failed before its binding came, or was done before its eviction: no watch will ever confirm what was decided."""
     for status in (TaskStatus.FAILED, TaskStatus.SUCCEEDED):

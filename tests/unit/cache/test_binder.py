@@ -173,9 +173,32 @@ async def test_a_request_that_was_written_is_looked_for_if_the_watch_never_shows
     assert (ends.heard, bind.written) == (["bound"], True)
 
 
-async def test_a_request_that_may_have_been_written_keeps_its_place_until_that_is_known() -> None:
-    for outcome in (OutcomeUnknown("cut"), ServerFault(Status(code=500, reason="", message="store"))):
+async def test_a_request_that_is_refused_gives_the_place_back() -> None:
+    for outcome in (refused(Forbidden, 403), refused(Conflict, 409), Unreachable("no connection")):
         made, submitted, ends, _ = delegated()
+        submitted.end(outcome)
+        assert (ends.heard, status(made), made.assumed.binds) == (["failed"], TaskStatus.PENDING, {})
+
+
+async def test_a_request_is_told_once_by_whoever_finds_out_first() -> None:
+    """When it was written; and not again when its pod is found bound."""
+    binder, made, submitted, ends, _ = scene()
+    submitted.end()
+    made.put(JobSpec("default/g", "default", namespace="default", name="g", dialect="kai"))
+    binder.requests = BindRequests(cast(Client, None), made, lambda: True, enabled=True, pool_label=("", ""))
+    put(made, pod("b"))
+    bind = made.assumed.binds["uid-b"] = AssumedBind("uid-b", "default", "b", "n1", "default/g", 0.0)
+    binder.bind(bind)
+    submitted.end()
+    binder.succeeded(bind)
+    assert [event["regarding"]["name"] for event in ends.told.bodies()] == ["a", "b"]
+
+
+async def test_a_request_that_may_have_been_written_keeps_its_place_until_that_is_known() -> None:
+    unknown = (OutcomeUnknown("cut"), False), (ServerFault(Status(code=500, reason="", message="store")), False)
+    for outcome, answered_5xx_before in (*unknown, (refused(Conflict, 409), True)):
+        made, submitted, ends, _ = delegated()
+        submitted.writes[-1].maybe_done = answered_5xx_before
         submitted.end(outcome)
         assert (ends.heard, status(made)) == (["ask after 5"], TaskStatus.BINDING)
 
