@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from navarch.cache.assumed import Assumed, AssumedStatus
 from navarch.cache.events import Events, Regarding
@@ -127,11 +128,23 @@ class GroupStatuses:
         """Something that its status depends on may have changed."""
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = _Group()
+            seen = self._mirror.group(key)
+            group = self._groups[key] = _Group(seen.uid if seen is not None else "")
         if decision is not None:
-            group.decision = decision
+            group.decision = self._with_moments(key, group, decision)
         if group.due is None:
             self._schedule(key, group, max(now + SETTLE, group.sent_at + PAUSE))
+
+    def _with_moments(self, key: str, group: _Group, decision: JobDecision) -> JobDecision:
+        """A cycle knows when a group started or was evicted from if that was its own doing, or is written on the group: what the one
+        before it did may not be yet."""
+        before, seen = group.decision, self._mirror.group(key)
+        if before is None or seen is None or seen.uid != group.uid:
+            return decision
+        started, evicted = _later(before.last_started, decision.last_started), _later(before.last_evicted, decision.last_evicted)
+        if (started, evicted) == (decision.last_started, decision.last_evicted):
+            return decision
+        return replace(decision, last_started=started, last_evicted=evicted)
 
     def forget_all(self) -> None:
         """Nothing is known of what groups were told but what they show."""
@@ -320,6 +333,10 @@ class GroupStatuses:
         wait = min(30.0, 0.5 * 2 ** min(group.failures, 10))
         log.warning("status of PodGroup %s was not written: %s; again in %.1f s", key, outcome, wait)
         self._schedule(key, group, now + wait)
+
+
+def _later(a: float | None, b: float | None) -> float | None:
+    return max((moment for moment in (a, b) if moment is not None), default=None)
 
 
 def _resource(api_version: str) -> Resource:

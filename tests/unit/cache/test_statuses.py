@@ -335,6 +335,28 @@ async def test_moments_of_a_kai_group_are_written_each_time_they_change() -> Non
     assert said == [["2001-09-09T01:46:40Z"], ["2033-05-18T03:33:20Z"], ["2065-01-24T05:20:00Z"]]
 
 
+async def test_a_moment_outlasts_the_cycles_that_come_before_it_is_written() -> None:
+    """A cycle that adds a pod to a group knows nothing of the start that the one before it decided; another group of the name does
+    not start with it."""
+    writer, made, submitted = groups()
+    made.remove(group("g", 2))
+    kai = replace(group("g", 2), dialect="kai", api_version="scheduling.run.ai/v2alpha2")
+    made.put(kai, version=1)
+    writer.mark("default/g", 0.0, replace(decided("Running"), last_started=1e9 + 0.7, last_evicted=1e9))
+    writer.mark("default/g", 0.1, decided("Running"))
+    await flushed(writer, 1.0)
+    submitted.end({"metadata": {"resourceVersion": "2"}})
+    (body,) = submitted.bodies()
+    assert sorted(body["metadata"]["annotations"].values()) == ["2001-09-09T01:46:40Z"] * 2
+    made.put(replace(kai, last_started=1e9, last_evicted=1e9), version=2)
+    writer.mark("default/g", 5.0, replace(decided("Running"), last_started=1e9, last_evicted=1e9))
+    writer.flush(6.0)
+    made.put(replace(kai, uid="another"), version=3)
+    writer.mark("default/g", 10.0, decided("Running"))
+    writer.flush(12.0)
+    assert len(submitted.writes) == 1
+
+
 def figures(queue: str, cpu: int) -> QueueFigures:
     return QueueFigures(queue, {}, {"cpu": cpu}, {}, 0.0)
 
