@@ -88,7 +88,7 @@ class World:
 
     def _notice(self, event: Event, job: str = "", *, urgent: bool = True, freed: Requests | None = None) -> None:
         if job and urgent:
-            self.holding.awake(job)
+            self.holding.changed(job)
         if not job or event is Event.POD_REMOVED:
             self.holding.wake(event, None if self._wake_all else freed)
 

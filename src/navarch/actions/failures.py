@@ -10,9 +10,7 @@ from dataclasses import dataclass
 
 from navarch.engine.fit import FitErrors
 from navarch.engine.job import Job
-from navarch.engine.reasons import Event, Reason
-
-_ROOM = (Event.POD_REMOVED, Event.NODE_ADDED, Event.NODE_CHANGED)
+from navarch.engine.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,4 +55,4 @@ def failed_task(job: Job, failure: Failure) -> Reason:
             )
     if isinstance(why, Reason):
         return Reason("PodSchedulingErrors", said + why.message, figures=figures | dict(why.figures), undone_by=why.undone_by)
-    return Reason("PodSchedulingErrors", said + why.message, why.nodes, figures | why.figures, _ROOM)
+    return Reason("PodSchedulingErrors", said + why.message, why.nodes, figures | why.figures, why.undone_by)

@@ -17,9 +17,10 @@ from navarch.actions.nominations import Nominations
 from navarch.actions.pod_preemption import Candidate, PodPreemption
 from navarch.engine.action import Action
 from navarch.engine.arguments import Argument
-from navarch.engine.fit import FitErrors
+from navarch.engine.fit import ROOM, FitErrors
 from navarch.engine.node_functions import NodeFilter, Rejection, TaskClass, first_rejection
 from navarch.engine.placement import ClassView
+from navarch.engine.reasons import Event
 from navarch.engine.record import Eviction, Nomination
 from navarch.engine.trial import Trial
 from navarch.model.resources import BoolArray
@@ -167,9 +168,10 @@ class Schedule(Action):
             return Attempt(_NOWHERE, FitErrors(0), NO_NODES), 1
         rejected = self._rejection(task)
         if rejected is not None:
-            everywhere = np.full(size, rejected.unresolvable)
-            errors = FitErrors(size, unresolvable=everywhere)
-            return Attempt(_NOWHERE, errors, rejected.message, failed=rejected.error), 1
+            rejection, undone_by = rejected
+            everywhere = np.full(size, rejection.unresolvable)
+            errors = FitErrors(size, unresolvable=everywhere, undone_by=tuple(dict.fromkeys((*ROOM, *undone_by))))
+            return Attempt(_NOWHERE, errors, rejection.message, failed=rejection.error), 1
         rows, which = self._named(task)
         if rows is not None and len(rows) == 1 and self.nominations.node_of(row) is None:
             if not self.nominations.expected(row, rows[0]) and self._takes(task, rows[0]):
@@ -193,13 +195,17 @@ class Schedule(Action):
         promised = frozenset(node for node in looked_at if feasible[node])
         return Attempt(feasible, FitErrors(0), promised=promised), 1 if self.limit < size else size
 
-    def _rejection(self, task: TaskClass) -> Rejection | None:
+    def _rejection(self, task: TaskClass) -> tuple[Rejection, tuple[Event, ...]] | None:
+        """What turns the pod down before any node is looked at, and what may undo that."""
         if task.shape.unsupported:
-            return Rejection(f"the pod needs what Navarch does not support: {', '.join(task.shape.unsupported)}")
+            return Rejection(f"the pod needs what Navarch does not support: {', '.join(task.shape.unsupported)}"), ()
         found = first_rejection(self._rejecting, task)
-        if found is not None and found[1].error:
-            return Rejection(f'running PreFilter plugin "{found[0].name}": {found[1].message}', error=True)
-        return None if found is None else found[1]
+        if found is None:
+            return None
+        rule, rejection = found
+        if rejection.error:
+            rejection = Rejection(f'running PreFilter plugin "{rule.name}": {rejection.message}', error=True)
+        return rejection, rule.undone_by
 
     def _problem(self, task: TaskClass) -> str:
         for scorer in self.session.scorers:
@@ -253,7 +259,8 @@ class Schedule(Action):
         outside = size - int(among.sum())
         if outside:
             counts[f"node(s) didn't satisfy plugin(s) [{' '.join(which)}]"] = outside
-        return FitErrors(size, dict(sorted(counts.items())), unresolvable | rest.unresolvable | ~among)
+        hopeless = unresolvable | rest.unresolvable | ~among
+        return FitErrors(size, dict(sorted(counts.items())), hopeless, undone_by=rest.undone_by)
 
     def _key(self, task: TaskClass, row: int) -> tuple[int, int, str]:
         spec = self.session.task(row)

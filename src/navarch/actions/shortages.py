@@ -52,7 +52,7 @@ class Shortages:
         said = view.explain(resources=False, within=open_)
         for text, count in said.nodes.items():
             _add(errors, text, count)
-        errors.unresolvable, errors.codes = said.unresolvable, said.codes
+        errors.unresolvable, errors.codes, errors.undone_by = said.unresolvable, said.codes, said.undone_by
         errors.message = _text(errors)
         if lasting:
             self._kept[view.task.number] = view.read, errors

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from navarch.cache.assumed import Assumed, AssumedBind, AssumedStatus, same_status
 from navarch.cache.holding import Holding
-from navarch.cache.kin import kin_of, labels_read, least_asked
+from navarch.cache.kin import glance, held_by, kin_of, labels_read, least_asked
 from navarch.cache.mirror import Mirror
 from navarch.dialects.groups import is_shadow
 from navarch.engine.reasons import Event
@@ -57,19 +57,25 @@ class Commit:
 
     def take(self, record: CycleRecord, now: float) -> bool:
         """`now` is the event loop's time. True: somebody was woken for whom there may be room as well."""
-        placed = self._binds(record, now)
-        self._evictions(record, now)
+        blocked = self._blocked(record, now)
+        placed = self._binds(record, now, blocked)
+        leaving = self._evictions(record, now)
         promised = self._promises(record)
         self._labels = None
         for decision in record.jobs:
-            self._job(decision, now, placed, promised)
+            self._job(decision, now, placed, promised, blocked)
         self._writers.queues(record.queues)
-        return bool(self._holding.more())
+        woken = self._holding.more()
+        # Who was tried before others were placed or asked to leave has not seen it.
+        if placed:
+            woken += self._holding.wake(Event.POD_CHANGED)
+        for task in leaving:
+            woken += self._holding.wake(Event.POD_REMOVED, held_by(task.shape))
+        return bool(woken)
 
-    def _binds(self, record: CycleRecord, now: float) -> set[str]:
+    def _binds(self, record: CycleRecord, now: float, blocked: set[str]) -> set[str]:
         cluster, assumed = self._mirror.cluster, self._assumed
         leaving = {eviction.uid for eviction in record.evictions}
-        blocked = self._blocked(record, now)
         placed: set[str] = set()
         for bind in record.binds:
             task = cluster.task(bind.uid)
@@ -96,8 +102,8 @@ class Commit:
             self._holding.failed(job, (Event.POLICY_CHANGED,), 1, now)
         return blocked
 
-    def _evictions(self, record: CycleRecord, now: float) -> None:
-        cluster = self._mirror.cluster
+    def _evictions(self, record: CycleRecord, now: float) -> list[TaskSpec]:
+        cluster, leaving = self._mirror.cluster, list[TaskSpec]()
         for eviction in record.evictions:
             task = cluster.task(eviction.uid)
             if task is None or eviction.uid in self._assumed.evictions:
@@ -105,6 +111,8 @@ class Commit:
             self._assumed.evictions[eviction.uid] = now
             self._mirror.refresh(eviction.uid)
             self._writers.evict(eviction, task)
+            leaving.append(task)
+        return leaving
 
     def _promises(self, record: CycleRecord) -> frozenset[str]:
         """Only what something was evicted for is kept: every other promise is found again by the next cycle."""
@@ -118,7 +126,7 @@ class Commit:
             self._writers.nominate(nomination, task)
         return frozenset(nomination.uid for nomination in record.nominations)
 
-    def _job(self, decision: JobDecision, now: float, placed: set[str], promised: frozenset[str]) -> None:
+    def _job(self, decision: JobDecision, now: float, placed: set[str], promised: frozenset[str], blocked: set[str]) -> None:
         cluster = self._mirror.cluster
         row = cluster.jobs.rows.of.get(decision.job)
         job = cluster.jobs.specs[row] if row is not None else None
@@ -129,17 +137,21 @@ class Commit:
         self._writers.group(decision, job)
         if decision.refusals:
             self._writers.refuse(decision, job, promised)
-        if decision.job in placed or not decision.pods.get("Pending"):
-            if decision.job in placed or decision.pods.get("Pipelined"):
-                self._holding.placed(decision.job)
-            else:
-                self._holding.awake(decision.job)
+        if decision.job in blocked:
+            return
+        if decision.job in placed or decision.pods.get("Pipelined"):
+            self._holding.placed(decision.job)
+        elif not decision.pods.get("Pending") or decision.pods.get("Allocated"):
+            # Nothing to wait for; or it keeps nodes for itself while it is tried, which it would lose to others in its sleep.
+            self._holding.awake(decision.job)
         elif decision.reasons or decision.refusals:
             wakes = {event for reason in decision.reasons for event in reason.undone_by} - _OWN
             self._fails(job, row, wakes, now)
 
     def _fails(self, job: JobSpec, row: int, wakes: set[Event], now: float) -> None:
         cluster = self._mirror.cluster
+        # What a queue is due decides as well from whom its jobs may take, of which no refusal of theirs may speak.
+        wakes.add(Event.QUEUE_CHANGED)
         jobs, rows = cluster.jobs, list(cluster.jobs.tasks[row])
         tasks = [spec for task in rows if (spec := cluster.tasks.specs[task]) is not None]
         shapes = cluster.tasks.shape[rows].tolist()
@@ -150,7 +162,8 @@ class Commit:
         standing = jobs.counts[row].tobytes() + jobs.allocated[:, row].tobytes()
         alike = kin_of(job, shapes, tasks, standing, read=self._labels)
         asks = least_asked(tasks) if alike is not None else ()
-        self._holding.failed(job.key, wakes, len(tasks), now, alike=alike, asks=asks, age=job.created)
+        seen = glance(cluster, job.key) if alike is not None else None
+        self._holding.failed(job.key, wakes, len(tasks), now, alike=alike, asks=asks, age=job.created, seen=seen)
 
     def _settle(self, decision: JobDecision, job: JobSpec) -> JobSpec:
         if is_shadow(job.key):

@@ -3,6 +3,9 @@
 A job that nothing concerns is not decided again and again: cycles pass it over. Waits double from one second to ten, and for
 large gangs the longest grows with the root of their size, since they are dear to try and seldom fit by luck. Jobs that are alike
 sleep together (`kin`): a pod that ends wakes as many as may fit in its place, the clock a few of them at a time.
+
+Nobody loses its place over it: whoever is tried has as many of the eldest of its family beside it, be it that its back-off ended or
+that it has only just come. So where there is room that nothing told of, the eldest gets it.
 """
 
 from __future__ import annotations
@@ -13,16 +16,18 @@ from collections.abc import Hashable, Iterable
 
 from msgspec import Struct
 
-from navarch.cache.kin import Kin
+from navarch.cache.kin import FEW, Kin, glance
 from navarch.engine.reasons import Event
+from navarch.model.cluster import Cluster
 from navarch.model.spec import Requests
 
 FIRST_WAIT = 1.0
 LONGEST_WAIT = 10.0
 REMEMBERED = 300.0
 """Seconds for which the attempts of a job that does not wait any more are remembered."""
-TRIED = 32
-"""Of a family larger than this so many are tried at once when nothing but their back-off has ended, the next after `PAUSE`."""
+TRIED = FEW
+"""Of a family larger than this so many are tried at once when nothing but their back-off has ended, the next after `PAUSE`; and
+so many when a pod came or went that they only look at. If all of them get a place there will be more (`Holding.more`)."""
 PAUSE = 1.0
 
 
@@ -56,6 +61,12 @@ class Holding:
         """What those have in common of whom somebody failed since `more` was asked."""
         self._started: dict[tuple[Hashable, frozenset[Event]], int] = {}
         """Family -> how many that had waited got a place since then."""
+        self._come: dict[str, None] = {}
+        """Jobs that are to be tried and never failed, since the last cycle."""
+        self._seen: dict[Hashable, dict[Hashable, Kin]] = {}
+        """What is seen of a family at a glance -> the families of which that is seen."""
+        self._stirred: set[Hashable] = set()
+        """Families whose eldest was woken since the last cycle because somebody asks for less than before."""
 
     def failed(
         self,
@@ -67,16 +78,17 @@ class Holding:
         alike: Hashable | None = None,
         asks: Requests = (),
         age: float = 0.0,
+        seen: Hashable | None = None,
     ) -> None:
         """The job was tried and could not be placed. `alike`: what it has in common with its kin, who each ask for at least
-        `asks` a pod; None: it has none."""
+        `asks` a pod; None: it has none. `seen`: what one sees of them before one of them was tried (`kin.glance`)."""
         before = self._jobs.get(job)
         attempts = before.attempts + 1 if before else 1
         longest = self._longest * math.sqrt(max(size, 1))
         until = now + min(self._first * 2 ** min(attempts - 1, 30), longest)
         self.awake(job)
         key = (job if alike is None else alike, frozenset(wakes))
-        kin = self._family(key, asks)
+        kin = self._family(key, asks, seen)
         kin.join(job, until, age)
         self._jobs[job] = Held(until, attempts, kin, key)
         self._refused.add(key[0])
@@ -84,13 +96,25 @@ class Holding:
         if len(kin) == 1 or until < kin.due:
             self._set_timer(kin, until)
 
-    def _family(self, key: tuple[Hashable, frozenset[Event]], asks: Requests) -> Kin:
+    def _family(self, key: tuple[Hashable, frozenset[Event]], asks: Requests, seen: Hashable | None) -> Kin:
         kin = self._kin.get(key)
         if kin is None:
-            kin = self._kin[key] = Kin(key, key[1], asks)
+            kin = self._kin[key] = Kin(key, key[1], asks, seen)
             for event in kin.wakes:
                 self._by_event[event][key] = kin
+            if seen is not None:
+                self._seen.setdefault(seen, {})[key] = kin
         return kin
+
+    def _dissolve(self, kin: Kin) -> None:
+        del self._kin[kin.key]
+        for event in kin.wakes:
+            del self._by_event[event][kin.key]
+        if kin.seen is not None:
+            of = self._seen[kin.seen]
+            del of[kin.key]
+            if not of:
+                del self._seen[kin.seen]
 
     def _set_timer(self, kin: Kin, due: float) -> None:
         kin.due = due
@@ -103,7 +127,7 @@ class Holding:
         self._jobs.pop(job, None)
 
     def awake(self, job: str) -> bool:
-        """Its own pods or group changed: try it again. Whether it slept."""
+        """Let the next cycle try it. Whether it slept."""
         if job not in self._asleep:
             return False
         del self._asleep[job]
@@ -113,10 +137,14 @@ class Holding:
         if kin is not None:
             kin.leave(job)
             if not kin.until:
-                del self._kin[kin.key]
-                for event in kin.wakes:
-                    del self._by_event[event][kin.key]
+                self._dissolve(kin)
         return True
+
+    def changed(self, job: str) -> bool:
+        """Its own pods or group changed, or it has come: let the next cycle try it. Whether it slept."""
+        if self._asleep and job not in self._jobs:
+            self._come[job] = None
+        return self.awake(job)
 
     def placed(self, job: str) -> None:
         """It has got a place, or the promise of one. Its back-off is forgotten only when it is bound (`forget`): one whose binding
@@ -140,10 +168,18 @@ class Holding:
         return count
 
     def wake(self, event: Event, freed: Requests | None = None) -> int:
-        """Something happened in the cluster; how many jobs that concerns. `freed`: it was the end of a pod that held this."""
+        """Something happened in the cluster; how many jobs that concerns. `freed`: it was the end of a pod that held this; nothing,
+        if it only asked for something: then others may be due more than before, and one of each family finds out."""
         count = 0
         for kin in list(self._by_event[event].values()):
-            most = len(kin) if freed is None else kin.may_start(freed)
+            if freed is not None and not freed:
+                if kin.key in self._stirred:
+                    continue
+                self._stirred.add(kin.key)
+            if event is Event.POD_CHANGED:
+                most = TRIED
+            else:
+                most = len(kin) if freed is None else kin.may_start(freed)
             for job in list(kin.until) if most >= len(kin) else kin.eldest(most):
                 count += self.awake(job)
         return count
@@ -160,7 +196,8 @@ class Holding:
             if due != kin.due or not kin.until:
                 continue
             pause = PAUSE if len(kin) > TRIED else 0.0  # asked before they leave, else the rest would be tried at once
-            for job in kin.expired(now, TRIED):
+            due_now = kin.expired(now, TRIED)
+            for job in dict.fromkeys((*due_now, *kin.eldest(len(due_now)))):
                 count += self.awake(job)
             if kin.until:
                 self._set_timer(kin, max(kin.next_expiry(), now + pause))
@@ -178,9 +215,20 @@ class Holding:
             heapq.heappop(self._timers)
         return None
 
-    def changes(self, to: object) -> list[tuple[str, bool]]:
-        """(job, whether it sleeps) for those of whom it may not be what `to` was told last; everyone who sleeps, where it was
-        somebody else who was told."""
+    def changes(self, to: Cluster) -> list[tuple[str, bool]]:
+        """A cycle begins: (job, whether it sleeps) for those of whom it may not be what `to` was told last; everyone who sleeps,
+        where it was somebody else who was told. Who has just come meets the eldest of those that look like it."""
+        come, self._come = self._come, {}
+        self._stirred = set()
+        met: dict[Hashable, int] = {}
+        for job in come if self._seen else ():
+            seen = glance(to, job)
+            if seen in self._seen:
+                met[seen] = met.get(seen, 0) + 1
+        for seen, count in met.items():
+            for kin in list(self._seen[seen].values()):
+                for job in kin.eldest(min(count, TRIED)):
+                    self.awake(job)
         jobs, self._changed = self._changed if to is self._told else self._asleep, {}
         self._told = to
         return [(job, job in self._asleep) for job in jobs]

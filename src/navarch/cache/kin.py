@@ -7,8 +7,8 @@ many of them, the eldest first, as could possibly find room in what it held.
     room for a job on a node before:  none, so some resource r has  left(r) < asked(r)
     and after:                        at most (left(r) + freed(r)) / asked(r)  <  freed(r) / asked(r) + 1
 
-That is a guess where room is more than figures on one node: a device that several share, a volume that may be attached once more,
-a pod that kept others away. So when all who were woken got what they waited for, twice as many are woken next (`Holding.more`).
+Room is not always figures on one node: a device that several share, a volume that may be attached once more, a pod that kept others
+away. Then a few are woken (`FEW`), and when all who were woken got what they waited for, twice as many next (`Holding.more`).
 
 Who differs from the others in something that this cannot see is tried by the clock, a few of a family at a time.
 """
@@ -19,18 +19,25 @@ import heapq
 from collections.abc import Hashable, Iterable, Sequence
 
 from navarch.engine.reasons import Event
+from navarch.model.cluster import Cluster
 from navarch.model.spec import JobSpec, LabelSelector, Requests, Shape, TaskSpec
 
 LARGE = 64
 """Gangs of more pods than this have no kin: to compare them costs as much as to try them."""
+FEW = 32
+"""So many of a family are tried where no figures tell for how many there may be room."""
+UNTOLD = ("what no figure tells", 1)
+"""Stands among requests for what else the pod needs, or kept others from."""
 _OF_KUBECTL = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class Kin:
     """Those that sleep of a family."""
 
-    def __init__(self, key: Hashable, wakes: frozenset[Event], asks: Requests) -> None:
+    def __init__(self, key: Hashable, wakes: frozenset[Event], asks: Requests, seen: Hashable | None = None) -> None:
         self.key = key
+        self.seen = seen
+        """What one sees of them before one of them was tried (`glance`)."""
         self.wakes = wakes
         self.asks = asks
         """The least that a pod of theirs asks for which asks for any, resource by resource."""
@@ -86,7 +93,21 @@ class Kin:
     def may_start(self, freed: Requests) -> int:
         """How many of them could find room where a pod with these requests was."""
         held = dict(freed)
-        return 1 + max((held.get(name, 0) // amount for name, amount in self.asks if amount > 0), default=len(self))
+        most = 1 + max((held.get(name, 0) // amount for name, amount in self.asks if amount > 0), default=len(self))
+        untold = freed and (UNTOLD in freed or UNTOLD in self.asks or Event.POD_CHANGED in self.wakes)
+        return max(most, FEW) if untold else most
+
+
+def glance(cluster: Cluster, key: str) -> Hashable | None:
+    """What those have in common of whom one would say at first sight that they are alike: a few look-ups, no more. None: it is no
+    job that could be tried."""
+    jobs = cluster.jobs
+    row = jobs.rows.of.get(key)
+    spec = jobs.specs[row] if row is not None else None
+    if row is None or spec is None or not jobs.tasks[row]:
+        return None
+    rows = jobs.tasks[row]
+    return spec.queue, spec.namespace, spec.priority, spec.min_member, len(rows), int(cluster.tasks.shape[next(iter(rows))])
 
 
 def kin_of(
@@ -141,9 +162,17 @@ def _keys(selector: LabelSelector | None) -> Iterable[str]:
 def least_asked(tasks: Sequence[TaskSpec]) -> Requests:
     """The least of each resource that any of the pods asks for which asks for it."""
     if len(tasks) == 1:
-        return tasks[0].shape.requests
+        return held_by(tasks[0].shape)
     least: dict[str, int] = {}
     for task in tasks:
-        for name, amount in task.shape.requests:
+        for name, amount in held_by(task.shape):
             least[name] = min(amount, least.get(name) or amount)
     return tuple(least.items())
+
+
+def held_by(shape: Shape) -> Requests:
+    """What such a pod keeps from others, as far as figures tell."""
+    affinity = shape.pod_affinity
+    if shape.devices or shape.ports or shape.volumes or shape.claims or (affinity is not None and affinity.anti_required):
+        return (*shape.requests, UNTOLD)
+    return shape.requests

@@ -44,7 +44,7 @@ class Loop:
         holding = self.holding
         if job:
             if urgent:
-                holding.awake(job)
+                holding.changed(job)
             if event is Event.POD_REMOVED:
                 holding.wake(event, freed)
         elif holding.wake(event, freed):

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from navarch.cache.assumed import Assumed
 from navarch.cache.contested import Contested
+from navarch.cache.kin import held_by
 from navarch.dialects.dialect import Settings, Spec
 from navarch.dialects.groups import NAMESPACE_QUEUE, ShadowGroups, completed, is_shadow, same_own_labels
 from navarch.dialects.kai_objects import bound_by
@@ -45,7 +46,7 @@ _CLAIM_KINDS = frozenset({"ResourceClaim", "ResourceSlice", "DeviceClass"})
 class Notice(Protocol):
     def __call__(self, event: Event, job: str = "", *, urgent: bool = True, freed: Requests | None = None) -> None:
         """Something happened, to this job or to everyone. `urgent`: a cycle should see to it. `freed`: what a pod held that
-        ended; None: no telling what there is room for now."""
+        ended, () if it only asked for something; None: no telling what there is room for now."""
 
 
 class Mirror:
@@ -108,9 +109,12 @@ class Mirror:
         self.cluster.remove_task(uid)
         self._leave_shadow(before)
         if before.node:
-            self._notice(Event.POD_REMOVED, freed=before.shape.requests)
-        if before.job:
-            self._notice(Event.POD_CHANGED, before.job, urgent=False)
+            self._notice(Event.POD_REMOVED, freed=held_by(before.shape))
+        elif before.job:
+            # It leaves what it was promised; and where queues share by what they ask for, others may be due more now.
+            self._notice(Event.POD_REMOVED, urgent=False, freed=held_by(before.shape) if before.nominated_node else ())
+        if before.job:  # one that lost a pod stands otherwise than those it slept with
+            self._notice(Event.POD_CHANGED, before.job, urgent=bool(before.node) or self._may_start(before.job))
 
     def refresh(self, uid: str) -> None:
         """What is assumed of this pod has changed: lay it anew over what the API shows."""
@@ -158,7 +162,11 @@ class Mirror:
             changed = before is None or before.status != task.status or not _same_wish(before, task)
             self._notice(Event.POD_CHANGED, task.job, urgent=changed and self._may_start(task.job))
         elif IS_TERMINAL[task.status] and (before is None or not IS_TERMINAL[before.status]):
-            self._notice(Event.POD_REMOVED, task.job, freed=task.shape.requests)
+            self._notice(Event.POD_REMOVED, task.job, freed=held_by(task.shape))
+        elif task.status == TaskStatus.RELEASING and before is not None and before.status != task.status and before.node:
+            # Its queue has room from now on, and others can be promised its place: they do not wait until it is gone.
+            self._notice(Event.POD_REMOVED, urgent=False, freed=held_by(task.shape))
+            self._notice(Event.POD_CHANGED, task.job, urgent=False)
         elif before is None or before.node != task.node or before.labels != task.labels:
             self._notice(Event.POD_CHANGED, urgent=False)
         else:
@@ -309,12 +317,14 @@ class Mirror:
         before = jobs.specs[row] if row is not None else None
         if before is None:
             return
+        asks = bool(jobs.pending[:, row].any())
         self.cluster.remove_job(key)
         self.on_gone(key)
         self._notice(Event.JOB_CHANGED, key, urgent=False)  # no cycle has anything to decide about it
-        if before.phase == "Inqueue" and before.min_resources is not None:
-            # Others may be admitted for what it was admitted for, as if a pod that held it had ended.
-            self._notice(Event.POD_REMOVED, urgent=False, freed=before.min_resources)
+        # Others may be admitted for what it was admitted for, as if a pod that held it had ended, or be due more than before.
+        admitted = before.phase == "Inqueue" and before.min_resources is not None
+        if admitted or asks:
+            self._notice(Event.POD_REMOVED, urgent=False, freed=before.min_resources if admitted else ())
 
     def _put_queue(self, spec: QueueSpec) -> None:
         self._implied.discard(spec.name)

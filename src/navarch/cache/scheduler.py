@@ -34,6 +34,7 @@ from navarch.cache.gauges import Gauges
 from navarch.cache.group_status import GroupStatuses
 from navarch.cache.health import Health
 from navarch.cache.holding import Holding
+from navarch.cache.kin import held_by
 from navarch.cache.loop import Loop
 from navarch.cache.metrics import Metrics
 from navarch.cache.mirror import Mirror
@@ -414,7 +415,7 @@ class Scheduler:
             message = f"binding to {bind.node} failed: {why}"
             self.pod_statuses.refuse(task, "SchedulerError", message, now, at_once=True)
             self.holding.failed(bind.job, (), 1, now)
-        self.loop.notice(Event.POD_REMOVED, freed=task.shape.requests if task is not None else None)
+        self.loop.notice(Event.POD_REMOVED, freed=held_by(task.shape) if task is not None else None)
 
     def _release(self, job: str, tasks: list[TaskSpec]) -> None:
         """A gang stays half bound: give up what it holds."""

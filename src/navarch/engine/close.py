@@ -100,8 +100,7 @@ def _reasons(session: Session, job: Job) -> list[Reason]:
             continue
         seen.add(text)
         code = "Unschedulable" if errors.nodes else "Skipped"
-        undone = (Event.POD_REMOVED, Event.NODE_ADDED, Event.NODE_CHANGED)
-        reasons.append(Reason(code, f"{session.task(task).name}: {text}", errors.nodes, undone_by=undone))
+        reasons.append(Reason(code, f"{session.task(task).name}: {text}", errors.nodes, undone_by=errors.undone_by))
     return reasons + _gates(session, job)
 
 

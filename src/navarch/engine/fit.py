@@ -11,8 +11,11 @@ from collections.abc import Mapping
 import numpy as np
 from msgspec import Struct, field
 
+from navarch.engine.reasons import Event
 from navarch.engine.semantics import STRICT, Semantics
 from navarch.model.resources import BoolArray
+
+ROOM = (Event.POD_REMOVED, Event.NODE_ADDED, Event.NODE_CHANGED)
 
 
 class FitErrors(Struct):
@@ -30,6 +33,8 @@ class FitErrors(Struct):
     """The numbers behind the words, by what they are numbers of."""
     beside: int = 0
     """How many pods of the same job stood on nodes while these were asked: they may have been taken back since."""
+    undone_by: tuple[Event, ...] = ROOM
+    """What may happen that changes the answer: room, and what the filters that refused name."""
 
     def available_text(self, nodes: int, rejection: str = "", after: str = "") -> str:
         """The text on a pod that found no node, as kube-scheduler writes it: how many of `nodes` gave each reason, or

@@ -16,7 +16,7 @@ import numpy as np
 
 from navarch.engine.devices import shares_devices
 from navarch.engine.figures import Figures, Rows
-from navarch.engine.fit import FitErrors
+from navarch.engine.fit import ROOM, FitErrors
 from navarch.engine.foretold import FEW, Answer, Foretold
 from navarch.engine.node_functions import NodeScorer, Refusal, Scope, TaskClass
 from navarch.engine.standing import WORST, Standing, best_rows
@@ -430,6 +430,7 @@ class ClassView:
         unresolvable = np.zeros(len(session.nodes), dtype=bool)
         counts: dict[str, int] = {}
         codes: dict[str, None] = {}
+        undone_by = dict.fromkeys(ROOM)
         refused = np.zeros(len(session.nodes), dtype=bool)
         if resources:
             short = _insufficient(self, session)
@@ -446,26 +447,29 @@ class ClassView:
                 continue
             refusals = list(f.explain(task, session.nodes))
             for refusal in refusals:
-                _count(refusal, open_, counts, codes, unresolvable)
+                if _count(refusal, open_, counts, codes, unresolvable):
+                    undone_by.update(dict.fromkeys(f.undone_by))
             for refusal in refusals:
                 refused |= refusal.refused
                 open_ &= ~(refusal.refused if f.has_last_word else refusal.refused & refusal.unresolvable)
         if within is not None:
             refused &= within
-        errors = FitErrors(int(refused.sum()), dict(sorted(counts.items())), unresolvable, tuple(codes))
+        errors = FitErrors(int(refused.sum()), dict(sorted(counts.items())), unresolvable, tuple(codes), undone_by=tuple(undone_by))
         if whole:
             self._refused = self.read, errors
         return errors
 
 
-def _count(refusal: Refusal, open_: BoolArray, counts: dict[str, int], codes: dict[str, None], unresolvable: BoolArray) -> None:
+def _count(refusal: Refusal, open_: BoolArray, counts: dict[str, int], codes: dict[str, None], unresolvable: BoolArray) -> bool:
+    """Whether it refuses any of them."""
     hit = refusal.refused & open_
     number = int(hit.sum())
     if not number:
-        return
+        return False
     counts[refusal.message] = counts.get(refusal.message, 0) + number
     codes[refusal.code or refusal.message] = None
     unresolvable |= hit & refusal.unresolvable
+    return True
 
 
 def _insufficient(view: ClassView, session: Session) -> list[Refusal]:

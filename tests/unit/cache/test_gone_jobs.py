@@ -34,9 +34,9 @@ def test_a_group_that_goes_is_told_once() -> None:
     put(made, pod("a", group="g"))
     heard.notices.clear()
     made.remove(group("g", 1))
-    assert heard.notices == [(Event.JOB_CHANGED, "default/g", False)]
+    assert heard.notices == [(Event.JOB_CHANGED, "default/g", False), (Event.POD_REMOVED, "", False)]
     made.remove(group("g", 1))
-    assert len(heard.notices) == 1
+    assert len(heard.notices) == 2
 
 
 def test_a_group_made_anew_starts_with_the_shortest_wait() -> None:

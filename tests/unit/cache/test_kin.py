@@ -78,10 +78,18 @@ def test_the_clock_tries_a_few_of_a_large_family_and_then_the_others() -> None:
     assert holding.expire(1.0) == TRIED
     assert holding.next_expiry == 1.0 + PAUSE
     tried = awake(holding, names)
-    for name in tried:
-        holding.failed(name, (Event.POD_REMOVED, Event.NODE_ADDED), 1, 1.0, alike="same", asks=ONE_CPU)
-    assert holding.expire(1.0 + PAUSE) == TRIED
-    assert not set(awake(holding, names)) & set(tried)
+    for age, name in enumerate(tried):
+        holding.failed(name, (Event.POD_REMOVED, Event.NODE_ADDED), 1, 1.0, alike="same", asks=ONE_CPU, age=float(age))
+    assert holding.expire(1.0 + PAUSE) == 2 * TRIED, "the next, and as many of the eldest beside them"
+    assert awake(holding, names) == names[: 2 * TRIED]
+
+
+def test_whoever_the_clock_wakes_has_as_many_elders_beside_it() -> None:
+    holding = Holding()
+    for age, name in enumerate(("eldest", "elder", "young", "youngest")):
+        holding.failed(name, (Event.POD_REMOVED,), 1, float(3 - age), alike="same", asks=ONE_CPU, age=float(age))
+    assert holding.expire(1.0) == 2
+    assert set(holding.asleep()) == {"elder", "young"}
 
 
 def test_the_rest_of_a_large_family_waits_its_turn_even_when_it_is_small() -> None:

@@ -1,0 +1,176 @@
+"""Random histories of small clusters, a change at a time: pods and gangs come, end and are deleted, nodes and queues change."""
+
+from __future__ import annotations
+
+import copy
+from random import Random
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+from tests.properties.sleeping_world import SleepingWorld
+
+from navarch.model.resources import requests_from
+from navarch.model.spec import ObjectSpec, QueueShare
+
+ASKED: list[dict[str, str]] = [
+    {"cpu": "1"},
+    {"cpu": "2"},
+    {"cpu": "4"},
+    {"cpu": "500m"},
+    {"cpu": "1", "nvidia.com/gpu": "1"},
+    {"nvidia.com/gpu": "2"},
+]
+QUEUES = ("a", "b")
+
+
+class Kind(Struct, frozen=True):
+    """Jobs that are alike. `minimum` 0: single pods."""
+
+    queue: str
+    asks: dict[str, str]
+    priority: str
+    more: dict[str, Any]
+    minimum: int = 0
+    extra: int = 0
+    says_least: bool = False
+
+
+class History:
+    def __init__(self, policy: str, seed: int) -> None:
+        self.rng = rng = Random(seed)
+        self.world = world = SleepingWorld(policy)
+        self.kai = policy == "kai"
+        self._serial = 0
+        self.kinds = [self._kind() for _ in range(rng.randint(2, 4))]
+        self.single: dict[int, list[str]] = {}
+        """Number of the kind -> its single pods, the eldest first; of kinds that do not look at other pods, for of those one may fit
+        where another did not when a third was placed between them."""
+        top = "dep" if self.kai else "root"
+        world.queue(top)
+        for name in QUEUES:
+            world.queue(name, parent=top if self.kai or rng.random() < 0.5 else "", **self._due())
+        for number in range(rng.randint(1, 3)):
+            self._node(number)
+        world.settle()
+
+    def _due(self) -> dict[str, Any]:
+        rng = self.rng
+        if self.kai:
+            cpu = QueueShare(rng.choice((-1.0, 2000.0, 4000.0)), rng.choice((-1.0, -1.0, 6000.0)), 1.0)
+            return {"shares": {"cpu": cpu, "gpu": QueueShare(rng.choice((0.0, 1.0, 2.0)), -1.0, 1.0)}}
+        capability = rng.choice((None, None, requests_from({"cpu": rng.randint(1, 8)})))
+        return {"weight": rng.choice((1, 2, 3)), "capability": capability}
+
+    def _node(self, number: int) -> None:
+        rng = self.rng
+        taint = rng.choice(("", "", "", "kept"))
+        cpu, gpu = rng.choice((2, 4, 6)), rng.choice((0, 2, 4))
+        self.world.node(f"n{number}", zone="ab"[number % 2], taint=taint, cpu=cpu, gpu=gpu, memory="64Gi")
+
+    def _kind(self) -> Kind:
+        rng = self.rng
+        asks, app = rng.choice(ASKED), rng.choice("xy")
+        more: dict[str, Any] = {"labels": {"app": app}}
+        rule = rng.random()
+        if rule < 0.1:
+            more["affinity"] = {"podAntiAffinity": _required("kubernetes.io/hostname", rng.choice("xy"))}
+        elif rule < 0.2:
+            more["affinity"] = {"podAffinity": _required("zone", rng.choice("xy"))}
+        elif rule < 0.3:
+            spread = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+            more["topologySpreadConstraints"] = [spread | {"labelSelector": {"matchLabels": {"app": app}}}]
+        elif rule < 0.35:
+            more["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+        if rng.random() < 0.2:
+            more["tolerations"] = [{"key": "kept", "operator": "Exists"}]
+        if rng.random() < 0.1:
+            more["schedulingGates"] = [{"name": "gate"}]
+        if self.kai and rng.random() < 0.3:
+            more["annotations"], asks = {"gpu-fraction": "0.5"}, {"cpu": "500m"}
+        kind = Kind(rng.choice(QUEUES), asks, rng.choice(("", "", "low", "high")), more)
+        if "annotations" not in more and rng.random() < 0.6:
+            return kind
+        return replace(kind, minimum=rng.randint(1, 3), extra=rng.choice((0, 0, 1)), says_least=rng.random() < 0.5)
+
+    # what happens
+
+    def step(self) -> None:
+        rng, world = self.rng, self.world
+        match rng.randrange(16):
+            case 0 | 1 | 2 | 3 | 4:
+                for _ in range(rng.choice((1, 1, 4))):
+                    self._come(rng.randrange(len(self.kinds)))
+            case 5 | 6 | 7:
+                for name in rng.sample(world.running, min(len(world.running), rng.choice((1, 1, 2)))):
+                    world.end(name)
+            case 8 if world.pending:
+                world.end(rng.choice(world.pending))
+            case 9:
+                self._node(rng.randrange(4))
+            case 10:
+                world.go()
+            case 11:
+                name = rng.choice(QUEUES)
+                world.mirror.put(replace(world.mirror.cluster.queues[name], **self._due()))
+            case 12 if world.running:
+                world.terminate(rng.choice(world.running))
+            case 13:
+                for name in [name for name in world.pending if world.manifests[name]["spec"].get("schedulingGates")]:
+                    world.change(name, schedulingGates=[])
+            case 14:
+                groups = world.mirror.groups()
+                group = world.mirror.group(rng.choice(groups)) if groups else None
+                if group is not None and rng.random() < 0.3:
+                    world.mirror.remove(group)
+            case _:
+                self._volume() if rng.random() < 0.3 else self._time()
+
+    def _come(self, number: int) -> None:
+        world, kind = self.world, self.kinds[number]
+        self._serial += 1
+        name = f"p{self._serial:03d}"
+        if not kind.minimum:
+            if not {"affinity", "topologySpreadConstraints"} & kind.more.keys():
+                self.single.setdefault(number, []).append(name)
+            world.pod(name, kind.asks, queue=kind.queue, priority=kind.priority, **copy.deepcopy(kind.more))
+            return
+        least = requests_from(kind.asks) if kind.says_least else None
+        world.gang(name, kind.queue, kind.minimum, priority_class=kind.priority, min_resources=least)
+        for member in range(kind.minimum + kind.extra):
+            more = copy.deepcopy(kind.more)
+            world.pod(f"{name}-{member}", kind.asks, group=name, queue=kind.queue, priority=kind.priority, **more)
+
+    def _volume(self) -> None:
+        """The claim that some pods name comes, bound to a volume that is reached from everywhere."""
+        modes, claim = ["ReadWriteMany"], {"namespace": "ns", "name": "data", "uid": "claim"}
+        bound = {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+        spec = {"accessModes": modes, "volumeName": "disk", "resources": {"requests": {"storage": "1"}}}
+        self._object("PersistentVolumeClaim", {"metadata": claim | bound, "spec": spec, "status": {"phase": "Bound"}})
+        spec = {"accessModes": modes, "capacity": {"storage": "1"}, "claimRef": claim, "hostPath": {"path": "/data"}}
+        self._object("PersistentVolume", {"metadata": {"name": "disk"}, "spec": spec, "status": {"phase": "Bound"}})
+
+    def _object(self, kind: str, manifest: dict[str, Any]) -> None:
+        meta = manifest["metadata"]
+        self.world.mirror.put(ObjectSpec(kind, meta.get("namespace", ""), meta["name"], {"kind": kind, **manifest}))
+
+    def _time(self) -> None:
+        self.world.now += self.rng.choice((0.3, 1.0, 5.0))
+        self.world.holding.expire(self.world.now)
+
+    def overtaken(self) -> list[tuple[str, str]]:
+        """(elder, younger) among equal single pods, where the younger runs and the elder waits, and not for a node it was promised."""
+        task = self.world.mirror.cluster.task
+        running = set(self.world.running)
+        pending = {name for name in self.world.pending if (spec := task(name)) is not None and not spec.nominated_node}
+        found = []
+        for names in self.single.values():
+            waiting = next((name for name in names if name in pending), None)
+            if waiting is not None:
+                found += [(waiting, name) for name in names[names.index(waiting) :] if name in running]
+        return found
+
+
+def _required(key: str, app: str) -> dict[str, Any]:
+    term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}}
+    return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}

@@ -1,0 +1,214 @@
+"""The live scheduler's memory (mirror, holding, cycle, commit) in one process, without a server, under a clock that only tests move.
+
+Binds run at once, as the watch would show them; pods that were asked to leave go when the test says so. Beside every cycle stands
+the one in which nobody sleeps (`full`), for the same state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from navarch.cache.assumed import Assumed, AssumedBind
+from navarch.cache.commit import Commit
+from navarch.cache.cycle import run_cycle
+from navarch.cache.holding import Holding
+from navarch.cache.loop import Loop
+from navarch.cache.mirror import Mirror
+from navarch.dialects.objects import from_manifest
+from navarch.dialects.pod_objects import Pod
+from navarch.engine.cycle import decide
+from navarch.engine.policy import Policy, preset
+from navarch.engine.record import CycleRecord, Eviction
+from navarch.installed import installed
+from navarch.model.resources import requests_from
+from navarch.model.snapshot import Snapshot
+from navarch.model.spec import JobSpec, NodeSpec, PriorityClassSpec, QueueShare, QueueSpec, Taint, TaskSpec
+from navarch.plan import settings_for
+
+REGISTRY = installed()
+POLICIES: Mapping[str, Policy] = {
+    name: preset(name, REGISTRY.catalogue()) for name in ("navarch", "volcano", "kube-batch", "kai", "kube-scheduler")
+}
+EPOCH = 1_700_000_000.0
+GANG = {"kai": ("kai", "pod-group-name")}
+"""Policy -> the dialect of its groups, and the annotation by which pods name theirs."""
+CLASSES = {"low": 10, "high": 1000}
+FREE = QueueShare(-1.0, -1.0, 1.0)
+
+
+class SleepingWorld:
+    def __init__(self, policy: str) -> None:
+        self.policy = POLICIES[policy]
+        self.now = 100.0
+        self.number = 0
+        self.bound: list[str] = []
+        """Pods in the order in which they were bound."""
+        self.records: list[CycleRecord] = []
+        self.leaving: dict[str, None] = {}
+        """uid of pods whose eviction was decided."""
+        self.manifests: dict[str, dict[str, Any]] = {}
+        self.holding = Holding()
+        settings = settings_for(self.policy, ("navarch",), False)
+        self.mirror = Mirror(settings, Assumed(), Loop(self.holding, lambda: None).notice)
+        self.mirror.on_gone = self.holding.forget
+        self._commit = Commit(self.mirror, self.mirror.assumed, self.holding, self)
+        self._last: Snapshot | None = None
+        self._fresh: list[AssumedBind] = []
+        for name, value in CLASSES.items():
+            self.mirror.put(PriorityClassSpec(name, value))
+
+    # what the writers would do
+
+    def bind(self, bind: AssumedBind) -> None:
+        self.bound.append(bind.name)
+        self._fresh.append(bind)
+
+    def evict(self, eviction: Eviction, task: TaskSpec) -> None:
+        self.leaving[task.uid] = None
+
+    def _nothing(self, *_: object) -> None: ...
+
+    cannot = nominate = group = refuse = queues = _nothing
+
+    # the cluster
+
+    def node(self, name: str, *, zone: str = "a", taint: str = "", **amounts: str | int) -> None:
+        labels = {"kubernetes.io/hostname": name, "zone": zone, "nvidia.com/gpu.memory": "40000"}
+        allocatable = requests_from({"pods": 20, **{key.replace("gpu", "nvidia.com/gpu"): value for key, value in amounts.items()}})
+        taints = (Taint(taint, "", "NoSchedule"),) if taint else ()
+        self.mirror.put(NodeSpec(name, labels=labels, allocatable=allocatable, taints=taints))
+
+    def queue(self, name: str, *, parent: str = "", shares: Mapping[str, QueueShare] | None = None, **more: Any) -> None:
+        whole = {"cpu": FREE, "memory": FREE, "gpu": FREE} | dict(shares or {})
+        self.mirror.put(QueueSpec(name, uid=name, parent=parent, state="Open", shares=whole, **more))
+
+    def gang(self, name: str, queue: str, minimum: int, **more: Any) -> None:
+        dialect, _ = GANG.get(self.policy.compat, ("volcano", ""))
+        self.mirror.put(
+            JobSpec(f"ns/{name}", queue, minimum, "ns", name, name, dialect, created=EPOCH + int(self.now), **more),
+        )
+
+    def pod(
+        self, name: str, requests: Mapping[str, str], *, group: str = "", queue: str = "", priority: str = "", **more: Any
+    ) -> None:
+        """`labels`, `annotations` and fields of the pod's spec as `more`."""
+        labels, annotations = {"name": name, **more.pop("labels", {})}, dict(more.pop("annotations", {}))
+        if queue:
+            labels["kai.scheduler/queue"] = queue
+            annotations["scheduling.volcano.sh/queue-name"] = queue
+        if group:
+            annotations |= {"scheduling.k8s.io/group-name": group, "pod-group-name": group}
+        created = EPOCH + int(self.now)
+        self.manifests[name] = {
+            "metadata": {
+                **{"namespace": "ns", "name": name, "uid": name, "labels": labels, "annotations": annotations},
+                "creationTimestamp": _rfc3339(created),
+            },
+            "spec": {
+                **{"schedulerName": "navarch", "priorityClassName": priority, "priority": CLASSES.get(priority, 0)},
+                "containers": [{"name": "c", "resources": {"requests": dict(requests), "limits": dict(requests)}}],
+                **more,
+            },
+            "status": {"phase": "Pending"},
+        }
+        self._show(name)
+
+    def _show(self, name: str) -> None:
+        self.mirror.put_pod(from_manifest(self.manifests[name], Pod))
+
+    def change(self, name: str, **spec: Any) -> None:
+        self.manifests[name]["spec"] |= spec
+        self._show(name)
+
+    def end(self, name: str) -> None:
+        """The pod is gone."""
+        self.manifests.pop(name)
+        self.leaving.pop(name, None)
+        self.mirror.remove_pod(name)
+
+    def terminate(self, name: str) -> None:
+        """Somebody deletes the pod; it goes with the next who leave."""
+        self.manifests[name]["metadata"]["deletionTimestamp"] = _rfc3339(EPOCH + int(self.now))
+        self.leaving[name] = None
+        self._show(name)
+
+    def go(self) -> bool:
+        """Whoever was asked to leave has left; whether there was anybody."""
+        gone = list(self.leaving)
+        for name in gone:
+            self.end(name)
+        return bool(gone)
+
+    @property
+    def running(self) -> list[str]:
+        return [name for name, each in self.manifests.items() if each["spec"].get("nodeName")]
+
+    @property
+    def pending(self) -> list[str]:
+        return [name for name, each in self.manifests.items() if not each["spec"].get("nodeName")]
+
+    # cycles
+
+    def cycle(self) -> bool:
+        """One; whether there is cause for another at once."""
+        cluster = self.mirror.cluster
+        self.number += 1
+        for key, held in self.holding.changes(cluster):
+            cluster.jobs.hold(key, held)
+        wall = EPOCH + self.now
+        cycle = run_cycle(cluster, self.policy, REGISTRY, wall, self.number, "sleeping", piece=5000, instead_of=self._last)
+        self._last = cycle.snapshot
+        self.records.append(cycle.record)
+        again = self._commit.take(cycle.record, self.now)
+        fresh, self._fresh = self._fresh, []
+        for bind in fresh:
+            self.holding.forget(bind.job)
+            manifest = self.manifests[bind.name]
+            manifest["spec"]["nodeName"] = bind.node
+            manifest["status"]["phase"] = "Running"
+            if bind.gpu_groups:
+                manifest["metadata"]["labels"]["runai-gpu-group"] = bind.gpu_groups[0]
+            self._show(bind.name)
+        return again or bool(cycle.record.binds or cycle.record.evictions)
+
+    def settle(self) -> None:
+        """Cycles until there is no cause for another; the clock stands."""
+        for _ in range(60):
+            if not self.cycle():
+                return
+        raise AssertionError("cycles without end")
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass with nothing else happening but back-offs that end; who leaves leaves."""
+        until = self.now + seconds
+        while self.now < until:
+            due = self.holding.next_expiry
+            self.now = min(until, max(self.now + 0.001, due) if due is not None else until)
+            self.holding.expire(self.now)
+            self.settle()
+            while self.go():
+                self.settle()
+
+    def full(self) -> CycleRecord:
+        """What a cycle would decide now in which everyone takes part; nothing comes of it."""
+        cluster, asleep = self.mirror.cluster, self.holding.asleep()
+        told = {key: bool(cluster.jobs.held[row]) for key, row in cluster.jobs.rows.of.items()}
+        for key in told:
+            cluster.jobs.hold(key, False)
+        record = decide(cluster.snapshot(self.policy.semantics.node_order), self.policy, REGISTRY, EPOCH + self.now)
+        for key, held in told.items():
+            cluster.jobs.hold(key, held)
+        self._last = None
+        assert asleep == self.holding.asleep()
+        return record
+
+    def job_of(self, pod: str) -> str:
+        task = self.mirror.cluster.task(pod)
+        return task.job if task is not None else ""
+
+
+def _rfc3339(seconds: float) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
