@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,6 +17,21 @@ def closed_default_loop() -> Iterator[None]:
     asyncio.set_event_loop(loop)
     yield
     loop.close()
+
+
+@pytest.fixture(autouse=True)
+def no_callback_fails_unseen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a timer or a task that nobody waits for raises is only logged by the loop: here it fails the test."""
+    unseen: list[str] = []
+    told = asyncio.BaseEventLoop.default_exception_handler
+
+    def heard(loop: asyncio.BaseEventLoop, context: dict[str, Any]) -> None:
+        unseen.append(f"{context.get('message')}: {context.get('exception')!r}")
+        told(loop, context)
+
+    monkeypatch.setattr(asyncio.BaseEventLoop, "default_exception_handler", heard)
+    yield
+    assert unseen == []
 
 
 # A slow machine is not a wrong answer: no test fails for the time an example takes.

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
 from navarch.kube.errors import ConfigError
-from navarch.kube.resources import Resource
+from navarch.kube.resources import PODS, Resource
 from navarch.kube.transport import Params
 
 from .small_api import SmallApi, status_body
@@ -253,6 +253,18 @@ async def test_a_kind_that_is_not_served_is_watched_when_it_appears(api: SmallAp
         api.cut_watches()
         await seen.heard("deleted", "default")
         assert informer.absent
+
+
+async def test_a_poke_is_one_attempt_and_no_storm(api: SmallApi, client: Client) -> None:
+    queues = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
+    patience = replace(QUICK, retry_first=3600.0, retry_longest=3600.0, absent_longest=3600.0)
+    async with informing(client, Recorder(), queues, optional=True, patience=patience) as informer:
+        before = len(api.requests)
+        informer.poke()
+        await api.asked(before + 1)
+        for _ in range(10):  # time enough for as many attempts as there are answers to us
+            await client.list(PODS)
+        assert [request.path for request in api.requests[before:]].count(QUEUES) == 1
 
 
 async def test_404_of_a_proxy_that_has_lost_its_server_takes_nothing_away(api: SmallApi, client: Client) -> None:

@@ -154,9 +154,9 @@ async def test_5xx_is_repeated_only_if_the_server_asks_for_it(headers: tuple[str
 
 
 @pytest.mark.parametrize(("code", "kind"), [(429, Unreachable), (500, OutcomeUnknown), (503, OutcomeUnknown)])
-async def test_what_was_answered_with_5xx_may_have_been_done(code: int, kind: type[KubeError]) -> None:
+async def test_what_was_answered_with_5xx_may_have_been_done(code: int, kind: type[KubeError], ahead: Callable[[float], None]) -> None:
     """An API server whose store timed out says when to come back, and cannot know whether the store took it."""
-    async with pooled(lambda _: reply(code, b"{}", "Retry-After: 20")) as (pool, _):
+    async with pooled(lambda _: reply(code, b"{}", "Retry-After: 20")) as (pool, server):
         loop = asyncio.get_running_loop()
         waiting: asyncio.Future[Outcome] = loop.create_future()
         write = post()
@@ -164,6 +164,10 @@ async def test_what_was_answered_with_5xx_may_have_been_done(code: int, kind: ty
         await until(lambda: pool.counters.throttled)
         await pool.close()
         assert type(await waiting) is kind
+        ahead(25.0)  # nor is it sent when its time comes
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert (len(server.requests), pool.waiting) == (1, 0)
 
 
 async def test_a_reply_in_chunks_and_a_connection_that_is_not_kept() -> None:
@@ -306,7 +310,24 @@ async def test_close_tells_everyone_once() -> None:
         assert sorted(type(outcome).__name__ for outcome in told) == ["OutcomeUnknown"] * 2 + ["Unreachable"] * 3
         pool.submit(post(), told.append)
         await asyncio.sleep(0)
-        assert isinstance(told[-1], Unreachable)
+        assert len(told) == 6 and isinstance(told[-1], Unreachable)
+        assert (pool.waiting, pool.in_flight) == (0, 0)
+
+
+async def test_an_outcome_that_nobody_waits_for_any_more_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    release = asyncio.Event()
+
+    async def held(_: Request, writer: asyncio.StreamWriter) -> None:
+        await release.wait()
+        writer.write(reply(200))
+
+    async with pooled(lambda _: held) as (pool, server):
+        waiting = asyncio.create_task(pool.request(post()))
+        await server.asked(1)
+        waiting.cancel()
+        release.set()
+        assert await pool.drain(timeout=60)
+    assert waiting.cancelled() and caplog.records == []
 
 
 async def test_drain_waits_for_what_is_under_way() -> None:

@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from tests.unit.cache.fake_pool import Submitted
 from tests.unit.cache.test_live_mirror import mirror, pod, put
 
 from navarch.cache.assumed import Assumed
-from navarch.cache.events import Events
+from navarch.cache.events import Events, Regarding
 from navarch.cache.evictor import STALE_GANGS, Evictor
 from navarch.cache.mirror import Mirror
 from navarch.engine.record import Eviction
 from navarch.kube.errors import Conflict, Forbidden, NotFound, Status, TooManyRequests
-from navarch.model.spec import JobSpec
+from navarch.model.spec import JobSpec, SubGroupSpec
 from navarch.model.status import TaskStatus
 
 pytestmark = pytest.mark.looptime
 NOT_NOW = TooManyRequests(Status(code=429, reason="TooManyRequests", message="the budget allows none"))
 WRITTEN_MEANWHILE = Conflict(Status(code=409, reason="Conflict", message="the object has been modified"))
 GONE = NotFound(Status(code=404, reason="NotFound", message="no such pod"))
+
+
+class Told(Events):
+    """What would be said, without a wire."""
+
+    def __init__(self) -> None:
+        super().__init__(Submitted().pool)
+        self.reasons: list[str] = []
+        self.notes: list[str] = []
+        self.annotations: list[dict[str, str] | None] = []
+
+    def emit(self, regarding: Regarding, kind: str, reason: str, action: str, note: str, *others: Any, **more: Any) -> None:
+        self.reasons.append(reason)
+        self.notes.append(note)
+        self.annotations.append(more.get("annotations"))
 
 
 def scene(**options: float) -> tuple[Evictor, Mirror, Submitted, list[tuple[str, str]]]:
@@ -51,7 +67,8 @@ def status(made: Mirror, name: str) -> TaskStatus:
 async def test_a_victim_is_marked_and_then_evicted() -> None:
     evictor, made, submitted, ends = scene()
     evict(evictor, made, "a")
-    assert submitted.bodies()[0]["status"]["conditions"][0]["type"] == "DisruptionTarget"
+    (mark,) = submitted.bodies()[0]["status"]["conditions"]
+    assert (mark["type"], mark["message"]) == ("DisruptionTarget", "preempt: default/winner")
     submitted.end()
     assert submitted.writes[1].path == "/api/v1/namespaces/default/pods/a/eviction"
     assert submitted.bodies()[1]["deleteOptions"]["preconditions"] == {"uid": "uid-a"}
@@ -111,11 +128,39 @@ async def test_a_pod_that_is_gone_is_no_failure() -> None:
 
 async def test_stopped_what_waits_is_forgotten() -> None:
     evictor, made, submitted, _ = scene(rate=0.1)
+    said = evictor._events = Told()
     evict(evictor, made, "a")
     evict(evictor, made, "b")
     evictor.stop()
     assert status(made, "b") == TaskStatus.RUNNING
     assert len(submitted.writes) == 1
+    assert said.reasons == ["Evicted", "Evicted"], "nothing was given up: whoever leads next decides"
+    # Nor is the pace another when it leads again.
+    await asyncio.sleep(5.0)
+    evict(evictor, made, "b")
+    assert len(submitted.writes) == 2
+    evict(evictor, made, "a")
+    await asyncio.sleep(9.0)
+    assert len(submitted.writes) == 2
+    await asyncio.sleep(2.0)
+    assert len(submitted.writes) == 3
+
+
+async def test_a_victim_is_told_what_it_goes_for() -> None:
+    for eviction, note in (
+        (
+            Eviction("default/a", "n1", "uid-a", "default/pod/a", "preempt", "default/winner", "p"),
+            "Evicted by preempt for default/winner",
+        ),
+        (Eviction("default/a", "n1", "uid-a", "default/pod/a", "shuffle", "", "p"), "Evicted by shuffle"),
+        (Eviction("default/a", "n1", "uid-a", "default/pod/a", "release", "x/y", "p", "the gang is released"), "the gang is released"),
+    ):
+        evictor, made, _, _ = scene()
+        said = evictor._events = Told()
+        task = made.cluster.task("uid-a")
+        assert task is not None
+        evictor.evict(eviction, task)
+        assert said.notes == [note]
 
 
 async def test_a_conflict_is_asked_again_since_the_pod_may_run_on() -> None:
@@ -142,6 +187,7 @@ async def test_a_conflict_because_another_pod_has_the_name_ends_when_the_watch_s
 @pytest.mark.parametrize("lost", [False, True])
 async def test_a_stale_gang_is_evicted_whatever_is_left_of_its_group(lost: bool) -> None:
     evictor, made, submitted, ends = scene()
+    said = evictor._events = Told()
     made.put(JobSpec("default/g", "default", namespace="default", name="g", dialect="kai", min_member=3))
     if lost:
         made.cluster.remove_job("default/g")
@@ -152,6 +198,24 @@ async def test_a_stale_gang_is_evicted_whatever_is_left_of_its_group(lost: bool)
     submitted.end()
     submitted.end()
     assert ends == [(STALE_GANGS, "ok")]
+    assert said.reasons == ["Evicted", "Evicted", "StaleJob"]
+    assert said.notes[1:] == [f"Pod default/a: {said.notes[0]}", "Job is stale. 0 pods are active, minMember is 3"]
+
+
+async def test_a_group_is_told_for_whom_its_pod_goes() -> None:
+    evictor, made, _, _ = scene()
+    said = evictor._events = Told()
+    parts = (SubGroupSpec("a", min_member=2), SubGroupSpec("b", min_member=3))
+    made.put(JobSpec("default/g", "default", namespace="default", name="g", dialect="kai", min_member=1, sub_groups=parts))
+    task = made.cluster.task("uid-a")
+    assert task is not None
+    evictor.evict(Eviction(task.key, "n1", task.uid, "default/g", "preempt", "lab/winner", "p"), task)
+    assert said.reasons == ["Evicted", "Evicted"]
+    assert said.annotations[-1] == {
+        "evictor-action-type": "preempt", "evictor-pod-group-namespace": "lab", "evictor-pod-group-name": "winner"
+    }  # fmt: skip
+    evictor.evict(Eviction(task.key, "n1", task.uid, "default/g", STALE_GANGS, "", "stale"), task)
+    assert said.notes[-1].endswith("minMember is 5"), "of all its parts"
 
 
 async def test_one_that_a_budget_held_up_is_forgotten_as_well_when_the_lead_is_lost() -> None:
