@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from navarch.cache.holding import FIRST_WAIT, LONGEST_WAIT
 from navarch.model.spec import Condition, JobSpec, TaskSpec
 from navarch.model.status import IS_TERMINAL, TaskStatus
 
@@ -34,6 +35,14 @@ class AssumedBind(Struct):
     """The API server said that the pod has its node already, and not from us."""
 
 
+class Postponed(Struct):
+    """A pod whose bind failed."""
+
+    failures: int
+    until: float
+    """Not before this, by the event loop's time."""
+
+
 class AssumedStatus(Struct):
     """What a group was told in memory; `version` is the resourceVersion of our write once it succeeded."""
 
@@ -52,6 +61,8 @@ class Assumed:
         """uid -> node promised to it."""
         self.statuses: dict[str, AssumedStatus] = {}
         """Job key -> status on its way to the group's object."""
+        self.postponed: dict[str, Postponed] = {}
+        """uid of a pod whose bind failed -> when it is tried again, where its job is tried in every cycle."""
 
     # pods
 
@@ -59,6 +70,8 @@ class Assumed:
         """The informer shows this task; forget what it confirms or overrules."""
         if task.uid in self.binds and (task.node or IS_TERMINAL[task.status]):
             del self.binds[task.uid]
+        if self.postponed and (task.node or IS_TERMINAL[task.status]):
+            self.postponed.pop(task.uid, None)
         if task.uid in self.evictions and (task.deleting or IS_TERMINAL[task.status]):
             del self.evictions[task.uid]
         if task.uid in self.nominations and (task.node or task.nominated_node == self.nominations[task.uid]):
@@ -69,6 +82,14 @@ class Assumed:
         self.binds.pop(uid, None)
         self.evictions.pop(uid, None)
         self.nominations.pop(uid, None)
+        self.postponed.pop(uid, None)
+
+    def postpone(self, uid: str, now: float) -> None:
+        """Its bind failed: no other for a second, then for two, up to ten. (A job that has no pod on a node sleeps as a whole, see
+        `Holding`; one that has is looked at in every cycle.)"""
+        before = self.postponed.get(uid)
+        failures = before.failures + 1 if before else 1
+        self.postponed[uid] = Postponed(failures, now + min(FIRST_WAIT * 2 ** min(failures - 1, 10), LONGEST_WAIT))
 
     def over(self, task: TaskSpec) -> TaskSpec:
         """The task with what was decided for it laid over what the API shows."""

@@ -170,6 +170,7 @@ class Binder:
             self._not_ours(bind)
             return
         del self._assumed.binds[bind.uid]
+        self._assumed.postpone(bind.uid, asyncio.get_running_loop().time())
         self._mirror.refresh(bind.uid)
         self._hooks.failed(bind, why)
 

@@ -79,7 +79,7 @@ class Commit:
         placed: set[str] = set()
         for bind in record.binds:
             task = cluster.task(bind.uid)
-            if task is None or bind.uid in leaving or bind.job in blocked:
+            if task is None or bind.uid in leaving or bind.job in blocked or self._is_too_soon(bind, now):
                 continue
             entry = AssumedBind(bind.uid, task.namespace, task.name, bind.node, bind.job, now, bind.gpu_groups)
             assumed.binds[bind.uid] = entry
@@ -88,6 +88,15 @@ class Commit:
             placed.add(bind.job)
             self._writers.bind(entry)
         return placed
+
+    def _is_too_soon(self, bind: Bind, now: float) -> bool:
+        """Its last bind failed a moment ago, and it would be tried in every cycle: its job has pods on nodes, so it does not sleep."""
+        last = self._assumed.postponed.get(bind.uid)
+        if last is None or now >= last.until:
+            return False
+        jobs, tasks = self._mirror.cluster.jobs, self._mirror.cluster.tasks
+        members = jobs.tasks[jobs.rows.of[bind.job]] if bind.job in jobs.rows.of else ()
+        return any((spec := tasks.specs[task]) is not None and spec.node for task in members)
 
     def _blocked(self, record: CycleRecord, now: float) -> set[str]:
         """Jobs of which some pod cannot be bound here: none of their pods is, since half a gang helps nobody."""

@@ -109,3 +109,19 @@ def test_times_and_ids_of_transitions_do_not_make_a_status_differ() -> None:
     seen = replace(GROUP, conditions=(replace(said, transition_id="cycle-9", last_transition=9.0),))
     assert assumed.observe_group(seen, 1) == seen
     assert assumed.statuses == {}
+
+
+def test_a_pod_whose_bind_fails_waits_longer_each_time_and_begins_anew_once_it_is_bound() -> None:
+    assumed = Assumed()
+    waits = []
+    for _ in range(6):
+        assumed.postpone("u1", 100.0)
+        waits.append(assumed.postponed["u1"].until - 100.0)
+    assert waits == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
+    assumed.observe(PENDING)
+    assert "u1" in assumed.postponed
+    assumed.observe(BOUND)
+    assert assumed.postponed == {}
+    assumed.postpone("u1", 100.0)
+    assumed.gone("u1")
+    assert assumed.postponed == {}
