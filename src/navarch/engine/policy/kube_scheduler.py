@@ -72,7 +72,8 @@ def read_policy(findings: Findings, choice: Choice, catalogue: Catalogue) -> Pol
             search[_PERCENTAGE] = own if own is not None else percentage or 0
     first = next(iter(profiles))
     if len(profiles) > 1:
-        findings.warn(("profiles",), f"pods of a scheduler name that has no profile are decided by {first!r}")
+        others = ", ".join(repr(name) for name in profiles if name != first)
+        findings.warn(("profiles",), f"all pods are decided by the first profile, {first!r}; {others} without effect")
     return Policy(
         actions=(ACTION,),
         tiers=(profiles[first],),
