@@ -1,4 +1,4 @@
-"""A pod whose binding the API server refuses each time (an admission policy, say) while the rest of its job runs: tried again, seldom."""
+"""A pod whose binding the API server refuses each time (an admission policy, say) while the rest of its job runs: tried seldom."""
 
 from __future__ import annotations
 

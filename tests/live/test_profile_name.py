@@ -1,0 +1,29 @@
+"""A KubeSchedulerConfiguration names the scheduler it is for; `navarch run` serves only the names that it is given."""
+
+from __future__ import annotations
+
+import pytest
+from tests.live.world import World, end
+
+pytestmark = pytest.mark.live
+
+TEXT = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles: [{schedulerName: mine}]
+"""
+
+
+async def test_a_profile_whose_pods_are_not_served_says_so(world: World) -> None:
+    policy = world.folder / "profile.yaml"
+    policy.write_text(TEXT, encoding="utf-8")
+    told = "the policy is for pods of mine, which are not served: that takes --scheduler-name mine"
+    unserved = await world.process("--no-leader-elect", f"--policy={policy}", name="unserved")
+    served = await world.process("--no-leader-elect", f"--policy={policy}", "--scheduler-name=mine", name="served")
+    try:
+        await world.said("unserved", told)
+        await world.said("served", "leading:")
+        assert told not in world.log_of("served").read_text(encoding="utf-8")
+    finally:
+        await end(unserved)
+        await end(served)
