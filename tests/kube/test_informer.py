@@ -255,6 +255,38 @@ async def test_a_kind_that_is_not_served_is_watched_when_it_appears(api: SmallAp
         assert informer.absent
 
 
+async def watches(api: SmallApi, client: Client) -> int:
+    """How often pods were watched, when there was time for another ten."""
+    for _ in range(10):
+        await client.list(PODS)
+    return sum(request.query.get("watch") == "true" for request in api.requests)
+
+
+async def test_after_a_list_the_watch_follows_at_once(api: SmallApi, client: Client) -> None:
+    api.watch_list = False
+    seen = Recorder()
+    patience = replace(QUICK, retry_first=3600.0, retry_longest=3600.0)
+    async with informing(client, seen, patience=patience):
+        await api.watch_started.wait()
+        api.put("a")
+        await seen.heard("added", "a")
+
+
+@pytest.mark.parametrize(("long_enough", "opened"), [(3600.0, 1), (0.0, 2)], ids=["at once", "after a while"])
+async def test_a_stream_that_ends_at_once_is_not_opened_again_at_once(
+    api: SmallApi, client: Client, monkeypatch: pytest.MonkeyPatch, long_enough: float, opened: int
+) -> None:
+    """A server or a proxy that ends every watch would be asked without a pause for ever."""
+    monkeypatch.setattr("navarch.kube.informer.LONG_ENOUGH", long_enough)
+    patience = replace(QUICK, retry_first=3600.0, retry_longest=3600.0)
+    async with informing(client, Recorder(), patience=patience):
+        api.watch_started.clear()
+        api.end_watches()
+        if opened > 1:
+            await api.watch_started.wait()
+        assert await watches(api, client) == opened
+
+
 async def test_a_poke_is_one_attempt_and_no_storm(api: SmallApi, client: Client) -> None:
     queues = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
     patience = replace(QUICK, retry_first=3600.0, retry_longest=3600.0, absent_longest=3600.0)

@@ -120,10 +120,26 @@ async def test_a_refusal_for_good_does_not_make_the_same_victim_chosen_in_every_
 
 
 async def test_a_pod_that_is_gone_is_no_failure() -> None:
-    evictor, made, submitted, ends = scene()
+    for answers in ([GONE], [None, GONE]):  # to the mark, to the eviction
+        evictor, made, submitted, ends = scene()
+        evict(evictor, made, "a")
+        for outcome in answers:
+            submitted.end(outcome)
+        assert (ends, len(evictor), submitted.open) == ([("preempt", "gone")], 0, [])
+
+
+async def test_a_budget_is_asked_less_and_less_often() -> None:
+    evictor, made, submitted, _ = scene(timeout=60.0)
     evict(evictor, made, "a")
-    submitted.end(GONE)
-    assert ends == [("preempt", "gone")]
+    submitted.end()
+    waits: list[float] = []
+    for _ in range(6):
+        submitted.end(NOT_NOW)
+        since = asyncio.get_running_loop().time()
+        while not submitted.open:
+            await asyncio.sleep(0.25)
+        waits.append(round(asyncio.get_running_loop().time() - since))
+    assert waits == [1, 2, 4, 8, 10, 10]
 
 
 async def test_stopped_what_waits_is_forgotten() -> None:
@@ -222,6 +238,7 @@ async def test_one_that_a_budget_held_up_is_forgotten_as_well_when_the_lead_is_l
     """And not asked for when it comes back: another may have led, and nobody may want the place any more."""
     for answered in (0, 1, 2):
         evictor, made, submitted, _ = scene(timeout=60.0)
+        said = evictor._events = Told()
         evict(evictor, made, "a")
         answers = [None, NOT_NOW]  # to the mark, to the eviction
         for outcome in answers[:answered]:
@@ -234,7 +251,7 @@ async def test_one_that_a_budget_held_up_is_forgotten_as_well_when_the_lead_is_l
         asked = len(submitted.writes)
         assert asked == min(answered + 1, 2)
         assert (status(made, "a"), made.assumed.evictions) == (TaskStatus.RUNNING, {})
-        assert (len(evictor), evictor.on_the_wire) == (0, 0)
+        assert (len(evictor), evictor.on_the_wire, said.reasons) == (0, 0, ["Evicted"])
         evict(evictor, made, "a")
         submitted.end()
         submitted.end()
