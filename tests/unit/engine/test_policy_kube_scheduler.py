@@ -128,9 +128,7 @@ def test_several_profiles() -> None:
         """)
     assert list(policy.profiles) == ["one", "two"] and policy.tiers == (policy.profiles["one"],)
     assert not any(option.is_enabled("node_order") for option in policy.profiles["two"])
-    assert [text.partition("profiles: ")[2] for text in policy.warnings] == [
-        "all pods are decided by the first profile, 'one'; 'two' without effect"
-    ]
+    assert policy.warnings[-1].endswith("profiles: all pods are decided by the first profile, 'one'; 'two' without effect")
 
 
 def test_decoding_is_strict_and_says_everything() -> None:
