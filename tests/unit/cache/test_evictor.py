@@ -183,9 +183,13 @@ async def test_a_conflict_is_asked_again_since_the_pod_may_run_on() -> None:
     evictor, made, submitted, ends = scene(timeout=5.0)
     evict(evictor, made, "a")
     submitted.end(WRITTEN_MEANWHILE)
+    assert evictor.on_the_wire == 1
     submitted.end(WRITTEN_MEANWHILE)
+    assert (len(evictor), evictor.on_the_wire) == (1, 0)
     await asyncio.sleep(1.1)
+    assert (len(evictor), evictor.on_the_wire) == (1, 1)
     submitted.end()
+    assert (len(evictor), evictor.on_the_wire) == (0, 0)
     assert [write.path.rpartition("/")[2] for write in submitted.writes] == ["status", "eviction", "eviction"]
     assert ends == [("preempt", "ok")]
 
