@@ -7,6 +7,7 @@ import random
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.cache.test_binder import Ends, scene, status
 from tests.unit.cache.test_live_mirror import pod, put
 
@@ -16,7 +17,7 @@ from navarch.cache.mirror import Mirror
 from navarch.cache.resync import UNSEEN, Resync
 from navarch.dialects.pod_objects import Pod
 from navarch.kube.client import Client
-from navarch.kube.errors import OutcomeUnknown
+from navarch.kube.errors import KubeError, NotFound, OutcomeUnknown, ServerFault, Status, Unreachable
 from navarch.model.status import TaskStatus
 
 pytestmark = pytest.mark.looptime
@@ -29,10 +30,13 @@ class Server:
         self.found = found
         self.asked = 0
         self.answers = asyncio.Event()
+        self.failures: list[KubeError] = []
 
     async def get(self, *_: Any, **__: Any) -> Pod:
         self.asked += 1
         await self.answers.wait()
+        if self.failures:
+            raise self.failures.pop(0)
         return self.found
 
 
@@ -73,6 +77,39 @@ async def test_what_the_watch_shows_first_is_told_all_the_same(asked: bool, node
     await led(resync, 2.0)
     assert ends.heard == [end]
     assert [event["reason"] for event in ends.told.bodies()] == (["Scheduled"] if end == "bound" else [])
+
+
+@pytest.mark.parametrize(
+    ("found", "end", "place"),
+    [
+        (pod("a", "n1"), "bound", TaskStatus.BINDING),
+        (pod("a"), "failed", TaskStatus.PENDING),
+        (pod("a", "n2"), "failed", TaskStatus.PENDING),
+        (replace(pod("a", "n1"), metadata=replace(pod("a").metadata, uid="uid-other")), "failed", TaskStatus.PENDING),
+        (None, "failed", TaskStatus.PENDING),
+    ],
+    ids=["bound", "not bound", "bound elsewhere", "another pod", "no pod"],
+)
+async def test_what_the_server_says_is_told(found: Pod | None, end: str, place: TaskStatus) -> None:
+    resync, server, _, made, ends, bind = unknown()
+    if found is None:
+        server.failures.append(NotFound(Status(code=404, reason="NotFound", message="no such pod")))
+    else:
+        server.found = found
+    server.answers.set()
+    await led(resync, 10.0)
+    assert (server.asked, ends.heard, status(made), len(resync)) == (1, [end], place, 0)
+    assert (bind.uid in made.assumed.binds) == (end == "bound"), "its place is kept until the watch shows it"
+
+
+async def test_a_server_that_cannot_say_is_asked_again_until_it_can() -> None:
+    resync, server, _, made, ends, _ = unknown()
+    server.failures = [ServerFault(Status(code=500, reason="", message="store")), OutcomeUnknown("cut"), Unreachable("down")]
+    server.answers.set()
+    await led(resync, 0.5)
+    assert (server.asked, len(resync)) == (0, 1), "not before a second has passed"
+    await led(resync, 30.0)
+    assert (server.asked, ends.heard, status(made)) == (4, ["failed"], TaskStatus.PENDING)
 
 
 async def test_a_pod_that_is_deleted_meanwhile_is_dropped() -> None:
