@@ -52,6 +52,7 @@ class SleepingWorld:
         settings = settings_for(self.policy, ("navarch",), False)
         self.mirror = Mirror(settings, Assumed(), Loop(self.holding, lambda: None).notice)
         self.mirror.on_gone = self.holding.forget
+        self.mirror.on_wish = self.holding.changed
         self._commit = Commit(self.mirror, self.mirror.assumed, self.holding, self)
         self._last: Snapshot | None = None
         self._fresh: list[AssumedBind] = []

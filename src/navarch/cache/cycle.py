@@ -84,7 +84,8 @@ def leave_out(snapshot: Snapshot, rows: Sequence[int]) -> None:
 
 
 def beyond(snapshot: Snapshot, piece: int) -> list[int]:
-    """Rows of jobs none of whose waiting pods is among the first `piece` of its queue, by priority, age and arrival."""
+    """Rows of jobs none of whose waiting pods is among the first `piece` of its queue, by priority (the group's or the pod's,
+    whichever is higher), age and arrival."""
     tasks, jobs = snapshot.tasks, snapshot.jobs
     if jobs.counts[jobs.marks.waiting, TaskStatus.PENDING].sum() <= piece:
         return []
@@ -93,7 +94,8 @@ def beyond(snapshot: Snapshot, piece: int) -> list[int]:
         return []
     waiting = waiting[jobs.taking_part[tasks.job[waiting]]]
     queue = jobs.queue[tasks.job[waiting]]
-    order = np.lexsort((waiting, tasks.created[waiting], -tasks.priority[waiting], queue))
+    priority = np.maximum(tasks.priority[waiting], jobs.priority[tasks.job[waiting]])
+    order = np.lexsort((waiting, tasks.created[waiting], -priority, queue))
     job, queue = tasks.job[waiting][order], queue[order]
     rank = np.arange(len(order)) - np.searchsorted(queue, queue)
     first = np.zeros(len(jobs.specs), dtype=bool)

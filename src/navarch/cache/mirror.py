@@ -59,6 +59,8 @@ class Mirror:
         """Told when a volume, a claim on one or anything else about storage changed."""
         self.on_gone: Callable[[str], None] = lambda job: None
         """Told of a job that lost its group, or its last pod if it has none: another of its name is not the same."""
+        self.on_wish: Callable[[str], object] = lambda job: None
+        """Told of a job whose waiting pods ask for something else than before, or are more, whether that is worth a cycle or not."""
         self._notice = notice
         self._overlaid: dict[tuple[str, str, str], tuple[Any, Callable[[Any], bool]]] = {}
         """(kind, namespace, name) -> what the API shows, and what ends the assumption that hides it."""
@@ -160,6 +162,8 @@ class Mirror:
     def _tell(self, before: TaskSpec | None, task: TaskSpec) -> None:
         if task.status == TaskStatus.PENDING:
             changed = before is None or before.status != task.status or not _same_wish(before, task)
+            if changed:
+                self.on_wish(task.job)
             self._notice(Event.POD_CHANGED, task.job, urgent=changed and self._may_start(task.job))
         elif IS_TERMINAL[task.status] and (before is None or not IS_TERMINAL[before.status]):
             self._notice(Event.POD_REMOVED, task.job, freed=held_by(task.shape))
@@ -310,6 +314,8 @@ class Mirror:
         self.cluster.put_job(spec)
         status_only = before is not None and spec == replace(before, phase=spec.phase, conditions=spec.conditions, counts=spec.counts)
         self._notice(Event.JOB_CHANGED, spec.key, urgent=not status_only)
+        if before is not None and before.queue != spec.queue:
+            self._notice(Event.POD_REMOVED, urgent=False, freed=())  # the queue that it leaves has room
 
     def _remove_job(self, key: str) -> None:
         jobs = self.cluster.jobs
@@ -317,13 +323,13 @@ class Mirror:
         before = jobs.specs[row] if row is not None else None
         if before is None:
             return
-        asks = bool(jobs.pending[:, row].any())
+        counts = bool(jobs.pending[:, row].any() or jobs.allocated[:, row].any())
         self.cluster.remove_job(key)
         self.on_gone(key)
         self._notice(Event.JOB_CHANGED, key, urgent=False)  # no cycle has anything to decide about it
         # Others may be admitted for what it was admitted for, as if a pod that held it had ended, or be due more than before.
         admitted = before.phase == "Inqueue" and before.min_resources is not None
-        if admitted or asks:
+        if admitted or counts:
             self._notice(Event.POD_REMOVED, urgent=False, freed=before.min_resources if admitted else ())
 
     def _put_queue(self, spec: QueueSpec) -> None:

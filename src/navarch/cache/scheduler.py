@@ -111,6 +111,7 @@ class Scheduler:
         )
         self.mirror = Mirror(self.read_settings(), self.assumed, self._notice)
         self.mirror.on_gone = self.holding.forget
+        self.mirror.on_wish = self.holding.changed
         self.events = Events(self.pool, controller=options.scheduler_names[0], instance=self.identity, clock=clock, enabled=live)
         self.aside = Aside(self.events, self.metrics)
         hooks = BindHooks(bound=self._bound, failed=self._bind_failed, dropped=self._bind_dropped)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from tests.small_world import add_job, shape, with_nodes
 
 from navarch.cache.cycle import beyond, run_cycle
@@ -42,6 +43,15 @@ def test_a_gang_is_not_cut() -> None:
     later = names(cluster, beyond(cluster.snapshot(), 4))
     assert "ns/gang" not in later
     assert [name for name in later if "q1" in name] == [f"ns/q1-{number}" for number in range(6)]
+
+
+def test_a_group_of_higher_priority_comes_first_whatever_its_pods_say() -> None:
+    cluster = backlog()
+    job = cluster.jobs.specs[cluster.jobs.rows.of["ns/q1-0"]]
+    assert job is not None
+    cluster.put_job(replace(job, priority=1000))
+    later = names(cluster, beyond(cluster.snapshot(), 4))
+    assert later == ["ns/q1-1", "ns/q1-2", "ns/q2-0", "ns/q2-1"]
 
 
 def test_cycle_after_cycle_everybody_has_a_turn() -> None:

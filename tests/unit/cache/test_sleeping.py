@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.properties.sleeping_world import POLICIES, SleepingWorld
 
 from navarch.cache.commit import Commit
@@ -223,3 +224,35 @@ def test_pods_that_only_asked_wake_one_of_a_family_before_a_cycle_however_many_g
 def test_what_figures_do_not_tell_is_marked() -> None:
     assert held_by(Shape(requests=requests_from({"cpu": 1}))) == requests_from({"cpu": 1})
     assert UNTOLD in held_by(Shape(claims=(("gpu", "claim"),)))
+
+
+def test_a_group_that_moves_or_goes_leaves_room_in_its_queue() -> None:
+    for moves in (True, False):
+        world = world_of("navarch", cpu=8)
+        world.queue("a", capability=requests_from(ONE))
+        world.gang("old", "a", 1)
+        world.pod("old-0", ONE, group="old")
+        world.now += 1
+        world.gang("new", "a", 1)
+        world.pod("new-0", ONE, group="new")
+        world.settle()
+        group = world.mirror.group("ns/old")
+        assert group is not None
+        assert world.bound == ["old-0"]
+        if moves:
+            world.mirror.put(replace(group, queue="b"))
+        else:
+            world.mirror.remove(group)
+        world.settle()
+        assert world.bound == ["old-0", "new-0"]
+
+
+def test_a_pod_whose_gate_is_lifted_is_tried_where_gangs_do_not_matter() -> None:
+    world = world_of("kube-scheduler")
+    world.gang("gang", "a", 3)
+    world.pod("gang-0", ONE, group="gang", schedulingGates=[{"name": "g"}])
+    world.settle()
+    assert world.holding.asleep() == ["ns/gang"]
+    world.change("gang-0", schedulingGates=[])
+    world.settle()
+    assert world.bound == ["gang-0"]
