@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 REASON = "PreemptionByScheduler"
 STALE_GANGS = "stalegangeviction"
 """The action that evicts what is left of a broken gang; users look for its event by KAI's name."""
+SCHEDULE = "schedule"
+"""The action that preempts by kube-scheduler's rules; users look for its event by kube-scheduler's name."""
 _ACTIVE = [int(TaskStatus.BINDING), int(TaskStatus.BOUND), int(TaskStatus.RUNNING), int(TaskStatus.RELEASING)]
 
 
@@ -109,7 +111,8 @@ class Evictor:
         gains = f" for {eviction.for_}" if eviction.for_ else ""
         note = eviction.message or f"Evicted by {eviction.action}{gains}"
         # In a series: a pod that its budget protects may be chosen again and again.
-        self._events.emit(pod_reference(task.namespace, task.name, eviction.uid), "Warning", "Evicted", "Evicting", note)
+        said = ("Normal", "Preempted", "Preempting") if eviction.action == SCHEDULE else ("Warning", "Evicted", "Evicting")
+        self._events.emit(pod_reference(task.namespace, task.name, eviction.uid), *said, note)
         group = self._mirror.group(eviction.job)
         if group is not None:
             gainer, _, name = eviction.for_.partition("/")

@@ -11,7 +11,7 @@ from tests.unit.cache.test_live_mirror import mirror, pod, put
 
 from navarch.cache.assumed import Assumed
 from navarch.cache.events import Events, Regarding
-from navarch.cache.evictor import STALE_GANGS, Evictor
+from navarch.cache.evictor import SCHEDULE, STALE_GANGS, Evictor
 from navarch.cache.mirror import Mirror
 from navarch.engine.record import Eviction
 from navarch.kube.errors import Conflict, Forbidden, NotFound, Status, TooManyRequests
@@ -236,6 +236,18 @@ async def test_a_group_is_told_for_whom_its_pod_goes() -> None:
     }  # fmt: skip
     evictor.evict(Eviction(task.key, "n1", task.uid, "default/g", STALE_GANGS, "", "stale"), task)
     assert said.notes[-1].endswith("minMember is 5"), "of all its parts"
+
+
+async def test_a_victim_of_kube_schedulers_rules_is_told_in_its_words() -> None:
+    evictor, made, _, _ = scene()
+    said = Submitted()
+    evictor._events = Events(said.pool, clock=lambda: 1e9)
+    task = made.cluster.task("uid-a")
+    assert task is not None
+    words = "Preempted by pod uid-b on node n1"
+    evictor.evict(Eviction(task.key, "n1", task.uid, task.job, SCHEDULE, "default/b", "preempt", words), task)
+    (body,) = said.bodies()
+    assert (body["type"], body["reason"], body["action"], body["note"]) == ("Normal", "Preempted", "Preempting", words)
 
 
 async def test_one_that_a_budget_held_up_is_forgotten_as_well_when_the_lead_is_lost() -> None:
