@@ -158,6 +158,58 @@ def test_what_could_not_be_written_is_said_again() -> None:
     assert len(statuses.writes) == 2
 
 
+def test_what_is_decided_while_a_pods_status_is_on_its_way_is_written_after_it() -> None:
+    writer, made, statuses, _ = pods()
+    refuse(writer, made, "no room", 0.0)
+    writer.flush(1.0)
+    refuse(writer, made, "no queue", 1.0, news=True)
+    writer.flush(2.0)
+    assert len(statuses.writes) == 1, "one at a time, or the older could come last"
+    statuses.end()
+    writer.flush(2.2)
+    assert [body["status"]["conditions"][0]["message"] for body in statuses.bodies()] == ["no room", "no queue"]
+
+
+def test_other_words_wait_for_a_second_and_those_that_would_be_lost_for_nothing() -> None:
+    for more, told_at in (({"news": True}, 3.0), ({"at_once": True}, 2.0), ({}, 11.0)):
+        writer, made, statuses, _ = pods()
+        refuse(writer, made, "0/1 nodes", 0.0)
+        writer.flush(1.0)
+        statuses.end()
+        refuse(writer, made, "something else", 2.0, **more)
+        writer.flush(told_at - 0.1)
+        assert len(statuses.writes) == 1, more
+        writer.flush(told_at)
+        assert len(statuses.writes) == 2, more
+
+
+def test_a_pod_that_goes_on_waiting_keeps_the_moment_since_when() -> None:
+    writer, made, statuses, _ = pods()
+    told = {"type": "PodScheduled", "status": "False", "lastTransitionTime": "2001-01-01T00:00:00Z", "message": "no room"}
+    put(made, replace(pod("a"), status=from_manifest({"conditions": [told]}, PodStatus)))
+    refuse(writer, made, "still no room", 0.0)
+    writer.flush(1.0)
+    assert statuses.bodies()[0]["status"]["conditions"][0]["lastTransitionTime"] == "2001-01-01T00:00:00Z"
+
+
+def test_without_status_updates_pods_are_told_by_events_alone_and_what_is_written_is_counted() -> None:
+    made, _ = mirror()
+    put(made, pod("a"))
+    statuses, said = Submitted(), Submitted()
+    silent = PodStatuses(statuses.pool, made, Events(said.pool), lambda: 1e9, enabled=False)
+    refuse(silent, made, "no room", 0.0)
+    silent.flush(1.0)
+    assert (statuses.writes, len(said.writes)) == ([], 1)
+    writer, made, statuses, _ = pods()
+    ends: list[tuple[str, str]] = []
+    writer.counted = lambda kind, result: ends.append((kind, result))
+    for now, outcome in ((0.0, OutcomeUnknown("cut")), (10.0, None)):
+        refuse(writer, made, "no room", now)
+        writer.flush(now + 1.0)
+        statuses.end(outcome)
+    assert ends == [("Pod", "error"), ("Pod", "ok")]
+
+
 def test_words_are_for_one_version_of_the_pod_and_are_made_anew_if_it_has_changed() -> None:
     writer, made, statuses, _ = pods()
     for version in ("5", "6"):
