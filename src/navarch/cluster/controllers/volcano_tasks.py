@@ -59,9 +59,9 @@ def kept_back(job: Manifest, pods: Mapping[str, Child]) -> set[str]:
         up[task] = up.get(task, 0) + (pod.phase == "Succeeded" or (pod.phase == "Running" and pod.is_ready))
     reached = {name: up.get(name, 0) >= least for name, least in task_minima(job)}
     found = set()
-    for name, task in _tasks(job):
-        wish = task.get("dependsOn") or {}
-        before = [reached.get(each, False) for each in wish.get("name") or ()]
+    for name, each in _tasks(job):
+        wish = each.get("dependsOn") or {}
+        before = [reached.get(other, False) for other in wish.get("name") or ()]
         if before and not (any(before) if wish.get("iteration") == "any" else all(before)):
             found.add(name)
     return found
