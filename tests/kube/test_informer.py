@@ -210,6 +210,16 @@ async def test_bytes_that_are_no_json_break_the_stream_not_the_informer(api: Sma
         await seen.heard("added", "a")
 
 
+async def test_half_a_line_of_a_stream_that_broke_is_no_part_of_the_next(api: SmallApi, client: Client) -> None:
+    seen = Recorder()
+    async with informing(client, seen) as informer:
+        api.send_raw(b'{"type": "ADDED", "object": {"metadata": {"na')
+        api.cut_watches()
+        api.put("a")
+        await seen.heard("added", "a")
+        assert informer.counters.failures == 1
+
+
 async def test_lines_in_small_pieces(api: SmallApi, client: Client) -> None:
     seen = Recorder()
     async with informing(client, seen):

@@ -292,6 +292,22 @@ async def test_401_fetches_the_credential_once_for_all() -> None:
         assert credentials.fetches == 2
 
 
+async def test_a_credential_runs_out_more_than_once() -> None:
+    accepted, credentials = ["Bearer 1"], Rotating()
+
+    def answer(request: Request) -> bytes:
+        return reply(201) if request.headers["authorization"] == accepted[0] else reply(401)
+
+    async with pooled(answer, credentials=credentials, connections=2) as (pool, server):
+        for number in (1, 2, 3):
+            accepted[0] = f"Bearer {number}"
+            answers = await outcomes(pool, [post(str(each)) for each in range(10)])
+            assert all(isinstance(answer, Reply) for answer in answers), number
+            for connection in server.connections:  # nor do new connections wait for it
+                connection.transport.abort()
+            await until(lambda: not pool.idle)
+
+
 async def test_401_again_is_told() -> None:
     async with pooled(lambda _: reply(401), credentials=Rotating()) as (pool, server):
         with pytest.raises(Unauthorized):

@@ -52,12 +52,6 @@ class Outbox:
         self.paused = False
         self._pump()
 
-    def clear(self) -> int:
-        """Drop what was not sent; how many."""
-        count = len(self._queue)
-        self._queue.clear()
-        return count
-
     def _pump(self) -> None:
         if self._pumping:
             return

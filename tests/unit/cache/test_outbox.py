@@ -6,7 +6,7 @@ import pytest
 from tests.unit.cache.fake_pool import Submitted
 
 from navarch.cache.outbox import Outbox
-from navarch.kube.write_pool import Outcome, Write
+from navarch.kube.write_pool import Done, Outcome, Write
 
 
 def write(name: str) -> Write:
@@ -48,6 +48,18 @@ def test_while_paused_nothing_goes_out() -> None:
     assert submitted.writes == []
     outbox.resume()
     assert len(submitted.writes) == 1
+
+
+def test_what_is_put_while_another_is_made_comes_after_it() -> None:
+    submitted = Submitted()
+    outbox = Outbox(submitted.pool)
+
+    def first() -> tuple[Write, Done]:
+        outbox.put(lambda: (write("second"), ignore))
+        return write("first"), ignore
+
+    outbox.put(first)
+    assert [each.path for each in submitted.writes] == ["/first", "/second"]
 
 
 def test_a_full_queue_drops_and_counts() -> None:
