@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from navarch.kube.backoff import Backoff
 from navarch.kube.connect import Endpoint
 from navarch.kube.credentials import Credentials, StaticCredentials
 from navarch.kube.errors import ApiError, Conflict, KubeError, OutcomeUnknown, ServerFault, TooManyRequests, Unauthorized, Unreachable
@@ -238,6 +239,19 @@ async def test_nobody_listening_is_unreachable_not_unknown(ahead: Callable[[floa
         ahead(31.0)
         (error,) = await asking
         assert isinstance(error, Unreachable) and "Connect call failed" in str(error)
+        await pool.close()
+
+
+async def test_a_server_that_is_away_is_not_stormed() -> None:
+    with hold_port() as held:
+        pool = WritePool(Endpoint(f"http://127.0.0.1:{held.getsockname()[1]}"))
+        pool._backoff = Backoff(first=3600.0, cap=3600.0)
+        told: list[Outcome] = []
+        pool.submit(post(), told.append)
+        await until(lambda: pool.counters.connections_failed)
+        for _ in range(500):
+            await asyncio.sleep(0)
+        assert (pool.counters.connections_failed, told) == (1, [])
         await pool.close()
 
 

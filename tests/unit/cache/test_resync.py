@@ -79,6 +79,20 @@ async def test_what_the_watch_shows_first_is_told_all_the_same(asked: bool, node
     assert [event["reason"] for event in ends.told.bodies()] == (["Scheduled"] if end == "bound" else [])
 
 
+async def test_it_is_asked_for_when_it_is_due_and_not_when_the_next_look_is() -> None:
+    binder, made, submitted, ends, _ = scene()
+    server = Server(pod("a"))
+    server.answers.set()
+    resync = binder.resync = Resync(cast(Client, server), binder, made.assumed, random.Random(1))
+    task = asyncio.create_task(resync.run())
+    await asyncio.sleep(2.0)
+    submitted.end(OutcomeUnknown("cut"))
+    await asyncio.sleep(1.5)
+    assert (server.asked, ends.heard) == (1, ["failed"])
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
 @pytest.mark.parametrize(
     ("found", "end", "place"),
     [
