@@ -2,8 +2,8 @@
 
 Such jobs are not in a session, so no decision speaks of them, and without this they would wait in silence. Once a second the job
 table is asked in a few vector operations (150 us for 10,000 jobs); only who is left out is walked through, and told again every
-ten seconds at most. A pod that waits for its gates says that of itself and is left at it. What appears in time is placed or refused
-by a cycle, whose word is the newer one.
+ten seconds at most. A pod that waits for its gates says that of itself and is left at it, and to one whose group is in another pool
+of nodes whoever has that pool speaks. What appears in time is placed or refused by a cycle, whose word is the newer one.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ class LeftOut:
         found = {}
         for row in left_out(cluster):
             key, spec = cluster.jobs.keys[row], cluster.jobs.specs[row]
+            if key in self._mirror.elsewhere:
+                continue
             decision = absent(key, spec, cluster.jobs.counts[row].tolist())
             text = decision.reasons[0].message
             before, at = self._told.get(key, ("", 0.0))

@@ -78,6 +78,8 @@ class Mirror:
         self._groups: Contested[tuple[JobSpec, int]] = Contested()
         self._queues: Contested[QueueSpec] = Contested()
         self._implied: set[str] = set()
+        self.elsewhere: set[str] = set()
+        """Groups of other pools: whoever has that pool decides for their pods."""
         self._truths: dict[str, TaskSpec] = {}
         """uid -> the pod as the API shows it, where the cluster holds something else."""
         self._imply_queues()
@@ -200,11 +202,14 @@ class Mirror:
         """Take in what a dialect read; `version` is the object's resourceVersion."""
         if isinstance(spec, NodeSpec | QueueSpec | JobSpec) and not self.settings.is_in_pool(spec.labels):
             self.remove(spec)
+            if isinstance(spec, JobSpec):
+                self.elsewhere.add(spec.key)
             return
         match spec:
             case NodeSpec():
                 self._put_node(spec)
             case JobSpec():
+                self.elsewhere.discard(spec.key)
                 holder = self._groups.put(spec.key, spec.dialect, spec.api_version, (spec, version))
                 self._put_job(*holder)
             case QueueSpec():
@@ -237,6 +242,7 @@ class Mirror:
                 self.cluster.remove_node(spec.name)
                 self._notice(Event.NODE_CHANGED, urgent=False)
             case JobSpec():
+                self.elsewhere.discard(spec.key)
                 self.assumed.statuses.pop(spec.key, None)
                 holder = self._groups.remove(spec.key, spec.dialect, spec.api_version)
                 if holder is not None:

@@ -82,9 +82,12 @@ class PodReader:
         self._default_class = min(defaults, key=lambda each: (each.value, each.name), default=None)
 
     def is_ours(self, pod: Pod) -> bool:
-        """Whether we decide for this pod while it is pending."""
-        names = self.settings.scheduler_names
-        return names is None or (pod.spec.scheduler_name or DEFAULT_SCHEDULER) in names
+        """Whether we decide for this pod while it is pending. One that has no group is in the pool that its own label names, as the
+        group would be that is made for it."""
+        names, settings = self.settings.scheduler_names, self.settings
+        if names is not None and (pod.spec.scheduler_name or DEFAULT_SCHEDULER) not in names:
+            return False
+        return not settings.node_pool_key or settings.is_in_pool(pod.metadata.label_map) or bool(group_of(pod))
 
     def read(self, pod: Pod) -> TaskSpec | None:
         """The pod's task; None for a pod that waits for another scheduler.
@@ -172,6 +175,8 @@ class PodReader:
         if meta.labels != was.labels:
             # Affinity and spreading may take labels over into their selectors.
             if before.shape.pod_affinity or before.shape.spread or not same_own_labels(meta.label_map, was.label_map):
+                return None
+            if self.settings.is_in_pool(meta.label_map) != self.settings.is_in_pool(was.label_map):
                 return None
             labels = meta.label_map
         return replace(

@@ -6,7 +6,7 @@ from typing import cast
 
 from msgspec.structs import replace
 from tests.unit.cache.fake_pool import Submitted
-from tests.unit.cache.test_live_mirror import group, mirror, pod, put
+from tests.unit.cache.test_live_mirror import SETTINGS, group, mirror, pod, put
 
 from navarch.cache.events import Events
 from navarch.cache.group_status import GroupStatuses
@@ -83,3 +83,21 @@ def test_a_pod_whose_group_goes_is_told_at_once_not_when_words_may_change_again(
     pods.flush(4.0)
     messages = [body["status"]["conditions"][0]["message"] for body in statuses.bodies()]
     assert messages == ["0/3 nodes are available", 'the PodGroup "default/gang" does not exist']
+
+
+def test_pods_of_a_group_in_another_pool_are_told_nothing() -> None:
+    made, _ = mirror()
+    made.configure(replace(SETTINGS, node_pool_key="pool", node_pool="blue"))
+    statuses = Submitted()
+    pods = PodStatuses(statuses.pool, made, Events(Submitted().pool), lambda: 1e9)
+    groups = GroupStatuses(Submitted().pool, cast(Client, None), made, made.assumed, Events(Submitted().pool), lambda: 1e9)
+    duty = LeftOut(made, pods, groups, lambda: 1e9)
+    put(made, pod("a", group="red"))
+    made.put(replace(group("red", 1), labels={"pool": "red"}))
+    duty.look(0.0)
+    pods.flush(2.0)
+    assert statuses.writes == []
+    made.remove(replace(group("red", 1), labels={"pool": "red"}))
+    duty.look(3.0)
+    pods.flush(5.0)
+    assert statuses.bodies()[0]["status"]["conditions"][0]["message"] == 'the PodGroup "default/red" does not exist'

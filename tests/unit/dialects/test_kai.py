@@ -280,6 +280,20 @@ def test_a_pod_that_a_binder_has_in_hand_stands_on_its_node() -> None:
     assert bound_by(task, None) is task
 
 
+def test_a_pod_without_a_group_is_in_the_pool_that_its_label_names() -> None:
+    blue, rest = (PodReader(Settings(node_pool_key="pool", node_pool=value)) for value in ("blue", ""))
+
+    def labelled(group: dict[str, str], **labels: str) -> Pod:
+        found = pod(group)
+        return replace(found, metadata=replace(found.metadata, labels=labels or None))
+
+    alone, marked, member = labelled({}), labelled({}, pool="blue"), labelled({"pod-group-name": "g"})
+    assert [blue.is_ours(each) for each in (alone, marked, member)] == [False, True, True]
+    assert [rest.is_ours(each) for each in (alone, marked, member)] == [True, False, True]
+    task = blue.read(marked)
+    assert task is not None and blue.reread(alone, marked, task) is None, "it has left the pool"
+
+
 def test_only_what_is_in_the_pool_is_ours() -> None:
     everything, unlabelled, mine = Settings(), Settings(node_pool_key="pool"), Settings(node_pool_key="pool", node_pool="a")
     assert [s.is_in_pool({"pool": "a"}) for s in (everything, unlabelled, mine)] == [True, False, True]
