@@ -232,6 +232,36 @@ async def test_lines_in_small_pieces(api: SmallApi, client: Client) -> None:
     assert seen.story == [("added", "slow"), ("added", "next")]
 
 
+async def test_a_change_that_comes_with_the_end_of_the_initial_events_is_heard(api: SmallApi, client: Client) -> None:
+    """In one piece: nothing would ever tell of it again."""
+    api.end_initial = False
+    api.put("a")
+    seen = Recorder()
+    async with informing(client, seen, sync=False) as informer:
+        await api.watch_started.wait()
+        metadata = {"name": "b", "namespace": "default", "uid": "uid-b", "resourceVersion": "900"}
+        change = msgspec.json.encode({"type": "ADDED", "object": {"metadata": metadata}}) + b"\n"
+        api.send_raw(api._bookmark(api.version, end=True) + change)
+        await seen.heard("added", "b")
+        assert (seen.story, informer.resource_version) == ([("added", "a"), ("added", "b")], "900")
+
+
+async def test_initial_events_that_go_on_and_on_are_listed_instead(api: SmallApi, client: Client) -> None:
+    api.end_initial = False
+    seen = Recorder()
+
+    async def change() -> None:
+        while True:
+            api.put("a")
+            await asyncio.sleep(0.01)
+
+    changing = asyncio.create_task(change())
+    async with informing(client, seen, patience=replace(QUICK, initial_total=0.1)):
+        assert seen.story[0] == ("added", "a")
+    changing.cancel()
+    await asyncio.gather(changing, return_exceptions=True)
+
+
 async def test_a_server_that_never_ends_the_initial_events_is_listed(api: SmallApi, client: Client) -> None:
     api.end_initial = False
     api.put("a")

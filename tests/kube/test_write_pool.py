@@ -256,13 +256,39 @@ async def test_a_server_that_is_away_is_not_stormed() -> None:
 
 
 async def test_writes_wait_for_a_server_that_comes_back() -> None:
-    server = RawServer(lambda _: reply(200))
+    release = asyncio.Event()
+
+    async def held(_: Request, writer: asyncio.StreamWriter) -> None:
+        await release.wait()
+        writer.write(reply(200))
+
+    server = RawServer(lambda _: held if len(server.requests) > 1 else reply(200))
     pool = WritePool(Endpoint(server.url))
     running = asyncio.create_task(pool.request(post()))
     await until(lambda: pool.counters.connections_failed)
     async with server:
         assert (await running).status == 200
+        # And it is trusted again: as many connections as there are writes, none of which waits.
+        assert pool._backoff.next() <= 0.05
+        pool._backoff = Backoff(first=3600.0, cap=3600.0)
+        many = asyncio.create_task(outcomes(pool, [post(str(number)) for number in range(8)]))
+        await server.asked(9)
+        release.set()
+        await many
         await pool.close()
+
+
+async def test_connections_that_nobody_needs_are_closed_before_the_server_does(ahead: Callable[[float], None]) -> None:
+    async with pooled(lambda _: reply(200), connections=4) as (pool, server):
+        await outcomes(pool, [post(str(number)) for number in range(4)])
+        await until(lambda: pool.idle == 4)
+        ahead(30.0)
+        await outcomes(pool, [post("again")])
+        ahead(20.0)
+        await until(lambda: pool.idle == 1)
+        ahead(30.0)
+        await until(lambda: pool.idle == 0)
+        assert len(server.connections) == 4
 
 
 async def test_connections_the_server_closed_while_idle_are_replaced() -> None:

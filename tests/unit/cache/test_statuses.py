@@ -148,6 +148,14 @@ def test_a_promise_that_was_never_written_is_taken_back_as_well() -> None:
     assert (task.nominated_node, made.assumed.nominations) == ("", {})
 
 
+def test_a_promise_of_who_led_before_is_taken_back_when_there_is_no_room() -> None:
+    writer, made, statuses, _ = pods()
+    put(made, replace(pod("a"), status=from_manifest({"nominatedNodeName": "n1"}, PodStatus)))
+    refuse(writer, made, "no room", 0.0)
+    writer.flush(1.0)
+    assert statuses.bodies()[0]["status"]["nominatedNodeName"] is None
+
+
 def test_what_could_not_be_written_is_said_again() -> None:
     writer, made, statuses, _ = pods()
     refuse(writer, made, "no room", 0.0)
@@ -181,6 +189,17 @@ def test_other_words_wait_for_a_second_and_those_that_would_be_lost_for_nothing(
         assert len(statuses.writes) == 1, more
         writer.flush(told_at)
         assert len(statuses.writes) == 2, more
+
+
+def test_a_word_that_did_not_last_is_never_written() -> None:
+    writer, made, statuses, _ = pods()
+    refuse(writer, made, "no room", 0.0)
+    writer.flush(1.0)
+    statuses.end()
+    refuse(writer, made, "no queue", 2.0, news=True)
+    refuse(writer, made, "no room", 2.5)
+    writer.flush(100.0)
+    assert len(statuses.writes) == 1
 
 
 def test_a_pod_that_goes_on_waiting_keeps_the_moment_since_when() -> None:
