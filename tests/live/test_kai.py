@@ -268,3 +268,32 @@ async def serve_pytorch_jobs(world: World) -> None:
     }
     await world.client.create(CRDS, body)
     await world.eventually(lambda: world.client.discovery.serves(PYTORCH_JOBS), lambda served: served)
+
+
+async def test_the_pool_of_nodes_may_stand_in_the_policy(world: World) -> None:
+    """KAI's own without a word: the nodes that are in no pool."""
+    await queues(world)
+    await world.node("ours", cpu="1")
+    await world.node("theirs", cpu="1", **{"kai.scheduler/node-pool": "blue"})
+    policy = world.folder / "policy.yaml"
+    policy.write_text(yaml.safe_dump({"compat": "kai", "schedulerParams": {"partitionLabelValue": "blue"}}), encoding="utf-8")
+    history = await world.watch()
+    async with world.scheduler(**KAI, bind_requests=False):
+        await gang(world, "rest", 1)
+        await history.until_bound(1)
+    async with world.scheduler(**{**KAI, "policy": str(policy)}, bind_requests=False):
+        pod = world.pod_body("alone", "1", "", "kai-scheduler")
+        pod["metadata"]["labels"] = {"kai.scheduler/queue": "blue", "kai.scheduler/node-pool": "blue"}
+        queue = {"resources": {"gpu": FREE, "cpu": FREE, "memory": FREE}}
+        for name, more in (("blues", {}), ("blue", {"parentQueue": "blues"})):
+            labels = {"kai.scheduler/node-pool": "blue"}
+            body = {
+                "apiVersion": QUEUES.api_version,
+                "kind": "Queue",
+                "metadata": {"name": name, "labels": labels},
+                "spec": queue | more,
+            }
+            await world.client.create(QUEUES, body)
+        await world.client.create(PODS, pod, namespace="default")
+        await history.until_bound(2)
+    assert [(await world.get_pod(name))["spec"]["nodeName"] for name in ("rest-0", "alone")] == ["ours", "theirs"]

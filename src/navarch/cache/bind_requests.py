@@ -36,14 +36,11 @@ GPU_MEMORY_LABEL = "nvidia.com/gpu.memory"
 class BindRequests:
     """`served` tells whether the kind is there now; `enabled` False: never used."""
 
-    def __init__(
-        self, client: Client, mirror: Mirror, served: Callable[[], bool], *, enabled: bool, pool_label: tuple[str, str]
-    ) -> None:
+    def __init__(self, client: Client, mirror: Mirror, served: Callable[[], bool], *, enabled: bool) -> None:
         self._client = client
         self._mirror = mirror
         self._served = served
         self._enabled = enabled
-        self._pool_label = pool_label
         self._removing: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._waiting: dict[tuple[str, str], float] = {}
         """Requests of which no binder has said anything -> since when that is seen."""
@@ -64,9 +61,9 @@ class BindRequests:
         if task is None:
             return None
         labels = {"selected-node": bind.node}
-        key, value = self._pool_label
-        if key and value:
-            labels[key] = value
+        settings = self._mirror.settings
+        if settings.node_pool_key and settings.node_pool:
+            labels[settings.node_pool_key] = settings.node_pool
         owner = {"apiVersion": "v1", "kind": "Pod", "name": bind.name, "uid": bind.uid}
         body = {
             "apiVersion": RESOURCE.api_version,
@@ -132,13 +129,9 @@ class BindRequests:
         if pod is not None and request.pod_uid and pod.metadata.uid != request.pod_uid:
             return "is for an older pod of that name"
         row = cluster.nodes.rows.of.get(request.node)
-        if request.is_under_way and (row is None or not cluster.nodes.alive[row]) and self._is_ours(request):
+        if request.is_under_way and (row is None or not cluster.nodes.alive[row]) and self._mirror.settings.is_in_pool(request.labels):
             return f"is for node {request.node}, which is gone"
         return ""
-
-    def _is_ours(self, request: BindRequestSpec) -> bool:
-        key, value = self._pool_label
-        return not key or request.labels.get(key, "") == value
 
     async def _remove(self, namespace: str, name: str) -> None:
         try:

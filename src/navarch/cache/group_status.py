@@ -100,7 +100,6 @@ class GroupStatuses:
         events: Events,
         clock: Callable[[], float],
         *,
-        node_pool: str = "",
         enabled: bool = True,
     ) -> None:
         self.outbox = Outbox(pool, room=16)
@@ -110,7 +109,6 @@ class GroupStatuses:
         self._assumed = assumed
         self._events = events
         self._clock = clock
-        self._node_pool = node_pool
         self._enabled = enabled
         self._groups: dict[str, _Group] = {}
         self._due: list[tuple[float, str]] = []
@@ -193,7 +191,7 @@ class GroupStatuses:
             seen,
             jobs.counts[row].tolist(),
             group.decision,
-            self._node_pool,
+            mirror.settings.node_pool,
             self._clock(),
             queues=mirror.cluster.queues,
             tasks=lambda: self._members(row),

@@ -116,10 +116,7 @@ class Scheduler:
         self.aside = Aside(self.events, self.metrics)
         hooks = BindHooks(bound=self._bound, failed=self._bind_failed, dropped=self._bind_dropped)
         self.binder = Binder(self.pool, self.mirror, self.assumed, self.events, hooks)
-        pool_label = (options.node_pool_label_key, options.partition_label_value)
-        self.bind_requests = BindRequests(
-            self.client, self.mirror, self._serves_requests, enabled=options.bind_requests and live, pool_label=pool_label
-        )
+        self.bind_requests = BindRequests(self.client, self.mirror, self._serves_requests, enabled=options.bind_requests and live)
         self.binder.requests = self.bind_requests
         self.binder.label_gpus = options.gpu_sharing == "annotations"
         self.volumes = Volumes(self.client, self.mirror, options.volume_timeout)
@@ -145,7 +142,6 @@ class Scheduler:
             self.assumed,
             self.events,
             clock,
-            node_pool=options.partition_label_value,
             enabled=live,
         )
         self.queue_statuses = QueueStatuses(self.pool, self.mirror, enabled=live)
@@ -387,9 +383,11 @@ class Scheduler:
     # what the parts tell each other
 
     def read_settings(self) -> Settings:
-        """How objects are read under the policy in force."""
+        """How objects are read under the policy in force. A pool of nodes that the command line names goes before the policy's."""
         options = self.options
         settings = settings_for(self.policy_file.policy, options.scheduler_names, options.namespace_as_queue)
+        if not options.node_pool_label_key:
+            return settings
         return replace(settings, node_pool_key=options.node_pool_label_key, node_pool=options.partition_label_value)
 
     def _notice(self, event: Event, job: str = "", *, urgent: bool = True, freed: Requests | None = None) -> None:

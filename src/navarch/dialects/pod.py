@@ -82,12 +82,14 @@ class PodReader:
         self._default_class = min(defaults, key=lambda each: (each.value, each.name), default=None)
 
     def is_ours(self, pod: Pod) -> bool:
-        """Whether we decide for this pod while it is pending. One that has no group is in the pool that its own label names, as the
-        group would be that is made for it."""
-        names, settings = self.settings.scheduler_names, self.settings
+        """Whether we decide for this pod while it is pending. One that has no group and that KAI would make one for is in the pool
+        of nodes that its own label names, as that group would be; others are told apart by the scheduler that they name."""
+        names, settings, labels = self.settings.scheduler_names, self.settings, pod.metadata.label_map
         if names is not None and (pod.spec.scheduler_name or DEFAULT_SCHEDULER) not in names:
             return False
-        return not settings.node_pool_key or settings.is_in_pool(pod.metadata.label_map) or bool(group_of(pod))
+        if not settings.node_pool_key or settings.is_in_pool(labels) or not is_grouped(pod.spec.scheduler_name or "", labels):
+            return True
+        return bool(group_of(pod))
 
     def read(self, pod: Pod) -> TaskSpec | None:
         """The pod's task; None for a pod that waits for another scheduler.

@@ -17,7 +17,7 @@ def test_a_request_that_nobody_takes_up_is_told_after_a_while(caplog: pytest.Log
     waiting = pod("a")
     put(made, waiting)
     made.pods = {("default", "a"): waiting}
-    requests = BindRequests(cast(Client, None), made, lambda: True, enabled=True, pool_label=("", ""))
+    requests = BindRequests(cast(Client, None), made, lambda: True, enabled=True)
 
     def late(now: float) -> list[str]:
         return [task.name for task in requests.unanswered(now)]

@@ -283,15 +283,16 @@ def test_a_pod_that_a_binder_has_in_hand_stands_on_its_node() -> None:
 def test_a_pod_without_a_group_is_in_the_pool_that_its_label_names() -> None:
     blue, rest = (PodReader(Settings(node_pool_key="pool", node_pool=value)) for value in ("blue", ""))
 
-    def labelled(group: dict[str, str], **labels: str) -> Pod:
-        found = pod(group)
-        return replace(found, metadata=replace(found.metadata, labels=labels or None))
+    def labelled(annotations: dict[str, str], **labels: str) -> Pod:
+        found = pod(annotations)
+        return replace(found, metadata=replace(found.metadata, labels={"kai.scheduler/queue": "q", **labels}))
 
     alone, marked, member = labelled({}), labelled({}, pool="blue"), labelled({"pod-group-name": "g"})
     assert [blue.is_ours(each) for each in (alone, marked, member)] == [False, True, True]
     assert [rest.is_ours(each) for each in (alone, marked, member)] == [True, False, True]
     task = blue.read(marked)
     assert task is not None and blue.reread(alone, marked, task) is None, "it has left the pool"
+    assert blue.is_ours(pod(spec={"schedulerName": "navarch"})), "nothing of KAI is about it"
 
 
 def test_only_what_is_in_the_pool_is_ours() -> None:
