@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import cast
 
+import pytest
 from msgspec.structs import replace
 from tests.unit.cache.test_live_mirror import group, mirror, pod, put
 
@@ -74,6 +75,59 @@ def test_a_gang_that_was_whole_and_lost_a_member_is_not_half_bound() -> None:
     for now in (102.0, 200.0):
         gangs.look(now)
     assert released == []
+
+
+def with_roles(bound: str, waits: str, covered: bool) -> Mirror:
+    """Two of `bound` stand and one of `waits` waits, where a master and a worker are needed; the minimum covers both, or not."""
+    made, _ = mirror()
+    made.put(replace(group("g", 2 if covered else 1), roles=(("master", 1), ("worker", 1))))
+    for name, role, node in (("a", bound, "n1"), ("b", bound, "n1"), ("c", waits, "")):
+        found = pod(name, node, group="g")
+        annotations = {**(found.metadata.annotations or {}), "volcano.sh/task-spec": role}
+        status = from_manifest(BOUND if node else {}, PodStatus)
+        put(made, replace(found, metadata=replace(found.metadata, annotations=annotations), status=status))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("bound", "waits", "covered", "released"),
+    [
+        ("worker", "master", True, [("default/g", ["a", "b"])]),
+        ("worker", "worker", True, []),
+        ("worker", "master", False, []),
+    ],
+    ids=["a role is missing", "nobody has the role", "roles that do not count"],
+)
+def test_a_gang_that_lacks_a_role_is_half_bound_whatever_its_number(
+    bound: str, waits: str, covered: bool, released: list[tuple[str, list[str]]]
+) -> None:
+    found = list[tuple[str, list[str]]]()
+    made = with_roles(bound, waits, covered)
+    gangs = HalfBoundGangs(made, lambda job, tasks: found.append((job, sorted(task.name for task in tasks))), 10.0)
+    for now in (100.0, 111.0):
+        gangs.look(now)
+    assert found == released
+
+
+def test_under_a_policy_without_gangs_nothing_is_half_bound_and_no_time_runs() -> None:
+    released, applies = list[str](), [True]
+    gangs = HalfBoundGangs(half_bound(), lambda job, tasks: released.append(job), 10.0, lambda: applies[0])
+    assert gangs.starts("default/g") and not gangs.starts("default/none")
+    gangs.look(100.0)
+    applies[0] = False
+    gangs.look(120.0)
+    assert (released, len(gangs), gangs.starts("default/g")) == ([], 0, False)
+    applies[0] = True
+    gangs.look(121.0)
+    assert released == []
+
+
+def test_a_gang_that_stands_does_not_start() -> None:
+    made = half_bound()
+    gangs = HalfBoundGangs(made, lambda job, tasks: None, 10.0)
+    assert gangs.starts("default/g")
+    put(made, replace(pod("b", "n1", group="g"), status=from_manifest(BOUND, PodStatus)))
+    assert not gangs.starts("default/g")
 
 
 async def test_the_time_begins_anew_with_the_lead() -> None:

@@ -91,6 +91,25 @@ async def test_what_is_being_taken_back_is_waited_for_before_it_is_prepared_anew
     assert scene.step.story == ["prepare n1", "undone n1", "prepare n2", "bind n2"]
 
 
+async def test_what_is_decided_again_and_not_carried_out_is_taken_back_whatever_became_of_it_before() -> None:
+    scene = Scene(Step(PreparationFailed("no volume")))
+    scene.bind("n1")
+    await scene.settled()
+    scene.plan("n2")
+    await asyncio.sleep(0)
+    await scene.settled()
+    assert (scene.step.plans, scene.step.story) == ({}, ["prepare n1", "undone n1", "undone n2"])
+
+
+async def test_what_a_bound_pod_was_promised_is_its_own_and_no_promise_any_more() -> None:
+    scene = Scene(Step())
+    scene.bind("n1")
+    await scene.settled()
+    scene.preparations.ended(AssumedBind("uid-a", "default", "a", "n1", "default/j", 0.0), bound=True)
+    await scene.settled()
+    assert (scene.step.plans, scene.step.story) == ({}, ["prepare n1", "bind n1"])
+
+
 class Disks(Step):
     """Made for `a` and `b` when somebody does so; `c` needs none."""
 
