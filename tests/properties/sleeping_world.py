@@ -31,8 +31,8 @@ POLICIES: Mapping[str, Policy] = {
     name: preset(name, REGISTRY.catalogue()) for name in ("navarch", "volcano", "kube-batch", "kai", "kube-scheduler")
 }
 EPOCH = 1_700_000_000.0
-GANG = {"kai": ("kai", "pod-group-name")}
-"""Policy -> the dialect of its groups, and the annotation by which pods name theirs."""
+PREEMPTIBLE_BELOW = 100
+"""KAI's groups of a lower priority may be preempted."""
 CLASSES = {"low": 10, "high": 1000}
 FREE = QueueShare(-1.0, -1.0, 1.0)
 
@@ -45,6 +45,10 @@ class SleepingWorld:
         self.bound: list[str] = []
         """Pods in the order in which they were bound."""
         self.records: list[CycleRecord] = []
+        self.come = False
+        """Pods have come since somebody looked."""
+        self.codes: dict[str, frozenset[str]] = {}
+        """Job -> codes of what refused it last."""
         self.leaving: dict[str, None] = {}
         """uid of pods whose eviction was decided."""
         self.manifests: dict[str, dict[str, Any]] = {}
@@ -85,10 +89,10 @@ class SleepingWorld:
         self.mirror.put(QueueSpec(name, uid=name, parent=parent, state="Open", shares=whole, **more))
 
     def gang(self, name: str, queue: str, minimum: int, **more: Any) -> None:
-        dialect, _ = GANG.get(self.policy.compat, ("volcano", ""))
-        self.mirror.put(
-            JobSpec(f"ns/{name}", queue, minimum, "ns", name, name, dialect, created=EPOCH + int(self.now), **more),
-        )
+        if self.policy.compat == "kai":
+            more["preemptible_below"] = PREEMPTIBLE_BELOW
+        dialect, created = "kai" if self.policy.compat == "kai" else "volcano", EPOCH + int(self.now)
+        self.mirror.put(JobSpec(f"ns/{name}", queue, minimum, "ns", name, name, dialect, created=created, **more))
 
     def pod(
         self, name: str, requests: Mapping[str, str], *, group: str = "", queue: str = "", priority: str = "", **more: Any
@@ -113,6 +117,7 @@ class SleepingWorld:
             },
             "status": {"phase": "Pending"},
         }
+        self.come = True
         self._show(name)
 
     def _show(self, name: str) -> None:
@@ -161,6 +166,7 @@ class SleepingWorld:
         cycle = run_cycle(cluster, self.policy, REGISTRY, wall, self.number, "sleeping", piece=5000, instead_of=self._last)
         self._last = cycle.snapshot
         self.records.append(cycle.record)
+        self.codes.update((each.job, frozenset(reason.code for reason in each.reasons)) for each in cycle.record.jobs)
         again = self._commit.take(cycle.record, self.now)
         fresh, self._fresh = self._fresh, []
         for bind in fresh:

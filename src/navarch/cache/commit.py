@@ -115,8 +115,8 @@ class Commit:
         cluster, leaving = self._mirror.cluster, list[TaskSpec]()
         for eviction in record.evictions:
             task = cluster.task(eviction.uid)
-            if task is None or eviction.uid in self._assumed.evictions:
-                continue
+            if task is None or not task.node or eviction.uid in self._assumed.evictions:
+                continue  # one that was given its place in this very cycle is not bound, and that is all
             self._assumed.evictions[eviction.uid] = now
             self._mirror.refresh(eviction.uid)
             self._writers.evict(eviction, task)

@@ -12,7 +12,7 @@ from navarch.cache.commit import Commit
 from navarch.cache.holding import Holding
 from navarch.cache.kin import FEW, UNTOLD, held_by
 from navarch.engine.reasons import Event
-from navarch.engine.record import Bind
+from navarch.engine.record import Bind, CycleRecord, Eviction
 from navarch.model.resources import requests_from
 from navarch.model.spec import ObjectSpec, QueueShare, Shape, TaskSpec
 
@@ -256,3 +256,13 @@ def test_a_pod_whose_gate_is_lifted_is_tried_where_gangs_do_not_matter() -> None
     world.change("gang-0", schedulingGates=[])
     world.settle()
     assert world.bound == ["gang-0"]
+
+
+def test_a_pod_that_is_given_a_place_and_taken_again_in_one_cycle_is_not_deleted_for_it() -> None:
+    world = world_of("kai")
+    world.pod("p", ONE, queue="a")
+    record = CycleRecord()
+    record.binds.append(Bind("ns/p", "n", "p", "ns/pod/p"))
+    record.evictions.append(Eviction("ns/p", "n", "p", "ns/pod/p", "reclaim", "ns/other", "reclaim", ""))
+    world._commit.take(record, 0.0)
+    assert (world.bound, world.leaving) == ([], {})
