@@ -41,11 +41,13 @@ async def test_tells_what_is_there_and_then_each_change(each_api: SmallApi, clie
     assert seen.story[2:] == [("updated", "a"), ("added", "c"), ("deleted", "b")]
     assert informer.store["default", "a"].spec.node_name == "n1"
     assert informer.resource_version == str(api.version)
+    assert (informer.counters.events, informer.counters.lists, informer.counters.failures) == (3, 1, 0)
 
 
 async def test_an_empty_kind_is_in_sync(each_api: SmallApi, client: Client) -> None:
     async with informing(client, Recorder()) as informer:
         assert informer.synced and informer.store == {}
+        assert informer.counters.last_contact is not None
 
 
 async def test_pages_of_a_long_list_are_joined(api: SmallApi, client: Client) -> None:

@@ -99,6 +99,7 @@ async def test_what_is_decided_again_and_not_carried_out_is_taken_back_whatever_
     await asyncio.sleep(0)
     await scene.settled()
     assert (scene.step.plans, scene.step.story) == ({}, ["prepare n1", "undone n1", "undone n2"])
+    assert scene.preparations._undoing == {}, "nothing is remembered of what was taken back"
 
 
 async def test_what_a_bound_pod_was_promised_is_its_own_and_no_promise_any_more() -> None:
