@@ -1,4 +1,4 @@
-"""A KubeSchedulerConfiguration names the scheduler it is for; `navarch run` serves only the names that it is given."""
+"""A policy may name the scheduler that it is for; `navarch run` serves only the names that it is given."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from tests.live.world import World, end
 
 pytestmark = pytest.mark.live
 
-TEXT = """\
+PROFILE = """\
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles: [{schedulerName: mine}]
 """
+FLAG = "compat: kai\nschedulerParams: {schedulerName: mine}\n"
 
 
-async def test_a_profile_whose_pods_are_not_served_says_so(world: World) -> None:
+@pytest.mark.parametrize("text", [PROFILE, FLAG])
+async def test_a_policy_for_pods_that_are_not_served_says_so(world: World, text: str) -> None:
     policy = world.folder / "profile.yaml"
-    policy.write_text(TEXT, encoding="utf-8")
+    policy.write_text(text, encoding="utf-8")
     told = "the policy is for pods of mine, which are not served: that takes --scheduler-name mine"
     unserved = await world.process("--no-leader-elect", f"--policy={policy}", name="unserved")
     served = await world.process("--no-leader-elect", f"--policy={policy}", "--scheduler-name=mine", name="served")

@@ -162,9 +162,10 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
             endpoint.server,
             ", dry run" if options.dry_run else "",
         )
-        profile = scheduler.policy_file.policy.scheduler_name
-        if profile not in ("", "default-scheduler", *options.scheduler_names):
-            log.warning("the policy is for pods of %s, which are not served: that takes --scheduler-name %s", profile, profile)
+        policy = scheduler.policy_file.policy
+        meant = policy.scheduler_name or str(policy.params.get("schedulerName") or "")
+        if meant not in ("", "default-scheduler", *options.scheduler_names):
+            log.warning("the policy is for pods of %s, which are not served: that takes --scheduler-name %s", meant, meant)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, scheduler.stop)
