@@ -50,6 +50,14 @@ class Step:
         self.plans.pop(bind.uid, None)
 
 
+class Slow(Step):
+    """Takes a minute."""
+
+    async def prepare(self, bind: AssumedBind) -> None:
+        await super().prepare(bind)
+        await asyncio.sleep(60)
+
+
 class Scene:
     def __init__(self, step: Step) -> None:
         self.step = step
@@ -100,6 +108,17 @@ async def test_what_is_decided_again_and_not_carried_out_is_taken_back_whatever_
     await scene.settled()
     assert (scene.step.plans, scene.step.story) == ({}, ["prepare n1", "undone n1", "undone n2"])
     assert scene.preparations._undoing == {}, "nothing is remembered of what was taken back"
+
+
+async def test_at_the_end_nothing_is_prepared_any_more_and_nothing_taken_back() -> None:
+    """Whoever schedules next goes on from there."""
+    scene = Scene(Slow())
+    scene.bind("n1")
+    await asyncio.sleep(1)
+    await scene.preparations.close()
+    assert (len(scene.preparations), scene.step.story, scene.failed) == (0, ["prepare n1"], [])
+    await asyncio.sleep(120)
+    assert (scene.step.story, scene.failed) == (["prepare n1"], [])
 
 
 async def test_what_a_bound_pod_was_promised_is_its_own_and_no_promise_any_more() -> None:

@@ -453,6 +453,31 @@ def test_a_queue_shows_what_it_holds_with_all_below_it_and_is_opened_if_nobody_d
     assert submitted.bodies()[2]["status"]["allocated"] == {"cpu": None}
 
 
+def test_queues_that_are_each_others_parents_are_summed_up_once() -> None:
+    made, _ = mirror()
+    made.cluster.queues["a"] = QueueSpec("a", dialect="volcano", parent="b", state="Open")
+    made.cluster.queues["b"] = QueueSpec("b", dialect="volcano", parent="a", state="Open")
+    submitted = Submitted()
+    writer = QueueStatuses(submitted.pool, made)
+    writer.take([figures("a", 500), figures("b", 1500)])
+    writer.flush(0.0)
+    assert [body["status"]["allocated"]["cpu"] for body in submitted.bodies()] == ["2", "2"]
+
+
+def test_a_queue_that_is_gone_is_not_written_any_more() -> None:
+    made, _ = mirror()
+    made.put(QueueSpec("root", dialect="volcano", state="Open"))
+    submitted = Submitted()
+    writer = QueueStatuses(submitted.pool, made)
+    writer.take([figures("root", 500)])
+    writer.flush(0.0)
+    submitted.end(OutcomeUnknown("cut"))
+    writer.take([figures("default", 0)])
+    for now in range(1, 100):
+        writer.flush(float(now))
+    assert len(submitted.writes) == 1
+
+
 def test_a_queue_whose_policy_has_summed_up_the_tree_is_not_summed_up_again() -> None:
     made, _ = mirror()
     made.put(QueueSpec("team", dialect="volcano", state="Open"))
