@@ -391,6 +391,31 @@ async def test_what_was_decided_while_a_write_was_under_way_outlasts_it() -> Non
     assert phase(made) == "Running"
 
 
+async def test_a_status_that_is_due_while_another_is_on_its_way_is_written_after_it() -> None:
+    writer, made, submitted = groups()
+    settle(made, "Inqueue")
+    writer.mark("default/g", 0.0)
+    await flushed(writer, 1.0)
+    settle(made, "Running", SCHEDULED)
+    writer.mark("default/g", 1.0)
+    await flushed(writer, 5.0)
+    assert len(submitted.writes) == 1, "one at a time, or the older could come last"
+    submitted.end({"metadata": {"resourceVersion": "77"}})
+    await flushed(writer, 6.0)
+    assert [body["status"]["phase"] for body in submitted.bodies()] == ["Inqueue", "Running"]
+
+
+async def test_what_a_group_was_told_in_an_earlier_term_proves_nothing() -> None:
+    writer, made, submitted = groups()
+    settle(made, "Running", SCHEDULED)
+    for now in (0.0, 10.0):
+        writer.mark("default/g", now)
+        await flushed(writer, now + 5.0)
+        submitted.end({"metadata": {"resourceVersion": "77"}})
+        writer.forget_all()
+    assert len(submitted.writes) == 2
+
+
 async def test_moments_of_a_kai_group_are_written_each_time_they_change() -> None:
     """Also where the next comes before anyone looked at what the last write made of the group."""
     writer, made, submitted = groups()
@@ -462,6 +487,23 @@ def test_queues_that_are_each_others_parents_are_summed_up_once() -> None:
     writer.take([figures("a", 500), figures("b", 1500)])
     writer.flush(0.0)
     assert [body["status"]["allocated"]["cpu"] for body in submitted.bodies()] == ["2", "2"]
+
+
+def test_a_queues_status_is_on_its_way_once_and_is_counted() -> None:
+    made, _ = mirror()
+    made.put(QueueSpec("root", dialect="volcano", state="Open"))
+    submitted, ends = Submitted(), list[tuple[str, str]]()
+    writer = QueueStatuses(submitted.pool, made)
+    writer.counted = lambda kind, result: ends.append((kind, result))
+    for now, held in ((0.0, 500), (2.0, 600)):
+        writer.take([figures("root", held)])
+        writer.flush(now)
+    assert len(submitted.writes) == 1, "one at a time, or the older could come last"
+    submitted.end()
+    writer.flush(4.0)
+    submitted.end(OutcomeUnknown("cut"))
+    assert [body["status"]["allocated"]["cpu"] for body in submitted.bodies()] == ["500m", "600m"]
+    assert ends == [("Queue", "ok"), ("Queue", "error")]
 
 
 def test_a_queue_that_is_gone_is_not_written_any_more() -> None:
