@@ -301,6 +301,15 @@ async def test_connections_the_server_closed_while_idle_are_replaced() -> None:
         assert len(server.connections) == 5
 
 
+async def test_a_connection_that_is_about_to_close_carries_nothing_more() -> None:
+    async with pooled(lambda _: reply(200), connections=2) as (pool, server):
+        await pool.request(post())
+        await until(lambda: pool.idle)
+        pool._idle[-1].abort("idle")
+        assert (await pool.request(post())).status == 200
+        assert len(server.connections) == 2
+
+
 class Rotating:
     """Credentials that the server stops accepting."""
 
