@@ -70,11 +70,12 @@ def test_yes_leaves_the_pod_assumed_until_the_watch_shows_it() -> None:
     assert (made.assumed.binds, status(made)) == ({}, TaskStatus.BOUND)
 
 
-async def test_no_gives_the_place_back() -> None:
+async def test_no_gives_the_place_back_and_the_pod_waits_before_it_is_tried_again() -> None:
     for outcome in (refused(Forbidden, 403), refused(NotFound, 404), Unreachable("no connection")):
-        _, made, submitted, ends, _ = scene()
+        _, made, submitted, ends, bind = scene()
         submitted.end(outcome)
         assert (ends.heard, status(made), made.assumed.binds) == (["failed"], TaskStatus.PENDING, {})
+        assert list(made.assumed.postponed) == [bind.uid]
 
 
 def test_a_conflict_and_a_lost_answer_are_asked_for_and_the_place_is_kept_meanwhile() -> None:
