@@ -55,6 +55,13 @@ async def volume(world: World, name: str, node: str) -> None:
     await world.client.patch(VOLUMES, name, available, PatchType.MERGE, subresource="status")
 
 
+async def until_promised(world: World, name: str, node: str) -> None:
+    await world.eventually(
+        lambda: world.client.get(CLAIMS, name, namespace="default"),
+        lambda found: (found["metadata"].get("annotations") or {}).get(SELECTED) == node,
+    )
+
+
 async def test_a_claim_is_given_a_node_and_the_pod_waits_for_its_volume(world: World) -> None:
     await world.node("n0", **{"kubernetes.io/hostname": "n0"})
     await storage_class(world, "example.com/disks")
@@ -62,10 +69,7 @@ async def test_a_claim_is_given_a_node_and_the_pod_waits_for_its_volume(world: W
     history = await world.watch()
     async with world.scheduler():
         await world.pod("a", **with_claim("data"))
-        await world.eventually(
-            lambda: world.client.get(CLAIMS, "data", namespace="default"),
-            lambda found: (found["metadata"].get("annotations") or {}).get(SELECTED) == "n0",
-        )
+        await until_promised(world, "data", "n0")
         assert history.bound() == []
         await volume(world, "made", "n0")
         await bind_claim(world, "data", "made")
@@ -80,10 +84,7 @@ async def test_a_pod_does_not_go_where_the_volume_that_its_claim_got_cannot_be_r
     history = await world.watch()
     async with world.scheduler():
         await world.pod("a", **with_claim("data"))
-        await world.eventually(
-            lambda: world.client.get(CLAIMS, "data", namespace="default"),
-            lambda found: (found["metadata"].get("annotations") or {}).get(SELECTED) == "n0",
-        )
+        await until_promised(world, "data", "n0")
         await volume(world, "elsewhere", "n1")
         await bind_claim(world, "data", "elsewhere")
         await world.eventually(
