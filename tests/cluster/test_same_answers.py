@@ -28,25 +28,19 @@ DROPPED = {"serviceAccount", "serviceAccountName", "storageVersionHash"}
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-def _masked(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: "*" if key in MASKED and each else _masked(each) for key, each in sorted(value.items()) if key not in DROPPED}
-    if isinstance(value, list):
-        return [_masked(each) for each in value]
-    if isinstance(value, str):
-        return re.sub(r"(current:|in record) \(?\d+\)?", r"\1 N", UUID.sub("UUID", value))
-    return value
-
-
 def masked(value: Any) -> Any:
     """Without what differs from run to run. Entries of managedFields are ordered by their second, so two writes around a full
     second may stand either way."""
-    found = _masked(value)
-    metadata = found.get("metadata") if isinstance(found, dict) else None
-    fields = metadata.get("managedFields") if isinstance(metadata, dict) else None
-    if isinstance(fields, list):
-        fields.sort(key=lambda each: (each.get("manager", ""), each.get("operation", ""), each.get("subresource", "")))
-    return found
+    if isinstance(value, dict):
+        found = {key: "*" if key in MASKED and each else masked(each) for key, each in sorted(value.items()) if key not in DROPPED}
+        if isinstance(found.get("managedFields"), list):
+            found["managedFields"].sort(key=json.dumps)
+        return found
+    if isinstance(value, list):
+        return [masked(each) for each in value]
+    if isinstance(value, str):
+        return re.sub(r"(current:|in record) \(?\d+\)?", r"\1 N", UUID.sub("UUID", value))
+    return value
 
 
 def comparable(answer: Answer, loosely: bool) -> Any:
