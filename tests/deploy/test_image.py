@@ -7,6 +7,7 @@ point does there what it does in a pod. What the base image brings (Python, pip)
 from __future__ import annotations
 
 import fnmatch
+import os
 import re
 import shutil
 import signal
@@ -93,7 +94,8 @@ def navarch(context: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def run(command: Path, *arguments: str, folder: Path) -> str:
-    done = subprocess.run([command, *arguments], cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+    alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run([command, *arguments], cwd=folder, env=alone, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
