@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from tests.live.history import History
 from tests.live.world import World
 
 from navarch.kube.client import PatchType
@@ -55,21 +58,24 @@ async def volume(world: World, name: str, node: str) -> None:
     await world.client.patch(VOLUMES, name, available, PatchType.MERGE, subresource="status")
 
 
-async def until_promised(world: World, name: str, node: str) -> None:
-    await world.eventually(
-        lambda: world.client.get(CLAIMS, name, namespace="default"),
-        lambda found: (found["metadata"].get("annotations") or {}).get(SELECTED) == node,
-    )
-
-
-async def test_a_claim_is_given_a_node_and_the_pod_waits_for_its_volume(world: World) -> None:
-    await world.node("n0", **{"kubernetes.io/hostname": "n0"})
+@asynccontextmanager
+async def waiting_for_its_volume(world: World) -> AsyncIterator[History]:
+    """A pod that was promised n0 and is not bound before its claim `data` is."""
     await storage_class(world, "example.com/disks")
     await claim(world, "data")
     history = await world.watch()
     async with world.scheduler():
         await world.pod("a", **with_claim("data"))
-        await until_promised(world, "data", "n0")
+        await world.eventually(
+            lambda: world.client.get(CLAIMS, "data", namespace="default"),
+            lambda found: (found["metadata"].get("annotations") or {}).get(SELECTED) == "n0",
+        )
+        yield history
+
+
+async def test_a_claim_is_given_a_node_and_the_pod_waits_for_its_volume(world: World) -> None:
+    await world.node("n0", **{"kubernetes.io/hostname": "n0"})
+    async with waiting_for_its_volume(world) as history:
         assert history.bound() == []
         await volume(world, "made", "n0")
         await bind_claim(world, "data", "made")
@@ -79,12 +85,7 @@ async def test_a_claim_is_given_a_node_and_the_pod_waits_for_its_volume(world: W
 
 async def test_a_pod_does_not_go_where_the_volume_that_its_claim_got_cannot_be_reached(world: World) -> None:
     await world.node("n0", cpu="8", **{"kubernetes.io/hostname": "n0"})
-    await storage_class(world, "example.com/disks")
-    await claim(world, "data")
-    history = await world.watch()
-    async with world.scheduler():
-        await world.pod("a", **with_claim("data"))
-        await until_promised(world, "data", "n0")
+    async with waiting_for_its_volume(world) as history:
         await volume(world, "elsewhere", "n1")
         await bind_claim(world, "data", "elsewhere")
         await world.eventually(

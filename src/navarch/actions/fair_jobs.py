@@ -22,6 +22,8 @@ class Accounts:
 
 
 class FairAction(Action):
+    starts_gangs = True
+
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         session.shared(Accounts)

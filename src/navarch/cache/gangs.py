@@ -17,7 +17,6 @@ from collections.abc import Callable, Collection, Iterable
 
 import numpy as np
 
-from navarch.actions.fair_jobs import FairAction
 from navarch.cache.mirror import Mirror
 from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
@@ -118,11 +117,10 @@ class HalfBoundGangs:
 
 
 def starts_gangs(policy: Policy, registry: Registry) -> bool:
-    """Whether something in the policy makes a group start as a whole: a plugin that is asked when a job is ready, or an action that
-    places jobs no other way."""
+    """Whether something in the policy makes a group start as a whole: a plugin that is asked when a job is ready, or an action."""
     asked = (points for tier in registry.line_up(policy) for _, _, points in tier)
     actions = (registry.action(name, policy.dialect) for name in policy.actions)
-    return any("job_ready" in points for points in asked) or any(a is not None and issubclass(a, FairAction) for a in actions)
+    return any("job_ready" in points for points in asked) or any(action is not None and action.starts_gangs for action in actions)
 
 
 def _fill_roles(job: JobSpec, tasks: Iterable[TaskSpec]) -> bool:

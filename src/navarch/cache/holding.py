@@ -125,6 +125,7 @@ class Holding:
         """It was placed, or is gone: the next failure is its first."""
         self.awake(job)
         self._jobs.pop(job, None)
+        self._come.pop(job, None)  # whoever does not lead has no cycle that would
 
     def awake(self, job: str) -> bool:
         """Let the next cycle try it. Whether it slept."""

@@ -16,6 +16,8 @@ class Action:
     name: ClassVar[str]
     dialect: ClassVar[str] = ""
     arguments: ClassVar[tuple[Argument, ...]] = ()
+    starts_gangs: ClassVar[bool] = False
+    """Whether it starts a job as a whole, whatever plugins say of when it is ready."""
 
     def __init__(self, session: Session) -> None:
         self.session = session

@@ -100,6 +100,14 @@ def test_the_rest_of_a_large_family_waits_its_turn_even_when_it_is_small() -> No
     assert holding.expire(1.0 + PAUSE) == TRIED - 6
 
 
+def test_who_came_and_went_while_no_cycle_ran_is_not_remembered() -> None:
+    holding = Holding()
+    family(holding, 2)
+    holding.changed("new")
+    holding.forget("new")
+    assert not holding._come
+
+
 def test_each_of_a_small_family_is_tried_when_its_own_back_off_ends() -> None:
     holding = Holding()
     holding.failed("a", (), 1, 0.0, alike="same")
