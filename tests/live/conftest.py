@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.envtest.fixtures import kube_apiserver  # noqa: F401
@@ -9,6 +10,7 @@ from tests.live.servers import serve_volcano, world_on
 from tests.live.world import World
 
 from navarch.cluster.server import ApiServer
+from navarch.kube.errors import ApiError, Forbidden
 
 
 @pytest.fixture
@@ -23,6 +25,19 @@ async def world(server: ApiServer, tmp_path: Path) -> AsyncIterator[World]:
     made = World(server.kubeconfig(tmp_path / "kubeconfig"), "default", tmp_path)
     yield made
     await made.close()
+
+
+@pytest.fixture
+def forbidden(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every "403" an API server answered in this test, also those that nobody logs."""
+    heard: list[str] = []
+
+    def made(error: Forbidden, *given: Any, **named: Any) -> None:
+        ApiError.__init__(error, *given, **named)
+        heard.append(str(error))
+
+    monkeypatch.setattr(Forbidden, "__init__", made)
+    return heard
 
 
 @pytest.fixture(params=["embedded", "kube-apiserver"])
