@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: up test test-slow lint format docs bench envtest soak clean
+.PHONY: up test test-slow lint format docs bench envtest soak explore clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -42,6 +42,12 @@ MINUTES ?= 10
 SEED ?= 1
 soak: $(STAMP)
 	$(BIN)/python -m tests.live.soak --minutes $(MINUTES) --seed $(SEED)
+
+# New random examples for the property tests, again and again until the minutes are over or one fails: make explore MINUTES=60
+explore: $(STAMP)
+	@end=$$(( $$(date +%s) + 60 * $(MINUTES) )); while [ $$(date +%s) -lt $$end ]; do \
+	    HYPOTHESIS_PROFILE=explore $(BIN)/pytest -n 2 -m "hypothesis and not slow" -q || exit 1; \
+	done
 
 # A real kube-apiserver and kube-scheduler for the live suites, and helm for the chart, built with Go into ~/.cache/navarch;
 # at once when nothing changed.

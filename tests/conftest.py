@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,6 +35,8 @@ def no_callback_fails_unseen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert unseen == []
 
 
-# A slow machine is not a wrong answer: no test fails for the time an example takes.
-settings.register_profile("navarch", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("navarch")
+# A slow machine is not a wrong answer: no test fails for the time an example takes. `make test` judges a change, so it tries
+# the same examples each time; `make explore` looks for new ones, as long as told.
+settings.register_profile("navarch", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.register_profile("explore", settings.get_profile("navarch"), derandomize=False, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "navarch"))
