@@ -48,7 +48,8 @@ async def test_health_tells_when_it_is_ready_and_metrics_what_it_did(world: Worl
 
         # The watch may show the binding before its answer has come.
         text = await world.eventually(metrics, lambda found: 'navarch_binds_total{result="ok"} 1.0' in found)
-        assert "navarch_leading 1.0" in text
+        assert "navarch_leading 1.0" in text and "navarch_pod_wait_seconds_count 1.0" in text
+        assert scheduler.metrics.registry.get_sample_value("navarch_api_writes_total", {"event": "replies"}) >= 1
         async with http.get(f"{base}/debug/snapshot") as reply:
             recording = recordings.read(await reply.read())
         assert recording.nodes[0].name == "n0"

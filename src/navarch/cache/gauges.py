@@ -19,6 +19,7 @@ _INFORMERS = {
     "lists": "Whole states read: once, and again after each expired watch.",
     "failures": "Lists and watches that failed.",
 }
+_WRITES = ("sent", "replies", "throttled", "unknown")
 
 
 class Gauges:
@@ -30,6 +31,8 @@ class Gauges:
         for writer in (scheduler.pod_statuses, scheduler.group_statuses, scheduler.queue_statuses):
             writer.counted = _counting(metrics.status_writes)
         metrics.watch("navarch_writes_waiting", "Writes without an outcome.", "kind", self._waiting_writes)
+        metrics.watch("navarch_api_writes", "Writes on the wire by what became of them.", "event", self._writes, counts=True)
+        metrics.watch("navarch_api_connections", "Connections for writes.", "result", self._connections, counts=True)
         for name, text in _INFORMERS.items():
             metrics.watch(f"navarch_informer_{name}", text, "kind", partial(self._informers, name), counts=True)
 
@@ -58,6 +61,13 @@ class Gauges:
             "status": sum(len(each.outbox) for each in statuses),
             "event": len(scheduler.events.outbox),
         }
+
+    def _writes(self) -> dict[str, float]:
+        return {event: getattr(self._scheduler.pool.counters, event) for event in _WRITES}
+
+    def _connections(self) -> dict[str, float]:
+        counters = self._scheduler.pool.counters
+        return {"opened": counters.connections_opened, "failed": counters.connections_failed}
 
     def _informers(self, counter: str) -> dict[str, float]:
         return {str(each.resource): getattr(each.counters, counter) for each in self._scheduler.sources.group.informers}

@@ -23,6 +23,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 MOST_QUEUES = 500
 OTHERS = "(others)"
 _CYCLE = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+_WAIT = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 4 * 3600.0, 12 * 3600.0, 24 * 3600.0, 72 * 3600.0)
 _LATENCY = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 
 
@@ -46,6 +47,9 @@ class Metrics:
         self.binds = Counter("navarch_binds", "Bindings by how they ended.", ["result"], registry=registry)
         self.bind_seconds = Histogram(
             "navarch_bind_duration_seconds", "From decision to the API server's yes.", buckets=_LATENCY, registry=registry
+        )
+        self.wait_seconds = Histogram(
+            "navarch_pod_wait_seconds", "From a pod's creation to its binding.", buckets=_WAIT, registry=registry
         )
         self.evictions = Counter("navarch_evictions", "Evictions by how they ended.", ["action", "result"], registry=registry)
         self.gangs_released = Counter(

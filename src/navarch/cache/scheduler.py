@@ -400,6 +400,9 @@ class Scheduler:
         self.holding.forget(bind.job)
         self._bound_ok.inc()
         self.metrics.bind_seconds.observe(asyncio.get_running_loop().time() - bind.since)
+        task = self.mirror.cluster.task(bind.uid)
+        if task is not None:
+            self.metrics.wait_seconds.observe(max(0.0, self.clock() - task.created))
 
     def _bind_dropped(self, bind: AssumedBind) -> None:
         self.preparations.ended(bind, bound=False)
