@@ -158,11 +158,6 @@ class Operations:
             return current
         return self._replace(kind, current, read_object(kind, changed, options), options, subresource)
 
-    def update_status(self, kind: Kind, obj: Manifest, options: WriteOptions | None = None) -> Record:
-        """Write an object's status; 409 if the object carries an older resourceVersion."""
-        metadata = obj["metadata"]
-        return self.update(kind, metadata.get("namespace") or "", metadata["name"], obj, options, "status")[0]
-
     def served(self, kind: Kind, record: Record) -> Manifest:
         """A fresh copy of a stored object in the version of `kind`."""
         obj = record.decode()

@@ -57,9 +57,6 @@ class WorkQueue(Generic[K]):
         """After some of the cluster's seconds; a later call replaces an earlier one."""
         self._timers.after((self.name, key), seconds, lambda: self.add(key))
 
-    def drop_later(self, key: K) -> None:
-        self._timers.cancel((self.name, key))
-
     @property
     def is_idle(self) -> bool:
         return not self._waiting

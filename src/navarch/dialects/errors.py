@@ -53,16 +53,6 @@ class ObjectError(ValueError):
         """The same mistake as one of the object whose part at `path` is to blame: a workload and its pod template."""
         return ObjectError(kind, name, f"{path}.{self.path}" if self.path else path, self.found, self.expected, self.source)
 
-    def as_dict(self) -> dict[str, str]:
-        return {
-            "kind": self.kind,
-            "object": self.name,
-            "field": self.path,
-            "found": self.found,
-            "expected": self.expected,
-            "source": self.source,
-        }
-
 
 _BRIEF: Final = Repr()
 """Never longer to make than to read: a few aliases in YAML can stand for millions of values."""
