@@ -36,18 +36,21 @@ class Reprieve:
         """Of every task priority and start; and all that stood on nodes, node by node and by importance. Once a cycle."""
         if self._ranks is None:
             session, tasks = self.session, self.session.snapshot.tasks
-            size = len(tasks.specs)
-            priority, started, rank = tasks.pod_priority, np.zeros(size), np.zeros(size, np.int64)
-            there = np.flatnonzero(tasks.alive & (session.node >= 0)).tolist()
-            there.sort(key=lambda row: session.task(row).key)
-            for number, row in enumerate(there):
-                spec = session.task(row)
-                rank[row] = number
-                started[row] = session.now if spec.started is None else spec.started
-            self._ranks = priority, started
-            rows = np.array(there, dtype=np.intp)
-            self._known = rows[np.lexsort((rank[rows], started[rows], -priority[rows], session.node[rows]))]
+            priority, started = tasks.pod_priority, np.where(np.isinf(tasks.started), session.now, tasks.started)
+            there = np.flatnonzero(tasks.alive & (session.node >= 0))
+            columns = started[there], -priority[there], session.node[there]
+            order = np.lexsort(columns)
+            equal = np.logical_and.reduce([column[order][1:] == column[order][:-1] for column in columns])
+            self._ranks, self._known = (priority, started), there[order]
+            self._settle(equal)
         return self._ranks
+
+    def _settle(self, equal: BoolArray) -> None:
+        """Pods of one node that are as important and began together (`equal`: as the next) stand by their names."""
+        borders = np.flatnonzero(np.diff(equal, prepend=False, append=False))
+        for first, last in zip(borders[::2].tolist(), borders[1::2].tolist(), strict=True):
+            tied = self._known[first : last + 1]
+            tied[:] = sorted(tied.tolist(), key=lambda row: self.session.task(row).key)
 
     def outranks_anyone(self, priority: int) -> bool:
         """Whether any pod on any node is less important."""

@@ -60,6 +60,7 @@ class TaskColumns:
     node: RowArray
     priority: IntArray
     created: FloatArray
+    started: FloatArray
     labels: RowArray
     gated: BoolArray
     preemptable: BoolArray

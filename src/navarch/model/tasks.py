@@ -25,6 +25,8 @@ class TaskTable:
         self.labels: RowArray = np.zeros(8, dtype=np.int32)
         """Number of the pod's (namespace, label set) pair in `Cluster.identities`."""
         self.created: FloatArray = np.zeros(8, dtype=np.float64)
+        self.started: FloatArray = np.zeros(8, dtype=np.float64)
+        """When the pod began to run; infinite before that."""
         self.gated: BoolArray = np.zeros(8, dtype=bool)
         """The pod has scheduling gates: it waits for someone else."""
         self.preemptable: BoolArray = np.zeros(8, dtype=bool)
@@ -56,6 +58,7 @@ class TaskTable:
         self.priority[row] = spec.priority
         self.labels[row] = labels
         self.created[row] = spec.created
+        self.started[row] = np.inf if spec.started is None else spec.started
         self.gated[row] = bool(spec.gates)
         self.preemptable[row] = spec.preemptable
         self.pod_priority[row] = spec.pod_priority
@@ -72,6 +75,7 @@ class TaskTable:
         self.node[row] = node
         self.priority[row] = spec.priority
         self.created[row] = spec.created
+        self.started[row] = np.inf if spec.started is None else spec.started
         self.gated[row] = bool(spec.gates)
         self.preemptable[row] = spec.preemptable
         self.pod_priority[row] = spec.pod_priority
@@ -94,6 +98,7 @@ COLUMNS = (
     "priority",
     "labels",
     "created",
+    "started",
     "gated",
     "preemptable",
     "pod_priority",
