@@ -153,11 +153,3 @@ def test_fewer_nodes_are_looked_at_where_the_policy_says_so() -> None:
     nodes = [node(f"n{i:03d}").cpu("4") for i in range(300)]
     pods = [pod(f"p{i:03d}").cpu("1") for i in range(3)]
     assert binds(decided(*nodes, *pods, policy=policy)) == {"p000": "n000", "p001": "n150", "p002": "n001"}
-
-
-def test_of_equals_that_began_together_the_last_by_name_leaves() -> None:
-    running = [pod(name).cpu("1").on("n1") for name in ("c", "a", "d", "b", "z")]
-    for each in running:
-        each["status"]["startTime"] = "2026-01-01T00:00:00Z" if each["metadata"]["name"] == "z" else "2026-01-02T00:00:00Z"
-    plan = decided(node("n1").cpu("5"), *running, pod("high").cpu("2").priority(5))
-    assert evicted(plan) == ["c", "d"] and nominated(plan) == {"high": "n1"}

@@ -1,0 +1,34 @@
+"""Who can stay, where only resources decide: the order of importance on a node, whatever order pods came in."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from tests.small_world import add_job, shape, task, with_nodes
+
+from navarch.engine.cycle import decide
+from navarch.engine.policy import preset
+from navarch.installed import installed
+
+
+def left(started: dict[str, float | None], wanted: int) -> set[str]:
+    """Pods of one CPU each begin in this order; who goes for one that wants so many."""
+    cluster = with_nodes(("n1", {"cpu": len(started)}))
+    for name, moment in started.items():
+        add_job(cluster, name, [shape(cpu=1)], node="n1")
+        cluster.put_task(replace(task(cluster, f"{name}-0"), started=moment))
+    add_job(cluster, "high", [shape(cpu=wanted)], priority=5)
+    policy = preset("kube-scheduler", installed().catalogue())
+    record = decide(cluster.snapshot(policy.semantics.node_order), policy, installed(), now=1000.0)
+    return {eviction.uid.removesuffix("-0") for eviction in record.evictions}
+
+
+def test_who_began_last_goes_first() -> None:
+    assert left({"a": 30.0, "b": 10.0, "c": 20.0, "d": 40.0}, 2) == {"a", "d"}
+
+
+def test_who_has_not_begun_goes_before_those_who_have() -> None:
+    assert left({"a": None, "b": 10.0, "c": 20.0, "d": None}, 2) == {"a", "d"}
+
+
+def test_of_equals_that_began_together_the_last_by_name_goes() -> None:
+    assert left({"c": 20.0, "z": 10.0, "a": 20.0, "d": 20.0, "b": 20.0}, 2) == {"c", "d"}
