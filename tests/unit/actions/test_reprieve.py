@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
-from tests.small_world import add_job, shape, task, with_nodes
+from tests.small_world import add_job, shape, with_nodes
 
 from navarch.engine.cycle import decide
 from navarch.engine.policy import preset
@@ -15,7 +15,9 @@ def left(started: dict[str, float | None], wanted: int) -> set[str]:
     cluster = with_nodes(("n1", {"cpu": len(started)}))
     for name, moment in started.items():
         add_job(cluster, name, [shape(cpu=1)], node="n1")
-        cluster.put_task(replace(task(cluster, f"{name}-0"), started=moment))
+        spec = cluster.task(f"{name}-0")
+        assert spec is not None
+        cluster.put_task(replace(spec, started=moment))
     add_job(cluster, "high", [shape(cpu=wanted)], priority=5)
     policy = preset("kube-scheduler", installed().catalogue())
     record = decide(cluster.snapshot(policy.semantics.node_order), policy, installed(), now=1000.0)
