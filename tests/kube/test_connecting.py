@@ -226,7 +226,7 @@ async def test_impersonation(tmp_path: Path, api: SmallApi) -> None:
         ({}, {}, "server: expected a URL"),
         ({"server": "ftp://x"}, {}, "expected an http"),
         ({"server": 7}, {}, "cluster 'c': Expected `str`"),
-        ({"server": "http://x", "proxy-url": "http://p"}, {}, "proxy-url is not supported"),
+        ({"server": "http://x", "proxy-url": "socks5://p"}, {}, "proxy-url: expected http://"),
         ({"server": "https://x", "certificate-authority-data": "%%"}, {}, "expected base64"),
         ({"server": "https://x", "certificate-authority": "none.crt"}, {}, "none.crt: expected PEM"),
         ({"server": "https://x"}, {"client-certificate": "a"}, "found one of them"),

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from navarch.kube.credentials import Credentials, StaticCredentials
 from navarch.kube.errors import ConfigError
+from navarch.kube.proxy import Proxy, choose_proxy
 from navarch.kube.tls import Tls
 
 
@@ -35,10 +37,16 @@ class Endpoint(Struct, frozen=True):
     #: The name to verify the server's certificate against, where it is not the host of the URL.
     tls_server_name: str | None = None
     user_agent: str = "navarch"
+    #: What all connections are made through.
+    proxy: Proxy | None = None
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.server)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        try:
+            parts = urlsplit(self.server)
+            usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        except ValueError:  # a port that is no number, a bracket left open
+            usable = False
+        if not usable:
             raise ConfigError(f"server: expected an http:// or https:// URL, found {self.server!r}")
         if (parts.scheme == "https") != (self.tls is not None):
             raise ConfigError(f"server {self.server}: expected TLS for https and for nothing else")
@@ -47,6 +55,17 @@ class Endpoint(Struct, frozen=True):
     def ssl_context(self) -> ssl.SSLContext | None:
         """For a connection made now: ask each time, certificates are replaced while we run."""
         return self.tls.context() if self.tls is not None else None
+
+    @property
+    def proxy_ssl_context(self) -> ssl.SSLContext | None:
+        """For the way to the proxy, if that is TLS as well."""
+        if self.proxy is None or self.proxy.scheme != "https":
+            return None
+        return self.tls.proxy_context() if self.tls is not None else ssl.create_default_context()
+
+    def through_proxy(self, environ: Mapping[str, str], configured: str = "", where: str = "") -> Endpoint:
+        """The same server, reached as the kubeconfig's `configured` proxy-url or else the environment has it."""
+        return replace(self, proxy=choose_proxy(self.server, environ, configured, where))
 
     @property
     def base(self) -> str:

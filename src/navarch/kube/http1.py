@@ -34,9 +34,12 @@ class ReplyParser:
     >>> parser.feed(b"HTTP/1.1 201 Created\\r\\nContent-Length: 2\\r\\n\\r\\n{")
     >>> parser.feed(b"}")
     Reply(status=201, body=b'{}', retry_after=None, reusable=True)
+
+    `head_only`: the reply is complete with its headers, whatever they say of a body. So it is with CONNECT.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, head_only: bool = False) -> None:
+        self._head_only = head_only
         self._buffer = bytearray()
         self._head: _Head | None = None
         self._body: list[bytes] = []
@@ -59,6 +62,8 @@ class ReplyParser:
             # 1xx replies are announcements; the real one follows.
             if head.status >= 200:
                 self._head = head
+        if self._head_only:
+            return self._finish()
         if self._head.chunked:
             return self._finish() if self._take_chunks() else None
         length = self._head.length

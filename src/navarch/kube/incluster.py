@@ -27,9 +27,10 @@ def load_in_cluster(folder: Path = SERVICE_ACCOUNT, environ: Mapping[str, str] =
     if not (folder / "token").exists():
         raise ConfigError(f"{folder / 'token'}: expected a service account token; is automountServiceAccountToken off?")
     namespace_file = folder / "namespace"
-    return Endpoint(
+    endpoint = Endpoint(
         server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
         tls=Tls(authority=folder / "ca.crt"),
         credentials=TokenFileCredentials(folder / "token"),
         namespace=namespace_file.read_text(encoding="utf-8").strip() if namespace_file.exists() else "default",
     )
+    return endpoint.through_proxy(environ)

@@ -1,7 +1,7 @@
 """Reading kubeconfig files: clusters, users, contexts, the way kubectl reads them.
 
 Several files merge with the first mention of a name winning; paths inside a file are relative to that file. What
-cannot be honoured (a proxy, a removed auth-provider) is refused by name rather than ignored, because ignoring it would
+cannot be honoured (a SOCKS proxy, a removed auth-provider) is refused by name rather than ignored, because ignoring it would
 talk to the wrong server or as nobody.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import logging
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -127,11 +128,13 @@ class Merged:
             raise ConfigError(f"kubeconfig {path}: {plural}: expected a list, found {type(entries).__name__}")
         for position, entry in enumerate(entries):
             if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
-                raise ConfigError(f"kubeconfig {path}: {plural}[{position}].name: expected a name, found {entry!r:.80}")
-            found = entry.get(singular) or {}
-            if not isinstance(found, Mapping):
-                raise ConfigError(f"kubeconfig {path}: {singular} {entry['name']!r}: expected a mapping, found {type(found).__name__}")
-            body = {name: value for name, value in found.items() if value is not None}
+                # Not its values: a token may be among them.
+                found = sorted(map(str, entry)) if isinstance(entry, Mapping) else type(entry).__name__
+                raise ConfigError(f"kubeconfig {path}: {plural}[{position}].name: expected a name, found {found}")
+            given = entry.get(singular) or {}
+            if not isinstance(given, Mapping):
+                raise ConfigError(f"kubeconfig {path}: {singular} {entry['name']!r}: expected a mapping, found {type(given).__name__}")
+            body = {name: value for name, value in given.items() if value is not None}
             try:
                 section = msgspec.convert(body, kind)
             except msgspec.ValidationError as error:
@@ -139,7 +142,7 @@ class Merged:
             into.setdefault(entry["name"], (section, path.parent))
 
 
-def load_kubeconfig(paths: Sequence[Path], *, context: str | None = None) -> Endpoint:
+def load_kubeconfig(paths: Sequence[Path], *, context: str | None = None, environ: Mapping[str, str] = os.environ) -> Endpoint:
     """The endpoint of the named context, or of the current one."""
     merged = Merged()
     existing = [path for path in paths if path.exists()]
@@ -156,11 +159,9 @@ def load_kubeconfig(paths: Sequence[Path], *, context: str | None = None) -> End
     user, user_folder = _named(merged.users, chosen.user, "user", where) if chosen.user else (User(), Path())
     if not cluster.server:
         raise ConfigError(f"kubeconfig {where}: cluster {chosen.cluster!r}: server: expected a URL, found nothing")
-    if cluster.proxy_url:
-        raise ConfigError(f"kubeconfig {where}: cluster {chosen.cluster!r}: proxy-url is not supported")
     who = f"kubeconfig {where}: user {chosen.user!r}"
     tls = _tls(cluster, cluster_folder, user, user_folder, who)
-    return Endpoint(
+    endpoint = Endpoint(
         server=cluster.server,
         tls=tls,
         credentials=_credentials(user, user_folder, cluster, cluster_folder, tls, who),
@@ -168,6 +169,7 @@ def load_kubeconfig(paths: Sequence[Path], *, context: str | None = None) -> End
         headers=_impersonation(user),
         tls_server_name=cluster.tls_server_name or None,
     )
+    return endpoint.through_proxy(environ, cluster.proxy_url, f"kubeconfig {where}: cluster {chosen.cluster!r}: proxy-url")
 
 
 def _named(entries: Mapping[str, tuple[Section, Path]], name: str, kind: str, where: str) -> tuple[Section, Path]:
@@ -238,6 +240,8 @@ def _exec_command(spec: Exec, folder: Path, cluster: Cluster, cluster_folder: Pa
             info["insecure-skip-tls-verify"] = True
         if cluster.tls_server_name:
             info["tls-server-name"] = cluster.tls_server_name
+        if cluster.proxy_url:
+            info["proxy-url"] = cluster.proxy_url
         for each in cluster.extensions or ():
             if each.name == CLUSTER_CONFIG:
                 info["config"] = each.extension

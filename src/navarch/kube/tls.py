@@ -49,6 +49,7 @@ class Tls:
         self._stamp = self._look()
         self._context = self._make()
         self._refused: object = None
+        self._for_proxy: tuple[ssl.SSLContext, ssl.SSLContext] | None = None
 
     def context(self) -> ssl.SSLContext:
         """The context for a connection made now. Cost: one `stat` for each file, some 2 us."""
@@ -64,6 +65,18 @@ class Tls:
                 log.info("certificates were replaced; connections from now on use the new ones")
                 self._stamp, self._refused = stamp, None
         return self._context
+
+    def proxy_context(self) -> ssl.SSLContext:
+        """For TLS to an https:// proxy on the way, which only carries ours. kubectl trusts there whom it trusts as an API
+        server; a company's proxy is known to the system: either will do. It is shown no client certificate."""
+        ours = self.context()
+        if self._for_proxy is None or self._for_proxy[0] is not ours:
+            context = _believing() if self._insecure else _verifying(self._authority)
+            context.minimum_version = ssl.TLSVersion.TLSv1_2
+            if not self._insecure:
+                context.load_default_certs()
+            self._for_proxy = (ours, context)
+        return self._for_proxy[1]
 
     def show(self, certificate: bytes, key: bytes) -> None:
         """From now on show this client certificate."""

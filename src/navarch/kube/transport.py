@@ -40,6 +40,7 @@ from navarch.kube.errors import (
     error_from_reply,
     parse_retry_after,
 )
+from navarch.kube.tunnel import TunnelConnector
 
 log = logging.getLogger(__name__)
 
@@ -149,8 +150,7 @@ class Transport:
         since the beginning of a stream may have to come faster than the rest.
         """
         if self._streams is None:
-            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=15)
-            self._streams = self._session(connector)
+            self._streams = self._session(limit=0, keepalive=15)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=open_timeout)
         authorization = await self._authorization()
         tls = self._tls()
@@ -197,8 +197,7 @@ class Transport:
         self, method: str, path: str, params: Params | None, body: bytes | None, content_type: str, timeout: float
     ) -> bytes:
         if self._requests is None:
-            connector = aiohttp.TCPConnector(limit=self._connections, keepalive_timeout=60)
-            self._requests = self._session(connector)
+            self._requests = self._session(limit=self._connections, keepalive=60)
         authorization = await self._authorization()
         tls = self._tls()
         headers = self._headers(authorization)
@@ -226,7 +225,12 @@ class Transport:
         except (aiohttp.ClientError, TimeoutError) as error:
             raise _translated(method, path, error) from error
 
-    def _session(self, connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
+    def _session(self, *, limit: int, keepalive: float) -> aiohttp.ClientSession:
+        connector: aiohttp.BaseConnector
+        if self.endpoint.proxy is not None:
+            connector = TunnelConnector(self.endpoint, limit=limit, keepalive_timeout=keepalive)
+        else:
+            connector = aiohttp.TCPConnector(limit=limit, keepalive_timeout=keepalive)
         headers = {"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": self.endpoint.user_agent}
         return aiohttp.ClientSession(connector=connector, headers=headers, cookie_jar=aiohttp.DummyCookieJar())
 

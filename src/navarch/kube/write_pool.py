@@ -40,6 +40,7 @@ from navarch.kube.errors import ApiError, KubeError, OutcomeUnknown, Unreachable
 from navarch.kube.http1 import Reply
 from navarch.kube.resources import PODS
 from navarch.kube.transport import WITHHELD
+from navarch.kube.tunnel import open_tunnel
 from navarch.kube.write_connection import Connection, RequestHead
 
 log = logging.getLogger(__name__)
@@ -289,14 +290,17 @@ class WritePool:
             if self._head.current() is None:
                 await self._head.fetch()
             context = self._look_at_certificates()
-            async with asyncio.timeout(self._connect_timeout):
-                _, connection = await loop.create_connection(
-                    lambda: Connection(self._head, self._replied, self._lost),
-                    endpoint.host,
-                    endpoint.port,
-                    ssl=context,
-                    server_hostname=(endpoint.tls_server_name or endpoint.host) if context else None,
-                )
+            if endpoint.proxy is not None:
+                connection = await open_tunnel(endpoint, self._connection, context, self._connect_timeout)
+            else:
+                async with asyncio.timeout(self._connect_timeout):
+                    _, connection = await loop.create_connection(
+                        self._connection,
+                        endpoint.host,
+                        endpoint.port,
+                        ssl=context,
+                        server_hostname=(endpoint.tls_server_name or endpoint.host) if context else None,
+                    )
         except (OSError, KubeError) as error:  # TimeoutError and ssl.SSLError are OSErrors
             self.counters.connections_failed += 1
             self._last_connect_error = str(error) or type(error).__name__
@@ -314,6 +318,9 @@ class WritePool:
         else:
             self._idle.append(connection)
         self._dispatch()
+
+    def _connection(self) -> Connection:
+        return Connection(self._head, self._replied, self._lost)
 
     def _look_at_certificates(self) -> ssl.SSLContext | None:
         """What connections are made with now; if it is new, those made before are let go as soon as they carry nothing."""
