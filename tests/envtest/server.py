@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import http.client
 import json
 import os
 import secrets
@@ -33,9 +34,14 @@ from typing import IO, Any, Self
 
 from tests.envtest import assets
 from tests.envtest.certificates import VALID_FOR, Authority
+from tests.kube.ports import hold_port
 
 START_SECONDS = 120.0  # five seconds on an idle machine; two cores that others use as well can take far longer
 STOP_SECONDS = 15.0
+REQUEST_SECONDS = 120.0
+FROM_THE_START = ("default", "kube-system")
+"""Namespaces that the server makes beside /readyz, not before it."""
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
 UPSTREAM_GROUPS = ("--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1alpha2=true")
 
 
@@ -57,9 +63,12 @@ class KubeApiServer:
         self.folder = Path(tempfile.mkdtemp(prefix="navarch-envtest-"))
         self.log_file = self.folder / "server.log"
         self.token = secrets.token_hex(16)
-        self.port = free_port()
+        # Ours for as long as this is, also between a crash and the next start: Go's listeners share an address with a socket that
+        # is bound to it and does not listen.
+        self._held = [hold_port(), hold_port()]
+        self.port, etcd_port = (int(held.getsockname()[1]) for held in self._held)
         self.url = f"https://127.0.0.1:{self.port}"
-        self._etcd_url = f"http://127.0.0.1:{free_port()}"
+        self._etcd_url = f"http://127.0.0.1:{etcd_port}"
         self._authority = Authority(self.folder)
         self.ca_file = self._authority.certificate_file
         self._certificate, self._key = self._authority.server()
@@ -127,15 +136,17 @@ class KubeApiServer:
         """A kubeconfig with a token that the server signs for this service account, as a pod would have it."""
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
         answer = self.request("POST", path, {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"})
-        return self._write_kubeconfig(f"{namespace}-{name}", {"token": answer["status"]["token"]})
+        token = answer["status"]["token"]
+        self._wait_for_rights(namespace, name, token)
+        return self._write_kubeconfig(f"{namespace}-{name}", {"token": token})
 
-    def request(self, method: str, path: str, body: Any = None) -> Any:
-        """One request as admin, decoded: for setting a scene, not for what is under test."""
+    def request(self, method: str, path: str, body: Any = None, token: str = "") -> Any:
+        """One request, as admin if no token is given, decoded: for setting a scene, not for what is under test."""
         data = None if body is None else json.dumps(body).encode()
-        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        headers = {"Authorization": f"Bearer {token or self.token}", "Content-Type": "application/json"}
         request = urllib.request.Request(self.url + path, data, headers, method=method)
         try:
-            with urllib.request.urlopen(request, context=self.tls(), timeout=30) as answer:
+            with self._open(request) as answer:
                 text = answer.read().decode()
         except urllib.error.HTTPError as error:
             raise RuntimeError(f"{method} {path}: {error.code} {error.read().decode()}") from None
@@ -148,7 +159,7 @@ class KubeApiServer:
         revision = int(self.request("GET", "/api/v1/namespaces/default/configmaps?limit=1")["metadata"]["resourceVersion"])
         body = json.dumps({"revision": str(revision), "physical": True}).encode()
         request = urllib.request.Request(f"{self._etcd_url}/v3/kv/compaction", body, method="POST")
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with self._open(request) as answer:
             answer.read()
         return revision
 
@@ -194,13 +205,42 @@ class KubeApiServer:
         ]
         return [etcd, [str(self._binaries.apiserver), f"--etcd-servers={self._etcd_url}", *flags]]
 
+    def _open(self, request: urllib.request.Request) -> Any:
+        """Without the proxies that the environment may name: they are not for the loopback interface."""
+        secure = urllib.request.HTTPSHandler(context=self.tls())
+        return urllib.request.build_opener(urllib.request.ProxyHandler({}), secure).open(request, timeout=REQUEST_SECONDS)
+
+    def _wait_for_rights(self, namespace: str, name: str, token: str) -> None:
+        """The server judges by what its watches of roles and bindings have shown it, a moment after they were stored. Until then it
+        forbids what is allowed."""
+        who = {"kind": "ServiceAccount", "namespace": namespace, "name": name}
+        granted: list[tuple[str, list[Any]]] = []
+        for kind in ("clusterrolebindings", "rolebindings"):
+            for binding in self.request("GET", f"{RBAC}/{kind}")["items"]:
+                if any(who.items() <= subject.items() for subject in binding.get("subjects") or ()):
+                    where, role = binding["metadata"].get("namespace", ""), binding["roleRef"]
+                    folder = f"namespaces/{where}/roles" if role["kind"] == "Role" else "clusterroles"
+                    granted.append((where or namespace, self.request("GET", f"{RBAC}/{folder}/{role['name']}").get("rules") or []))
+        deadline = time.monotonic() + START_SECONDS
+        for where, rules in granted:
+            body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": {"namespace": where}}
+            while True:
+                review = self.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", body, token)
+                if all(rule in review["status"]["resourceRules"] for rule in rules if "resources" in rule):
+                    break
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"{namespace}/{name}: rights in {where} not known to the server after {START_SECONDS:.0f} s")
+                time.sleep(0.05)
+
     def _wait_until_ready(self, deadline: float) -> None:
         while True:
             for process in self._processes:
                 if process.poll() is not None:
                     raise RuntimeError(f"{process.args!r} ended with {process.returncode}:\n{self.log_tail()}")
-            with contextlib.suppress(OSError, RuntimeError):
+            with contextlib.suppress(OSError, RuntimeError, http.client.HTTPException):
                 if self.request("GET", "/readyz") == "ok":
+                    for namespace in FROM_THE_START:
+                        self.request("GET", f"/api/v1/namespaces/{namespace}")
                     return
             if time.monotonic() > deadline:
                 raise TimeoutError(f"API server not ready after {START_SECONDS:.0f} s:\n{self.log_tail()}")
@@ -224,6 +264,8 @@ class KubeApiServer:
             self._log = None
 
     def _remove_folder(self) -> None:
+        for held in self._held:
+            held.close()
         if not os.environ.get("NAVARCH_KEEP_ENVTEST"):
             shutil.rmtree(self.folder, ignore_errors=True)
 
