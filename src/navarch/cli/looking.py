@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 import click
 import yaml
-from rich.console import Console
 from rich.table import Table
 
 from navarch.cache.usage_over_time import UsageOverTime
@@ -20,6 +19,7 @@ from navarch.cli.overview import JobRow, NodeRow, Overview, QueueRow, overview
 from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.cli.row_tables import print_rows
 from navarch.cli.scheduler_names import served
+from navarch.cli.tables import output_console
 from navarch.dialects.inventory import Inventory
 from navarch.dialects.manifests import Document
 from navarch.dialects.registry import KINDS
@@ -123,7 +123,7 @@ def _print(rows: Sequence[Row], plain: dict[str, Any], output: str, table_of: Ta
             click.echo(yaml.safe_dump(plain, sort_keys=False, width=120), nl=False)
             return
     if rows:
-        print_rows(Console(highlight=False), rows, lambda some: table_of(some, time.time()), wide=output == "wide")
+        print_rows(output_console(), rows, lambda some: table_of(some, time.time()), wide=output == "wide")
     else:
         click.echo("nothing found", err=True)
     if others:

@@ -6,6 +6,7 @@ read. So columns are as wide as what stands in them, and only the sentences mind
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from collections.abc import Sequence
 
@@ -18,6 +19,12 @@ MOST_ROWS = 200
 _INDENT = " " * 4
 _NARROWEST = 40
 """Columns that a sentence may have, however narrow the terminal says it is."""
+
+
+def output_console() -> Console:
+    """Standard output. That colours are forced (CI systems set FORCE_COLOR) makes no terminal of a pipe: nothing is cut there,
+    and nothing drawn over."""
+    return Console(highlight=False, force_terminal=None if sys.stdout.isatty() else False)
 
 
 def print_table(

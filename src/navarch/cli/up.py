@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from navarch.cli.plugin_dirs import plugin_dirs_option
 
@@ -79,6 +78,7 @@ def _run(options: Any) -> int:
 
 
 async def _main(options: Any) -> int:
+    from navarch.cli.tables import output_console
     from navarch.cli.up_cluster import UpCluster
     from navarch.cli.up_sample import Sample
     from navarch.cli.up_story import Story, StoryHandler
@@ -90,7 +90,7 @@ async def _main(options: Any) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    console = Console(highlight=False)
+    console = output_console()
     live = console.is_terminal and not options.until_settled
     _quiet_logs()
     async with UpCluster(options) as cluster:

@@ -19,6 +19,8 @@ PATIENCE = 60.0
 """Seconds of the cluster's time that an act may take to come about before the next begins all the same."""
 REST = 1.5
 """Seconds for which nothing may change before the cluster counts as settled: more than the scheduler's period."""
+SETTLING = 120.0
+"""Of our seconds: however fast the cluster's time passes, a slow machine needs its own to schedule what is left."""
 LOOK = 0.1
 
 
@@ -30,13 +32,17 @@ class Sample:
         self.played = False
 
     async def play(self) -> None:
-        size = self._cluster.size()
-        figures = size.figures()
+        """Act by act. Until the last has begun no time passes faster than it is: who is to be displaced must still run when the next
+        act begins, however long this machine takes over it."""
+        size, timers = self._cluster.size(), self._cluster.hollow.timers
+        figures, speed, pace = size.figures(), timers.speed, min(timers.speed, 1.0)
+        timers.pass_at(pace)
         for act in ACTS:
             self._story.say(f"--- {act.title}")
             create_all(self._cluster.server.operations, documents(act, size))
-            await self._wait(lambda act=act: self._came_about(act, figures), PATIENCE)  # type: ignore[misc]
-            await asyncio.sleep(PAUSE / self._cluster.options.speed)
+            await self._wait(lambda act=act: self._came_about(act, figures), PATIENCE / pace)  # type: ignore[misc]
+            await asyncio.sleep(PAUSE / speed)
+        timers.pass_at(speed)
         self.played = True
 
     def _came_about(self, act: Act, figures: dict[str, int]) -> bool:
@@ -48,9 +54,9 @@ class Sample:
         return all(running.get(job, 0) >= figures[figure] for job, figure in act.wants)
 
     async def _wait(self, holds: Callable[[], bool], seconds: float) -> bool:
-        """Whether it came to hold within so many seconds of the cluster's time (five of ours at least)."""
+        """Whether it came to hold within so many of our seconds."""
         loop = asyncio.get_running_loop()
-        until = loop.time() + max(5.0, seconds / self._cluster.options.speed)
+        until = loop.time() + seconds
         while not holds():
             if loop.time() > until:
                 return False
@@ -58,7 +64,7 @@ class Sample:
         return True
 
     async def settled(self, seconds: float) -> bool:
-        """Wait until nothing changes any more; False if that takes too long."""
+        """Wait until nothing changes any more; False if that takes more of the cluster's seconds than these."""
         loop = asyncio.get_running_loop()
         quiet_since: float | None = None
         revision = 0
@@ -73,7 +79,7 @@ class Sample:
                 quiet_since, revision = loop.time(), newest
             return loop.time() - quiet_since >= REST
 
-        return await self._wait(rests, seconds)
+        return await self._wait(rests, max(SETTLING, seconds / self._cluster.options.speed))
 
 
 def at_rest(cluster: UpCluster) -> bool:

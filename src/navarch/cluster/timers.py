@@ -12,6 +12,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Hashable
+from typing import NamedTuple
 
 log = logging.getLogger(__name__)
 
@@ -48,27 +49,44 @@ def seconds_of(text: str) -> float:
     return float(calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ")))
 
 
+class _Timer(NamedTuple):
+    handle: asyncio.TimerHandle
+    call: Callable[[], None]
+    real: bool
+    """In seconds of the wall clock."""
+
+
 class Timers:
     """Calls in the future, by key: a key has one timer at most, and setting it again replaces it."""
 
     def __init__(self, speed: float = 1.0) -> None:
         if not speed > 0:
             raise ValueError(f"speed: found {speed}, expected a number above 0")
-        self.speed = speed
-        self._pending: dict[Hashable, asyncio.TimerHandle] = {}
+        self._speed = speed
+        self._pending: dict[Hashable, _Timer] = {}
+
+    @property
+    def speed(self) -> float:
+        return self._speed
+
+    def pass_at(self, speed: float) -> None:
+        """From now on. What is left of waits that have begun passes at the new speed as well."""
+        now, stretch, self._speed = asyncio.get_running_loop().time(), self._speed / speed, speed
+        for key, timer in [each for each in self._pending.items() if not each[1].real]:
+            self._set(key, max(0.0, timer.handle.when() - now) * stretch, timer.call)
 
     def after(self, key: Hashable, seconds: float, call: Callable[[], None]) -> None:
         """Call once, this many of the cluster's seconds from now."""
-        self._set(key, max(0.0, seconds) / self.speed, call)
+        self._set(key, max(0.0, seconds) / self._speed, call)
 
     def after_real(self, key: Hashable, seconds: float, call: Callable[[], None]) -> None:
         """The same in seconds of the wall clock, whatever the speed."""
-        self._set(key, max(0.0, seconds), call)
+        self._set(key, max(0.0, seconds), call, real=True)
 
     def cancel(self, key: Hashable) -> None:
-        handle = self._pending.pop(key, None)
-        if handle is not None:
-            handle.cancel()
+        timer = self._pending.pop(key, None)
+        if timer is not None:
+            timer.handle.cancel()
 
     def has(self, key: Hashable) -> bool:
         return key in self._pending
@@ -77,13 +95,14 @@ class Timers:
         return len(self._pending)
 
     def stop(self) -> None:
-        for handle in self._pending.values():
-            handle.cancel()
+        for timer in self._pending.values():
+            timer.handle.cancel()
         self._pending.clear()
 
-    def _set(self, key: Hashable, seconds: float, call: Callable[[], None]) -> None:
+    def _set(self, key: Hashable, seconds: float, call: Callable[[], None], *, real: bool = False) -> None:
         self.cancel(key)
-        self._pending[key] = asyncio.get_running_loop().call_later(seconds, self._fire, key, call)
+        handle = asyncio.get_running_loop().call_later(seconds, self._fire, key, call)
+        self._pending[key] = _Timer(handle, call, real)
 
     def _fire(self, key: Hashable, call: Callable[[], None]) -> None:
         del self._pending[key]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 
+import pytest
 from rich.console import Console
 
-from navarch.cli.tables import MOST_ROWS, print_table
+from navarch.cli.tables import MOST_ROWS, output_console, print_table
 
 
 def printed(*rows: tuple[str, str], notes: list[list[str]] | None = None, width: int = 80) -> list[str]:
@@ -36,3 +37,8 @@ def test_markup_in_a_name_is_text() -> None:
 def test_long_tables_are_counted_and_empty_ones_left_out() -> None:
     assert printed(*[("a", "n")] * (MOST_ROWS + 5))[-2] == "... and 5 more (-o json shows all)"
     assert printed() == []
+
+
+def test_colours_that_are_forced_make_no_terminal_of_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert not output_console().is_terminal

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import signal
 import socket
@@ -57,22 +58,26 @@ class Up:
 
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    """Three nodes with two GPUs each, where time passes twenty times as fast, and no sample."""
+    """Three nodes with two GPUs each, where time passes twenty times as fast, and no sample. Into a pipe it writes plain lines, also
+    where colours are forced, as CI systems do."""
     folder = tmp_path_factory.mktemp("up")
     config = folder / "kubeconfig"
     command = [*NAVARCH, "up", "--no-sample", "--nodes", "3", "--gpus", "2", "--port", "0", "--speed", "20"]
-    process = subprocess.Popen([*command, "--kubeconfig", str(config)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline().strip() == f"export KUBECONFIG={config}"
-    assert "with 3 nodes is up" in process.stdout.readline()
-    yield Up(process, config, folder / "cache")
-    process.send_signal(signal.SIGINT)
-    with process:
+    command += ["--kubeconfig", str(config)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "FORCE_COLOR": "1"}) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline().strip() == f"export KUBECONFIG={config}"
+            assert "with 3 nodes is up" in process.stdout.readline()
+            yield Up(process, config, folder / "cache")
+        finally:
+            process.send_signal(signal.SIGINT)
         assert process.wait(timeout=120) == 0
 
 
 def test_the_sample_comes_to_rest_and_shows_what_it_promises(tmp_path: Path) -> None:
-    command = [*NAVARCH, "up", "--until-settled", "--port", "0", "--speed", "10", "--kubeconfig", str(tmp_path / "k")]
+    """At a speed at which each gang would be over before the next comes, if it held for the acts."""
+    command = [*NAVARCH, "up", "--until-settled", "--port", "0", "--speed", "100", "--kubeconfig", str(tmp_path / "k")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     said = done.stdout
@@ -137,6 +142,7 @@ def test_jobs_queues_and_nodes_are_shown_from_any_cluster(up: Up) -> None:
     ]
     up.kubectl("apply", "-f", "-", manifests=manifests)
     group = "podgroup.scheduling.volcano.sh/big"
+    up.kubectl("wait", "--for=jsonpath={.status.replicas}=4", "replicaset/big", "--timeout=300s")
     up.kubectl("wait", "--for=jsonpath={.status.conditions[0].type}=Unschedulable", group, "--timeout=300s")
     (job,) = [each for each in json.loads(up.navarch("jobs", "-o", "json"))["items"] if each["name"] == "big"]
     assert (job["queue"], job["minMember"], job["pods"]["pending"]) == ("team", 4, 4)
@@ -255,7 +261,6 @@ def test_who_forgot_to_export_the_kubeconfig_of_navarch_up_is_reminded(
         usual.parent.mkdir()
         usual.touch()
     monkeypatch.setattr(embedded_kubeconfig, "USUAL_KUBECONFIG", usual)
-    monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     result = CliRunner().invoke(main, ["nodes"])
     assert result.exit_code == 2 and "no API server is configured" in result.output
