@@ -10,6 +10,22 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+# What shapes output, leads requests elsewhere or says who one is; CI systems and shells set some of these for every program.
+FOREIGN = (
+    "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE",
+    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+    "KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "POD_NAME", "POD_NAMESPACE",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="session", autouse=True)
+def an_environment_of_their_own() -> Iterator[None]:
+    """Tests, and the programs they start, see the same terminal and the same network wherever they run."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in FOREIGN:
+            patch.delenv(name, raising=False)
+        yield
+
 
 @pytest.fixture(scope="session", autouse=True)
 def closed_default_loop() -> Iterator[None]:

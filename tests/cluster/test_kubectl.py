@@ -208,9 +208,7 @@ def test_cordon_taint_and_drain(kubectl: Kubectl) -> None:
         text=True,
     )
     assert draining.stdout is not None
-    said = ""
-    while "evicting pod" not in said:
-        said += draining.stdout.readline()
+    assert any("evicting pod" in line for line in iter(draining.stdout.readline, ""))
     with kubectl.api.watch(pods, fieldSelector="metadata.name=on-it") as events:  # the kubelet's part
         for event in events:
             if event["type"] == "DELETED":

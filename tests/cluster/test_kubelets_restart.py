@@ -29,7 +29,7 @@ async def test_pods_that_ran_run_on_and_end_in_their_time(tmp_path: Path) -> Non
         hollow = HollowCluster(server.operations, speed=100)
         hollow.start()
         hollow.add_nodes(NodeSet(count=1, cpu="2").manifests())
-        for name, duration in (("long", "100h"), ("short", "1500s")):
+        for name, duration in (("long", "10000h"), ("short", "1500s")):
             made = pod(name).cpu("500m").annotate("navarch.io/run-for", duration)
             made["spec"]["restartPolicy"] = "Never"
             server.operations.create(server.operations.kind("pods"), "default", dict(made))

@@ -368,4 +368,4 @@ async def test_a_pod_gets_a_device_by_its_template(up: Up) -> None:
     up.delete("pods", "a")
     await up.until(lambda: up.pods("Running") == ["b"])
     assert up.store.get("pods", "default", "b").obj["spec"]["nodeName"] == node
-    assert [each.name[:6] for each in up.store.list(RESOURCE_CLAIMS)] == ["b-gpu-"]
+    await up.until(lambda: [each.name[:6] for each in up.store.list(RESOURCE_CLAIMS)] == ["b-gpu-"])

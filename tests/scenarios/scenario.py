@@ -36,7 +36,7 @@ UPSTREAM = "scheduling.k8s.io/"
 def scenarios() -> list[tuple[str, dict[str, Any]]]:
     out = []
     for path in sorted(Path(__file__).parent.glob("*.yaml")):
-        out += [(f"{path.stem}: {scenario['name']}", scenario) for scenario in yaml.safe_load(path.read_text())]
+        out += [(f"{path.stem}: {scenario['name']}", scenario) for scenario in yaml.safe_load(path.read_text(encoding="utf-8"))]
     return out
 
 

@@ -43,5 +43,6 @@ def test_what_a_file_says_and_is_not_done_is_logged_when_it_comes_into_force(tmp
     file = PolicyFile(str(path), installed())
     path.write_text(unknown % "two", encoding="utf-8")
     assert file.look()
-    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    ours = (policy_file.__name__, "WARNING")
+    said = [record.getMessage() for record in caplog.records if (record.name, record.levelname) == ours]
     assert ["'one'" in text for text in said] == [True, False] and "'two'" in said[1]

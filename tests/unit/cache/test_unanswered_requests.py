@@ -7,6 +7,7 @@ from typing import cast
 import pytest
 from tests.unit.cache.test_live_mirror import mirror, pod, put
 
+from navarch.cache import bind_requests
 from navarch.cache.bind_requests import UNANSWERED, BindRequests
 from navarch.kube.client import Client
 from navarch.model.spec import BindRequestSpec, ObjectSpec
@@ -28,7 +29,8 @@ def test_a_request_that_nobody_takes_up_is_told_after_a_while(caplog: pytest.Log
     assert late(0.0) == []
     says("")
     assert (late(1.0), late(1.0 + UNANSWERED), late(2.0 + UNANSWERED)) == ([], ["a"], ["a"])
-    assert [record.getMessage().partition(":")[0] for record in caplog.records] == ["1 BindRequests were not taken up for 30 s"]
+    said = [record.getMessage().partition(":")[0] for record in caplog.records if record.name == bind_requests.__name__]
+    assert said == ["1 BindRequests were not taken up for 30 s"]
     says("Failed")
     assert late(3.0 + UNANSWERED) == [], "somebody tries"
     says("")

@@ -13,7 +13,7 @@ import navarch
 from navarch.testing.builders import node
 
 PAGE = Path(__file__).parents[3] / "docs" / "groups.md"
-EXAMPLES = [list(yaml.safe_load_all(text)) for text in re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.S)]
+EXAMPLES = [list(yaml.safe_load_all(text)) for text in re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: str(example[0]["apiVersion"]))
