@@ -21,6 +21,7 @@ from pathlib import Path
 from time import perf_counter
 from types import ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec import Struct, field
@@ -147,7 +148,8 @@ def _collector_at_rest() -> Iterator[None]:
             gc.enable()
 
 
-_policies: dict[tuple[int, bytes], Policy] = {}
+_policies: WeakKeyDictionary[Registry, dict[bytes, Policy]] = WeakKeyDictionary()
+"""By the registry itself: its number is the next one's when it is gone."""
 
 
 def read_policy(policy: str | Path | Mapping[str, object] | Policy, registry: Registry) -> Policy:
@@ -162,12 +164,12 @@ def read_policy(policy: str | Path | Mapping[str, object] | Policy, registry: Re
         name, document = str(policy), PRESETS[str(policy)]
     else:
         name, document = str(policy), policy_text(policy)
-    key = (id(registry), msgspec.msgpack.encode((name, document)))
-    found = _policies.get(key)
+    key, known = msgspec.msgpack.encode((name, document)), _policies.setdefault(registry, {})
+    found = known.get(key)
     if found is None:
-        if len(_policies) > 256:
-            _policies.clear()
-        found = _policies[key] = load(document, registry.catalogue(), name)
+        if len(known) > 256:
+            known.clear()
+        found = known[key] = load(document, registry.catalogue(), name)
     return found
 
 

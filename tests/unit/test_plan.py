@@ -12,8 +12,11 @@ from typing import Any
 import pytest
 
 import navarch
+from navarch.actions import PLACES
+from navarch.engine.plugin import Plugin
 from navarch.engine.policy import PolicyError
-from navarch.plan import Plan, PlanError, plan
+from navarch.engine.registry import Registry
+from navarch.plan import Plan, PlanError, plan, read_policy
 from navarch.testing.builders import node, pod, pod_group, priority_class, queue
 
 SIMPLE = {"actions": "allocate, backfill", "tiers": [{"plugins": [{"name": "priority"}, {"name": "gang"}]}]}
@@ -197,3 +200,14 @@ def test_parameters_of_the_policy_choose_pods_and_nodes() -> None:
     assert list(binds(plan(objects, named, scheduler_names=["two"]))) == ["default/y"]
     pooled = {**SIMPLE, "schedulerParams": {"partitionLabelValue": "blue"}}
     assert set(binds(plan(objects, pooled)).values()) == {"a"}
+
+
+def test_a_policy_is_read_anew_for_other_plugins_whatever_was_known_of_those_that_are_gone() -> None:
+    class Mine(Plugin):
+        name = "mine"
+
+    policy = {"actions": "allocate", "tiers": [{"plugins": [{"name": "mine"}]}]}
+    for _ in range(20):  # each takes the place in memory that the one before it has left
+        assert read_policy(policy, Registry([Mine], action_places=PLACES)).actions == ("allocate",)
+        with pytest.raises(PolicyError, match="unknown plugin 'mine'"):
+            read_policy(policy, Registry(action_places=PLACES))
