@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +19,8 @@ PROGRAMS = ("prometheus", "promtool")
 MISSING = [program for program in PROGRAMS if shutil.which(program) is None]
 needs_prometheus = pytest.mark.skipif(bool(MISSING), reason=f"{', '.join(MISSING)} not installed (Debian: prometheus)")
 
+LISTENS = re.compile(r'msg="Listening on" address=(\S+)')
+READY = "Server is ready to receive web requests"
 START = 1_767_225_600
 """2026-01-01T00:00:00Z"""
 STEP = 60
@@ -56,27 +58,22 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     (home / "prometheus.yml").write_text("global: {}\n")
     load = ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(home / "history.txt"), str(home / "data")]
     subprocess.run(load, check=True, capture_output=True)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     command = [
         "prometheus",
         f"--config.file={home / 'prometheus.yml'}",
         f"--storage.tsdb.path={home / 'data'}",
         "--storage.tsdb.retention.time=100y",
-        f"--web.listen-address=127.0.0.1:{port}",
+        "--web.listen-address=127.0.0.1:0",
     ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:
-            said = []
-            for line in process.stderr:
-                said.append(line)
-                if "Server is ready to receive web requests" in line:
-                    break
-            else:
-                pytest.fail(f"Prometheus did not start:\n{''.join(said)}")
-            yield f"http://127.0.0.1:{port}"
+            said = ""
+            while not (where := LISTENS.search(said)) or READY not in said:
+                line = process.stderr.readline()
+                assert line, f"Prometheus did not start:\n{said}"
+                said += line
+            yield f"http://{where[1]}"
         finally:
             process.terminate()
 
