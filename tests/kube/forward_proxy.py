@@ -4,8 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from pathlib import Path
+from typing import Any
 
+import yaml
+
+NAME = "api.company.invalid"
+"""An API server's name that no machine resolves but the proxy."""
+TARGET = f"{NAME}:6443"
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
+
+
+def behind(kubeconfig: Path, cluster: dict[str, Any]) -> Path:
+    """Change a kubeconfig so that its server is called by `NAME`; its certificate is for localhost."""
+    document = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
+    changes = {"server": f"https://{TARGET}", "tls-server-name": "localhost", **cluster}
+    document["clusters"][0]["cluster"].update(changes)
+    copy = kubeconfig.with_name("behind-a-proxy")
+    copy.write_text(yaml.safe_dump(document), encoding="utf-8")
+    return copy
 
 
 class ForwardProxy:

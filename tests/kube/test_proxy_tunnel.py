@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import logging
 import shutil
 import ssl
@@ -27,7 +28,7 @@ from navarch.kube.resources import PODS
 from navarch.kube.tls import Tls
 from navarch.kube.write_pool import Write, WritePool
 
-from .forward_proxy import ForwardProxy
+from .forward_proxy import NAME, TARGET, ForwardProxy, behind
 from .live import NODES, Live, open_live
 from .ports import hold_port
 from .raw_server import RawServer, reply
@@ -35,8 +36,6 @@ from .small_api import SmallApi
 
 SECRET = "s3cret/of:the@proxy"
 SPELLED = "s3cret%2Fof%3Athe%40proxy"
-NAME = "api.company.invalid"
-"""No machine resolves it but the proxy."""
 
 
 @pytest.fixture
@@ -47,7 +46,7 @@ async def server() -> AsyncIterator[ApiServer]:
 
 @pytest.fixture
 async def proxy(server: ApiServer) -> AsyncIterator[ForwardProxy]:
-    async with ForwardProxy({f"{NAME}:6443": server.port}) as started:
+    async with ForwardProxy({TARGET: server.port}) as started:
         yield started
 
 
@@ -66,13 +65,7 @@ def serving(authority: Authority) -> ssl.SSLContext:
 
 
 def kubeconfig(server: ApiServer, folder: Path, cluster: dict[str, Any]) -> Path:
-    """The server's, for a name that only the proxy knows; its certificate is for localhost."""
-    path = server.kubeconfig(folder / "kubeconfig")
-    document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    found = document["clusters"][0]["cluster"]
-    found.update({"server": f"https://{NAME}:6443", "tls-server-name": "localhost", **cluster})
-    path.write_text(yaml.safe_dump(document), encoding="utf-8")
-    return path
+    return behind(server.kubeconfig(folder / "kubeconfig"), cluster)
 
 
 async def bind_and_watch(path: Path) -> None:
@@ -89,19 +82,19 @@ async def bind_and_watch(path: Path) -> None:
 
 async def _bound(live: Live) -> str:
     """The node of the first pod that gets one, as a watch tells."""
-    path = PODS.path(live.namespace)
-    async with asyncio.timeout(60):
-        while True:
-            stream = live.client.transport.stream(path, {"watch": 1}, idle_timeout=lambda: 60.0)
-            async for piece in stream:
-                if b'"nodeName":"n1"' in piece.replace(b" ", b""):
-                    await stream.aclose()
-                    return "n1"
+    stream = live.client.transport.stream(PODS.path(live.namespace), {"watch": 1}, idle_timeout=lambda: 60.0)
+    told = b""
+    async with asyncio.timeout(60), contextlib.aclosing(stream):
+        async for piece in stream:
+            told += piece
+            if b'"nodeName":"n1"' in told:
+                return "n1"
+    raise AssertionError(f"the watch ended: {told[-500:]!r}")
 
 
 async def test_requests_watches_and_writes_go_through_the_proxy(server: ApiServer, proxy: ForwardProxy, tmp_path: Path) -> None:
     await bind_and_watch(kubeconfig(server, tmp_path, {"proxy-url": proxy.url}))
-    assert proxy.tunnels >= 3 and set(proxy.asked) == {(f"{NAME}:6443", "")}
+    assert proxy.tunnels >= 3 and set(proxy.asked) == {(TARGET, "")}
     assert b"HTTP/1.1" not in proxy.carried and server.token.encode() not in proxy.carried, "it carries what it cannot read"
 
 
@@ -179,7 +172,7 @@ async def test_a_proxy_that_gives_no_tunnel_is_named(
     said = await told_by_both(connect(kubeconfig(server, tmp_path, {"proxy-url": proxy.url})))
     for each in said:
         assert f"proxy {proxy.url}" in each and expected in each and "s3cret" not in each
-    assert said[0].startswith(f"POST /api/v1/nodes: cannot connect to {NAME}:6443: proxy ")
+    assert said[0].startswith(f"POST /api/v1/nodes: cannot connect to {TARGET}: proxy ")
 
 
 async def test_a_proxy_that_is_not_there(server: ApiServer, tmp_path: Path) -> None:
@@ -236,12 +229,12 @@ async def test_the_server_is_verified_inside_the_tunnel(
     """The proxy leads to somebody else, as one does that looks into what it carries."""
     path = kubeconfig(server, tmp_path, {"proxy-url": proxy.url})
     async with RawServer(lambda _: reply(201), serving(authority)) as impostor:
-        proxy.routes[f"{NAME}:6443"] = impostor.port
+        proxy.routes[TARGET] = impostor.port
         for each in await told_by_both(connect(path)):
             assert f"proxy {proxy.url}: no TLS with the server in the tunnel: " in each
             assert "certificate verify failed" in each.lower()
         assert impostor.requests == []
-    proxy.routes[f"{NAME}:6443"] = server.port
+    proxy.routes[TARGET] = server.port
     document = yaml.safe_load(path.read_text(encoding="utf-8"))
     del document["clusters"][0]["cluster"]["tls-server-name"]
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
@@ -251,7 +244,7 @@ async def test_the_server_is_verified_inside_the_tunnel(
 
 async def test_a_proxy_over_tls(server: ApiServer, authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Known to the system, not by the cluster's authority: a tunnel in TLS, and TLS with the server in the tunnel."""
-    async with ForwardProxy({f"{NAME}:6443": server.port}, serving(authority)) as proxy:
+    async with ForwardProxy({TARGET: server.port}, serving(authority)) as proxy:
         path = kubeconfig(server, tmp_path, {"proxy-url": proxy.url})
         for each in await told_by_both(connect(path)):
             assert f"proxy {proxy.url}: it cannot be reached: " in each and "certificate verify failed" in each.lower()
@@ -264,10 +257,10 @@ async def test_a_proxy_over_tls(server: ApiServer, authority: Authority, tmp_pat
 async def test_a_proxy_over_tls_of_the_clusters_authority_sees_no_certificate_of_ours(authority: Authority, tmp_path: Path) -> None:
     """As kubectl trusts; and certificates that are replaced are shown in tunnels of their own."""
     api = await SmallApi(ssl_context=serving(authority)).start()
-    async with ForwardProxy({f"{NAME}:6443": api.port}, serving(authority)) as proxy:
+    async with ForwardProxy({TARGET: api.port}, serving(authority)) as proxy:
         _put(tmp_path, authority.user("alice", []))
         tls = Tls(authority=authority.certificate_file, certificate=tmp_path / "client.crt", key=tmp_path / "client.key")
-        endpoint = replace(Endpoint(f"https://{NAME}:6443", tls, tls_server_name="localhost"), proxy=Proxy.parse(proxy.url, "test"))
+        endpoint = replace(Endpoint(f"https://{TARGET}", tls, tls_server_name="localhost"), proxy=Proxy.parse(proxy.url, "test"))
         async with Client(endpoint, attempts=1) as client:
             await client.list(PODS)
             _put(tmp_path, authority.user("bob", []))
@@ -286,7 +279,7 @@ def _put(folder: Path, pair: tuple[Path, Path]) -> None:
 
 async def test_an_insecure_cluster_has_an_insecure_way_to_it(server: ApiServer, authority: Authority, tmp_path: Path) -> None:
     """As kubectl has it."""
-    async with ForwardProxy({f"{NAME}:6443": server.port}, serving(authority)) as proxy:
+    async with ForwardProxy({TARGET: server.port}, serving(authority)) as proxy:
         cluster = {"proxy-url": proxy.url, "certificate-authority-data": "", "insecure-skip-tls-verify": True}
         await bind_and_watch(kubeconfig(server, tmp_path, cluster))
         assert proxy.tunnels >= 3
@@ -321,7 +314,7 @@ def test_uvloop_does_it_too(authority: Authority, tmp_path: Path, tls: bool) -> 
     async def main() -> None:
         proxy = ForwardProxy(ssl_context=serving(authority) if tls else None)
         async with ApiServer(taint_new_nodes=False) as server, proxy:
-            proxy.routes[f"{NAME}:6443"] = server.port
+            proxy.routes[TARGET] = server.port
             bundle = base64.b64encode(authority.certificate_file.read_bytes() + server.ca_pem).decode()
             path = kubeconfig(server, tmp_path, {"proxy-url": proxy.url, "certificate-authority-data": bundle})
             await bind_and_watch(path)

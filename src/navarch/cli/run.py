@@ -125,6 +125,7 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
     """Schedule the pods of a cluster until stopped.
 
     Serves pods whose spec.schedulerName is `navarch`, unless other names are given. SIGTERM finishes the writes in flight.
+    The kubeconfig's proxy-url is used, or HTTPS_PROXY and NO_PROXY, as kubectl does.
     """
     _set_up_logs(log_format, log_level)
     given["scheduler_names"] = given["scheduler_names"] or ("navarch",)
