@@ -56,4 +56,7 @@ def jobs(
     def table(chosen: Sequence[JobRow], now: float) -> Table:
         return jobs_table(chosen, now, namespaces=all_namespaces)
 
-    look(kubeconfig, context, policy, plugin_dirs, output, watch, rows, table, scheduler_name, others)
+    def one(endpoint: Endpoint) -> str | None:
+        return None if all_namespaces else namespace or endpoint.namespace
+
+    look(kubeconfig, context, policy, plugin_dirs, output, watch, rows, table, ("Pod",), scheduler_name, others, one)

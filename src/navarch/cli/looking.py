@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,30 +16,31 @@ from rich.table import Table
 
 from navarch.cache.usage_over_time import UsageOverTime
 from navarch.cli.embedded_kubeconfig import reminder
+from navarch.cli.listing import Listed, listed
 from navarch.cli.overview import JobRow, NodeRow, Overview, QueueRow, overview
 from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.cli.row_tables import print_rows
 from navarch.cli.scheduler_names import served
 from navarch.cli.tables import output_console
 from navarch.dialects.inventory import Inventory
-from navarch.dialects.manifests import Document
-from navarch.dialects.registry import KINDS
 from navarch.engine.policy import Policy, PolicyError
 from navarch.engine.registry import RegistrationError, Registry
 from navarch.installed import installed
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint, connect
-from navarch.kube.errors import ConfigError, Forbidden, KubeError, NotFound
-from navarch.kube.resources import PODS, Resource
+from navarch.kube.errors import ConfigError, KubeError
 from navarch.model.cluster import Cluster
+from navarch.model.spec import JobSpec, QueueSpec
 from navarch.plan import read_policy, settings_for
 
 F = TypeVar("F", bound=Callable[..., Any])
 Row = JobRow | QueueRow | NodeRow
 TableOf = Callable[[Sequence[Any], float], Table]
 OthersOf = Callable[[Overview, Endpoint], Mapping[str, int]]
-LOOKED_AT = ("Namespace", "Node", "PodGroup", "PriorityClass", "Queue")
+NamespaceOf = Callable[[Endpoint], str | None]
 WATCH_SECONDS = 2.0
+UNSEEN = "?"
+"""The queue of a job whose group may not be looked at."""
 FORMS = ("table", "wide", "json", "yaml")
 _OUTPUT = "A table for the terminal's width, one with every word, or all that is known."
 _POLICY = "Whose rules say what a queue deserves."
@@ -69,13 +71,17 @@ def look(
     watch: bool,
     rows_of: Callable[[Overview, Endpoint], Sequence[Row]],
     table_of: TableOf,
+    needs: Sequence[str],
     scheduler_names: Sequence[str] = (),
     others_of: OthersOf | None = None,
+    namespace_of: NamespaceOf | None = None,
 ) -> None:
-    """Read, choose rows, print; once or until stopped. `others_of` counts the pods that wait for other schedulers, by their name."""
+    """Read, choose rows, print; once or until stopped. Without the kinds that it `needs` there is nothing to show. `others_of` counts
+    the pods that wait for other schedulers, by name. `namespace_of` is for jobs: the namespace that is enough, if one is."""
     try:
         endpoint = connect(kubeconfig, context)
-        asyncio.run(_look(endpoint, policy, installed(plugin_dirs), output, watch, rows_of, table_of, scheduler_names, others_of))
+        reading = _Reading(policy, installed(plugin_dirs), scheduler_names, needs, namespace_of)
+        asyncio.run(_look(endpoint, reading, output, watch, rows_of, table_of, others_of))
     except ConfigError as error:
         raise click.UsageError(f"{error}{'' if kubeconfig or context else reminder()}") from None
     except (PolicyError, RegistrationError) as error:
@@ -88,19 +94,17 @@ def look(
 
 async def _look(
     endpoint: Endpoint,
-    policy: str,
-    registry: Registry,
+    reading: _Reading,
     output: str,
     watch: bool,
     rows_of: Callable[[Overview, Endpoint], Sequence[Row]],
     table_of: TableOf,
-    scheduler_names: Sequence[str],
     others_of: OthersOf | None,
 ) -> None:
     before: dict[str, Any] | None = None
     async with Client(endpoint) as client:
         while True:
-            found = await read(client, policy, registry, scheduler_names)
+            found = await reading(client, endpoint)
             rows = rows_of(found, endpoint)
             others = {} if others_of is None else others_of(found, endpoint)
             plain: dict[str, Any] = {"items": [row.to_dict() for row in rows]}
@@ -142,28 +146,74 @@ def _waiting_elsewhere(others: Mapping[str, int]) -> str:
 
 
 async def read(client: Client, policy_name: str, registry: Registry, scheduler_names: Sequence[str] = ()) -> Overview:
-    """The whole cluster as rows. Kinds that are not served, or that we may not list, are passed over."""
+    """The whole cluster as rows, for whoever may list all of it."""
+    return await _rows(await listed(client), policy_name, registry, scheduler_names, lambda text: click.echo(text, err=True))
+
+
+@dataclass
+class _Reading:
+    """Reads a cluster again and again, and tells what it cannot show once."""
+
+    policy: str
+    registry: Registry
+    scheduler_names: Sequence[str]
+    needs: Sequence[str]
+    namespace_of: NamespaceOf | None
+    told: set[str] = field(default_factory=set)
+
+    async def __call__(self, client: Client, endpoint: Endpoint) -> Overview:
+        namespace = self.namespace_of(endpoint) if self.namespace_of else None
+        found = await listed(client, namespace)
+        for each in found.refused:
+            if each.kind in self.needs:
+                elsewhere = "; -n NAMESPACE shows one where they may be listed" if self.namespace_of and namespace is None else ""
+                raise click.ClickException(f"{each.error}{elsewhere}")
+        if self.namespace_of:
+            return await _rows(found, self.policy, self.registry, self.scheduler_names, self._tell, found.unseen)
+        if found.refused:
+            self._tell(found.told())
+        return await _rows(found, self.policy, self.registry, self.scheduler_names, self._tell)
+
+    def _tell(self, text: str) -> None:
+        if text not in self.told:
+            click.echo(text, err=True)
+        self.told.add(text)
+
+
+async def _rows(
+    found: Listed,
+    policy_name: str,
+    registry: Registry,
+    scheduler_names: Sequence[str],
+    tell: Callable[[str], None],
+    unseen: frozenset[str] = frozenset(),
+) -> Overview:
     policy = read_policy(policy_name, registry)
-    wanted: dict[str, list[tuple[Resource, str]]] = {}
-    for (api_version, name), kind in KINDS.items():
-        if name in LOOKED_AT:
-            group, _, version = api_version.rpartition("/")
-            resource = Resource(group, version, kind.plural, namespaced=kind.namespaced)
-            wanted.setdefault(f"{name}.{group}", []).append((resource, name))
-    lists = await asyncio.gather(_list(client, [(PODS, "Pod")]), *(_list(client, versions) for versions in wanted.values()))
-    documents = [Document(each, "") for found in lists for each in found]
-    inventory = Inventory(documents, settings_for(policy))
+    inventory = Inventory(found.documents, settings_for(policy))
     for mistake in inventory.mistakes:
-        click.echo(f"left out: {mistake}", err=True)
+        tell(f"left out: {mistake}")
     cluster = Cluster()
     inventory.fill(cluster)
-    await _lay_in_usage(policy, cluster)
+    if _stand_in(cluster, unseen):
+        tell(found.told("PodGroup"))
+    await _lay_in_usage(policy, cluster, tell)
     pods = {(pod.metadata.namespace or "default", pod.metadata.name): pod for pod in inventory.pods.values()}
-    ours = served(scheduler_names, (each.manifest for each in documents if each.manifest.get("kind") == "Node"))
+    ours = served(scheduler_names, (each.manifest for each in found.documents if each.manifest.get("kind") == "Node"))
     return overview(cluster, policy, registry, time.time(), lambda namespace, name: pods.get((namespace, name)), ours)
 
 
-async def _lay_in_usage(policy: Policy, cluster: Cluster) -> None:
+def _stand_in(cluster: Cluster, unseen: frozenset[str]) -> bool:
+    """Groups and queues that may not be listed are taken to exist: nobody is told that they do not. True: a group was."""
+    groups = [key for key, row in cluster.jobs.rows.of.items() if cluster.jobs.specs[row] is None] if "PodGroup" in unseen else []
+    for key in groups:
+        cluster.put_job(JobSpec(key, UNSEEN, min_member=0))
+    for spec in cluster.jobs.specs:
+        if spec is not None and spec.queue not in cluster.queues and (spec.queue == UNSEEN or "Queue" in unseen):
+            cluster.put_queue(QueueSpec(spec.queue))
+    return bool(groups)
+
+
+async def _lay_in_usage(policy: Policy, cluster: Cluster, tell: Callable[[str], None]) -> None:
     """What queues held over time, if the policy names a server that can be asked. A history that the scheduler keeps for itself
     lies beside it, not here."""
     if policy.usage.get("clientType") != "prometheus":
@@ -173,20 +223,6 @@ async def _lay_in_usage(policy: Policy, cluster: Cluster) -> None:
     try:
         usage.lay_into(cluster)
         if usage.problem():
-            click.echo(usage.problem(), err=True)
+            tell(usage.problem())
     finally:
         await usage.close()
-
-
-async def _list(client: Client, versions: Sequence[tuple[Resource, str]]) -> list[dict[str, Any]]:
-    """The objects of a kind in the first version that is served."""
-    for resource, kind in versions:
-        try:
-            listing = await client.list(resource)
-        except NotFound:
-            continue
-        except Forbidden as error:
-            click.echo(f"not shown: {error}", err=True)
-            return []
-        return [{**each, "apiVersion": resource.api_version, "kind": kind} for each in listing.items]
-    return []

@@ -17,4 +17,4 @@ def nodes(kubeconfig: Path | None, context: str | None, policy: str, plugin_dirs
 
     A GPU that pods share counts as used, however much of it they hold. -o json has what is free as well.
     """
-    look(kubeconfig, context, policy, plugin_dirs, output, watch, lambda found, _: found.nodes, nodes_table)
+    look(kubeconfig, context, policy, plugin_dirs, output, watch, lambda found, _: found.nodes, nodes_table, ("Node",))

@@ -26,4 +26,4 @@ def queues(kubeconfig: Path | None, context: str | None, policy: str, plugin_dir
     def table(chosen: Sequence[QueueRow], _: float) -> Table:
         return queues_table(chosen)
 
-    look(kubeconfig, context, policy, plugin_dirs, output, watch, lambda found, _: found.queues, table)
+    look(kubeconfig, context, policy, plugin_dirs, output, watch, lambda found, _: found.queues, table, ("Node", "Pod"))
