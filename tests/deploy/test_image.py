@@ -16,6 +16,7 @@ import sys
 import sysconfig
 import tomllib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -93,9 +94,23 @@ def navarch(context: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     yield home / "bin" / "navarch"
 
 
+def alone() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
+@contextmanager
+def started(command: list[str | Path], folder: Path, **pipes: int) -> Iterator[subprocess.Popen[str]]:
+    """A process that does not outlive the test, however that ends."""
+    with subprocess.Popen(command, cwd=folder, env=alone(), text=True, **pipes) as process:
+        try:
+            yield process
+        except BaseException:
+            process.kill()
+            raise
+
+
 def run(command: Path, *arguments: str, folder: Path) -> str:
-    alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run([command, *arguments], cwd=folder, env=alone, capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run([command, *arguments], cwd=folder, env=alone(), capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -148,11 +163,11 @@ def test_a_cluster_and_a_scheduler_start_from_the_wheel_alone(navarch: Path, tmp
     said = run(navarch, "up", "--until-settled", "--port", "0", "--speed", "20", "--kubeconfig", "k", folder=tmp_path)
     assert "settled after" in said
     up = [navarch, "up", "--no-sample", "--port", "0", "--kubeconfig", str(tmp_path / "config")]
-    with subprocess.Popen(up, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as cluster:
+    with started(up, tmp_path, stdout=subprocess.PIPE) as cluster:
         assert cluster.stdout is not None
         assert "KUBECONFIG" in cluster.stdout.readline()
         command = [navarch, "run", "--kubeconfig", "config", "--listen=", "--scheduler-name=other", "--lock-namespace=default"]
-        with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as scheduler:
+        with started(command, tmp_path, stderr=subprocess.PIPE) as scheduler:
             assert scheduler.stderr is not None
             assert any("leading: 4 nodes" in line for line in iter(scheduler.stderr.readline, ""))
             scheduler.send_signal(signal.SIGTERM)

@@ -18,6 +18,8 @@ from navarch.kube.connect import Endpoint, connect
 from navarch.kube.errors import AlreadyExists
 from navarch.kube.resources import PODS, Resource
 
+from .ports import held_port
+
 NAMESPACES = Resource("", "v1", "namespaces", namespaced=False)
 NODES = Resource("", "v1", "nodes", namespaced=False)
 
@@ -61,8 +63,9 @@ async def open_live(kubeconfig: Path, embedded: ApiServer | None = None) -> Asyn
 @pytest.fixture
 async def embedded(tmp_path: Path) -> AsyncIterator[Live]:
     """The embedded API server, whose faults can be made to happen."""
-    async with ApiServer() as server, open_live(server.kubeconfig(tmp_path / "kubeconfig"), server) as live:
-        yield live
+    with held_port() as port:
+        async with ApiServer(port=port) as server, open_live(server.kubeconfig(tmp_path / "kubeconfig"), server) as live:
+            yield live
 
 
 @pytest.fixture(params=["embedded", "kube-apiserver"])

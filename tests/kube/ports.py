@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 def hold_port() -> socket.socket:
@@ -12,3 +14,10 @@ def hold_port() -> socket.socket:
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     held.bind(("127.0.0.1", 0))
     return held
+
+
+@contextmanager
+def held_port() -> Iterator[int]:
+    """The number of one, while the block lasts."""
+    with hold_port() as held:
+        yield int(held.getsockname()[1])

@@ -62,7 +62,7 @@ class RawServer:
 
     async def asked(self, times: int) -> None:
         """Wait until this many requests have come."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             while len(self.requests) < times:
                 self._asked.clear()
                 await self._asked.wait()

@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from navarch.kube.client import Client
 from navarch.kube.errors import ApiError, OutcomeUnknown, TransportError, Unreachable
 from navarch.kube.http1 import Reply
 from navarch.kube.resources import PODS
@@ -140,10 +141,11 @@ async def test_a_client_waits_for_a_server_that_restarts(embedded: Live) -> None
     await embedded.pod("p")
     restarting = asyncio.create_task(server.faults.restart(down=0.3))
     await asyncio.sleep(0)
-    for _ in range(20):
-        try:
-            pod = await embedded.client.get(PODS, "p", namespace=embedded.namespace)
-        except TransportError as error:  # pragma: no cover - would be a failure of the retries
-            pytest.fail(f"a read was not repeated: {error}")
-        assert pod["metadata"]["name"] == "p"
+    async with Client(embedded.endpoint, attempts=12) as client:  # a slow machine is away for longer
+        for _ in range(20):
+            try:
+                pod = await client.get(PODS, "p", namespace=embedded.namespace)
+            except TransportError as error:  # pragma: no cover - would be a failure of the retries
+                pytest.fail(f"a read was not repeated: {error}")
+            assert pod["metadata"]["name"] == "p"
     await restarting

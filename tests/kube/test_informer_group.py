@@ -93,7 +93,7 @@ async def test_kinds_that_are_absent_at_the_start_are_told_in_one_line_and_then_
         group.add(resource, Pod, Recorder(), optional=True)
 
     def told() -> list[str]:
-        return [record.getMessage() for record in caplog.records if "serve" in record.getMessage()]
+        return [text for record in caplog.records if " served" in (text := record.getMessage())]
 
     task = asyncio.create_task(group.run())
     async with asyncio.timeout(60):

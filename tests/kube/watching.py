@@ -68,7 +68,7 @@ class Recorder:
 
     async def until(self, true: Callable[[], bool]) -> None:
         """Wait until it is so; no polling, each change is looked at."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             while not true():
                 self._changed.clear()
                 await self._changed.wait()
@@ -87,7 +87,7 @@ async def informing(
     task = asyncio.create_task(informer.run())
     try:
         if sync:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(120):
                 await informer.wait_for_sync()
         yield informer
     finally:
