@@ -11,8 +11,8 @@ from navarch.cli.install import install
 
 
 def run_install(kubeconfig: Path, *arguments: str) -> list[str]:
-    """The lines it printed; an exit code other than 0 is an error."""
+    """The lines it printed to standard output; an exit code other than 0 is an error."""
     with ThreadPoolExecutor(1) as thread:  # the command has a loop of its own, a thread has room for one
         result = thread.submit(CliRunner().invoke, install, ["--kubeconfig", str(kubeconfig), *arguments]).result()
     assert result.exit_code == 0, result.output
-    return str(result.output).splitlines()
+    return str(result.stdout).splitlines()

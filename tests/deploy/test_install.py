@@ -79,6 +79,12 @@ def test_what_would_not_start_is_refused(arguments: list[str], said: str) -> Non
     assert said in result.output
 
 
+def test_who_names_no_image_is_told_that_there_is_none(kube_apiserver: KubeApiServer) -> None:
+    given = ["--kubeconfig", str(kube_apiserver.kubeconfig), "--dry-run"]
+    assert "no registry has the image" in CliRunner().invoke(install, given).stderr
+    assert CliRunner().invoke(install, [*given, "--image", "r.example.com/navarch:1"]).stderr == ""
+
+
 def test_a_kubeconfig_that_is_not_there_is_a_mistake_of_the_command_line() -> None:
     result = CliRunner().invoke(install, ["--kubeconfig", "/nowhere"])
     assert (result.exit_code, result.output.splitlines()[-1]) == (2, "Error: kubeconfig /nowhere: no such file")

@@ -197,7 +197,26 @@ def test_a_policy_that_would_not_start_is_warned_of(tmp_path: Path) -> None:
     said = CliRunner().invoke(install, ["--print", "--policy", str(bad)])
     assert said.exit_code == 0 and "unknown action 'alocate' (did you mean 'allocate'?)" in said.stderr
     assert "warning: unless its image has more plugins" in said.stderr and "warning" not in said.stdout
-    assert CliRunner().invoke(install, ["--print", "--policy", str(good)]).stderr == ""
+    assert "--plugin-dir" not in said.stderr, "it takes none"
+    fine = CliRunner().invoke(install, ["--print", "--image", "r/n:1", "--policy", str(good)])
+    assert (fine.exit_code, fine.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("# Not a policy: at all: really\nactions: [", "not valid YAML"),
+        (
+            "actions: allocate\ntiers:\n- plugins:\n  - name: mine\n  - name: binpack\n    arguments: {binpack.weight: much}\n",
+            "binpack.weight",
+        ),
+    ],
+)
+def test_a_policy_that_no_image_could_start_with_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    (policy := tmp_path / "policy.conf").write_text(text)
+    result = CliRunner().invoke(install, ["--print", "--policy", str(policy)])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr and "warning" not in result.stderr
 
 
 def test_without_choices_the_shipped_files_are_installed_as_they_are() -> None:

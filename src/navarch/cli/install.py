@@ -17,7 +17,7 @@ from typing import Any
 import click
 import yaml
 
-from navarch.cli.policy_mistakes import tell
+from navarch.cli.policy_mistakes import MISTAKES, tell
 from navarch.engine.policy import PolicyError
 from navarch.installed import installed
 from navarch.kube.client import Client, PatchType
@@ -135,11 +135,13 @@ def _check_run_options(given: tuple[str, ...]) -> None:
 
 
 def _check(policy: Path) -> None:
-    """A warning only: the image may have plugins that are not installed here."""
+    """Of names that are not known here a warning only: the image may have more plugins."""
     try:
         read_policy(policy.absolute(), installed())
     except PolicyError as error:
-        tell(error, str(policy), ())
+        tell(error, str(policy), None)
+        if not all(mistake.not_here for mistake in error.mistakes):
+            raise SystemExit(MISTAKES) from None
         click.echo("warning: unless its image has more plugins than there are here, the scheduler will not start", err=True)
 
 
@@ -174,6 +176,8 @@ async def _install(installation: Installation, kubeconfig: Path | None, context:
         if not dry_run:
             for crd in installation.crds():
                 await _established(client, crd["metadata"]["name"])
+    if installation.image is None:
+        click.echo("no registry has the image: nodes have to have it already, or --image names yours (deploy/README.md)", err=True)
 
 
 async def apply(client: Client, item: Manifest, *, dry_run: bool = False) -> str:

@@ -23,20 +23,20 @@ class Findings(Struct):
     mistakes: list[Mistake] = field(default_factory=list)
     warned: list[Mistake] = field(default_factory=list)
 
-    def mistake(self, path: Path, message: str) -> None:
-        self.mistakes.append(Mistake(message, dotted(path), self.source.line(path)))
+    def mistake(self, path: Path, message: str, *, not_here: bool = False) -> None:
+        self.mistakes.append(Mistake(message, dotted(path), self.source.line(path), not_here))
 
     def warn(self, path: Path, message: str) -> None:
         warning = Mistake(message, dotted(path), self.source.line(path))
         if warning not in self.warned:
             self.warned.append(warning)
 
-    def object_to(self, path: Path, message: str, consequence: str) -> None:
+    def object_to(self, path: Path, message: str, consequence: str, *, not_here: bool = False) -> None:
         """A mistake in strict mode; under a compat a warning with what happens there instead."""
         if self.tolerant:
             self.warn(path, f"{message}; {consequence}")
         else:
-            self.mistake(path, message)
+            self.mistake(path, message, not_here=not_here)
 
     def unknown(self, path: Path, what: str, name: str, known: Iterable[str], consequence: str = "ignored") -> None:
         self.object_to(path, f"unknown {what} {name!r}{did_you_mean(name, known)}", consequence)

@@ -176,7 +176,7 @@ class _ProfileReader:
                 self.findings.mistake(inner, f"plugin {name!r} is named twice")
             elif not (star and name == "*") and not self._exists(name):
                 known = (*KUBE_SCHEDULER.plugins, *self.catalogue.plugins)
-                self.findings.mistake(inner, f"unknown plugin {name!r}{did_you_mean(name, known)}")
+                self.findings.mistake(inner, f"unknown plugin {name!r}{did_you_mean(name, known)}", not_here=True)
             else:
                 named.append((name, weight))
         return named

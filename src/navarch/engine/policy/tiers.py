@@ -57,7 +57,7 @@ class TiersReader(Struct):
         elif peer is not None and name in peer.actions:
             self.findings.warn(path, f"{peer.title}'s action {name!r} does not exist here yet; skipped")
         else:
-            self.findings.mistake(path, self._missing("action", name, self.catalogue.actions))
+            self.findings.mistake(path, self._missing("action", name, self.catalogue.actions), not_here=True)
         return False
 
     def tiers(self, value: object) -> tuple[tuple[PluginOption, ...], ...]:
@@ -101,7 +101,7 @@ class TiersReader(Struct):
         if peer is not None and name in peer.plugins:
             self.findings.warn(path, f"{peer.title}'s plugin {name!r} does not exist here yet; skipped")
         else:
-            self.findings.object_to(path, self._missing("plugin", name, self.catalogue.plugins), "skipped")
+            self.findings.object_to(path, self._missing("plugin", name, self.catalogue.plugins), "skipped", not_here=True)
         return None
 
     def _missing(self, what: str, name: str, known: Mapping[str, object]) -> str:
@@ -157,7 +157,7 @@ class TiersReader(Struct):
             entry = self.catalogue.action(name, self.choice.dialect)
             if entry is None:
                 message = self._missing("action", name, self.catalogue.actions)
-                self.findings.object_to((*path, "name"), message, "ignored")
+                self.findings.object_to((*path, "name"), message, "ignored", not_here=True)
                 continue
             if name not in actions:
                 self.findings.warn((*path, "name"), f"{name!r} is configured but is not among the actions")
@@ -172,7 +172,7 @@ class TiersReader(Struct):
         for action, raw in self.findings.mapping(("queueDepthPerAction",), value).items():
             path = ("queueDepthPerAction", action)
             if self.catalogue.action(action, self.choice.dialect) is None:
-                self.findings.unknown(path, "action", action, self.catalogue.actions)
+                self.findings.object_to(path, self._missing("action", action, self.catalogue.actions), "ignored", not_here=True)
             elif isinstance(raw, bool) or not isinstance(raw, int) or raw < 0:
                 self.findings.mistake(path, f"found {raw!r}, expected a number of jobs")
             else:

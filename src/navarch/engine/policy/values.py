@@ -84,6 +84,8 @@ class Mistake(msgspec.Struct, frozen=True):
     message: str
     path: str = ""
     line: int | None = None
+    not_here: bool = False
+    """It names a plugin or an action that is not installed here; an installation with more plugins may have it."""
 
     def __str__(self) -> str:
         where = ", ".join(part for part in (f"line {self.line}" if self.line else "", self.path) if part)
