@@ -176,9 +176,12 @@ class Operations:
     ) -> Record:
         old = self.served(kind, current)
         endpoint = "" if subresource == "scale" else subresource
-        version = obj["metadata"].get("resourceVersion")
+        version, uid = obj["metadata"].get("resourceVersion"), obj["metadata"].get("uid")
         if version and version != str(current.revision):
             raise stale(kind.resource, current.name)
+        if uid and uid != current.uid:
+            why = [cause("FieldValueInvalid", f'Invalid value: "{uid}": field is immutable', "metadata.uid")]
+            raise invalid(kind.kind, kind.group, current.name, why)
         for name in ("name", "namespace"):
             if name in old["metadata"]:
                 obj["metadata"][name] = old["metadata"][name]
