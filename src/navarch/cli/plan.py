@@ -23,7 +23,7 @@ from navarch.plan import plan as run_plan
 EXAMPLES = """\b
 Examples:
   navarch plan -f examples/two-queues.yaml
-  kubectl get nodes,pods,podgroups,queues -A -o yaml | navarch plan -f - --policy volcano
+  kubectl get nodes,pods,priorityclasses -A -o yaml | navarch plan -f - -f new-job.yaml   # PodGroups and Queues too, by full name
   navarch plan -f cluster/ -f new-job.yaml --cycles 3 -o json
 """
 
@@ -105,6 +105,8 @@ def plan(
             raise  # ours: the traceback is what we need of a report
         raise click.ClickException(f"a plugin failed: {failed}") from error
     _remark(result, [*unread, *result.mistakes])
+    if not any(each.manifest.get("kind") == "Node" for each in documents):
+        click.echo("no Node is in the input: nothing can be placed", err=True)
     match output:
         case "json":
             click.echo(json.dumps(result.to_dict(), indent=2, sort_keys=True))
