@@ -233,7 +233,8 @@ class Volumes:
                 self._mirror.assume_object(VOLUME, "", name, assumed, _has_claim)
             return
         manifest = self._mirror.true_object(CLAIM, claim.namespace, claim.name)
-        if manifest is not None:
+        # One that has its node from the scheduler before us is seen as it is: our write changes nothing that a watch would show.
+        if manifest is not None and not _has_node(manifest):
             metadata = dict(manifest.get("metadata") or {})
             metadata["annotations"] = {**(metadata.get("annotations") or {}), SELECTED_NODE: node}
             assumed = {**manifest, "metadata": metadata}
