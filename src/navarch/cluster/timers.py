@@ -62,6 +62,9 @@ class Timers:
     def __init__(self, speed: float = 1.0) -> None:
         if not speed > 0:
             raise ValueError(f"speed: found {speed}, expected a number above 0")
+        self.spent: Callable[[], float] = time.thread_time
+        """The clock of what work costs: what this process spent, not how long others kept it from the processor. Where the loop's
+        time is faked nothing is spent."""
         self._speed = speed
         self._pending: dict[Hashable, _Timer] = {}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from time import perf_counter, thread_time
+from time import perf_counter
 from typing import Generic, TypeVar
 
 from navarch.cluster.errors import ApiError
@@ -71,9 +71,9 @@ class WorkQueue(Generic[K]):
         while self._waiting:
             key = next(iter(self._waiting))
             del self._waiting[key]
-            begun = thread_time()  # what this process spent, not how long others kept it from the processor
+            begun = self._timers.spent()
             self._try(key)
-            took, elapsed = thread_time() - begun, perf_counter() - started
+            took, elapsed = self._timers.spent() - begun, perf_counter() - started
             if took > RESTED:
                 self._resting[key] = loop.time() + elapsed + REST * took
             if elapsed >= TURN_SECONDS:
