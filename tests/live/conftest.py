@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.envtest.fixtures import kube_apiserver  # noqa: F401
+from tests.kube.ports import held_port
 from tests.live.servers import serve_volcano, world_on
 from tests.live.world import World
 
@@ -16,8 +17,9 @@ from navarch.kube.errors import ApiError, Forbidden
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[ApiServer]:
     """The embedded API server, with its faults on demand."""
-    async with ApiServer(taint_new_nodes=False) as started:
-        yield started
+    with held_port() as port:
+        async with ApiServer(port=port, taint_new_nodes=False) as started:
+            yield started
 
 
 @pytest.fixture

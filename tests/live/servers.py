@@ -29,25 +29,41 @@ async def embedded_world(folder: Path) -> AsyncIterator[World]:
     async with ApiServer(taint_new_nodes=False) as started:
         made = World(started.kubeconfig(folder / "kubeconfig"), "default", folder)
         made.server = started
-        yield made
-        await made.close()
+        try:
+            yield made
+        finally:
+            await made.close()
 
 
 @contextlib.asynccontextmanager
 async def world_on(request: pytest.FixtureRequest, folder: Path, serve: Callable[[Client], Awaitable[None]]) -> AsyncIterator[World]:
     """On the server that the parameter names. The embedded one has every kind; kube-apiserver needs `serve`, and is shared by the
-    session, so nodes are removed in the end."""
+    session."""
     if request.param == "embedded":
         async with embedded_world(folder) as made:
             yield made
         return
     real = request.getfixturevalue("kube_apiserver")
-    made = World(Path(real.kubeconfig), f"live-{next(_numbers)}", folder)
-    await serve(made.client)
-    await made.client.create(NAMESPACES, {"metadata": {"name": made.namespace}})
-    yield made
-    await made.clean()
-    await made.close()
+    async with real_world(Path(real.kubeconfig), f"live-{next(_numbers)}", folder, serve) as made:
+        yield made
+
+
+@contextlib.asynccontextmanager
+async def real_world(
+    kubeconfig: Path, namespace: str, folder: Path, serve: Callable[[Client], Awaitable[None]] | None = None
+) -> AsyncIterator[World]:
+    """A namespace of a real server, which is left as it was found."""
+    made = World(kubeconfig, namespace, folder)
+    try:
+        if serve is not None:
+            await serve(made.client)
+        await made.client.create(NAMESPACES, {"metadata": {"name": namespace}})
+        yield made
+    finally:
+        try:
+            await made.clean()
+        finally:
+            await made.close()
 
 
 async def serve_volcano(client: Client) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.live import audit
-from tests.live.world import World, end
+from tests.live.world import LASTING, World, end
 
 from navarch.cluster.server import ApiServer
 
@@ -22,7 +22,7 @@ async def test_it_only_asks_and_takes_the_lead_from_nobody(server: ApiServer, wo
     dry = await world.process("--dry-run", "--lock-namespace=default", "--scheduler-name=planned", name="dry")
     try:
         await world.said("dry", "leading: 1 nodes")
-        async with world.scheduler(leader_elect=True, lock_namespace="default") as leader:
+        async with world.scheduler(**LASTING) as leader:
             await world.gang("ours", 1)
             await history.until_bound(1)
             await world.gang("waits", 2, scheduler="planned")

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 from tests.live.test_scheduling import conditions
-from tests.live.world import BUDGETS, World
+from tests.live.world import BUDGETS, LASTING, World
 
 from navarch.kube.client import PatchType
-from navarch.kube.errors import TooManyRequests
+from navarch.kube.errors import Forbidden, TooManyRequests
 from navarch.kube.resources import PODS, Resource
 from navarch.kube.write_pool import Done, Outcome, Write
 
@@ -19,8 +19,19 @@ CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=Fals
 
 async def classes(world: World) -> None:
     for name, value in (("low", 10), ("high", 1000)):
-        body = {"metadata": {"name": f"{name}-{world.namespace}"}, "value": value}
-        await world.client.create(CLASSES, body)
+        made = f"{name}-{world.namespace}"
+        await world.clusterwide(CLASSES, {"metadata": {"name": made}, "value": value})
+        await world.eventually(lambda made=made: _takes(world, made), bool)  # type: ignore[misc]
+
+
+async def _takes(world: World, priority_class: str) -> bool:
+    """Admission knows a class from a watch of its own, and forbids pods of one that it has not seen yet."""
+    pod = world.pod_body("of-a-class", "1", "", "nobody", priorityClassName=priority_class)
+    try:
+        await world.client.create(PODS, pod, namespace=world.namespace, dry_run=True)
+    except Forbidden:
+        return False
+    return True
 
 
 async def test_a_higher_pod_evicts_a_lower_one_and_takes_its_place(any_world: World) -> None:
@@ -102,15 +113,7 @@ async def test_a_budget_that_says_no_does_not_hold_up_the_hand_over(world: World
     await classes(world)
     await world.node("n0", cpu="1")
     history = await world.watch()
-    # A lease that nobody waits for the end of: who leads next leads because it was given back.
-    lease = {
-        "leader_elect": True,
-        "lock_namespace": "default",
-        "retry_period": 0.2,
-        "lease_duration": 3600.0,
-        "renew_deadline": 1800.0,
-    }
-    async with world.scheduler(**lease) as first, world.scheduler(**lease) as second:
+    async with world.scheduler(**LASTING) as first, world.scheduler(**LASTING) as second:
         await world.pod("low", priorityClassName="low-default", labels={"app": "low"})
         await history.until_bound(1)
         leader, follower = (first, second) if first.leading else (second, first)

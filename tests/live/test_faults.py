@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import random
 import signal
@@ -17,9 +18,10 @@ from tests.live.proxy import BreakingWire
 from tests.live.servers import serve_volcano
 from tests.live.storms import STORMS
 from tests.live.test_scheduling import conditions
-from tests.live.world import NODES, Clock, World, end
+from tests.live.world import LASTING, NODES, Clock, World, end
 
 from navarch.cluster.server import ApiServer
+from navarch.kube.client import PatchType
 from navarch.kube.errors import Unreachable
 from navarch.kube.lease import LeaseRecord
 from navarch.kube.resources import LEASES
@@ -102,7 +104,16 @@ async def test_answers_that_get_lost_are_asked_for_and_nothing_is_bound_twice(se
         await world.eventually(lambda: asyncio.sleep(0, scheduler.sources.missing()), lambda missing: missing == [])
         wire.rate = 0.2
         await load(world, rng)
-        await world.eventually(lambda: asyncio.sleep(0, wire.broken), lambda broken: broken >= 5)
+
+        number = itertools.count()
+
+        async def stirred() -> int:
+            """Something is told of as long as that is needed, also when everything is bound."""
+            mark = {"metadata": {"annotations": {"stirred": str(next(number))}}}
+            await world.client.patch(NODES, "n0", mark, PatchType.MERGE)
+            return wire.broken
+
+        await world.eventually(stirred, lambda broken: broken >= 5)
         wire.rate = 0.0
         await history.until_bound(4 * len(GANGS) + SINGLES)
         await world.eventually(lambda: asyncio.sleep(0, len(scheduler.assumed.binds)), lambda left: left == 0)
@@ -147,13 +158,10 @@ async def test_a_leader_that_dies_is_followed_and_one_that_leaves_hands_over(ser
 
 async def test_two_replicas_and_a_clean_hand_over(server: ApiServer, world: World) -> None:
     history = await nodes(world)
-    # A lease that nobody waits for the end of: who leads next leads because it was given back.
-    lasting = {"lease_duration": 3600.0, "renew_deadline": 1800.0}
-    options = {"leader_elect": True, "lock_namespace": "default", "retry_period": 0.2, **lasting}
-    async with world.scheduler(**options) as first:
+    async with world.scheduler(**LASTING) as first:
         await world.gang("first", 4)
         await history.until_bound(4)
-        async with world.scheduler(**options) as second:
+        async with world.scheduler(**LASTING) as second:
             await world.eventually(lambda: asyncio.sleep(0, second.sources.missing()), lambda missing: missing == [])
             assert first.leading and not second.leading
             answer, before = asyncio.Event(), server.faults.before

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.live.test_late_kinds import stored
+from tests.live.test_scheduling import conditions
 from tests.live.world import World
 
 from navarch.kube.client import PatchType
@@ -234,21 +236,20 @@ async def test_a_job_without_a_group_starts_as_the_gang_that_its_owner_says(worl
     await queues(world)
     await world.node("n0", cpu="2")
     history = await world.watch()
-    async with world.scheduler(**KAI, bind_requests=False):
+    async with world.scheduler(**KAI, bind_requests=False) as scheduler:
         spec = {"pytorchReplicaSpecs": {"Master": {"replicas": 1}, "Worker": {"replicas": 2}}}
         body = {"apiVersion": PYTORCH_JOBS.api_version, "kind": "PyTorchJob", "metadata": {"name": "llm"}, "spec": spec}
         job = await world.client.create(PYTORCH_JOBS, body, namespace="default")
+        # As an operator does, which makes pods when it has seen the job: of two watches neither waits for the other.
+        await world.eventually(lambda: asyncio.sleep(0, stored(scheduler, PYTORCH_JOBS)), lambda names: names == ["llm"])
         owner = {"apiVersion": PYTORCH_JOBS.api_version, "kind": "PyTorchJob", "name": "llm", "controller": True}
         for role, index in (("worker", 0), ("worker", 1), ("master", 0)):
             pod = world.pod_body(f"llm-{role}-{index}", "1", "", "kai-scheduler")
             pod["metadata"]["ownerReferences"] = [{**owner, "uid": job["metadata"]["uid"]}]
             pod["metadata"]["labels"] = {"kai.scheduler/queue": "team", "training.kubeflow.org/replica-type": role}
             await world.client.create(PODS, pod, namespace="default")
-        waiting = await world.eventually(
-            lambda: world.get_pod("llm-master-0"),
-            lambda found: any(c["type"] == "PodScheduled" for c in found.get("status", {}).get("conditions") or ()),
-        )
-        told = waiting["status"]["conditions"][0]["message"]
+        waiting = await world.eventually(lambda: world.get_pod("llm-master-0"), lambda found: "PodScheduled" in conditions(found))
+        told = conditions(waiting)["PodScheduled"]["message"]
         assert told.startswith("the task could run, but its gang is not ready: Resources were found for 1 pods from all sub-groups")
         assert history.bound() == [], "two would fit, three are needed"
         await world.node("n1", cpu="2")

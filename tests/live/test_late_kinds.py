@@ -36,7 +36,7 @@ async def test_a_kind_that_comes_in_its_other_version_is_watched_in_that_one(wor
         await world.eventually(lambda: asyncio.sleep(0, scheduler.sources.serves(JOBS)), bool)
         body = {"apiVersion": JOBS.api_version, "kind": "MPIJob", "metadata": {"name": "sum"}, "spec": {"mpiReplicaSpecs": {}}}
         await world.client.create(JOBS, body, namespace="default")
-        await world.eventually(lambda: asyncio.sleep(0, _stored(scheduler, JOBS)), lambda names: names == ["sum"])
+        await world.eventually(lambda: asyncio.sleep(0, stored(scheduler, JOBS)), lambda names: names == ["sum"])
 
 
 async def test_a_crd_that_goes_takes_its_groups_with_it_and_comes_back_with_a_subresource(world: World) -> None:
@@ -67,6 +67,6 @@ async def test_a_crd_that_goes_takes_its_groups_with_it_and_comes_back_with_a_su
         await world.eventually(lambda: world.get_group("third"), lambda found: found.get("status", {}).get("phase") == "Running")
 
 
-def _stored(scheduler: object, resource: Resource) -> list[str]:
+def stored(scheduler: object, resource: Resource) -> list[str]:
     found = (each for each, _ in scheduler.sources.kinds if each.resource == resource)  # type: ignore[attr-defined]
     return sorted(name for informer in found for _, name in informer.store)

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from tests.deploy.installing import run_install
 from tests.envtest.server import KubeApiServer
+from tests.live.servers import real_world
 from tests.live.test_eviction import classes
 from tests.live.test_preparation import CLAIMS, CLASSES, DEVICE_CLASSES, RESOURCE_CLAIMS, SLICES, VOLUMES
-from tests.live.world import NAMESPACES, QUEUES, World
+from tests.live.world import QUEUES, World
 
 from navarch.kube.client import PatchType
 from navarch.kube.errors import NotFound
@@ -36,17 +37,15 @@ _numbers = itertools.count()
 async def installed(kube_apiserver: KubeApiServer, tmp_path: Path) -> AsyncIterator[tuple[World, Path]]:
     await asyncio.to_thread(run_install, kube_apiserver.kubeconfig)
     account = await asyncio.to_thread(kube_apiserver.service_account, "navarch-system", "navarch")
-    world = World(Path(kube_apiserver.kubeconfig), f"least-privilege-{next(_numbers)}", tmp_path)
-    await world.client.create(NAMESPACES, {"metadata": {"name": world.namespace}})
-    yield world, account
-    await world.clean()
-    await world.close()
+    async with real_world(Path(kube_apiserver.kubeconfig), f"least-privilege-{next(_numbers)}", tmp_path) as world:
+        yield world, account
 
 
 async def test_a_scheduler_with_exactly_its_rights_does_all_its_work(installed: tuple[World, Path], forbidden: list[str]) -> None:
     world, account = installed
     await classes(world)
-    await world.node("n0", cpu="4")
+    forbidden.clear()  # what it took to set the scene
+    await world.node(f"n-{world.namespace}", cpu="4")
     history = await world.watch()
     async with world.scheduler(kubeconfig=account, leader_elect=True, lock_namespace="navarch-system"):
         await world.gang("low", 4, priorityClassName=f"low-{world.namespace}")
@@ -72,9 +71,11 @@ async def clusterwide(world: World, resource: Resource, body: dict[str, Any]) ->
     """An object that has no namespace, on a server that others use after us."""
     name = f"{world.namespace}-{resource.plural}"
     await world.client.create(resource, {**body, "metadata": {"name": name}})
-    yield name
-    with contextlib.suppress(NotFound):
-        await world.client.delete(resource, name)
+    try:
+        yield name
+    finally:
+        with contextlib.suppress(NotFound):
+            await world.client.delete(resource, name)
 
 
 async def test_volumes_and_devices_are_prepared_with_the_same_rights(installed: tuple[World, Path], forbidden: list[str]) -> None:

@@ -163,7 +163,7 @@ async def test_a_volume_that_is_not_bound_in_time_is_free_again(world: World) ->
     await volume(world, "lies-around", "n0")
     await claim(world, "data")
     history = await world.watch()
-    async with world.scheduler(volume_timeout=0.3):
+    async with world.scheduler(volume_timeout=2.0):  # long enough to be seen taken
         await world.pod("a", **with_claim("data"))
         found = lambda: world.client.get(VOLUMES, "lies-around")  # noqa: E731
         await world.eventually(found, lambda body: "claimRef" in body["spec"])
@@ -174,18 +174,18 @@ async def test_a_volume_that_is_not_bound_in_time_is_free_again(world: World) ->
 
 async def devices(world: World, node: str, count: int) -> None:
     config = [{"opaque": {"driver": "gpu.example.com", "parameters": {"mode": "exclusive"}}}]
-    await world.client.create(DEVICE_CLASSES, {"metadata": {"name": "gpu"}, "spec": {"config": config}})
+    await world.clusterwide(DEVICE_CLASSES, {"metadata": {"name": f"gpu-{world.namespace}"}, "spec": {"config": config}})
     spec = {
         "driver": "gpu.example.com",
         "nodeName": node,
         "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
         "devices": [{"name": f"gpu-{i}"} for i in range(count)],
     }
-    await world.client.create(SLICES, {"metadata": {"name": f"slice-{node}"}, "spec": spec})
+    await world.clusterwide(SLICES, {"metadata": {"name": f"slice-{node}"}, "spec": spec})
 
 
 async def device_claim(world: World, name: str) -> None:
-    request = {"name": "one", "exactly": {"deviceClassName": "gpu", "count": 1, "allocationMode": "ExactCount"}}
+    request = {"name": "one", "exactly": {"deviceClassName": f"gpu-{world.namespace}", "count": 1, "allocationMode": "ExactCount"}}
     config = [{"requests": ["one"], "opaque": {"driver": "gpu.example.com", "parameters": {"sharing": name}}}]
     body = {"metadata": {"name": name}, "spec": {"devices": {"requests": [request], "config": config}}}
     await world.client.create(RESOURCE_CLAIMS, body, namespace=world.namespace)
@@ -193,8 +193,9 @@ async def device_claim(world: World, name: str) -> None:
 
 async def test_devices_are_allocated_before_the_pod_is_bound_and_to_one_pod_each(any_world: World) -> None:
     world = any_world
-    await world.node("n0", cpu="8")
-    await devices(world, "n0", 2)
+    node = f"n-{world.namespace}"
+    await world.node(node, cpu="8")
+    await devices(world, node, 2)
     history = await world.watch()
     async with world.scheduler():
         for i in range(3):
@@ -217,7 +218,8 @@ async def test_devices_are_allocated_before_the_pod_is_bound_and_to_one_pod_each
                     ("FromClass", ["one"], {"mode": "exclusive"}),
                     ("FromClaim", ["one"], {"sharing": each["metadata"]["name"]}),
                 ]
-        assert found[0]["status"]["allocation"]["nodeSelector"]["nodeSelectorTerms"][0]["matchFields"][0]["values"] == ["n0"]
+                terms = each["status"]["allocation"]["nodeSelector"]["nodeSelectorTerms"]
+                assert terms[0]["matchFields"][0]["values"] == [node]
         bound = history.bound()[0].partition("/")[2]
         await world.client.delete(PODS, bound, namespace=world.namespace, grace_period=0)
         await world.client.patch(

@@ -23,7 +23,7 @@ async def test_a_pod_that_is_refused_is_not_tried_in_every_cycle(world: World, s
         await world.pod("good", group="g")
         await history.until_bound(1)
         await world.pod("bad", group="g")
-        await world.eventually(lambda: world.events("bad"), lambda said: any("422" in note for _, _, note in said))
+        await world.eventually(lambda: world.events("bad"), lambda said: any(": 422 " in note for _, _, note in said))
         for i in range(20):  # each is decided in a cycle of its own, which looks at the job as well
             await world.group(f"other-{i}", 1)
             await world.pod(f"other-{i}", group=f"other-{i}")

@@ -49,8 +49,10 @@ async def test_a_gang_that_does_not_fit_waits_whole_and_is_told_why(any_world: W
             lambda: world.get_pod("big-0"), lambda found: conditions(found).get("PodScheduled", {}).get("status") == "False"
         )
         assert conditions(pod)["PodScheduled"]["reason"] in ("Unschedulable", "Schedulable")
-        group = await world.eventually(lambda: world.get_group("big"), lambda found: "Unschedulable" in conditions(found))
-        assert "the gang needs 6 pods to start" in conditions(group)["Unschedulable"]["message"]
+        await world.eventually(
+            lambda: world.get_group("big"),
+            lambda found: "the gang needs 6 pods to start" in conditions(found).get("Unschedulable", {}).get("message", ""),
+        )
         await world.eventually(lambda: world.events("big-0"), lambda said: any(reason == "FailedScheduling" for _, reason, _ in said))
         assert history.bound() == []
         await world.node("n1")
@@ -68,14 +70,21 @@ async def test_pods_without_a_group_or_a_queue_are_told_so_and_start_when_it_com
         await world.group("lost", 1, queue=nowhere)
         await asyncio.gather(world.pod("lost-0", group="lost"), world.pod("early-0", group="early"))
         for name, said in (("lost-0", lost), ("early-0", f'the PodGroup "{world.namespace}/early"')):
-            pod = await world.eventually(lambda: world.get_pod(name), lambda found: "PodScheduled" in conditions(found))  # noqa: B023
+            # A pod may be seen before its group, and is told so first.
+            pod = await world.eventually(
+                lambda: world.get_pod(name),  # noqa: B023
+                lambda found: conditions(found).get("PodScheduled", {}).get("message", "").startswith(said),  # noqa: B023
+            )
             told = conditions(pod)["PodScheduled"]
-            assert (told["status"], told["reason"]) == ("False", "Unschedulable") and told["message"].startswith(said)
+            assert (told["status"], told["reason"]) == ("False", "Unschedulable")
             await world.eventually(
                 lambda: world.events(name),  # noqa: B023
                 lambda events: any(reason == "FailedScheduling" and note.startswith(said) for _, reason, note in events),  # noqa: B023
             )
-        group = await world.eventually(lambda: world.get_group("lost"), lambda found: "Unschedulable" in conditions(found))
+        group = await world.eventually(
+            lambda: world.get_group("lost"),
+            lambda found: conditions(found).get("Unschedulable", {}).get("reason") == "QueueNotFound",
+        )
         told = conditions(group)["Unschedulable"]
         assert (told["status"], told["reason"], told["message"]) == ("True", "QueueNotFound", lost)
         assert group["status"]["phase"] == "Pending"
@@ -84,7 +93,7 @@ async def test_pods_without_a_group_or_a_queue_are_told_so_and_start_when_it_com
         await world.group("early", 1)
         await history.until_bound(1)
         queue = {"apiVersion": QUEUES.api_version, "kind": "Queue", "metadata": {"name": nowhere}, "spec": {"weight": 1}}
-        await world.client.create(QUEUES, queue)
+        await world.clusterwide(QUEUES, queue)
         await history.until_bound(2)
         await world.eventually(lambda: world.get_group("lost"), lambda found: "Scheduled" in conditions(found))
     history.check([("early", 1), ("lost", 1)])

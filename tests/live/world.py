@@ -31,6 +31,20 @@ GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups")
 QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
 EVENTS = Resource("events.k8s.io", "v1", "events")
 BUDGETS = Resource("policy", "v1", "poddisruptionbudgets")
+LEFT_BEHIND = [
+    BUDGETS,
+    GROUPS,
+    Resource("scheduling.run.ai", "v2alpha2", "podgroups"),
+    Resource("scheduling.run.ai", "v1alpha2", "bindrequests"),
+    Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups"),
+    Resource("scheduling.k8s.io", "v1alpha2", "podgroups"),
+    Resource("scheduling.incubator.k8s.io", "v1alpha1", "podgroups"),
+    Resource("scheduling.sigs.dev", "v1alpha2", "podgroups"),
+    Resource("resource.k8s.io", "v1", "resourceclaims"),
+    Resource("", "v1", "persistentvolumeclaims"),
+]
+LASTING = {"leader_elect": True, "lock_namespace": "default", "lease_duration": 3600.0, "renew_deadline": 1800.0, "retry_period": 0.2}
+"""A lease that no slow machine loses: who leads next leads because it was given back."""
 IMPATIENT = Patience(retry_first=0.02, retry_longest=0.5, absent_longest=0.5)
 OPTIONS = RunOptions(listen="", leader_elect=False, seed=7)
 
@@ -47,6 +61,8 @@ class World:
         self.history: History | None = None
         #: The server itself, where it is the embedded one.
         self.server: ApiServer | None = None
+        self._without_namespace: list[tuple[Resource, str]] = []
+        self._processes: list[asyncio.subprocess.Process] = []
 
     def endpoint(self, port: int = 0) -> Endpoint:
         """The server, or a wire to it that listens on another port."""
@@ -60,20 +76,37 @@ class World:
         return self.history
 
     async def clean(self) -> None:
-        """Take away what outlives the test on a shared server."""
+        """Take away what outlives the test on a shared server, and what a scheduler of another test would look at."""
+        await self._end_processes()
         for pod in (await self.client.list(PODS, namespace=self.namespace)).items:
             with contextlib.suppress(NotFound):
                 await self.client.delete(PODS, pod["metadata"]["name"], namespace=self.namespace, grace_period=0)
-        for name in self.capacity:
+        for resource in LEFT_BEHIND:
+            with contextlib.suppress(NotFound):  # not served here
+                for found in (await self.client.list(resource, namespace=self.namespace)).items:
+                    with contextlib.suppress(NotFound):
+                        await self.client.delete(resource, found["metadata"]["name"], namespace=self.namespace)
+        for resource, name in [*self._without_namespace, *((NODES, name) for name in self.capacity)]:
             with contextlib.suppress(NotFound):
-                await self.client.delete(NODES, name)
+                await self.client.delete(resource, name)
 
     async def close(self) -> None:
+        await self._end_processes()
         if self.history is not None:
             await self.history.stop()
         await self.client.close()
 
+    async def _end_processes(self) -> None:
+        for process in self._processes:
+            await end(process, signal.SIGKILL)
+
     # objects
+
+    async def clusterwide(self, resource: Resource, body: dict[str, Any]) -> dict[str, Any]:
+        """An object that has no namespace, which is taken away where others use the server after us."""
+        made: dict[str, Any] = await self.client.create(resource, body)
+        self._without_namespace.append((resource, made["metadata"]["name"]))
+        return made
 
     async def node(self, name: str, *, cpu: str = "4", memory: str = "32Gi", pods: str = "110", **labels: str) -> None:
         capacity = {"cpu": cpu, "memory": memory, "pods": pods}
@@ -126,7 +159,7 @@ class World:
         found = (await self.client.list(EVENTS, namespace=self.namespace)).items
         return [(e["type"], e["reason"], e["note"]) for e in found if e["regarding"]["name"] == name]
 
-    async def eventually(self, ask: Any, holds: Any, timeout: float = 60.0) -> Any:
+    async def eventually(self, ask: Any, holds: Any, timeout: float = 120.0) -> Any:
         """Ask the server until the answer is right. For what pods do not show; its pace is no part of what is tested."""
         answer = None
         try:
@@ -161,6 +194,7 @@ class World:
         log = self.log_of(name).open("ab")
         process = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log, env=dict(os.environ))
         log.close()
+        self._processes.append(process)
         return process
 
     def log_of(self, name: str) -> Path:
@@ -171,10 +205,10 @@ class World:
         log = self.log_of(name)
         try:
             async with asyncio.timeout(timeout):
-                while text not in log.read_text():
+                while text not in log.read_text(encoding="utf-8"):
                     await asyncio.sleep(0.02)
         except TimeoutError:
-            raise AssertionError(f"{name} did not say {text!r}: {log.read_text()[-1500:]}") from None
+            raise AssertionError(f"{name} did not say {text!r}: {log.read_text(encoding='utf-8')[-1500:]}") from None
 
     def _speaking_as(self, name: str) -> Path:
         """The same kubeconfig by impersonation, which names the speaker in every request."""
@@ -193,6 +227,16 @@ class Clock:
 
     def __call__(self) -> float:
         return time.time() + self.ahead
+
+
+class StillClock:
+    """A wall clock that goes only when somebody moves it on."""
+
+    def __init__(self) -> None:
+        self.now = time.time()
+
+    def __call__(self) -> float:
+        return self.now
 
 
 async def end(process: asyncio.subprocess.Process, number: int = signal.SIGTERM) -> int:
