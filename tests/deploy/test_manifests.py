@@ -129,6 +129,7 @@ def test_permissions_are_the_least_that_does() -> None:
         ("", "persistentvolumeclaims"): READ | {"patch"},
         ("", "persistentvolumes"): READ | {"patch"},
         ("events.k8s.io", "events"): {"create", "patch"},
+        ("resource.k8s.io", "resourceclaims"): READ | {"patch"},
         ("resource.k8s.io", "resourceclaims/status"): {"update"},
         ("resource.k8s.io", "resourceclaims/binding"): {"update"},
         ("scheduling.k8s.io", "podgroups/status"): {"patch"},

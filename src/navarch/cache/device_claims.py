@@ -3,6 +3,9 @@
 A claim that has its devices already only gets the pod added to those it is reserved for. If the pod is not bound after all, it is
 taken off again, and the allocation with it where that was ours and nobody else uses it. Pods that share a claim share what is
 assumed of it: it lasts until the API shows all of them, and goes on without one that is not bound.
+
+A claim is protected from deletion before it gets devices. By the same finalizer the claims' controller knows whose devices are its to
+take back when the last pod has ended: without it they would be held for as long as the claim exists.
 """
 
 from __future__ import annotations
@@ -19,13 +22,14 @@ from navarch.cache.cycle import Cycle
 from navarch.cache.mirror import Mirror
 from navarch.cache.preparing import PreparationFailed
 from navarch.engine.record import ClaimAllocation
-from navarch.kube.client import Client
+from navarch.kube.client import Client, PatchType
 from navarch.kube.errors import Conflict, KubeError, NotFound
 from navarch.kube.resources import Resource
 
 log = logging.getLogger(__name__)
 
 KIND = "ResourceClaim"
+PROTECTION = "resource.kubernetes.io/delete-protection"
 ATTEMPTS = 5
 
 
@@ -122,6 +126,8 @@ class DeviceClaims:
             if status is None:
                 return None
             try:
+                if status.get("allocation") and not (claim.get("status") or {}).get("allocation"):
+                    claim = await self._protected(resource, claim)
                 body = {**claim, "status": status}
                 made = await self._client.update(resource, use.name, body, namespace=use.namespace, subresource="status")
                 return _version(made) or None
@@ -129,6 +135,19 @@ class DeviceClaims:
                 if attempt == ATTEMPTS - 1:
                     raise
         return None
+
+    async def _protected(self, resource: Resource, claim: dict[str, Any]) -> dict[str, Any]:
+        """The claim with its finalizer."""
+        metadata = claim["metadata"]
+        finalizers = metadata.get("finalizers") or []
+        if PROTECTION in finalizers:
+            return claim
+        held = {key: metadata[key] for key in ("uid", "resourceVersion") if key in metadata}
+        body = {"metadata": {**held, "finalizers": [*finalizers, PROTECTION]}}
+        made: dict[str, Any] = await self._client.patch(
+            resource, metadata["name"], body, PatchType.MERGE, namespace=metadata["namespace"]
+        )
+        return made
 
     def _allocation(self, found: ClaimAllocation, claim: Mapping[str, Any], node: str) -> dict[str, Any]:
         results = []
@@ -230,6 +249,8 @@ def _used(claim: Mapping[str, Any], use: _Use, bind: AssumedBind) -> dict[str, A
     before = dict(claim.get("status") or {})
     if not _is_meant(claim, use):
         raise PreparationFailed(f"resource claim {use.name} is gone; another has its name")
+    if claim["metadata"].get("deletionTimestamp"):
+        raise PreparationFailed(f"resource claim {use.name} is being deleted")
     if use.allocation is None and not before.get("allocation"):
         raise PreparationFailed(f"resource claim {use.name} lost its devices")
     if use.allocation is not None and before.get("allocation") not in (None, use.allocation):

@@ -14,6 +14,7 @@ from navarch.cache.cycle import Cycle, run_cycle
 from navarch.cache.device_claims import KIND, DeviceClaims
 from navarch.cache.mirror import Mirror
 from navarch.cache.preparing import PreparationFailed
+from navarch.cluster.json_patch import merge
 from navarch.dialects.objects import from_manifest
 from navarch.dialects.pod_objects import Pod
 from navarch.engine.policy import load
@@ -32,6 +33,9 @@ class Server:
 
     async def get(self, *_: object, **__: object) -> dict[str, Any]:
         return self.found
+
+    async def patch(self, resource: object, name: str, body: dict[str, Any], *_: object, **__: object) -> dict[str, Any]:
+        return await self.update(resource, name, merge(self.found, body))
 
     async def update(self, resource: object, name: str, body: dict[str, Any], **_: object) -> dict[str, Any]:
         version = int(self.found["metadata"].get("resourceVersion", 10)) + 1
@@ -54,8 +58,8 @@ class World:
         meta = manifest["metadata"]
         self.mirror.put(ObjectSpec(manifest["kind"], meta.get("namespace", ""), meta["name"], manifest))
 
-    def pod(self, name: str, of: str) -> None:
-        manifest = user(name, of)
+    def pod(self, name: str, *of: str) -> None:
+        manifest = user(name, *of)
         manifest["metadata"]["uid"] = f"uid-{name}"
         manifest["spec"]["schedulerName"] = "navarch"
         self.mirror.put_pod(from_manifest(manifest, Pod))
