@@ -8,7 +8,7 @@ import pytest
 from tests.unit.cache.test_live_mirror import mirror
 
 from navarch.cache.assumed import AssumedBind
-from navarch.cache.device_claims import DeviceClaims, _Use
+from navarch.cache.device_claims import PROTECTION, DeviceClaims, _Use
 from navarch.cache.preparing import PreparationFailed, Step
 from navarch.cache.volumes import SELECTED_NODE, Volumes, _Plan
 from navarch.cluster.json_patch import merge
@@ -63,7 +63,7 @@ async def test_a_node_that_was_chosen_for_a_volume() -> None:
 
 
 async def test_devices_that_were_allocated() -> None:
-    store = Store({"metadata": {"name": "gpu", "namespace": "default"}, "spec": {}})
+    store = Store({"metadata": {"name": "gpu", "namespace": "default", "finalizers": [PROTECTION]}, "spec": {}})
     claims = DeviceClaims(cast(Client, store), mirror()[0], lambda: RESOURCE_CLAIMS)
     claims._uses[BIND.uid] = [_Use("default", "gpu", {"devices": {"results": []}})]
     await prepare_in_vain(claims)
