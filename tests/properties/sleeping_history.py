@@ -8,10 +8,12 @@ from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
+from tests.properties import sleeping_changes, sleeping_objects
+from tests.properties.sleeping_changes import Theme
 from tests.properties.sleeping_world import SleepingWorld
 
 from navarch.model.resources import requests_from
-from navarch.model.spec import ObjectSpec, QueueShare
+from navarch.model.spec import QueueShare
 
 ASKED: list[dict[str, str]] = [
     {"cpu": "1"},
@@ -22,6 +24,11 @@ ASKED: list[dict[str, str]] = [
     {"nvidia.com/gpu": "2"},
 ]
 QUEUES = ("a", "b")
+THEMES: list[type[Theme]] = [
+    *(sleeping_changes.Nodes, sleeping_changes.Quotas, sleeping_changes.Queues, sleeping_changes.Budgets, sleeping_changes.Classes),
+    *(sleeping_changes.Groups, sleeping_changes.Pods, sleeping_changes.Ports, sleeping_changes.Namespaces),
+    *(sleeping_objects.Volumes, sleeping_objects.Devices, sleeping_objects.Topologies),
+]
 
 
 class Kind(Struct, frozen=True):
@@ -34,6 +41,10 @@ class Kind(Struct, frozen=True):
     minimum: int = 0
     extra: int = 0
     says_least: bool = False
+    group: dict[str, Any] = {}
+    """More of the group."""
+    own: tuple[str, ...] = ()
+    """Names of themes by which each pod has something of its own."""
 
 
 class History:
@@ -42,19 +53,22 @@ class History:
         self.world = world = SleepingWorld(policy)
         self.kai = policy == "kai"
         self._serial = 0
-        self.kinds = [self._kind() for _ in range(rng.randint(2, 4))]
+        self.themes = [theme(self) for theme in rng.sample(THEMES, rng.randint(0, 3))]
+        self.kinds = [self._themed(self._kind()) for _ in range(rng.randint(2, 4))]
         self.single: dict[int, list[str]] = {}
         """Number of the kind -> its single pods, the eldest first; of kinds that do not look at other pods, for of those one may fit
         where another did not when a third was placed between them."""
         top = "dep" if self.kai else "root"
         world.queue(top)
         for name in QUEUES:
-            world.queue(name, parent=top if self.kai or rng.random() < 0.5 else "", **self._due())
+            world.queue(name, parent=top if self.kai or rng.random() < 0.5 else "", **self.due())
         for number in range(rng.randint(1, 3)):
             self._node(number)
+        for theme in self.themes:
+            theme.start()
         world.settle()
 
-    def _due(self) -> dict[str, Any]:
+    def due(self) -> dict[str, Any]:
         rng = self.rng
         if self.kai:
             cpu = QueueShare(rng.choice((-1.0, 2000.0, 4000.0)), rng.choice((-1.0, -1.0, 6000.0)), 1.0)
@@ -93,9 +107,22 @@ class History:
             return kind
         return replace(kind, minimum=rng.randint(1, 3), extra=rng.choice((0, 0, 1)), says_least=rng.random() < 0.5)
 
+    def _themed(self, kind: Kind) -> Kind:
+        for theme in self.themes:
+            kind = theme.kind(kind)
+        return kind
+
     # what happens
 
     def step(self) -> None:
+        if self.themes and self.rng.random() < 0.4:
+            self.rng.choice(self.themes).step()
+        else:
+            self._step()
+        for theme in self.themes:
+            theme.after()
+
+    def _step(self) -> None:
         rng, world = self.rng, self.world
         match rng.randrange(16):
             case 0 | 1 | 2 | 3 | 4:
@@ -112,7 +139,8 @@ class History:
                 world.go()
             case 11:
                 name = rng.choice(QUEUES)
-                world.mirror.put(replace(world.mirror.cluster.queues[name], **self._due()))
+                if name in world.mirror.cluster.queues:
+                    world.mirror.put(replace(world.mirror.cluster.queues[name], **self.due()))
             case 12 if world.running:
                 world.terminate(rng.choice(world.running))
             case 13:
@@ -131,28 +159,30 @@ class History:
         self._serial += 1
         name = f"p{self._serial:03d}"
         if not kind.minimum:
-            if not {"affinity", "topologySpreadConstraints"} & kind.more.keys():
+            if not {"affinity", "topologySpreadConstraints"} & kind.more.keys() and not kind.own:
                 self.single.setdefault(number, []).append(name)
-            world.pod(name, kind.asks, queue=kind.queue, priority=kind.priority, **copy.deepcopy(kind.more))
+            self._pod(name, kind)
             return
         least = requests_from(kind.asks) if kind.says_least else None
-        world.gang(name, kind.queue, kind.minimum, priority_class=kind.priority, min_resources=least)
+        world.gang(name, kind.queue, kind.minimum, priority_class=kind.priority, min_resources=least, **kind.group)
         for member in range(kind.minimum + kind.extra):
-            more = copy.deepcopy(kind.more)
-            world.pod(f"{name}-{member}", kind.asks, group=name, queue=kind.queue, priority=kind.priority, **more)
+            self._pod(f"{name}-{member}", kind, group=name)
+
+    def _pod(self, name: str, kind: Kind, group: str = "") -> None:
+        more = copy.deepcopy(kind.more)
+        for theme in self.themes:
+            if type(theme).__name__ in kind.own:
+                theme.pod(name, more)
+        self.world.pod(name, kind.asks, group=group, queue=kind.queue, priority=kind.priority, **more)
 
     def _volume(self) -> None:
         """The claim that some pods name comes, bound to a volume that is reached from everywhere."""
         modes, claim = ["ReadWriteMany"], {"namespace": "ns", "name": "data", "uid": "claim"}
         bound = {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
         spec = {"accessModes": modes, "volumeName": "disk", "resources": {"requests": {"storage": "1"}}}
-        self._object("PersistentVolumeClaim", {"metadata": claim | bound, "spec": spec, "status": {"phase": "Bound"}})
+        self.world.put("PersistentVolumeClaim", {"metadata": claim | bound, "spec": spec, "status": {"phase": "Bound"}})
         spec = {"accessModes": modes, "capacity": {"storage": "1"}, "claimRef": claim, "hostPath": {"path": "/data"}}
-        self._object("PersistentVolume", {"metadata": {"name": "disk"}, "spec": spec, "status": {"phase": "Bound"}})
-
-    def _object(self, kind: str, manifest: dict[str, Any]) -> None:
-        meta = manifest["metadata"]
-        self.world.mirror.put(ObjectSpec(kind, meta.get("namespace", ""), meta["name"], {"kind": kind, **manifest}))
+        self.world.put("PersistentVolume", {"metadata": {"name": "disk"}, "spec": spec, "status": {"phase": "Bound"}})
 
     def _time(self) -> None:
         self.world.now += self.rng.choice((0.3, 1.0, 5.0))

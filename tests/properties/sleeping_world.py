@@ -6,8 +6,11 @@ the one in which nobody sleeps (`full`), for the same state.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
+
+from tests.properties.sleeping_promises import Promises
 
 from navarch.cache.assumed import Assumed, AssumedBind
 from navarch.cache.commit import Commit
@@ -18,17 +21,29 @@ from navarch.cache.mirror import Mirror
 from navarch.dialects.objects import from_manifest
 from navarch.dialects.pod_objects import Pod
 from navarch.engine.cycle import decide
-from navarch.engine.policy import Policy, preset
+from navarch.engine.policy import Policy, load, preset
+from navarch.engine.reasons import Event
 from navarch.engine.record import CycleRecord, Eviction
 from navarch.installed import installed
 from navarch.model.resources import requests_from
 from navarch.model.snapshot import Snapshot
-from navarch.model.spec import JobSpec, NodeSpec, PriorityClassSpec, QueueShare, QueueSpec, Taint, TaskSpec
+from navarch.model.spec import JobSpec, NodeSpec, ObjectSpec, PriorityClassSpec, QueueShare, QueueSpec, Requests, Taint, TaskSpec
 from navarch.plan import settings_for
 
 REGISTRY = installed()
+TREE_OF_QUEUES = {
+    "compat": "volcano",
+    "actions": "enqueue, allocate, backfill, preempt, reclaim",
+    "tiers": [
+        {"plugins": [{"name": name} for name in ("priority", "gang", "conformance", "pdb")]},
+        {"plugins": [{"name": name} for name in ("overcommit", "drf", "predicates", "capacity", "nodeorder", "resourcequota")]},
+        {"plugins": [{"name": "network-topology-aware"}]},
+    ],
+}
+"""What Volcano's users add to its default: queues with figures of their own, quotas, HyperNodes, and taking from others."""
 POLICIES: Mapping[str, Policy] = {
-    name: preset(name, REGISTRY.catalogue()) for name in ("navarch", "volcano", "kube-batch", "kai", "kube-scheduler")
+    **{name: preset(name, REGISTRY.catalogue()) for name in ("navarch", "volcano", "kube-batch", "kai", "kube-scheduler")},
+    "capacity": load(TREE_OF_QUEUES, REGISTRY.catalogue(), "capacity"),
 }
 EPOCH = 1_700_000_000.0
 PREEMPTIBLE_BELOW = 100
@@ -54,14 +69,23 @@ class SleepingWorld:
         self.manifests: dict[str, dict[str, Any]] = {}
         self.holding = Holding()
         settings = settings_for(self.policy, ("navarch",), False)
-        self.mirror = Mirror(settings, Assumed(), Loop(self.holding, lambda: None).notice)
+        self._loop = Loop(self.holding, lambda: None)
+        self._called = False
+        """Somebody was woken since the cycle ended."""
+        self.mirror = Mirror(settings, Assumed(), self._notice)
         self.mirror.on_gone = self.holding.forget
         self.mirror.on_wish = self.holding.changed
         self._commit = Commit(self.mirror, self.mirror.assumed, self.holding, self)
+        self._promises = Promises(self.mirror)
         self._last: Snapshot | None = None
         self._fresh: list[AssumedBind] = []
         for name, value in CLASSES.items():
             self.mirror.put(PriorityClassSpec(name, value))
+
+    def _notice(self, event: Event, job: str = "", *, urgent: bool = True, freed: Requests | None = None) -> None:
+        asleep = len(self.holding)
+        self._loop.notice(event, job, urgent=urgent, freed=freed)
+        self._called |= len(self.holding) < asleep
 
     # what the writers would do
 
@@ -84,6 +108,20 @@ class SleepingWorld:
         taints = (Taint(taint, "", "NoSchedule"),) if taint else ()
         self.mirror.put(NodeSpec(name, labels=labels, allocatable=allocatable, taints=taints))
 
+    def lose_node(self, spec: NodeSpec, *, first: bool) -> None:
+        """The node is deleted, and its pods with it, before or after it."""
+        if first:
+            self.mirror.remove(spec)
+        for name in [name for name in self.running if self.manifests[name]["spec"]["nodeName"] == spec.name]:
+            self.end(name)
+        if not first:
+            self.mirror.remove(spec)
+
+    def put(self, kind: str, manifest: Mapping[str, Any]) -> None:
+        """An object that only some plugins read."""
+        meta = manifest["metadata"]
+        self.mirror.put(ObjectSpec(kind, meta.get("namespace", ""), meta["name"], {"kind": kind, **manifest}))
+
     def queue(self, name: str, *, parent: str = "", shares: Mapping[str, QueueShare] | None = None, **more: Any) -> None:
         whole = {"cpu": FREE, "memory": FREE, "gpu": FREE} | dict(shares or {})
         self.mirror.put(QueueSpec(name, uid=name, parent=parent, state="Open", shares=whole, **more))
@@ -105,6 +143,7 @@ class SleepingWorld:
         if group:
             annotations |= {"scheduling.k8s.io/group-name": group, "pod-group-name": group}
         created = EPOCH + int(self.now)
+        container = {"name": "c", "resources": {"requests": dict(requests), "limits": dict(requests)}, "ports": more.pop("ports", [])}
         self.manifests[name] = {
             "metadata": {
                 **{"namespace": "ns", "name": name, "uid": name, "labels": labels, "annotations": annotations},
@@ -112,7 +151,7 @@ class SleepingWorld:
             },
             "spec": {
                 **{"schedulerName": "navarch", "priorityClassName": priority, "priority": CLASSES.get(priority, 0)},
-                "containers": [{"name": "c", "resources": {"requests": dict(requests), "limits": dict(requests)}}],
+                "containers": [container],
                 **more,
             },
             "status": {"phase": "Pending"},
@@ -127,11 +166,28 @@ class SleepingWorld:
         self.manifests[name]["spec"] |= spec
         self._show(name)
 
+    def label(self, name: str, **labels: str) -> None:
+        """Somebody labels the pod."""
+        self.manifests[name]["metadata"]["labels"] |= labels
+        self._show(name)
+
+    def resize(self, name: str, cpu: str) -> None:
+        """A pod that runs asks for this much from now on, and its kubelet has done so."""
+        manifest = self.manifests[name]
+        container = manifest["spec"]["containers"][0]
+        resources = copy.deepcopy(container["resources"])
+        for each in resources.values():
+            each["cpu"] = cpu
+        container["resources"] = resources
+        manifest["status"]["containerStatuses"] = [{"name": "c", "resources": resources, "allocatedResources": resources["requests"]}]
+        self._show(name)
+
     def end(self, name: str) -> None:
         """The pod is gone."""
         self.manifests.pop(name)
         self.leaving.pop(name, None)
         self.mirror.remove_pod(name)
+        self._promises.end(name)
 
     def terminate(self, name: str) -> None:
         """Somebody deletes the pod; it goes with the next who leave."""
@@ -167,8 +223,11 @@ class SleepingWorld:
         self._last = cycle.snapshot
         self.records.append(cycle.record)
         self.codes.update((each.job, frozenset(reason.code for reason in each.reasons)) for each in cycle.record.jobs)
+        self._called = False
+        self._promises.plan(cycle)
         again = self._commit.take(cycle.record, self.now)
         fresh, self._fresh = self._fresh, []
+        self._promises.keep({bind.uid for bind in fresh}, cycle)
         for bind in fresh:
             self.holding.forget(bind.job)
             manifest = self.manifests[bind.name]
@@ -177,7 +236,7 @@ class SleepingWorld:
             if bind.gpu_groups:
                 manifest["metadata"]["labels"]["runai-gpu-group"] = bind.gpu_groups[0]
             self._show(bind.name)
-        return again or bool(cycle.record.binds or cycle.record.evictions)
+        return again or self._called or bool(cycle.record.binds or cycle.record.evictions)
 
     def settle(self) -> None:
         """Cycles until there is no cause for another; the clock stands."""

@@ -155,6 +155,16 @@ def labels_read(shapes: Iterable[Shape]) -> frozenset[str]:
     return frozenset(found)
 
 
+def reads_namespaces(shapes: Iterable[Shape]) -> bool:
+    """Whether some pod keeps others away, or wants them near, by what their namespaces are labelled."""
+    return any(
+        term.namespace_selector is not None
+        for shape in shapes
+        if shape.pod_affinity is not None
+        for term in (*shape.pod_affinity.required, *shape.pod_affinity.anti_required)
+    )
+
+
 def _keys(selector: LabelSelector | None) -> Iterable[str]:
     return () if selector is None else (requirement.key for requirement in selector.requirements)
 
@@ -176,3 +186,9 @@ def held_by(shape: Shape) -> Requests:
     if shape.devices or shape.ports or shape.volumes or shape.claims or (affinity is not None and affinity.anti_required):
         return (*shape.requests, UNTOLD)
     return shape.requests
+
+
+def less_held(before: Shape, now: Shape) -> Requests:
+    """What a pod keeps from others no longer that was `before` and goes on as `now`."""
+    held = dict(now.requests)
+    return tuple((name, less) for name, amount in before.requests if (less := amount - held.get(name, 0)) > 0)

@@ -13,10 +13,11 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from navarch.cache.assumed import Assumed
+from navarch.cache.changed import given_up, permits_more, same_member, same_object, same_wish
 from navarch.cache.contested import Contested
-from navarch.cache.kin import held_by
+from navarch.cache.kin import UNTOLD, held_by, reads_namespaces
 from navarch.dialects.dialect import Settings, Spec
-from navarch.dialects.groups import NAMESPACE_QUEUE, ShadowGroups, completed, is_shadow, same_own_labels
+from navarch.dialects.groups import NAMESPACE_QUEUE, ShadowGroups, completed, is_shadow
 from navarch.dialects.kai_objects import bound_by
 from navarch.dialects.pod import PodReader, queue_of
 from navarch.dialects.pod_objects import Pod
@@ -37,10 +38,12 @@ from navarch.model.spec import (
     TaskSpec,
 )
 from navarch.model.status import IS_TERMINAL, TaskStatus
+from navarch.model.workloads import CONTROLLERS, SERVICE
 
 _STORAGE = ("StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment")
 _VOLUME_KINDS = frozenset({"PersistentVolume", "PersistentVolumeClaim", *_STORAGE})
 _CLAIM_KINDS = frozenset({"ResourceClaim", "ResourceSlice", "DeviceClass"})
+_SELECTING = frozenset({SERVICE, *CONTROLLERS})
 
 
 class Notice(Protocol):
@@ -155,15 +158,17 @@ class Mirror:
         if before is not None and before.job != task.job:
             self._leave_shadow(before)
         self.cluster.put_task(task)
-        if is_shadow(task.job) and (before is None or not _same_member(before, task)):
+        if is_shadow(task.job) and (before is None or not same_member(before, task)):
             job = self.shadows.put(task, queue)
             if job is not None:
                 self.cluster.put_job(job)
         self._tell(before, task)
 
     def _tell(self, before: TaskSpec | None, task: TaskSpec) -> None:
+        if before is not None and (freed := given_up(before, task)):
+            self._notice(Event.POD_REMOVED, urgent=False, freed=freed)
         if task.status == TaskStatus.PENDING:
-            changed = before is None or before.status != task.status or not _same_wish(before, task)
+            changed = before is None or before.status != task.status or not same_wish(before, task)
             if changed:
                 self.on_wish(task.job)
             self._notice(Event.POD_CHANGED, task.job, urgent=changed and self._may_start(task.job))
@@ -223,14 +228,20 @@ class Mirror:
                 if (before.annotations.get(NAMESPACE_QUEUE) if before else None) != spec.annotations.get(NAMESPACE_QUEUE):
                     self._complete_jobs(spec.name)
                     self._put_jobs(self.shadows.namespace_changed(spec.name))
-                if before is None:
-                    self._imply_queues()
+                if (before.labels if before else {}) != spec.labels and reads_namespaces(self.cluster.shapes.social.values()):
+                    # It may be that nobody is kept away any more, or that somebody is near.
+                    self._notice(Event.POD_REMOVED, urgent=False, freed=(UNTOLD,))
+                    self._notice(Event.POD_CHANGED, urgent=False)
+                if before is None and self._imply_queues():
+                    self._notice(Event.QUEUE_CHANGED, urgent=False)
             case DisruptionBudgetSpec():
                 self.cluster.put_budget(spec)
                 self._put_jobs([self.shadows.put_budget(spec)])
             case QuotaSpec():
+                quota = self.cluster.quotas.get((spec.namespace, spec.name))
                 self.cluster.put_quota(spec)
-                self._notice(Event.QUOTA_CHANGED)
+                if quota is not None and permits_more(quota, spec):
+                    self._notice(Event.QUOTA_CHANGED)
             case ObjectSpec():
                 self._put_object(spec)
             case WorkloadSpec():
@@ -239,8 +250,10 @@ class Mirror:
     def remove(self, spec: Spec) -> None:
         match spec:
             case NodeSpec():
-                self.cluster.remove_node(spec.name)
-                self._notice(Event.NODE_CHANGED, urgent=False)
+                row = self.cluster.nodes.rows.of.get(spec.name)
+                if row is not None and self.cluster.nodes.alive[row]:  # else it is another pool's, of which each heartbeat comes here
+                    self.cluster.remove_node(spec.name)
+                    self._notice(Event.NODE_CHANGED, urgent=False)
             case JobSpec():
                 self.elsewhere.discard(spec.key)
                 self.assumed.statuses.pop(spec.key, None)
@@ -250,10 +263,11 @@ class Mirror:
                 else:
                     self._remove_job(spec.key)
             case QueueSpec():
+                known = self._queues.get(spec.name) is not None
                 queue = self._queues.remove(spec.name, spec.dialect, spec.api_version)
                 if queue is not None:
                     self._put_queue(queue)
-                else:
+                elif known:
                     self.cluster.remove_queue(spec.name)
                     self._imply_queues()
                     self._notice(Event.QUEUE_CHANGED)
@@ -353,7 +367,7 @@ class Mirror:
         key = (kind, namespace, name)
         if key in self._overlaid:
             return self._overlaid[key][0]
-        return self.cluster.objects.get(kind, {}).get((namespace, name))
+        return self._visible(kind, namespace, name)
 
     def is_assumed(self, kind: str, namespace: str, name: str) -> bool:
         return (kind, namespace, name) in self._overlaid
@@ -377,24 +391,35 @@ class Mirror:
 
     def _put_object(self, spec: ObjectSpec) -> None:
         key = (spec.kind, spec.namespace, spec.name)
-        held = self._overlaid.get(key)
+        held, before = self._overlaid.get(key), self._visible(*key)
         if held is not None and not held[1](spec.value):
             self._overlaid[key] = spec.value, held[1]
         else:
             self._overlaid.pop(key, None)
             self.cluster.put_object(spec.kind, spec.namespace, spec.name, spec.value)
-        self._tell_object(spec)
+        self._tell_object(spec, changed=not same_object(before, self._visible(*key)))
 
-    def _tell_object(self, spec: ObjectSpec) -> None:
+    def _visible(self, kind: str, namespace: str, name: str) -> Any:
+        """As cycles see it."""
+        return self.cluster.objects.get(kind, {}).get((namespace, name))
+
+    def _tell_object(self, spec: ObjectSpec, *, changed: bool = True) -> None:
+        """`changed`: else it was only written anew, as what a controller says of its status is."""
         if spec.kind == "BindRequest":
             pod = self.pods.get((spec.namespace, spec.name))
             if pod is not None:
                 self.refresh(pod.metadata.uid or "")
         elif spec.kind in _VOLUME_KINDS:
             self.on_volume()
-            self._notice(Event.VOLUME_CHANGED)
+            if changed:
+                self._notice(Event.VOLUME_CHANGED)
+        elif not changed:
+            return
         elif spec.kind in _CLAIM_KINDS:
             self._notice(Event.CLAIM_CHANGED)
+        elif spec.kind in _SELECTING:
+            # Whose like a pod is: that keeps away as a pod does, and such objects come with each roll-out.
+            self._notice(Event.POD_REMOVED, urgent=False, freed=(UNTOLD,))
         else:
             self._notice(Event.NODE_CHANGED, urgent=False)
 
@@ -414,8 +439,9 @@ class Mirror:
             if not namespace or key.startswith(f"{namespace}/"):
                 self.refresh_group(key)
 
-    def _imply_queues(self) -> None:
-        """Queues that exist without an object (see `Settings`); they go as soon as an object of the name comes."""
+    def _imply_queues(self) -> bool:
+        """Queues that exist without an object (see `Settings`); they go as soon as an object of the name comes. Whether they are
+        others than before."""
         settings, wanted = self.settings, []
         if settings.imply_queues or not len(self._queues):
             wanted += ["root", settings.default_queue]
@@ -429,28 +455,5 @@ class Mirror:
                 self.cluster.remove_queue(name)
         for name in sorted(missing - self._implied):
             self.cluster.put_queue(QueueSpec(name=name, uid=name, reclaimable=name != "root", state="Open"))
-        self._implied = missing
-
-
-def _same_member(a: TaskSpec, b: TaskSpec) -> bool:
-    """Whether two versions of a pod say the same of the job that is made for it in memory."""
-    return (
-        a.job == b.job
-        and a.annotations == b.annotations
-        and same_own_labels(a.labels, b.labels)
-        and a.pod_priority == b.pod_priority
-        and a.priority_class == b.priority_class
-        and a.owner == b.owner
-    )
-
-
-def _same_wish(a: TaskSpec, b: TaskSpec) -> bool:
-    """Whether two versions of a pending pod ask for the same: status conditions and the like do not count."""
-    return (
-        a.shape == b.shape
-        and a.job == b.job
-        and a.gates == b.gates
-        and a.priority == b.priority
-        and a.labels == b.labels
-        and a.nominated_node == b.nominated_node
-    )
+        before, self._implied = self._implied, missing
+        return before != missing

@@ -1,0 +1,69 @@
+"""What the writers do for a pod before it is bound, at once: claims on devices get their allocation, claims on volumes their volume.
+
+The live scheduler's own steps say what a cycle promised; here the API shows it in the same moment, and controllers are as quick.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+from navarch.cache.assumed import AssumedBind
+from navarch.cache.cycle import Cycle
+from navarch.cache.device_claims import DeviceClaims
+from navarch.cache.mirror import Mirror
+from navarch.cache.volumes import Volumes
+from navarch.kube.resources import Resource
+from navarch.model.spec import ObjectSpec
+
+_NO_SERVER = cast(Any, None)
+
+
+class Promises:
+    def __init__(self, mirror: Mirror) -> None:
+        self._mirror = mirror
+        claims = Resource("resource.k8s.io", "v1", "resourceclaims")
+        self._steps = DeviceClaims(_NO_SERVER, mirror, lambda: claims), Volumes(_NO_SERVER, mirror, 1.0)
+
+    def plan(self, cycle: Cycle) -> None:
+        for step in self._steps:
+            step.plan(cycle)
+
+    def keep(self, bound: set[str], cycle: Cycle) -> None:
+        """Those of whom it was promised and who are not bound are not owed it; the rest is done."""
+        for bind in cycle.record.binds:
+            entry = AssumedBind(bind.uid, "ns", bind.uid, bind.node, bind.job, 0.0)
+            for step in self._steps:
+                if bind.uid not in bound and step.wants(bind.uid):
+                    asyncio.run(step.undo(entry))
+        objects = self._mirror.cluster.objects
+        for kind in ("ResourceClaim", "PersistentVolume"):
+            for (namespace, name), value in list(objects.get(kind, {}).items()):
+                if self._mirror.is_assumed(kind, namespace, name):
+                    self._mirror.put(ObjectSpec(kind, namespace, name, value))
+                    if kind == "PersistentVolume":
+                        self._bind(name, value["spec"]["claimRef"])
+        for uid in bound:
+            for step in self._steps:
+                step.done(AssumedBind(uid, "ns", uid, "", "", 0.0))
+
+    def _bind(self, volume: str, reference: dict[str, Any]) -> None:
+        """The volume's controller tells the claim."""
+        key = reference["namespace"], reference["name"]
+        claim = self._mirror.cluster.objects["PersistentVolumeClaim"][key]
+        metadata = claim["metadata"] | {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+        bound = claim | {"metadata": metadata, "spec": claim["spec"] | {"volumeName": volume}, "status": {"phase": "Bound"}}
+        self._mirror.put(ObjectSpec("PersistentVolumeClaim", *key, bound))
+
+    def end(self, pod: str) -> None:
+        """The pod is gone: what was allocated to its claim on devices is free, and its disk is thrown away with its claim."""
+        objects, mirror = self._mirror.cluster.objects, self._mirror
+        claim = objects.get("ResourceClaim", {}).get(("ns", f"dev-{pod}"))
+        if claim is not None:
+            mirror.put(ObjectSpec("ResourceClaim", "ns", f"dev-{pod}", claim | {"status": {}}))
+            mirror.remove(ObjectSpec("ResourceClaim", "ns", f"dev-{pod}", None))
+        held = objects.get("PersistentVolumeClaim", {}).get(("ns", pod))
+        if held is not None:
+            mirror.remove(ObjectSpec("PersistentVolumeClaim", "ns", pod, None))
+            if volume := held["spec"].get("volumeName"):
+                mirror.remove(ObjectSpec("PersistentVolume", "", volume, None))
