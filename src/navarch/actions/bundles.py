@@ -108,11 +108,14 @@ def _role_surplus(job: Job) -> dict[str, int]:
 
 
 class _GroupSurplus:
-    """How many ready sub-jobs each policy can still lose. A sub-job is broken by its first loss; more cost nothing."""
+    """How many ready sub-jobs each policy can still lose. A sub-job is broken when it has fewer than its minimum; losing more costs
+    nothing then."""
 
     def __init__(self, job: Job) -> None:
         self.of: dict[int, int] = {}
         self.broken: set[int] = set()
+        self.above: dict[int, int] = {}
+        """Sub-job -> how many it has above its minimum."""
         self.spare: dict[str, int] = {}
         if not any(policy.min_groups for policy in job.spec.sub_groups):
             return
@@ -124,6 +127,7 @@ class _GroupSurplus:
             self.of.update(dict.fromkeys(sub.tasks, number))
             if sub.is_ready:
                 self.spare[name] = self.spare.get(name, 0) + 1
+                self.above[number] = -sub.missing
             else:
                 self.broken.add(number)
 
@@ -131,13 +135,16 @@ class _GroupSurplus:
         if not self.spare:
             return True
         number = self.of[task]
-        return number in self.broken or self.spare[self.policy[number]] > 0
+        return number in self.broken or self.above[number] > 0 or self.spare[self.policy[number]] > 0
 
     def take(self, task: int) -> None:
         if not self.spare:
             return
         number = self.of[task]
-        if number not in self.broken:
+        if number in self.broken:
+            return
+        self.above[number] -= 1
+        if self.above[number] < 0:
             self.broken.add(number)
             self.spare[self.policy[number]] -= 1
 

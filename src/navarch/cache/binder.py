@@ -190,8 +190,10 @@ def binding(bind: AssumedBind, label_gpus: bool = False) -> Write:
 
 
 def _gpu_marks(bind: AssumedBind) -> str:
-    """Labels and annotation that say on which shared GPUs the pod sits; the API server copies them to the pod."""
+    """Labels and annotations that say on which shared GPUs the pod sits; the API server copies them to the pod. Before Kubernetes
+    1.35 it copies annotations alone, so the GPUs stand there as well."""
     groups = bind.gpu_groups
     labels = {GPU_GROUP_LABEL: groups[0]} if len(groups) == 1 else {f"{GPU_GROUP_LABEL}/{group}": group for group in groups}
-    marks = {"labels": labels, "annotations": {"received-resource-type": "Fraction"}}
+    annotations = {GPU_GROUP_LABEL: ",".join(groups), "received-resource-type": "Fraction"}
+    marks = {"labels": labels, "annotations": annotations}
     return "," + msgspec.json.encode(marks).decode()[1:-1]

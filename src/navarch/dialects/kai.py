@@ -19,6 +19,7 @@ from navarch.dialects.kai_objects import KINDS as OBJECT_KINDS
 from navarch.dialects.kai_objects import numa_placement
 from navarch.dialects.kai_parts import QUEUE_LABEL, SCHEDULER_NAME, is_grouped, part_of
 from navarch.dialects.objects import Int32, KubeObject, Part, seconds
+from navarch.dialects.part_needs import fewest_pods, marked
 from navarch.dialects.pod_objects import Pod
 from navarch.dialects.workload_readers import KINDS as WORKLOAD_KINDS
 from navarch.engine.arguments import WrongKind, duration
@@ -140,10 +141,13 @@ def read_pod_group(group: PodGroup, settings: Settings) -> JobSpec:
         expected = "preemptible or non-preemptible"
         raise ObjectError("PodGroup", key, "spec.preemptibility", repr(preemptibility), expected)
     grace = spec.staleness_grace_period
+    parts = _sub_groups(spec.sub_groups or (), key)
+    least = 1 if spec.min_member is None else spec.min_member
     return JobSpec(
         key=key,
         queue=spec.queue or "",
-        min_member=1 if spec.min_member is None else spec.min_member,
+        # A group in parts needs what they need, whatever stands beside them.
+        min_member=fewest_pods(parts, spec.min_sub_group) if parts else least,
         namespace=namespace,
         name=meta.name,
         uid=meta.uid or key,
@@ -157,7 +161,7 @@ def read_pod_group(group: PodGroup, settings: Settings) -> JobSpec:
         # There is no admission step: every group stands in its queue from the start.
         phase="Inqueue",
         conditions=_conditions(group.status),
-        sub_groups=_sub_groups(spec.sub_groups or (), key),
+        sub_groups=marked(parts, spec.min_sub_group),
         min_sub_groups=spec.min_sub_group,
         topology=_topology(spec.topology_constraint),
         preemption_delay=_seconds(spec.preemption_delay, "PodGroup", key, "spec.preemptionDelay") or 0.0,
@@ -311,13 +315,15 @@ def sub_group_of(pod: Pod) -> str:
 
 
 def gpu_groups_of(pod: Pod) -> tuple[str, ...]:
-    """One group under the plain label, several under one label each."""
-    labels = pod.metadata.labels
-    if not labels:
-        return ()
-    several = {value for name, value in labels.items() if name.startswith(_GPU_GROUPS)}
-    single = labels.get(GPU_GROUP_LABEL)
-    return tuple(sorted(several | {single})) if single else tuple(sorted(several))
+    """One group under the plain label, several under one label each; or all of them in the annotation of that name, which is what
+    remains of them where an API server copies no labels from a binding."""
+    labels, annotations = pod.metadata.labels, pod.metadata.annotations
+    found = {value for name, value in labels.items() if name.startswith(_GPU_GROUPS)} if labels else set()
+    if labels and (single := labels.get(GPU_GROUP_LABEL)):
+        found.add(single)
+    if not found and annotations and (written := annotations.get(GPU_GROUP_LABEL)):
+        found.update(written.split(","))
+    return tuple(sorted(found))
 
 
 def devices_of(pod: Pod) -> DeviceRequest | None:

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from navarch.dialects.kai import DEFAULT_PRIORITY, PREEMPTIBLE_BELOW
 from navarch.dialects.kai_parts import JOBSET, LWS, POD_GANG, QUEUE_LABEL, ROLE, WHOLE, is_grouped, leader_and_workers
 from navarch.dialects.owners import Owners
+from navarch.dialects.part_needs import marked
 from navarch.dialects.workload import MIN_MEMBER, WorkloadSpec, number, topology_in
 from navarch.engine.arguments import WrongKind, duration
 from navarch.model.spec import JobSpec, Labels, PriorityClassSpec, SubGroupSpec, TaskSpec
@@ -148,7 +149,7 @@ def job_of(leader: TaskSpec, classes: Mapping[str, PriorityClassSpec], owners: O
         preemptible_below=below,
         created=workload.created if workload and workload.created and grouping.kind != "pod" else leader.created,
         phase="Inqueue",
-        sub_groups=parts,
+        sub_groups=marked(parts, least_parts),
         min_sub_groups=least_parts,
         topology=(workload.topology if workload else None) or topology_in(annotations),
         preemption_delay=max(0.0, _seconds(annotations, leader.annotations, PREEMPTION_DELAY) or 0.0),

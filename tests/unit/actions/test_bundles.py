@@ -107,6 +107,15 @@ def test_as_many_parts_as_are_needed_stay_unbroken() -> None:
     assert split_all(cluster) == [(["b1", "b0"], False), (["a1", "a0"], True)]
 
 
+def test_a_part_gives_what_it_has_above_its_minimum_and_stays_unbroken() -> None:
+    cluster = with_nodes(("n", {"cpu": 8}))
+    parts = (SubGroupSpec("head", min_member=1, min_groups=1), SubGroupSpec("workers", min_member=1, min_groups=1))
+    cluster.put_job(JobSpec("ns/j", "default", min_member=2, sub_groups=parts))
+    for name, part in (("h", "head"), ("w0", "workers"), ("w1", "workers"), ("w2", "workers")):
+        cluster.put_task(task(name, shape(cpu=1), "ns/j", "n", sub_group=part))
+    assert split_all(cluster) == [(["w2", "w1"], False), (["w0", "h"], True)]
+
+
 def test_a_whole_bundle_stays_whole_or_falls_away_and_a_safe_one_shrinks() -> None:
     cluster = with_nodes(("n", {"cpu": 8}))
     add_job(cluster, "j", [shape(cpu=1)] * 4, node="n", minimum=2)

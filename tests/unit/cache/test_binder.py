@@ -153,6 +153,7 @@ def test_the_body_is_a_binding_with_the_pods_uid_and_the_gpus_it_shares() -> Non
     assert plain["target"] == {"apiVersion": "v1", "kind": "Node", "name": "n1"}
     marked = msgspec.json.decode(binding(bind, label_gpus=True).body)
     assert marked["metadata"]["labels"] == {"runai-gpu-group/g1": "g1", "runai-gpu-group/g2": "g2"}
+    assert marked["metadata"]["annotations"] == {"runai-gpu-group": "g1,g2", "received-resource-type": "Fraction"}
     assert binding(bind).path == "/api/v1/namespaces/default/pods/a/binding"
 
 

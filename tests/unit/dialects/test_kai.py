@@ -92,10 +92,10 @@ def test_a_group_reads_whole() -> None:
 
 def test_minima_that_are_absent() -> None:
     found = group({"subGroups": [{"name": "a"}, {"name": "b", "parent": "A", "minMember": 2, "minSubGroup": 1}]})
-    assert found.min_member == 1
+    assert found.min_member == 2, "what its parts need"
     assert found.sub_groups == (
         SubGroupSpec("a", min_member=0),
-        SubGroupSpec("b", min_member=2, parent="a", min_sub_groups=1),
+        SubGroupSpec("b", min_member=2, parent="a", min_sub_groups=1, min_groups=1),
     )
     assert group({"minMember": 0}).min_member == 0
     assert group({"minSubGroup": 2}).min_sub_groups == 2
@@ -201,6 +201,8 @@ def test_the_shared_gpus_a_pod_sits_on() -> None:
     assert gpu_groups_of(pod(labels={"runai-gpu-group": "0"})) == ("0",)
     assert gpu_groups_of(pod(labels={"runai-gpu-group/b": "b", "runai-gpu-group/a": "a"})) == ("a", "b")
     assert gpu_groups_of(pod()) == ()
+    assert gpu_groups_of(pod({"runai-gpu-group": "b,a"})) == ("a", "b"), "where no label was copied from the binding"
+    assert gpu_groups_of(pod({"runai-gpu-group": "old"}, labels={"runai-gpu-group": "0"})) == ("0",)
 
 
 def test_a_pod_of_a_group() -> None:

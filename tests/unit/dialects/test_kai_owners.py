@@ -317,8 +317,8 @@ spec: {schedulerName: kai-scheduler, containers: [{name: c}]}
     assert job.topology == TopologyDemand("racks", "block", "", hard=True)
     assert job.sub_groups == (
         SubGroupSpec("prefills", 0, topology=TopologyDemand("racks", "", "rack", hard=False)),
-        SubGroupSpec("serve-0-prefill", 2, "prefills"),
-        SubGroupSpec("serve-0-decode", 1),
+        SubGroupSpec("serve-0-prefill", 2, "prefills", min_groups=1),
+        SubGroupSpec("serve-0-decode", 1, min_groups=1),
     )
     assert members(found) == {"serve-0-prefill-a": "serve-0-prefill"}
 
