@@ -190,7 +190,7 @@ def again(recording: Recording, registry: Registry, policy: Policy | None = None
     for key in recording.held:
         cluster.jobs.hold(key, True)
     snapshot = cluster.snapshot(policy.semantics.node_order)
-    return decide(snapshot, policy, registry, recording.now, uid=recording.uid, report_all=False)
+    return decide(snapshot, policy, registry, recording.now, uid=recording.uid, devices=recording.uid, report_all=False)
 
 
 def restored(recording: Recording) -> Cluster:

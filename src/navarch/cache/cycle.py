@@ -64,7 +64,7 @@ def run_cycle(
     if piece is not None:
         leave_out(snapshot, beyond(snapshot, piece))
     taken = perf_counter() - started
-    record = decide(snapshot, policy, registry, now, uid=uid, report_all=False)
+    record = decide(snapshot, policy, registry, now, uid=uid, devices=uid, report_all=False)
     spent = perf_counter() - started
     return Cycle(number, snapshot, bool(snapshot.jobs.left_out), policy, now, uid, record, taken, spent)
 

@@ -16,14 +16,22 @@ from navarch.model.snapshot import Snapshot
 
 
 def decide(
-    snapshot: Snapshot, policy: Policy, registry: Registry, now: float, uid: str = "", *, report_all: bool = True
+    snapshot: Snapshot,
+    policy: Policy,
+    registry: Registry,
+    now: float,
+    uid: str = "",
+    *,
+    devices: str = "new",
+    report_all: bool = True,
 ) -> CycleRecord:
-    """What to bind, evict and promise now, and why the rest waits. `uid` marks conditions set in this cycle.
+    """What to bind, evict and promise now, and why the rest waits. `uid` marks conditions set in this cycle; names of devices that
+    nobody shared before begin with `devices`.
 
     `report_all` False leaves jobs out of the record that nobody looked at and whose status is as it should be, so that an
     idle cycle over many running jobs costs next to nothing."""
     started = perf_counter()
-    session = Session(snapshot, policy, registry, now, uid, report_all=report_all, stopwatch=perf_counter)
+    session = Session(snapshot, policy, registry, now, uid, devices=devices, report_all=report_all, stopwatch=perf_counter)
     timings = session.timings
     timings["open"] = perf_counter() - started
     for name in policy.actions:

@@ -302,10 +302,11 @@ class Devices:
         return frozenset(group for spec in specs if spec is not None for group in spec.gpu_groups)
 
     def _new_name(self) -> str:
-        """A name that no group has or had in this cycle."""
+        """A name that no group has or had, in this cycle or in another: binders know a device by it, on whichever node it is. So
+        it begins with what the session was given for that."""
         while True:
             self._made += 1
-            name = f"new-{self._made}"
+            name = f"{self.session.devices_named}-{self._made}"
             if name not in self._known:
                 return name
 

@@ -50,6 +50,7 @@ class Session(Asking):
         now: float,
         uid: str = "",
         *,
+        devices: str = "new",
         report_all: bool = True,
         stopwatch: Callable[[], float] = float,
     ) -> None:
@@ -58,6 +59,7 @@ class Session(Asking):
         self.semantics: Semantics = policy.semantics
         self.now = now
         self.uid = uid
+        self.devices_named = devices
         self.report_all = report_all
         self.stopwatch = stopwatch
         self.timings = {}
