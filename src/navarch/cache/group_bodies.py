@@ -92,7 +92,7 @@ def kai_body(news: GroupNews) -> GroupBody:
         return unchanged
     if decision.reasons[0].code == NOT_READY:
         return unchanged
-    message = "; ".join(dict.fromkeys(r.message for r in decision.reasons))
+    message = all_reasons(decision)
     if job.tried_once:
         message = f"Node-Pool '{pool}': {message}"
     if ours and (ours[-1].reason, ours[-1].message, ours[-1].status) == (KAI_REASON, message, "True"):
@@ -103,6 +103,10 @@ def kai_body(news: GroupNews) -> GroupBody:
     conditions.append({**_kai_condition(fresh), "reasons": [_explanation(r, job, news.queues) for r in decision.reasons]})
     said = (_kai_said([*others, fresh]), tuple(sorted(annotations.items())))
     return GroupBody({"schedulingConditions": conditions}, annotations or None, said=said)
+
+
+def all_reasons(decision: JobDecision) -> str:
+    return "; ".join(dict.fromkeys(reason.message for reason in decision.reasons))
 
 
 def _explanation(reason: Reason, job: JobSpec, queues: Mapping[str, QueueSpec]) -> dict[str, Any]:

@@ -23,7 +23,16 @@ from msgspec.structs import replace
 from navarch.cache.assumed import Assumed, AssumedStatus
 from navarch.cache.events import Events, Regarding
 from navarch.cache.gang_bodies import coscheduling_body, coscheduling_seen, missing, upstream_body, upstream_seen
-from navarch.cache.group_bodies import NOT_READY, GroupBody, GroupNews, counted_body, counted_seen, kai_body, kai_seen
+from navarch.cache.group_bodies import (
+    NOT_READY,
+    GroupBody,
+    GroupNews,
+    all_reasons,
+    counted_body,
+    counted_seen,
+    kai_body,
+    kai_seen,
+)
 from navarch.cache.mirror import Mirror
 from navarch.cache.outbox import Outbox
 from navarch.engine.record import JobDecision
@@ -227,7 +236,7 @@ class GroupStatuses:
             if decision.dialect in _TOLD_IN_FULL:
                 said = missing(decision)
             else:
-                said = next((c.message for c in decision.conditions if c.type == "Unschedulable"), "") or decision.reasons[0].message
+                said = next((c.message for c in decision.conditions if c.type == "Unschedulable"), "") or all_reasons(decision)
             self._events.emit(reference, "Warning", "Unschedulable", "Scheduling", said)
             group.told = "Unschedulable"
         elif group.told != "Scheduled" and any(c.type == "Scheduled" for c in decision.conditions):

@@ -3,22 +3,29 @@
 Most users may look into their own namespace only. What may not be listed everywhere is therefore listed in the namespace that is
 asked for, and what remains forbidden is told in one line instead of passing for absent. An API server forbids kinds that it
 does not have as well, so whether a kind is served is asked before anybody is told of it.
+
+Owners of pods say how many of them are needed, where pods have no group. Those without pods are left out: they would pass for
+manifests whose pods are still to be made.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from navarch.dialects.kai_grouping import grouping_of
 from navarch.dialects.manifests import Document
+from navarch.dialects.objects import KubeObject, from_manifest
 from navarch.dialects.registry import KINDS
+from navarch.dialects.workload_readers import KINDS as OWNERS
 from navarch.kube.client import Client
 from navarch.kube.errors import Forbidden, KubeError, NotFound
 from navarch.kube.resources import PODS, Resource
 
-LOOKED_AT = ("Namespace", "Node", "PodGroup", "PriorityClass", "Queue")
+OWNING = frozenset(kind.kind for kind in OWNERS)
+LOOKED_AT = ("Namespace", "Node", "PodGroup", "PriorityClass", "Queue", *sorted(OWNING))
 Versions = Sequence[tuple[Resource, str]]
 """The versions of a kind, and its name."""
 
@@ -62,7 +69,27 @@ async def listed(client: Client, namespace: str | None = None) -> Listed:
             found.refused.append(answer)
         else:
             found.documents += (Document(each, "") for each in answer)
+    found.documents = _with_pods(found.documents)
     return found
+
+
+def _with_pods(documents: Iterable[Document]) -> list[Document]:
+    """All but the owners that none of the pods belongs to."""
+    documents = list(documents)
+    if not any(each.manifest["kind"] in OWNING for each in documents):
+        return documents
+    owners: set[tuple[str, str, str]] = set()
+    for each in documents:
+        if each.manifest["kind"] == "Pod":
+            metadata = from_manifest(each.manifest, KubeObject).metadata
+            owner = grouping_of(metadata.name, metadata.controller, metadata.label_map).owner
+            if owner is not None:
+                owners.add((metadata.namespace or "default", *owner))
+    return [each for each in documents if each.manifest["kind"] not in OWNING or _key(each.manifest) in owners]
+
+
+def _key(manifest: Mapping[str, Any]) -> tuple[str, str, str]:
+    return manifest["metadata"].get("namespace") or "default", manifest["kind"], manifest["metadata"]["name"]
 
 
 async def _list(client: Client, versions: Versions, namespace: str | None) -> list[dict[str, Any]] | Refused:

@@ -7,14 +7,16 @@ deserves and has comes from the policy's own plugins: a session is opened and cl
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from navarch.cache.group_bodies import KAI_CONDITION
 from navarch.cache.usage.source import OBJECT_KIND
 from navarch.dialects.absent import why_absent
 from navarch.dialects.groups import is_shadow, shown_key
 from navarch.dialects.pod_objects import Pod
+from navarch.dialects.workload_readers import KINDS as OWNERS
 from navarch.engine.cycle import decide
 from navarch.engine.policy import Policy
 from navarch.engine.record import CycleRecord, QueueFigures
@@ -32,7 +34,10 @@ WITHOUT_PHASE = frozenset({"coscheduling", "kai", "upstream"})
 NOT_FOR_ITSELF = "its gang is not ready"
 """How a refusal begins that repeats what another pod of the gang was told."""
 _REFUSED = ("Unschedulable", "SchedulingGated")
-"""Reasons of a pod that has no node for its own sake; others wait for their gang."""
+"""Reasons of a pod that has no node for its own sake; others wait for their gang, or for a node that is promised to them."""
+_WORKLOADS = {kind.kind.lower(): kind.kind for kind in OWNERS}
+_ON_GROUPS = ("Unschedulable", KAI_CONDITION)
+"""Conditions by which groups say that they wait."""
 Amounts = Mapping[str, float]
 FindPod = Callable[[str, str], Pod | None]
 """(namespace, name) -> the pod as the API has it."""
@@ -218,7 +223,10 @@ def _priority(cluster: Cluster, row: int, spec: JobSpec) -> int:
 
 
 def _kind(key: str, spec: JobSpec | None) -> str:
+    """What users call it: the workload that a job in memory is made for, where that is known, else what owns its pods."""
     if is_shadow(key):
+        if (named := _WORKLOADS.get(key.split("/")[1])) is not None:
+            return named
         return spec.owner[0] if spec is not None and spec.owner else key.split("/")[1].capitalize()
     return "PodGroup"
 
@@ -244,14 +252,19 @@ def _said(
     refusals = [each for task in waiting if (each := _refusal(find_pod(task.namespace, task.name)))]
     words = [next((each for each in refusals if not each.startswith(NOT_FOR_ITSELF)), refusals[0])] if refusals else []
     if running < spec.min_member or not running:
-        on_group = (c.message for c in spec.conditions if c.type == "Unschedulable" and c.status == "True" and c.message)
+        on_group = (c.message for c in spec.conditions if c.type in _ON_GROUPS and c.status == "True" and c.message)
         words += [message for message in on_group if message not in words]
-    return words
+    return words or [each for task in waiting if (each := _told(find_pod(task.namespace, task.name)))][:1]
 
 
 def _refusal(pod: Pod | None) -> str:
+    return _told(pod, _REFUSED)
+
+
+def _told(pod: Pod | None, reasons: Container[str] | None = None) -> str:
+    """What a pod was told that has no node."""
     for each in (pod.status.conditions or ()) if pod is not None else ():
-        if each.type == "PodScheduled" and each.status == "False" and each.reason in _REFUSED:
+        if each.type == "PodScheduled" and each.status == "False" and (reasons is None or each.reason in reasons):
             return each.message or ""
     return ""
 

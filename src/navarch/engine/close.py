@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from navarch.engine.session import Session
 
 S = TaskStatus
-PENDING = int(S.PENDING)
+PENDING, PIPELINED = int(S.PENDING), int(S.PIPELINED)
 
 
 def close(session: Session) -> None:
@@ -136,6 +136,9 @@ def _refusals(session: Session, job: Job) -> list[TaskRefusal]:
         reason = "Unschedulable"
         if spec.gates:
             reason, message = "SchedulingGated", f"waiting for scheduling gates: [{' '.join(spec.gates)}]"
+        elif status == PIPELINED and session.semantics.refusals_tell_all:
+            node = session.nodes.names[session.node[task]]
+            reason, message = "Schedulable", f"node {node} is promised to it: it starts there when pods that are leaving are gone"
         elif status != PENDING or (job.last_undone and job.last_undone.get(task) == S.ALLOCATED):
             alone = alone or _words(session, job, "the task could run, but its gang is not ready", "")
             reason, message = "Schedulable", alone

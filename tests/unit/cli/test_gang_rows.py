@@ -16,6 +16,7 @@ from navarch.plan import read_policy, settings_for
 from navarch.testing.builders import node
 
 UPSTREAM = "scheduling.k8s.io/"
+TEAM = {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": "team"}, "spec": {"resources": {}}}
 
 
 def group(version: str, name: str, spec: dict[str, Any], status: dict[str, Any]) -> dict[str, Any]:
@@ -130,3 +131,26 @@ def test_a_gpu_that_pods_share_is_not_free() -> None:
     gpus = node("n2").cpu("1").gpu(8)
     _, found = overviewed(gpus, *members).nodes
     assert (found.to_dict()["used"]["nvidia.com/gpu"], found.to_dict()["free"]["nvidia.com/gpu"]) == ("2", "6")
+
+
+def test_a_group_of_kai_in_parts_shows_what_its_parts_need_and_all_that_was_said() -> None:
+    parts = [{"name": "leader", "minMember": 1}, {"name": "workers", "minMember": 4}]
+    full = "Resources were found for 2 pods while 4 are required"
+    said = {"type": "UnschedulableOnNodePool", "status": "True", "message": f"{full}; team may not take from other queues"}
+    told = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": full}
+    gang = group("scheduling.run.ai/v2alpha2", "g", {"queue": "team", "subGroups": parts}, {"schedulingConditions": [said]})
+    member = pod("a", labels={"kai.scheduler/subgroup-name": "workers"})
+    member["metadata"]["annotations"] = {"pod-group-name": "g"}
+    member["status"]["conditions"] = [told]
+    (row,) = rows(gang, member, TEAM)
+    assert (row.min_member, row.why, row.said) == (5, full, f"{full}; team may not take from other queues")
+
+
+def test_a_pod_that_is_promised_a_node_says_so() -> None:
+    words = "node n1 is promised to it: it starts there when pods that are leaving are gone"
+    gang = group("scheduling.run.ai/v2alpha2", "g", {"queue": "team", "minMember": 1}, {})
+    member = pod("a")
+    member["metadata"]["annotations"] = {"pod-group-name": "g"}
+    member["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", "reason": "Schedulable", "message": words}]
+    (row,) = rows(gang, member, TEAM)
+    assert row.why == words
