@@ -7,10 +7,13 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.live.world import World
+from tests.live.test_preparation import CLAIMS, CLASSES, SELECTED, with_claim
+from tests.live.world import GROUPS, NODES, World
 
 from navarch.cache.scheduler import Scheduler
+from navarch.cache.whole import CONDITION
 from navarch.cluster.server import ApiServer
+from navarch.kube.client import PatchType
 from navarch.kube.resources import PODS
 
 pytestmark = pytest.mark.live
@@ -99,7 +102,7 @@ async def test_a_gang_that_was_whole_and_lost_a_member_is_left_to_the_policy(ser
         await world.eventually(lambda: world.events("gang-3"), lambda said: any(reason == "FailedScheduling" for _, reason, _ in said))
         await later.whatever_is_found()
         assert scheduler.metrics.registry.get_sample_value("navarch_gangs_released_total") == 0
-    assert len(history.bound("gang")) == 3
+    await history.until(lambda: len(history.bound("gang")) == 3, "three of them stand")
 
 
 @pytest.mark.parametrize("policy", ["kube-scheduler", "no gang"])
@@ -133,3 +136,102 @@ async def test_a_gang_that_has_its_number_but_not_its_roles_is_released(server: 
         await later.when_found()
         await history.until(lambda: not history.bound(), "the workers are released")
     assert history.evicted == {f"default/gang-worker-{i}" for i in range(3)}
+
+
+async def with_one_too_many(world: World) -> None:
+    """A gang of which three pods run, as it asks for, and a fourth that is as old finds no room."""
+    await world.node("n0", cpu="3")
+    await world.group("gang", 3)
+    for i in range(4):
+        await world.pod(f"gang-{i}", group="gang")
+
+
+async def ask_for(world: World, members: int) -> None:
+    body = {"spec": {"minMember": members}}
+    await world.client.patch(GROUPS, "gang", body, PatchType.MERGE, namespace=world.namespace)
+
+
+async def marked(world: World) -> list[str]:
+    pods = (await world.client.list(PODS, namespace=world.namespace)).items
+    return sorted(
+        pod["metadata"]["name"]
+        for pod in pods
+        if any(c["type"] == CONDITION and c["status"] == "True" for c in pod["status"].get("conditions") or ())
+    )
+
+
+@pytest.mark.parametrize("loses", ["its minimum is raised", "a pod is deleted"])
+async def test_a_gang_with_pods_to_spare_stays_where_it_is_when_it_lacks_some(any_world: World, loses: str) -> None:
+    """Also when the scheduler that saw it whole is gone, and its status tells nothing of it any more."""
+    world = any_world
+    await with_one_too_many(world)
+    history = await world.watch()
+    async with world.scheduler(gang_timeout=1000.0) as scheduler:
+        later = Later(world, scheduler)
+        await history.until_bound(3)
+        await later.whatever_is_found()
+        if loses == "a pod is deleted":
+            # With a node that is cordoned none takes its place.
+            await world.client.patch(NODES, "n0", {"spec": {"unschedulable": True}}, PatchType.MERGE)
+            await world.eventually(
+                lambda: asyncio.sleep(0, scheduler.mirror.cluster.nodes.specs),
+                lambda specs: any(spec is not None and spec.unschedulable for spec in specs),
+            )
+            name = history.bound()[0].partition("/")[2]
+            await world.client.delete(PODS, name, namespace=world.namespace, grace_period=0)
+        else:
+            await ask_for(world, 4)
+        stay = 2 if loses == "a pod is deleted" else 3
+        await world.eventually(lambda: marked(world), lambda names: len(names) == stay)
+        await later.whatever_is_found()
+        assert scheduler.metrics.registry.get_sample_value("navarch_gangs_released_total") == 0
+        await world.eventually(lambda: world.get_group("gang"), lambda found: found["status"]["phase"] != "Running")
+    async with world.scheduler(gang_timeout=1000.0) as scheduler:
+        later = Later(world, scheduler)
+        await later.whatever_is_found()
+        assert scheduler.metrics.registry.get_sample_value("navarch_gangs_released_total") == 0
+    assert len(history.bound()) == stay
+
+
+async def test_a_minimum_that_is_raised_while_nobody_schedules_takes_nothing_down(any_world: World) -> None:
+    world = any_world
+    await with_one_too_many(world)
+    history = await world.watch()
+    async with world.scheduler():
+        await history.until_bound(3)
+        await world.eventually(lambda: world.get_group("gang"), lambda found: found.get("status", {}).get("phase") == "Running")
+    await ask_for(world, 4)
+    async with world.scheduler(gang_timeout=1000.0) as scheduler:
+        later = Later(world, scheduler)
+        await world.eventually(lambda: marked(world), lambda names: len(names) == 3)
+        await later.whatever_is_found()
+        assert scheduler.metrics.registry.get_sample_value("navarch_gangs_released_total") == 0
+    assert len(history.bound()) == 3
+
+
+async def test_a_volume_that_does_not_come_is_not_waited_for_beyond_the_gangs_own_time(any_world: World) -> None:
+    """Two of three were bound when the scheduler died; nobody makes the volume of the third."""
+    world = any_world
+    await world.node("n0", **{"kubernetes.io/hostname": "n0"})
+    storage_class = f"late-{world.namespace}"
+    body = {"metadata": {"name": storage_class}, "provisioner": "example.com/disks", "volumeBindingMode": "WaitForFirstConsumer"}
+    await world.client.create(CLASSES, body)
+    spec = {"storageClassName": storage_class, "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    await world.client.create(CLAIMS, {"metadata": {"name": "data"}, "spec": spec}, namespace=world.namespace)
+    history = await world.watch()
+    await world.group("gang", 3)
+    for i in range(2):
+        await world.pod(f"gang-{i}", group="gang")
+    await world.pod("gang-2", group="gang", **with_claim("data"))
+    for name in ("gang-0", "gang-1"):
+        pod = await world.get_pod(name)
+        await world.client.bind(world.namespace, name, uid=pod["metadata"]["uid"], node="n0")
+    claim = lambda: world.client.get(CLAIMS, "data", namespace=world.namespace)  # noqa: E731
+    async with world.scheduler(gang_timeout=1000.0, volume_timeout=1_000_000.0) as scheduler:
+        later = Later(world, scheduler)
+        await world.eventually(claim, lambda found: (found["metadata"].get("annotations") or {}).get(SELECTED) == "n0")
+        await later.when_found()
+        await history.until(lambda: not history.bound(), "the bound members are released")
+        assert scheduler.metrics.registry.get_sample_value("navarch_gangs_released_total") == 1
+        await world.eventually(claim, lambda found: SELECTED not in (found["metadata"].get("annotations") or {}))
+    assert history.evicted == {f"{world.namespace}/gang-{i}" for i in range(2)}

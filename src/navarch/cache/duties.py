@@ -31,11 +31,15 @@ class Duties:
         self._warned: frozenset[str] = frozenset()
         """What the last cycle warned of, and the log has."""
 
+    def begin(self) -> None:
+        """We lead from now on, and no cycle has run yet."""
+        if self._scheduler.dry is None:
+            self._scheduler.gangs.begin(asyncio.get_running_loop().time())
+
     async def run(self) -> None:
         """Until cancelled."""
         scheduler = self._scheduler
         clock = asyncio.get_running_loop().time
-        scheduler.gangs.forget_all()
         while True:
             await asyncio.sleep(PERIOD)
             await self.look_at_policy()

@@ -5,7 +5,8 @@ takes it back if the pod is not bound after all (`undo`), also where the bind wa
 a bind gets a task of its own: it may wait for minutes for somebody else's controller.
 
 A binding cannot be taken back, and what goes wrong goes wrong here: a volume that nobody makes. So the members of a gang that does not
-stand yet are bound when all of them are prepared, or none is.
+stand yet are bound when all of them are prepared, or none is. Where some of it are bound already (it was begun by a scheduler that
+died, or a binding was refused) the others are prepared while the gang's time runs (see `gangs`), which asks whether that gets on.
 """
 
 from __future__ import annotations
@@ -67,6 +68,10 @@ class Preparations:
         self._undoing: dict[str, set[asyncio.Task[None]]] = {}
         """uid -> what of an earlier bind of the pod is still being taken back."""
         self._begun: set[str] = set()
+        self._under_way: dict[str, dict[asyncio.Task[None], tuple[AssumedBind, _Gang | None]]] = {}
+        """Job -> what is being prepared for its pods."""
+        self._got_on: dict[str, float] = {}
+        """Job of which something is being prepared -> when a part of that was last done."""
         self._gangs: dict[str, _Gang] = {}
         """Job -> its members in the cycle that is being committed, where they have to wait for each other."""
 
@@ -109,7 +114,44 @@ class Preparations:
             task = asyncio.get_running_loop().create_task(self._prepare(wanted, bind, go, gang))
             if gang is not None:
                 gang.preparing[bind.uid] = task
+            self._under_way.setdefault(bind.job, {})[task] = bind, gang
+            task.add_done_callback(partial(self._prepared, bind.job))
             self._keep(task)
+
+    def _prepared(self, job: str, task: asyncio.Task[None]) -> None:
+        works = self._under_way[job]
+        del works[task]
+        if not works:
+            del self._under_way[job]
+            self._got_on.pop(job, None)
+
+    def progress(self, bind: AssumedBind) -> None:
+        """A part of what is being prepared for this bind is done."""
+        if bind.job in self._under_way:
+            self._got_on[bind.job] = asyncio.get_running_loop().time()
+
+    def got_on(self, job: str) -> float | None:
+        """When a part of what is being prepared for the job's pods was last done, by the event loop's time; None: nothing is being
+        prepared for it."""
+        return self._got_on.get(job, float("-inf")) if job in self._under_way else None
+
+    def give_up(self, job: str, why: str) -> None:
+        """Prepare nothing more for the pods of this job that are not bound."""
+        works = self._under_way.get(job)
+        if works:
+            self._keep(asyncio.get_running_loop().create_task(self._abandon(dict(works), why)))
+
+    async def _abandon(self, works: dict[asyncio.Task[None], tuple[AssumedBind, _Gang | None]], why: str) -> None:
+        for task in works:
+            task.cancel()
+        await asyncio.gather(*works, return_exceptions=True)
+        given_up: dict[str, AssumedBind] = {}
+        for task, (bind, gang) in works.items():
+            if task.cancelled():  # else it was prepared, or had failed, before it heard of this
+                members = [bind] if gang is None else [member for member, _ in gang.members]
+                given_up |= {member.uid: member for member in members}
+        for bind in given_up.values():
+            self._failed(bind, why)
 
     def ended(self, bind: AssumedBind, *, bound: bool) -> None:
         """The bind has its outcome."""
@@ -130,6 +172,7 @@ class Preparations:
         try:
             for step in steps:
                 await step.prepare(bind)
+                self.progress(bind)
         except PreparationFailed as error:
             log.warning("%s/%s cannot be bound to %s: %s", bind.namespace, bind.name, bind.node, error)
             await self._give_up(bind, str(error), gang)

@@ -48,6 +48,7 @@ from navarch.cache.settings import RunOptions
 from navarch.cache.sources import Sources
 from navarch.cache.usage_over_time import UsageOverTime
 from navarch.cache.volumes import Volumes
+from navarch.cache.whole import WasWhole
 from navarch.cache.writers import DryWriters, LiveWriters
 from navarch.dialects.dialect import Settings
 from navarch.engine.reasons import Event
@@ -123,6 +124,7 @@ class Scheduler:
         self.mirror.on_volume = self.volumes.look
         self.device_claims = DeviceClaims(self.client, self.mirror, lambda: self.sources.resources["ResourceClaim"])
         self.preparations = Preparations((self.volumes, self.device_claims), self.binder.forget, lambda job: self.gangs.starts(job))
+        self.volumes.on_progress = self.preparations.progress
         self.binder.before = self.preparations.before
         self.resync = self.binder.resync = Resync(self.client, self.binder, self.assumed, rng)
         self.evictor = Evictor(
@@ -156,7 +158,12 @@ class Scheduler:
         self.dry = DryWriters(log.info) if options.dry_run else None
         self.commit = Commit(self.mirror, self.assumed, self.holding, self.writers, self._obstacle)
         self.gangs = HalfBoundGangs(
-            self.mirror, self._release, options.gang_timeout, lambda: starts_gangs(self.policy_file.policy, self.registry)
+            self.mirror,
+            self._release,
+            options.gang_timeout,
+            lambda: starts_gangs(self.policy_file.policy, self.registry),
+            self.preparations.got_on,
+            WasWhole(self.mirror, self.pool, clock),
         )
         self.sources = Sources(self.client, self.mirror, self.aside.take, patience, rng)
         self.usage = UsageOverTime(clock)
@@ -251,6 +258,7 @@ class Scheduler:
         for key in self.mirror.groups():
             self.group_statuses.mark(key, now)
         self.aside.lead(True)
+        self.duties.begin()
         tasks = [
             asyncio.create_task(self.loop.run(), name="cycles"),
             asyncio.create_task(self.resync.run(), name="resync"),
@@ -424,9 +432,10 @@ class Scheduler:
         self.metrics.gangs_released.inc()
         message = f"the gang {job} could not be completed within {self.options.gang_timeout:g} s and is released"
         log.warning("%s: %d pods are evicted", message, len(tasks))
+        self.preparations.give_up(job, message)
         now = asyncio.get_running_loop().time()
         for task in tasks:
-            if task.status == TaskStatus.BINDING or task.uid in self.assumed.evictions:
+            if task.uid in self.assumed.evictions:
                 continue
             self.assumed.evictions[task.uid] = now
             self.mirror.refresh(task.uid)

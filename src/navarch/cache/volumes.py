@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct, field
@@ -60,6 +60,8 @@ class Volumes:
         self._client = client
         self._mirror = mirror
         self._timeout = timeout
+        self.on_progress: Callable[[AssumedBind], None] = lambda bind: None
+        """Told whenever one more of a pod's claims is bound."""
         self._plans: dict[str, _Plan] = {}
         self._changed = asyncio.Event()
 
@@ -105,10 +107,14 @@ class Volumes:
             raise PreparationFailed(f"volumes: {error}") from error
         try:
             async with asyncio.timeout(self._timeout):
+                bound = self._bound(plan)
                 while not self._all_bound(plan, bind):
                     if self._mirror.assumed.binds.get(bind.uid) is not bind:
                         raise PreparationFailed("the pod is gone")
                     await self._change()
+                    before, bound = bound, self._bound(plan)
+                    if bound > before:
+                        self.on_progress(bind)
         except TimeoutError:
             raise PreparationFailed(f"volumes were not bound within {self._timeout:g} s") from None
 
@@ -182,6 +188,9 @@ class Volumes:
         except NotFound:
             return False
         return now.uid == claim.uid and now.is_bound
+
+    def _bound(self, plan: _Plan) -> int:
+        return sum(1 for claim, _ in plan.choices if (now := self._claim(claim)) is not None and now.is_bound)
 
     def _all_bound(self, plan: _Plan, bind: AssumedBind) -> bool:
         for claim, volume in plan.choices:

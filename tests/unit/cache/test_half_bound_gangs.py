@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 from tests.unit.cache.test_live_mirror import group, mirror, pod, put
 
+from navarch.cache.assumed import AssumedBind
 from navarch.cache.duties import Duties
 from navarch.cache.gangs import HalfBoundGangs
 from navarch.cache.mirror import Mirror
@@ -133,14 +134,51 @@ def test_a_gang_that_stands_does_not_start() -> None:
 async def test_the_time_begins_anew_with_the_lead() -> None:
     released = list[str]()
     gangs = HalfBoundGangs(half_bound(), lambda job, tasks: released.append(job), 10.0)
-    gangs.look(100.0)
-    parts = dict.fromkeys(("pod_statuses", "group_statuses", "clock"))
+    now = asyncio.get_running_loop().time()
+    gangs.look(now - 100.0)
+    parts = dict.fromkeys(("pod_statuses", "group_statuses", "clock", "dry"))
     scheduler = SimpleNamespace(**parts, mirror=SimpleNamespace(cluster=None), gangs=gangs)
-    duties = asyncio.create_task(Duties(cast(Scheduler, scheduler)).run())
-    await asyncio.sleep(0)
-    duties.cancel()
-    gangs.look(1000.0)
-    gangs.look(1009.0)
+    Duties(cast(Scheduler, scheduler)).begin()
+    gangs.look(now + 9.0)
     assert released == []
-    gangs.look(1010.0)
+    gangs.look(now + 1000.0)
     assert released == ["default/g"]
+
+
+@pytest.mark.parametrize("bound", [("a",), ()], ids=["one is bound", "none is"])
+def test_what_is_prepared_for_a_member_is_waited_for_as_long_as_it_gets_on(bound: tuple[str, ...]) -> None:
+    """A preparation may last for ten minutes; a gang of which nothing is bound may take them."""
+    made, _ = mirror()
+    made.put(group("g", 2))
+    for name in ("a", "b"):
+        found = pod(name, "n1" if name in bound else "", group="g")
+        put(made, replace(found, status=from_manifest(BOUND, PodStatus)) if name in bound else found)
+        if name not in bound:
+            made.assumed.binds[f"uid-{name}"] = AssumedBind(f"uid-{name}", "default", name, "n1", "default/g", 0.0)
+            made.refresh(f"uid-{name}")
+    released, got_on = list[tuple[float, list[str]]](), [float("-inf")]
+    now = 100.0
+    gangs = HalfBoundGangs(
+        made, lambda job, tasks: released.append((now, [task.name for task in tasks])), 10.0, prepared=lambda job: got_on[0]
+    )
+    for now in (100.0, 109.0):
+        gangs.look(now)
+    got_on[0] = 109.0  # one of its two volumes has come
+    for now in (110.0, 118.0, 119.0):
+        gangs.look(now)
+    assert released == ([(119.0, ["a"])] if bound else [])
+
+
+def test_a_member_that_is_made_anew_and_prepared_does_not_make_a_gang_half_bound() -> None:
+    """It was whole and lost a member; the one in its place waits for a volume."""
+    made, _ = mirror()
+    made.put(group("g", 2))
+    put(made, replace(pod("a", "n1", group="g"), status=from_manifest(BOUND, PodStatus)))
+    put(made, younger("c"))
+    made.assumed.binds["uid-c"] = AssumedBind("uid-c", "default", "c", "n1", "default/g", 0.0)
+    made.refresh("uid-c")
+    released = list[str]()
+    gangs = HalfBoundGangs(made, lambda job, tasks: released.append(job), 10.0, prepared=lambda job: float("-inf"))
+    for now in (100.0, 200.0):
+        gangs.look(now)
+    assert (released, len(gangs)) == ([], 0)

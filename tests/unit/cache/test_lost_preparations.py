@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, cast
 
 import pytest
-from tests.unit.cache.test_live_mirror import mirror
+from tests.unit.cache.test_live_mirror import mirror, node
 
 from navarch.cache.assumed import AssumedBind
 from navarch.cache.device_claims import PROTECTION, DeviceClaims, _Use
@@ -15,6 +16,7 @@ from navarch.cluster.json_patch import merge
 from navarch.kube.client import Client
 from navarch.kube.errors import OutcomeUnknown
 from navarch.kube.resources import Resource
+from navarch.model.spec import ObjectSpec
 from navarch.model.storage import read_claim
 
 BIND = AssumedBind("uid-a", "default", "a", "n1", "default/pod/a", 0.0)
@@ -70,3 +72,37 @@ async def test_devices_that_were_allocated() -> None:
     assert [user["uid"] for user in store.body["status"]["reservedFor"]] == ["uid-a"]
     await claims.undo(BIND)
     assert store.body["status"] == {"reservedFor": []}
+
+
+async def test_each_volume_that_comes_is_told() -> None:
+    made, _ = mirror()
+    made.put(node("n1"))
+    volumes, told = Volumes(cast(Client, Quiet()), made, 60.0), asyncio.Queue[AssumedBind]()
+    made.on_volume = volumes.look
+    volumes.on_progress = told.put_nowait
+
+    def claim(name: str, volume: str = "") -> dict[str, Any]:
+        annotations = {SELECTED_NODE: "n1"} | ({"pv.kubernetes.io/bind-completed": "yes"} if volume else {})
+        metadata = {"name": name, "namespace": "default", "uid": name, "annotations": annotations}
+        body = {"metadata": metadata, "spec": {"volumeName": volume}}
+        made.put(ObjectSpec("PersistentVolumeClaim", "default", name, body))
+        return body
+
+    names = ("data", "logs")
+    volumes._plans[BIND.uid] = _Plan([(read_claim(claim(name)), None) for name in names])
+    made.assumed.binds[BIND.uid] = BIND
+    preparing = asyncio.create_task(volumes.prepare(BIND))
+    await asyncio.sleep(0)
+    for name in names:
+        made.put(ObjectSpec("PersistentVolume", "", f"for-{name}", {"metadata": {"name": f"for-{name}"}, "spec": {}}))
+        claim(name, volume=f"for-{name}")
+        assert await asyncio.wait_for(told.get(), 60.0) is BIND
+    await preparing
+    assert told.empty()
+
+
+class Quiet:
+    """Writes that nobody sees."""
+
+    async def patch(self, *_: object, **__: object) -> None:
+        return

@@ -220,3 +220,43 @@ async def test_what_was_planned_for_a_bind_that_is_not_carried_out_is_taken_back
     await scene.settled()
     assert scene.step.story[1:] == ["prepare n2", "bind n2"]
     assert scene.step.plans == {"uid-a": "n2"}
+
+
+@pytest.mark.parametrize("starts", [True, False], ids=["a gang", "pods that do not wait for each other"])
+async def test_whoever_gives_a_job_up_has_what_was_prepared_for_it_taken_back(starts: bool) -> None:
+    scene = GangScene(starts=starts)
+    await asyncio.sleep(1)
+    scene.preparations.give_up("default/other", "no time left")
+    scene.preparations.give_up("default/j", "no time left")
+    await scene.settled()
+    assert scene.failed == ["no time left"] * (3 if starts else 2)
+    assert scene.disks.story == (["undone a", "undone b"] if starts else ["bind c", "undone a", "undone b"])
+    assert scene.preparations.got_on("default/j") is None
+
+
+async def test_what_was_prepared_before_it_is_given_up_is_bound() -> None:
+    scene = GangScene(starts=False)
+    await asyncio.sleep(1)
+    scene.disks.made["a"].set_result(None)
+    scene.preparations.give_up("default/j", "no time left")
+    await scene.settled()
+    assert sorted(scene.disks.story) == ["bind a", "bind c", "undone b"]
+    assert scene.failed == ["no time left"]
+
+
+async def test_when_preparations_last_got_on_is_known_while_they_last() -> None:
+    scene = GangScene(starts=True)
+    clock = asyncio.get_running_loop().time
+    assert scene.preparations.got_on("default/other") is None
+    assert scene.preparations.got_on("default/j") == float("-inf")
+    await asyncio.sleep(30)
+    scene.disks.made["a"].set_result(None)
+    await asyncio.sleep(0)
+    then = clock()
+    await asyncio.sleep(30)
+    assert scene.preparations.got_on("default/j") == then
+    scene.disks.made["b"].set_result(None)
+    await scene.settled()
+    assert scene.preparations.got_on("default/j") is None
+    scene.preparations.progress(AssumedBind("uid-a", "default", "a", "n1", "default/j", 0.0))
+    assert scene.preparations._got_on == {}, "nothing is remembered of a job for which nothing is prepared"
