@@ -29,3 +29,33 @@ async def test_a_policy_for_pods_that_are_not_served_says_so(world: World, text:
     finally:
         await end(unserved)
         await end(served)
+
+
+TWO_PROFILES = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: spread
+- schedulerName: pack
+  pluginConfig:
+  - {name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated}}}
+"""
+
+
+async def test_each_profile_judges_the_pods_of_its_name(any_world: World) -> None:
+    world = any_world
+    policy = world.folder / "profiles.yaml"
+    policy.write_text(TWO_PROFILES, encoding="utf-8")
+    fuller, emptier = f"fuller-{world.namespace}", f"emptier-{world.namespace}"
+    await world.node(fuller, cpu="8", kind=f"chosen-{world.namespace}")
+    await world.node(emptier, cpu="8")
+    history = await world.watch()
+    async with world.scheduler(policy=str(policy), scheduler_names=("spread", "pack")):
+        await world.pod("first", cpu="4", scheduler="spread", nodeSelector={"kind": f"chosen-{world.namespace}"})
+        await history.until_bound(1)
+        await world.pod("packed", cpu="1", scheduler="pack")
+        await world.pod("spread", cpu="1", scheduler="spread")
+        await history.until_bound(3)
+    found = {task.name: task.node for task in history.tasks.values()}
+    assert found == {"first": fuller, "packed": fuller, "spread": emptier}
+    assert history.broken == []

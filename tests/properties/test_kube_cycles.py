@@ -6,11 +6,14 @@ their nodes for the rest of the cycle, being deleted; promised nodes count for t
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.parity.kube_cases import REGISTRY, cluster_of, pending
 from tests.properties.random_clusters import Maker
 from tests.reference.cluster import Cluster, key_of, name_of, priority_of
@@ -19,7 +22,8 @@ from tests.reference.preemption import post_filter
 from tests.reference.status import fit_error
 
 from navarch.engine.cycle import decide
-from navarch.engine.policy import preset
+from navarch.engine.policy import PluginOption, Policy, preset
+from navarch.engine.policy.values import Profile
 from navarch.model.spec import TaskSpec
 
 POLICY = preset("kube-scheduler", REGISTRY.catalogue())
@@ -85,9 +89,9 @@ def evict(cluster: Cluster, pod: dict[str, Any], node: str, victims: list[dict[s
     out["nominations"][key_of(pod)] = node
 
 
-def product(case: dict[str, Any], waiting: list[dict[str, Any]]) -> Outcome:
+def product(case: dict[str, Any], waiting: list[dict[str, Any]], policy: Policy = POLICY) -> Outcome:
     tasks: list[TaskSpec] = [pending({"pod": pod}) for pod in waiting]
-    record = decide(cluster_of(case, tasks).snapshot(), POLICY, REGISTRY, now=2e9)
+    record = decide(cluster_of(case, tasks).snapshot(), policy, REGISTRY, now=2e9)
     messages = {r.pod: r.message for job in record.jobs for r in job.refusals if r.reason == "Unschedulable"}
     for key, text in messages.items():
         if text.startswith("running PreScore"):
@@ -100,9 +104,8 @@ def product(case: dict[str, Any], waiting: list[dict[str, Any]]) -> Outcome:
     }
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.integers(0, 2**64 - 1))
-def test_a_cycle_decides_what_the_reference_decides(seed: int) -> None:
+def cases(seed: int) -> tuple[Maker, dict[str, Any], list[dict[str, Any]]]:
+    """A cluster and pods that wait."""
     maker = Maker(seed)
     case = maker.case()
     waiting = [case.pop("pod"), *(maker.pod(f"p{i}") for i in range(maker.random.randint(1, 3)))]
@@ -117,5 +120,37 @@ def test_a_cycle_decides_what_the_reference_decides(seed: int) -> None:
             pod["spec"]["priority"] = 7
         if maker.chance(8):
             pod["spec"]["preemptionPolicy"] = "Never"
+    return maker, case, waiting
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 2**64 - 1))
+def test_a_cycle_decides_what_the_reference_decides(seed: int) -> None:
+    _, case, waiting = cases(seed)
     found = product(case, waiting)
     assert found == reference(case, deepcopy(waiting))
+
+
+def profile(mark: str, plugins: Sequence[PluginOption]) -> Profile:
+    """The preset's, with plugins of its own: each has an argument that nobody reads."""
+    marked = (replace(option, arguments={**option.arguments, "mark": mark}) for option in plugins)
+    return Profile(tuple(marked), POLICY.configurations["schedule"])
+
+
+ONE, TWO, OTHER = profile("one", POLICY.plugins), profile("two", POLICY.plugins), profile("other", POLICY.plugins[:3])
+ALIKE = dataclasses.replace(POLICY, tiers=(ONE.plugins,), profiles={"one": ONE, "two": TWO})
+APART = dataclasses.replace(POLICY, tiers=(OTHER.plugins,), profiles={"other": OTHER, "two": TWO})
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 2**64 - 1))
+def test_profiles_see_what_each_of_them_places(seed: int) -> None:
+    """Two that want the same, for pods of one or the other: as if there were one. And one alone decides for its own pods."""
+    maker, case, waiting = cases(seed)
+    expected = reference(case, deepcopy(waiting))
+    for pod in waiting:
+        pod["spec"]["schedulerName"] = maker.pick("one", "two")
+    assert product(case, waiting, ALIKE) == expected
+    for pod in waiting:
+        pod["spec"]["schedulerName"] = "two"
+    assert product(case, waiting, APART) == expected

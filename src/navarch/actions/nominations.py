@@ -169,8 +169,8 @@ def _said(session: Session, view: ClassView, at: Selected, counts: Counter[str])
     """Add up what the first filter that refuses each column says; True where no eviction could change it."""
     open_: BoolArray = np.ones(at.requested.shape[1], dtype=bool)
     hopeless = np.zeros_like(open_)
-    for f in session.filters:
-        refusals = list(f.explain(view.task, at)) if f.applies(view.task) else []
+    for f in session.filters_for(view.task):
+        refusals = list(f.explain(view.task, at))
         for refusal in refusals:
             here = refusal.refused & open_
             counts[refusal.message] += int(here.sum())

@@ -29,8 +29,7 @@ class Reprieve:
 
     def applies(self, task: TaskClass) -> bool:
         """Whether every filter that concerns the class reads nothing but figures, labels aside."""
-        filters = [f for f in self.session.filters if f.scope is not Scope.STATIC and f.applies(task)]
-        return all(f.figures_only for f in filters)
+        return all(f.figures_only for f in self.session.filters_for(task) if f.scope is not Scope.STATIC)
 
     def _order(self) -> tuple[IntArray, FloatArray]:
         """Of every task priority and start; and all that stood on nodes, node by node and by importance. Once a cycle."""
@@ -80,7 +79,7 @@ class Reprieve:
 
     def _search(self, task: TaskClass, searched: Searched, expected: IntArray | None) -> None:
         session, nodes, lesser, place = self.session, searched.nodes, searched.lesser, searched.place
-        filters = [f for f in session.filters if f.scope is not Scope.STATIC and f.applies(task)]
+        filters = [f for f in session.filters_for(task) if f.scope is not Scope.STATIC]
         requests = session.snapshot.shape_request[:, session.shape[lesser]]
         gone = np.zeros((requests.shape[0], len(nodes)), dtype=np.int64)
         for resource in np.flatnonzero(requests.any(axis=1)).tolist():

@@ -31,8 +31,8 @@ class RuledOut:
     def _find(self, task: TaskClass) -> Reason | None:
         session = self._session
         left = np.ones(len(session.nodes), dtype=bool)
-        for each in session.filters:
-            if each.scope is Scope.STATIC and each.applies(task):
+        for each in session.filters_for(task):
+            if each.scope is Scope.STATIC:
                 left &= static_mask(session, each, task)
         if left.any() or not len(left):
             return None

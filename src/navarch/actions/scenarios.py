@@ -18,7 +18,6 @@ import numpy as np
 from navarch.actions.room_bound import RoomBound
 from navarch.actions.victim_pool import Batch, Victims
 from navarch.engine.job import Job
-from navarch.engine.node_functions import NodeFilter
 from navarch.engine.session import Session
 from navarch.engine.static import static_mask
 from navarch.model.resources import BoolArray, FloatArray
@@ -272,10 +271,9 @@ def gpus_asked(session: Session, task: int) -> float:
 
 def _demanded(session: Session, task: int) -> BoolArray | None:
     kind = session.class_of(task)
-    for each in session.filters:
-        found: NodeFilter = each
-        if found.name == "NodeAffinity" and found.applies(kind):
-            return static_mask(session, found, kind)
+    for each in session.filters_for(kind):
+        if each.name == "NodeAffinity":
+            return static_mask(session, each, kind)
     return None
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from navarch.actions.nominations import Nominations
 from navarch.actions.pod_preemption import Candidate, PodPreemption
 from navarch.engine.action import Action
-from navarch.engine.arguments import Argument
+from navarch.engine.arguments import Argument, Arguments
 from navarch.engine.fit import ROOM, FitErrors
 from navarch.engine.node_functions import NodeFilter, Rejection, TaskClass, first_rejection
 from navarch.engine.placement import ClassView
@@ -58,6 +58,19 @@ class Attempt:
     """Feasible nodes that others were promised: once one of them is taken, look again."""
 
 
+@dataclass(frozen=True, slots=True)
+class Treatment:
+    """What the profile of a pod says of the search for its node."""
+
+    limit: int
+    """So many feasible nodes suffice."""
+    preemption: PodPreemption | None
+    rejecting: list[NodeFilter]
+    naming: list[NodeFilter]
+    before: str
+    """What is said before preemption speaks."""
+
+
 _NOWHERE: BoolArray = np.zeros(0, dtype=bool)
 
 
@@ -84,24 +97,39 @@ class Schedule(Action):
         session = self.session
         session.resources_by_filters = True
         self.nominations = Nominations(session)
-        given = self.given
-        self.preemption = PodPreemption(
+        self._treatments: dict[str, Treatment] = {}
+        self._first = 0
+        """Where the search for feasible nodes starts, when not all are looked for."""
+        self._failures: dict[tuple[int, int, str], FitErrors] = {}
+        """What classes of pods failed with since the last placement or preemption."""
+        for task, rows in self._runs():
+            self._place(task, rows)
+
+    def _treatment(self, task: TaskClass) -> Treatment:
+        found = self._treatments.get(task.profile)
+        if found is None:
+            found = self._treatments[task.profile] = self._treat(task.profile)
+        return found
+
+    def _treat(self, profile: str) -> Treatment:
+        session, policy = self.session, self.session.policy
+        own = policy.profiles.get(profile)
+        given = self.given if own is None else Arguments(self.arguments, own.arguments)
+        plugins = policy.plugins if own is None else own.plugins
+        preemption = PodPreemption(
             session,
             self.nominations,
             given.integer("minCandidateNodesPercentage"),
             given.integer("minCandidateNodesAbsolute"),
         )
-        self.limit = nodes_to_find(len(session.nodes), given.integer("percentageOfNodesToScore"))
-        plain = NodeFilter
-        self._rejecting = [f for f in session.filters if type(f).reject is not plain.reject]
-        self._naming = [f for f in session.filters if type(f).named_nodes is not plain.named_nodes]
-        self._first = 0
-        """Where the search for feasible nodes starts, when not all are looked for."""
-        self._before = NO_CLAIMS if session.policy.plugin("DynamicResources") is not None else ""
-        self._failures: dict[tuple[int, int, str], FitErrors] = {}
-        """What classes of pods failed with since the last placement or preemption."""
-        for task, rows in self._runs():
-            self._place(task, rows)
+        filters, plain = session.functions[profile].filters, NodeFilter
+        return Treatment(
+            limit=nodes_to_find(len(session.nodes), given.integer("percentageOfNodesToScore")),
+            preemption=preemption if given.flag("preemption") else None,
+            rejecting=[f for f in filters if type(f).reject is not plain.reject],
+            naming=[f for f in filters if type(f).named_nodes is not plain.named_nodes],
+            before=NO_CLAIMS if any(option.name == "DynamicResources" for option in plugins) else "",
+        )
 
     def _runs(self) -> Iterator[tuple[TaskClass, list[int]]]:
         """Pending pods in their order, equal neighbours together."""
@@ -188,18 +216,19 @@ class Schedule(Action):
         feasible, looked_at = self.nominations.respected(view, row, feasible)
         if not feasible.any():
             return Attempt(feasible, self._errors(view, row, named, which)), 1
-        if self.limit < size:
-            feasible = self._sample(feasible)
+        limit = self._treatment(task).limit
+        if limit < size:
+            feasible = self._sample(feasible, limit)
         if int(feasible.sum()) > 1 and (problem := self._problem(task)):
             return Attempt(_NOWHERE, FitErrors(size, unresolvable=np.ones(size, dtype=bool)), problem, failed=True), 1
         promised = frozenset(node for node in looked_at if feasible[node])
-        return Attempt(feasible, FitErrors(0), promised=promised), 1 if self.limit < size else size
+        return Attempt(feasible, FitErrors(0), promised=promised), 1 if limit < size else size
 
     def _rejection(self, task: TaskClass) -> tuple[Rejection, tuple[Event, ...]] | None:
         """What turns the pod down before any node is looked at, and what may undo that."""
         if task.shape.unsupported:
             return Rejection(f"the pod needs what Navarch does not support: {', '.join(task.shape.unsupported)}"), ()
-        found = first_rejection(self._rejecting, task)
+        found = first_rejection(self._treatment(task).rejecting, task)
         if found is None:
             return None
         rule, rejection = found
@@ -208,8 +237,8 @@ class Schedule(Action):
         return rejection, rule.undone_by
 
     def _problem(self, task: TaskClass) -> str:
-        for scorer in self.session.scorers:
-            if scorer.weight and scorer.applies(task) and (problem := scorer.problem(task)):
+        for scorer in self.session.scorers_for(task):
+            if problem := scorer.problem(task):
                 return f'running PreScore plugin "{scorer.name}": {problem}'
         return ""
 
@@ -217,7 +246,7 @@ class Schedule(Action):
         """Rows of the nodes that the pod itself names, and by which filters; None: it names none."""
         chosen: frozenset[str] | None = None
         which = []
-        for f in self._naming:
+        for f in self._treatment(task).naming:
             names = f.named_nodes(task) if f.applies(task) else None
             if names is not None:
                 chosen = names if chosen is None else chosen & names
@@ -230,16 +259,16 @@ class Schedule(Action):
     def _takes(self, task: TaskClass, node: int) -> bool:
         """Whether one node passes every filter, without a view of all others: for pods that name their node."""
         at = self.session.nodes.at(np.array([node]))
-        return all(f.mask(task, at)[0] for f in self.session.filters if f.applies(task))
+        return all(f.mask(task, at)[0] for f in self.session.filters_for(task))
 
-    def _sample(self, feasible: BoolArray) -> BoolArray:
+    def _sample(self, feasible: BoolArray, limit: int) -> BoolArray:
         """The first feasible nodes from where the last search ended; the rest is not looked at."""
         size = len(feasible)
         order = (np.arange(size) + self._first) % size
         found = np.flatnonzero(feasible[order])
-        if len(found) > self.limit:
-            looked_at = int(found[self.limit - 1]) + 1
-            found = found[: self.limit]
+        if len(found) > limit:
+            looked_at = int(found[limit - 1]) + 1
+            found = found[:limit]
         else:
             looked_at = size
         out = np.zeros(size, dtype=bool)
@@ -267,16 +296,16 @@ class Schedule(Action):
         return task.number, spec.pod_priority, spec.preemption_policy
 
     def _fail(self, task: TaskClass, row: int, attempt: Attempt) -> None:
-        errors, size = attempt.errors, len(self.session.nodes)
+        errors, size, treatment = attempt.errors, len(self.session.nodes), self._treatment(task)
         if attempt.failed or not size:
             errors.message = attempt.rejection
         else:
-            found = self._preempt(row, errors)
-            after = "" if isinstance(found, Candidate) else ", ".join(text for text in (self._before, found) if text)
+            found = self._preempt(row, errors, treatment.preemption)
+            after = "" if isinstance(found, Candidate) else ", ".join(text for text in (treatment.before, found) if text)
             errors.message = errors.available_text(size, attempt.rejection, after)
             if isinstance(found, Candidate):
                 self._evict(row, found)
-            elif self.given.flag("preemption") and "not eligible" not in found:
+            elif treatment.preemption is not None and "not eligible" not in found:
                 self.nominations.drop(row)  # no eviction helps: what it was promised is void
         if self.nominations.node_of(row) is None:  # one that just preempted is promised a node
             self._failures[self._key(task, row)] = errors
@@ -287,14 +316,14 @@ class Schedule(Action):
         assert job is not None
         job.fit_errors[row] = errors
 
-    def _preempt(self, row: int, errors: FitErrors) -> Candidate | str:
-        if not self.given.flag("preemption"):
+    def _preempt(self, row: int, errors: FitErrors, preemption: PodPreemption | None) -> Candidate | str:
+        if preemption is None:
             return ""
         nominated = self.nominations.node_of(row)
         hopeless = errors.unresolvable if errors.unresolvable.size else np.zeros(len(self.session.nodes), dtype=bool)
         lost = nominated is not None and bool(hopeless[nominated])
-        refusal = self.preemption.not_eligible(row, nominated_unresolvable=lost)
-        return f"preemption: {refusal}" if refusal else self.preemption.find(row, ~hopeless)
+        refusal = preemption.not_eligible(row, nominated_unresolvable=lost)
+        return f"preemption: {refusal}" if refusal else preemption.find(row, ~hopeless)
 
     def _evict(self, row: int, candidate: Candidate) -> None:
         """Victims are asked to leave; until they have left they hold their room, and the pod waits for the node."""

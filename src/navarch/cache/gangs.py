@@ -146,7 +146,7 @@ class HalfBoundGangs:
 
 def starts_gangs(policy: Policy, registry: Registry) -> bool:
     """Whether something in the policy makes a group start as a whole: a plugin that is asked when a job is ready, or an action."""
-    asked = (points for tier in registry.line_up(policy) for _, _, points in tier)
+    asked = (points for tier in registry.line_up(policy).tiers for _, _, points in tier)
     actions = (registry.action(name, policy.dialect) for name in policy.actions)
     return any("job_ready" in points for points in asked) or any(action is not None and action.starts_gangs for action in actions)
 

@@ -122,7 +122,7 @@ def kin_of(
     each = [
         (
             number,
-            *(t.role, t.sub_group, t.priority, t.pod_priority, t.preemption_policy, t.gates, t.nominated_node),
+            *(t.role, t.sub_group, t.priority, t.pod_priority, t.preemption_policy, t.gates, t.nominated_node, t.scheduler_name),
             tuple((key, t.labels[key]) for key in sorted(read) if key in t.labels) if read else (),
         )
         for number, t in zip(shapes, tasks)

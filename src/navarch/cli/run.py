@@ -164,9 +164,10 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
             ", dry run" if options.dry_run else "",
         )
         policy = scheduler.policy_file.policy
-        meant = policy.scheduler_name or str(policy.params.get("schedulerName") or "")
-        if meant not in ("", "default-scheduler", *options.scheduler_names):
-            log.warning("the policy is for pods of %s, which are not served: that takes --scheduler-name %s", meant, meant)
+        meant = [*policy.profiles] or [policy.scheduler_name or str(policy.params.get("schedulerName") or "")]
+        for name in meant:
+            if name not in ("", "default-scheduler", *options.scheduler_names):
+                log.warning("the policy is for pods of %s, which are not served: that takes --scheduler-name %s", name, name)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, scheduler.stop)

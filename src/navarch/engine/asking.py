@@ -17,6 +17,7 @@ from navarch.engine.gang_tree import GangTree, Part
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.plugin import Plugin
+from navarch.engine.profiles import THE_FIRST
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.semantics import Semantics
@@ -48,7 +49,7 @@ class Asking:
         self.promised_by_eviction: set[int] = set()
         self.promised_to_gangs: list[int] = []
         """Tasks that an action which evicts for whole gangs has promised a node."""
-        for number, tier in enumerate(line_up):
+        for number, tier in enumerate(line_up.tiers):
             for kind, option, points in tier:
                 plugin = kind(self, option)  # type: ignore[arg-type]
                 self.plugins.append(plugin)
@@ -58,6 +59,8 @@ class Asking:
                     while len(tiers) <= number:
                         tiers.append([])
                     tiers[number].append(plugin)
+        self.plugins += [kind(self, option) for kind, option, _ in line_up.added]  # type: ignore[arg-type]
+        self._further = line_up.further
         for plugin in self.plugins:
             started = self.stopwatch()
             plugin.open()
@@ -66,6 +69,13 @@ class Asking:
     def answering(self, point: str) -> list[Any]:
         """Plugins that answer at a point and are switched on there, in policy order."""
         return self._flat[point]
+
+    def answering_by_profile(self, point: str) -> dict[str, list[Any]]:
+        """The same for each profile."""
+        further = {
+            name: [self.plugins[number] for number, points in profile if point in points] for name, profile in self._further.items()
+        }
+        return {THE_FIRST: self._flat[point], **further}
 
     def silence(self, plugin: Plugin, *points: str) -> None:
         """A plugin that found it cannot answer (an invalid tree of queues, say) withdraws from these points."""

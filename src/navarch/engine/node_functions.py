@@ -60,6 +60,8 @@ class TaskClass(Struct, frozen=True, eq=False):
     """Row of the class's first task: `session.task(row)` is the pod, and stands for all in what `Session.distinguish_*` was told."""
     queue: str = ""
     """Queue of the class's first task; of all of them where some rule reads it (`Session.distinguish_queues`)."""
+    profile: str = ""
+    """By whose node functions it is judged (see `profiles`)."""
 
 
 class Refusal(Struct, frozen=True):

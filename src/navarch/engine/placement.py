@@ -41,8 +41,7 @@ class ClassView:
         self.session = session
         self.task = task
         nodes = session.nodes
-        filters = [f for f in session.filters if f.applies(task)]
-        scorers = [s for s in session.scorers if s.weight and s.applies(task)]
+        filters, scorers = session.filters_for(task), session.scorers_for(task)
         self.row_filters = [f for f in filters if f.scope is Scope.ROW]
         self.global_filters = [f for f in filters if f.scope is Scope.GLOBAL]
         self.row_scorers = [s for s in scorers if s.scope is Scope.ROW and not s.normalises]
@@ -196,11 +195,10 @@ class ClassView:
     def refusal_at(self, row: int) -> tuple[list[str], bool]:
         """What the first filter that refuses one node says of it now, and whether no eviction could change it."""
         at = self.session.nodes.at(np.array([row]))
-        for f in self.session.filters:
-            if f.applies(self.task):
-                said = [r for r in f.explain(self.task, at) if r.refused[0]]
-                if said:
-                    return [r.message for r in said], any(np.ravel(r.unresolvable)[0] for r in said)
+        for f in self.session.filters_for(self.task):
+            said = [r for r in f.explain(self.task, at) if r.refused[0]]
+            if said:
+                return [r.message for r in said], any(np.ravel(r.unresolvable)[0] for r in said)
         return [], False
 
     def slots(self, most: int) -> IntArray:
@@ -220,8 +218,8 @@ class ClassView:
         if self._fixed is None:
             foreign = ~session.shard if session.shard is not None and session.shard_is_hard else None
             self._fixed = np.zeros(len(session.nodes), dtype=bool) if foreign is None else foreign
-            for f in session.filters:
-                if f.scope is Scope.STATIC and f.applies(task):
+            for f in session.filters_for(task):
+                if f.scope is Scope.STATIC:
                     for refusal in f.explain(task, session.nodes):
                         self._fixed |= refusal.refused & refusal.unresolvable
         out = self._fixed
@@ -442,9 +440,9 @@ class ClassView:
             for refusal in short:
                 refused |= refusal.refused
                 open_ = open_ & ~(refusal.refused & asked)
-        for f in session.filters:
-            if not f.applies(task) or not open_.any():
-                continue
+        for f in session.filters_for(task):
+            if not open_.any():
+                break
             refusals = list(f.explain(task, session.nodes))
             for refusal in refusals:
                 if _count(refusal, open_, counts, codes, unresolvable):

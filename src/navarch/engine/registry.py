@@ -6,7 +6,7 @@ Built-in ones are known by their place and imported when a policy names them; ot
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Generic, TypeVar
 
 from navarch.engine.action import Action
@@ -18,8 +18,31 @@ from navarch.places import Lazily, at, place_of
 
 K = TypeVar("K", Plugin, Action)
 
-LineUp = list[list[tuple[type[Plugin], PluginOption, list[str]]]]
-"""Tier by tier: each plugin's class, how the policy wants it, and the points at which it is asked."""
+Placed = tuple[type[Plugin], PluginOption, list[str]]
+"""A plugin's class, how the policy wants it, and the points at which it is asked."""
+
+
+class LineUp:
+    """Who takes part: tier by tier, and in each profile after the first by its number among all, as it stands in `tiers` and then
+    in `added`. What several profiles want in the same way is there once."""
+
+    def __init__(self, tiers: list[list[Placed]], further: Mapping[str, list[Placed]]) -> None:
+        self.tiers = tiers
+        self.added: list[Placed] = []
+        self.further: dict[str, list[tuple[int, list[str]]]] = {}
+        first = [_wanted(option) for tier in tiers for _, option, _ in tier] if further else []
+        numbers = {wanted: number for number, wanted in enumerate(first)}
+        for name, profile in further.items():
+            for each in profile:
+                if _wanted(each[1]) not in numbers:
+                    numbers[_wanted(each[1])] = len(first) + len(self.added)
+                    self.added.append(each)
+            self.further[name] = [(numbers[_wanted(option)], points) for _, option, points in profile]
+
+
+def _wanted(option: PluginOption) -> Hashable:
+    """Equal for options that want the same plugin in the same way."""
+    return option.name, repr(sorted(option.enabled.items())), repr(sorted(option.arguments.items()))
 
 
 class RegistrationError(ValueError):
@@ -89,10 +112,15 @@ class Registry:
     def line_up(self, policy: Policy) -> LineUp:
         """Who takes part under a policy, and where. Kept while the policy is the same: every cycle asks."""
         if self._lined_up is None or self._lined_up[0] is not policy:
-            self._lined_up = policy, [[each for option in tier if (each := self._place(option, policy))] for tier in policy.tiers]
+            tiers = [self._placed(tier, policy) for tier in policy.tiers]
+            further = {name: self._placed(policy.profiles[name].plugins, policy) for name in [*policy.profiles][1:]}
+            self._lined_up = policy, LineUp(tiers, further)
         return self._lined_up[1]
 
-    def _place(self, option: PluginOption, policy: Policy) -> tuple[type[Plugin], PluginOption, list[str]] | None:
+    def _placed(self, options: Iterable[PluginOption], policy: Policy) -> list[Placed]:
+        return [each for option in options if (each := self._place(option, policy))]
+
+    def _place(self, option: PluginOption, policy: Policy) -> Placed | None:
         kind = self.plugin(option.name, policy.dialect)
         if kind is None:
             return None

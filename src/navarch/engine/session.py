@@ -20,6 +20,7 @@ from navarch.engine.job_domains import JobDomains
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.placement import ClassView
 from navarch.engine.policy.values import Policy
+from navarch.engine.profiles import THE_FIRST, functions_by_profile
 from navarch.engine.queue import Queue
 from navarch.engine.record import Bind, CycleRecord, Eviction
 from navarch.engine.residents import Residents
@@ -110,9 +111,15 @@ class Session(Asking):
         the attempt, and they are given back if it fails."""
         self.resources_by_filters = False
         """A filter of the policy judges resources, by the pods' view; the engine's own accounts do not."""
+        self._own_profiles = frozenset([*self.policy.profiles][1:])
+        """Scheduler names whose pods are not judged as most are."""
+        if self._own_profiles:
+            self.distinguish_by(self._profile_of)
         self.open_plugins(registry)
-        self.filters: list[NodeFilter] = [f for p in self.answering("node_filters") for f in p.node_filters()]
-        self.scorers: list[NodeScorer] = [s for p in self.answering("node_scorers") for s in p.node_scorers()]
+        self.functions = functions_by_profile(self.answering_by_profile("node_filters"), self.answering_by_profile("node_scorers"))
+        self.filters: list[NodeFilter] = list(dict.fromkeys(f for each in self.functions.values() for f in each.filters))
+        """Those of every profile; `filters_for` knows whom a class is judged by."""
+        self.scorers: list[NodeScorer] = list(dict.fromkeys(s for each in self.functions.values() for s in each.scorers))
 
     def dissolve(self) -> None:
         """Let go of everything. Session and plugins hold each other, and the snapshot with them: without this all of it would
@@ -265,7 +272,19 @@ class Session(Asking):
             labels=int(self.snapshot.tasks.labels[task]),
             task=task,
             queue=job.queue.name if (job := self.job_of(task)) else "",
+            profile=self._profile_of(task),
         )
+
+    def _profile_of(self, task: int) -> str:
+        name = self.task(task).scheduler_name
+        return name if name in self._own_profiles else THE_FIRST
+
+    def filters_for(self, task: TaskClass) -> list[NodeFilter]:
+        """Those that have a say in where the class goes, in policy order."""
+        return [each for each in self.functions[task.profile].filters if each.applies(task)]
+
+    def scorers_for(self, task: TaskClass) -> list[NodeScorer]:
+        return [each for each in self.functions[task.profile].scorers if each.weight and each.applies(task)]
 
     def view(self, task: TaskClass) -> ClassView:
         """Masks and scores of a class over all nodes, fresh as of now."""

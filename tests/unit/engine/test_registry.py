@@ -102,7 +102,7 @@ def test_who_takes_part_is_worked_out_once_for_a_policy_and_again_when_a_plugin_
     registry = Registry([Oldest], [Nap])
     policy = Policy((), ((PluginOption("oldest"), PluginOption("nobody")),))
     first = registry.line_up(policy)
-    assert [[(kind, points) for kind, _, points in tier] for tier in first] == [[(Oldest, ["job_order"])]]
+    assert [[(kind, points) for kind, _, points in tier] for tier in first.tiers] == [[(Oldest, ["job_order"])]]
     assert registry.line_up(policy) is first
     registry.add_plugin(TheirOldest)
     assert registry.line_up(policy) is not first

@@ -22,7 +22,7 @@ from navarch.engine.policy.params import read_params
 from navarch.engine.policy.points import DEFAULTS
 from navarch.engine.policy.schema import check
 from navarch.engine.policy.source import Path
-from navarch.engine.policy.values import PluginOption, Policy
+from navarch.engine.policy.values import PluginOption, Policy, Profile
 
 ACTION = "schedule"
 BUILT_IN = frozenset({"DefaultBinder", "DefaultPreemption", "PrioritySort", "SchedulingGates"})
@@ -59,25 +59,18 @@ def read_policy(findings: Findings, choice: Choice, catalogue: Catalogue) -> Pol
         findings.mistake((), f"a kube-scheduler policy needs the action {ACTION!r}, which is not installed")
     percentage = _percentage(findings, (), document)
     raw = findings.items(("profiles",), document.get("profiles")) or [{}]
-    profiles: dict[str, tuple[PluginOption, ...]] = {}
-    search: dict[str, object] = {}
+    profiles: dict[str, Profile] = {}
     for index, profile in enumerate(raw):
         reader = _ProfileReader(findings, ("profiles", index), catalogue)
         given = findings.mapping(reader.path, profile)
         name = _scheduler_name(findings, reader.path, given, len(raw), profiles)
-        profiles[name] = reader.options(given)
-        if index == 0:
-            search = reader.search
-            own = _percentage(findings, reader.path, given)
-            search[_PERCENTAGE] = own if own is not None else percentage or 0
+        plugins, own = reader.options(given), _percentage(findings, reader.path, given)
+        profiles[name] = Profile(plugins, {**reader.search, _PERCENTAGE: own if own is not None else percentage or 0})
     first = next(iter(profiles))
-    if len(profiles) > 1:
-        others = ", ".join(repr(name) for name in profiles if name != first)
-        findings.warn(("profiles",), f"all pods are decided by the first profile, {first!r}; {others} without effect")
     return Policy(
         actions=(ACTION,),
-        tiers=(profiles[first],),
-        configurations={ACTION: search},
+        tiers=(profiles[first].plugins,),
+        configurations={ACTION: profiles[first].arguments},
         compat=choice.compat,
         dialect=choice.dialect,
         semantics=COMPAT[choice.compat],

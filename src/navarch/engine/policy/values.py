@@ -30,6 +30,14 @@ class PluginOption(msgspec.Struct, frozen=True):
         return self.enabled.get(SAME_SWITCH.get(point, point), True)
 
 
+class Profile(msgspec.Struct, frozen=True):
+    """How the pods of one scheduler name are judged, where a policy tells them apart: by which plugins, and with which arguments
+    the action treats them."""
+
+    plugins: tuple[PluginOption, ...]
+    arguments: Mapping[str, object]
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """One scheduling policy, checked: what runs, in which order, under which rules.
@@ -53,8 +61,8 @@ class Policy:
     """Action -> how many jobs of a queue it looks at; an action that is absent looks at all."""
     search_budgets: Mapping[str, object] = field(default_factory=dict)
     scheduler_name: str = ""
-    profiles: Mapping[str, tuple[PluginOption, ...]] = field(default_factory=dict)
-    """Further profiles of a kube-scheduler configuration, by scheduler name; `tiers` is the first one's."""
+    profiles: Mapping[str, Profile] = field(default_factory=dict)
+    """By scheduler name, if there are several; pods of no such name are judged by the first, which is that of `tiers`."""
     warnings: tuple[str, ...] = ()
     source: str = ""
     chosen: str = ""
