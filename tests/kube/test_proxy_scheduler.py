@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.live.servers import serve_volcano, world_on
-from tests.live.world import World, end
+from tests.live.world import LASTING, World, end
 
 from .forward_proxy import TARGET, ForwardProxy, behind
 
@@ -47,7 +47,7 @@ async def test_a_gang_is_bound_through_the_proxy_also_when_tunnels_are_cut(
         await world.node(f"proxied-{number}", cpu="16")
     history = await world.watch()
     path = behind(kubeconfig, {"proxy-url": proxy.url})
-    lease = {"leader_elect": True, "lock_namespace": world.namespace}
+    lease = {**LASTING, "lock_namespace": world.namespace}
     async with world.scheduler(kubeconfig=path, scheduler_names=(OURS,), **lease):
         await world.gang("first", 8, scheduler=OURS)
         await history.until_bound(8)

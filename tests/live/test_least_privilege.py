@@ -16,7 +16,7 @@ from tests.envtest.server import KubeApiServer
 from tests.live.servers import real_world
 from tests.live.test_eviction import classes
 from tests.live.test_preparation import CLAIMS, CLASSES, DEVICE_CLASSES, RESOURCE_CLAIMS, SLICES, VOLUMES
-from tests.live.world import QUEUES, World
+from tests.live.world import LASTING, QUEUES, World
 
 from navarch.kube.client import PatchType
 from navarch.kube.errors import NotFound
@@ -47,7 +47,7 @@ async def test_a_scheduler_with_exactly_its_rights_does_all_its_work(installed: 
     forbidden.clear()  # what it took to set the scene
     await world.node(f"n-{world.namespace}", cpu="4")
     history = await world.watch()
-    async with world.scheduler(kubeconfig=account, leader_elect=True, lock_namespace="navarch-system"):
+    async with world.scheduler(kubeconfig=account, **{**LASTING, "lock_namespace": "navarch-system"}):
         await world.gang("low", 4, priorityClassName=f"low-{world.namespace}")
         await history.until_bound(4)
         await world.eventually(lambda: world.get_group("low"), lambda found: found.get("status", {}).get("phase") == "Running")

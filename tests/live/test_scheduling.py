@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.live.world import QUEUES, World
+from tests.live.world import LASTING, QUEUES, World
 
 from navarch.kube.resources import PODS
 
@@ -121,6 +121,6 @@ async def test_what_came_before_the_scheduler_is_taken_up(any_world: World) -> N
     await world.node("n0", cpu="3")
     history = await world.watch()
     await world.gang("early", 3)
-    async with world.scheduler(leader_elect=True, lock_namespace=world.namespace):
+    async with world.scheduler(**{**LASTING, "lock_namespace": world.namespace}):
         await history.until_bound(3)
     history.check([("early", 3)])
