@@ -242,9 +242,8 @@ class WritePool:
         if self._head.current() is None:
             self._refresh()
             return None
-        first, *others = self._waiting
-        for queue in others:
-            if queue and first and asyncio.get_running_loop().time() - queue[0].submitted > self._patience:
+        for queue in self._waiting[Priority.STATUS :]:
+            if queue and asyncio.get_running_loop().time() - queue[0].submitted > self._patience:
                 return queue.popleft()
         for queue in self._waiting:
             if queue:
