@@ -24,6 +24,8 @@ def amounts(found: Amounts, keep: Sequence[str] = ()) -> str:
 
     >>> amounts({"cpu": 1500, "memory": 1 << 30, "nvidia.com/gpu": 2000, "pods": 3})
     'gpu 2, cpu 1500m, mem 1Gi'
+    >>> amounts({"nvidia.com/gpu": 4660})
+    'gpu 4.66'
     """
     shown = [name for name in found if name not in LEFT_OUT and 0 < found[name] < UNLIMITED and not name.startswith("hugepages-")]
     shown.sort(key=lambda name: (name in ("cpu", "memory"), name))
@@ -33,6 +35,8 @@ def amounts(found: Amounts, keep: Sequence[str] = ()) -> str:
 def _brief(name: str, amount: float) -> str:
     if name == "memory" and amount >= 1 << 30:
         return f"{amount / (1 << 30):.4g}Gi"
+    if name.endswith("/gpu"):
+        return f"{amount / 1000:g}"
     if name == "cpu" and amount >= 10_000:
         return f"{amount / 1000:.4g}"
     return format_amount(name, amount)
