@@ -94,15 +94,17 @@ class Connection(asyncio.Protocol):
             self.abort(str(error))
             return
         if reply is not None:
-            self._waiting = False
-            self.proven = True
-            self._replied(self, reply)
+            self._complete(reply)
 
     def eof_received(self) -> None:
         reply = self._parser.end() if self._waiting else None
         if reply is not None:
-            self._waiting = False
-            self._replied(self, reply)
+            self._complete(reply)
+
+    def _complete(self, reply: Reply) -> None:
+        self._waiting = False
+        self.proven = True
+        self._replied(self, reply)
 
     def connection_lost(self, error: Exception | None) -> None:
         if error is not None:
