@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from navarch.kube.connect import home
 
-USUAL_KUBECONFIG = Path.home() / ".cache" / "navarch" / "up" / "kubeconfig"
+USUAL_KUBECONFIG = home() / ".cache" / "navarch" / "up" / "kubeconfig"
 
 
 def reminder() -> str:

@@ -100,7 +100,15 @@ def connect(kubeconfig: str | Path | None = None, context: str | None = None) ->
         return load_kubeconfig(listed, context=context)
     if context is None and in_cluster():
         return load_in_cluster()
-    home = Path.home() / ".kube" / "config"
-    if home.exists():
-        return load_kubeconfig([home], context=context)
-    raise ConfigError(f"no API server is configured: expected --kubeconfig, $KUBECONFIG, a service account of a pod, or {home}")
+    usual = home() / ".kube" / "config"
+    if usual.exists():
+        return load_kubeconfig([usual], context=context)
+    raise ConfigError(f"no API server is configured: expected --kubeconfig, $KUBECONFIG, a service account of a pod, or {usual}")
+
+
+def home() -> Path:
+    """Of the user. One who has none, a number in a container that no account has and no $HOME, gets what runtimes give such: /."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path("/")

@@ -252,6 +252,20 @@ def test_a_port_that_is_taken_is_named_with_a_way_out(tmp_path: Path) -> None:
     assert f"port {port} of this machine is in use already; --port 0 takes any free one" in result.output
 
 
+def test_who_has_no_home_is_told_the_same() -> None:
+    """A container whose user is a number that no account has, and no $HOME."""
+    script = """
+import os, pwd
+from unittest.mock import patch
+os.environ.pop("HOME", None)
+with patch.object(pwd, "getpwuid", side_effect=KeyError):
+    from navarch.cli.main import main
+    main(["nodes"])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "no API server is configured" in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("exists", [True, False])
 def test_who_forgot_to_export_the_kubeconfig_of_navarch_up_is_reminded(
     exists: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
