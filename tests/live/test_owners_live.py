@@ -177,7 +177,7 @@ async def test_each_workload_starts_as_its_owner_says(play: World) -> None:
             await add(world, workload, uids[workload.kind], workload.members[2])
         for workload in WORKLOADS:
             await refusal(world, workload.members[2].name, "didn't have enough resources: GPUs")
-            assert (await job(world, workload)).pending == 3
+            await shown_as(world, workload, pending=3, why="Resources were ")
         assert history.bound() == [], "three pods, and GPUs for two"
         for workload in WORKLOADS:
             await gpu_node(world, f"{workload.kind.lower()}-1", 1, **{"for": workload.kind})

@@ -42,6 +42,15 @@ def test_pods_that_one_part_has_above_its_minimum_do_not_stand_in_for_another(po
     assert bound(policy, parts, pods) == []
 
 
+def test_a_part_that_has_too_few_pods_is_named_under_other_policies_too() -> None:
+    parts = [{"name": "leader", "minMember": 1}, {"name": "workers", "minMember": 3}]
+    pods = [*workers("g", 1, 1, "leader"), *workers("g", 2, 1, "workers")]
+    (cycle,) = plan([*CLUSTER, TEAM, group("g", subGroups=parts), *pods], policy="navarch", now=NOW).to_dict()["cycles"]
+    (job,) = cycle["jobs"]
+    words = "Not enough valid sub-groups for gang-scheduling: workers has 2 of 3 pods"
+    assert [(reason["code"], reason["message"]) for reason in job["reasons"]] == [("NotEnoughPodsOfTask", words)]
+
+
 def test_who_is_promised_a_node_is_told_which_and_what_it_waits_for() -> None:
     quotas = [queue("vision", quota=8), queue("speech", quota=8)]
     taken = [

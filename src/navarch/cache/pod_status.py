@@ -2,7 +2,8 @@
 
 A refusal is written when it has lasted for a moment, since most pods are placed before anyone could read it (a gang that is just
 being created is incomplete for a few milliseconds). When only the words change, as figures do with every cycle, they are
-written again after ten seconds at the earliest. The newest word wins; an older one that was not sent yet is never sent.
+written again after ten seconds at the earliest; of a gang that lacked pods and has them now, what else it lacks is news. The
+newest word wins; an older one that was not sent yet is never sent.
 
 A word is written on the version of the pod that it was made for. Bindings go first, so one may overtake it: a pod that has its node
 must not be told afterwards that it has none.
@@ -47,6 +48,8 @@ class _Word(Struct):
     told: tuple[str, str, str | None] | None = None
     told_at: float = 0.0
     in_flight: bool = False
+    lacking: bool = False
+    """What it is to be told is that its gang has too few pods."""
 
 
 class PodStatuses:
@@ -77,11 +80,14 @@ class PodStatuses:
         promised: bool = False,
         at_once: bool = False,
         news: bool = False,
+        lacking: bool = False,
     ) -> None:
         """The cycle could not place this pod. Without a promise in this cycle an old one is taken back. `at_once`: it is
-        news that the next attempt would wipe out. `news`: the words say something else, not the same with other figures."""
+        news that the next attempt would wipe out. `news`: the words say something else, not the same with other figures. `lacking`:
+        they say that the gang has too few pods."""
         word = self._words.get(task.uid) or self._new(task)
-        word.reason, word.message = reason, message
+        news = news or (word.lacking and not lacking)
+        word.reason, word.message, word.lacking = reason, message, lacking
         if not promised and (task.nominated_node or word.nominated):
             word.nominated = ""
             # The assumption too: where the promise was never written, no watch would end it.

@@ -10,6 +10,7 @@ from msgspec import Struct
 from navarch.cache.assumed import AssumedBind
 from navarch.cache.binder import Binder
 from navarch.cache.evictor import Evictor
+from navarch.cache.group_bodies import NOT_READY
 from navarch.cache.group_status import GroupStatuses
 from navarch.cache.mirror import Mirror
 from navarch.cache.pod_status import PodStatuses
@@ -18,6 +19,8 @@ from navarch.engine.record import Eviction, JobDecision, Nomination, QueueFigure
 from navarch.model.spec import JobSpec, TaskSpec
 
 _GATED = "SchedulingGated"
+TOO_FEW = frozenset({NOT_READY, "NotEnoughTasks", "NotEnoughPodsOfTask"})
+"""Reasons of a gang that has not all the pods that it needs."""
 
 
 class LiveWriters(Struct):
@@ -47,10 +50,11 @@ class LiveWriters(Struct):
 
     def refuse(self, decision: JobDecision, job: JobSpec, promised: frozenset[str]) -> None:
         now, cluster = _now(), self.mirror.cluster
+        lacking = bool(decision.reasons) and decision.reasons[0].code in TOO_FEW
         for refusal in decision.refusals:
             task = cluster.task(refusal.uid)
             if task is not None and not task.node and refusal.reason != _GATED and job.mark_unschedulable:
-                self.pods.refuse(task, refusal.reason, refusal.message, now, promised=refusal.uid in promised)
+                self.pods.refuse(task, refusal.reason, refusal.message, now, promised=refusal.uid in promised, lacking=lacking)
 
     def queues(self, figures: list[QueueFigures]) -> None:
         self.queue_statuses.take(figures)

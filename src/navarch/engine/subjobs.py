@@ -6,6 +6,7 @@ matches a pod wins. Pods that no policy takes form the default sub-job, which is
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -104,10 +105,22 @@ def _policy_of(job: Job, task: int) -> tuple[int, tuple[str, ...]] | None:
 
 def enough(job: Job, test: str) -> bool:
     """At least `min_groups` sub-jobs of each policy satisfy the test (`is_ready`, `is_pipelined`, `is_valid`)."""
+    return not any(good < policy.min_groups for policy, good in _good(job, test))
+
+
+def lacking(job: Job, test: str) -> list[str]:
+    """What each policy that has too few such sub-jobs has of what it needs: pods, where it is one part that has a name."""
+    return [_shortage(job, policy, good) for policy, good in _good(job, test) if good < policy.min_groups]
+
+
+def _good(job: Job, test: str) -> Iterator[tuple[SubGroupSpec, int]]:
     for policy in job.spec.sub_groups:
-        if policy.min_groups <= 0:
-            continue
-        good = sum(1 for sub in job.sub_jobs if sub.policy is policy and getattr(sub, test))
-        if good < policy.min_groups:
-            return False
-    return True
+        if policy.min_groups > 0:
+            yield policy, sum(1 for sub in job.sub_jobs if sub.policy is policy and getattr(sub, test))
+
+
+def _shortage(job: Job, policy: SubGroupSpec, good: int) -> str:
+    if policy.selector is not None or policy.match_label_keys:
+        return f"{good} of the {policy.min_groups} of {policy.name}"
+    there = sum(len(sub.tasks) for sub in job.sub_jobs if sub.policy is policy)
+    return f"{policy.name} has {there} of {policy.min_member} pods"

@@ -30,8 +30,11 @@ class Gang(Plugin):
     def job_valid(self, job: Job) -> Reason | None:
         if not job.roles_valid:
             return Reason("NotEnoughPodsOfTask", "Not enough valid pods of each task for gang-scheduling", undone_by=_MORE_PODS)
-        if job.spec.sub_groups and not subjobs.enough(job, "is_valid"):
-            return Reason("NotEnoughPodsOfTask", "Not enough valid sub-groups for gang-scheduling", undone_by=_MORE_PODS)
+        if job.spec.sub_groups and (few := subjobs.lacking(job, "is_valid")):
+            text = "Not enough valid sub-groups for gang-scheduling"
+            if self.session.semantics.refusals_tell_all:
+                text += f": {', '.join(few)}"
+            return Reason("NotEnoughPodsOfTask", text, undone_by=_MORE_PODS)
         if job.valid_count < job.min_member:
             return Reason(
                 "NotEnoughTasks",

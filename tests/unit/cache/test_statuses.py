@@ -100,6 +100,19 @@ def test_words_that_change_with_every_cycle_are_written_every_ten_seconds() -> N
     assert times == [1, 11, 21]
 
 
+def test_a_gang_that_has_its_pods_by_now_is_not_told_for_long_that_it_lacks_some() -> None:
+    writer, made, statuses, _ = pods()
+    refuse(writer, made, "2 of 3 pods", 0.0, lacking=True)
+    writer.flush(1.0)
+    statuses.end()
+    refuse(writer, made, "1 of 3 pods", 2.0, lacking=True)
+    writer.flush(5.0)
+    assert len(statuses.writes) == 1
+    refuse(writer, made, "no room for 3 pods", 5.0)
+    writer.flush(6.0)
+    assert [body["status"]["conditions"][0]["message"] for body in statuses.bodies()] == ["2 of 3 pods", "no room for 3 pods"]
+
+
 def test_pods_that_are_deleted_while_they_wait_are_not_remembered() -> None:
     writer, made, statuses, _ = pods()
     refuse(writer, made, "no room", 1e6)
