@@ -102,7 +102,7 @@ async def _main(options: Any) -> int:
         work: list[asyncio.Task[Any]] = []
         settled = False
         try:
-            _line(f"export KUBECONFIG={cluster.kubeconfig}")
+            _line(cluster.export)
             nodes = cluster.server.store.count("nodes")
             story.say(f"{cluster.server.url} with {nodes} nodes is up after {time.perf_counter() - started:.1f} s")
             assert cluster.scheduling is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,9 +60,14 @@ class UpCluster:
         kubelets = KubeletOptions(start_after=START_AFTER, stop_after=STOP_AFTER, events=options.nodes <= TALKATIVE)
         self.hollow = HollowCluster(self.server.operations, speed=options.speed, options=kubelets)
         usual = options.data_dir / "kubeconfig" if options.data_dir is not None else USUAL_KUBECONFIG
-        self.kubeconfig = options.kubeconfig or usual
+        self.kubeconfig = (options.kubeconfig or usual).absolute()
         self.scheduler: Scheduler | None = None
         self.scheduling: asyncio.Task[None] | None = None
+
+    @property
+    def export(self) -> str:
+        """What to type in another terminal, wherever that stands."""
+        return f"export KUBECONFIG={shlex.quote(str(self.kubeconfig))}"
 
     async def __aenter__(self) -> UpCluster:
         await self.server.start()

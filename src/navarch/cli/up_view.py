@@ -96,7 +96,7 @@ class View:
         options = self._cluster.options
         pace = f", {options.speed:g} times as fast" if options.speed != 1 else ""
         head = Text.assemble(("navarch up", "bold"), f"  {self._cluster.server.url}{pace}   Ctrl-C stops\n")
-        head.append(f"export KUBECONFIG={self._cluster.kubeconfig}", "cyan")
+        head.append(self._cluster.export, "cyan")
         return head
 
 

@@ -92,6 +92,13 @@ def test_the_sample_comes_to_rest_and_shows_what_it_promises(tmp_path: Path) -> 
     assert "settled after" in said.splitlines()[-1]
 
 
+def test_what_to_export_holds_in_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = UpCluster(UpOptions(kubeconfig=Path("my cluster")))
+    assert told.export == f"export KUBECONFIG='{tmp_path}/my cluster'"
+    assert UpCluster(UpOptions(data_dir=Path("kept"))).kubeconfig == tmp_path / "kept" / "kubeconfig"
+
+
 def test_the_kubeconfig_is_for_its_owner_only(up: Up) -> None:
     assert stat.S_IMODE(up.kubeconfig.stat().st_mode) == 0o600
 
