@@ -168,12 +168,15 @@ class Volumes:
             if not ours and held and (held.get("uid") or (held.get("namespace"), held.get("name")) != claim.key):
                 raise PreparationFailed(f"volume {name} is kept for claim {held.get('namespace')}/{held.get('name')}")
             body: dict[str, Any] = {
-                "metadata": {
-                    "resourceVersion": found["metadata"]["resourceVersion"],
-                    "annotations": {BOUND_BY_US: "yes" if keep else None},
-                },
+                "metadata": {"resourceVersion": found["metadata"]["resourceVersion"], "annotations": {}},
                 "spec": {"claimRef": reference if keep else None},
             }
+            if keep and not held:
+                body["metadata"]["annotations"][BOUND_BY_US] = "yes"
+            elif not keep and BOUND_BY_US in (found["metadata"].get("annotations") or {}):
+                body["metadata"]["annotations"][BOUND_BY_US] = None
+            elif not keep:  # its owner keeps it for this claim by name, and goes on to
+                body["spec"]["claimRef"] = {"uid": None}
             try:
                 await self._client.patch(VOLUMES, name, body, PatchType.MERGE)
                 return

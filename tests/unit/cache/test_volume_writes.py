@@ -169,16 +169,21 @@ async def test_a_volume_that_is_kept_for_another_by_its_name_is_not_taken(store:
     assert reference(await store.volume("pv-data")) == ("other", None)
 
 
-async def test_a_volume_that_its_owner_kept_for_the_claim_by_its_name_is_taken(store: Store) -> None:
+async def test_a_volume_that_its_owner_kept_for_the_claim_by_its_name_is_taken_and_stays_kept(store: Store) -> None:
+    """As the volume controller does: what was not bound by a controller is not unbound by one."""
     world, (bind,) = await with_volumes(store, "data")
     await store.change(VOLUMES, "pv-data", {"spec": {"claimRef": {"namespace": "default", "name": "data"}}})
     preparing = asyncio.create_task(world.volumes.prepare(bind))
     async with asyncio.timeout(60):
         while reference(await store.volume("pv-data"))[1] is None:
             await asyncio.sleep(0)
-    assert reference(await store.volume("pv-data"))[1] == (await store.claim("data"))["metadata"]["uid"]
+    found = await store.volume("pv-data")
+    assert reference(found)[1] == (await store.claim("data"))["metadata"]["uid"]
+    assert BOUND_BY_US not in (found["metadata"].get("annotations") or {})
     preparing.cancel()
     await asyncio.gather(preparing, return_exceptions=True)
+    await world.volumes.undo(bind)
+    assert reference(await store.volume("pv-data")) == ("data", None)
 
 
 class Rival:
