@@ -13,14 +13,14 @@ from tests.envtest.certificates import Authority
 
 from navarch.kube.backoff import Backoff
 from navarch.kube.connect import Endpoint
-from navarch.kube.errors import ConfigError, Unreachable
+from navarch.kube.errors import ConfigError, OutcomeUnknown, Unreachable
 from navarch.kube.http1 import Reply
 from navarch.kube.tls import Tls
 from navarch.kube.write_pool import Outcome, Priority, WritePool
 
 from .ports import hold_port
 from .raw_server import Answer, RawServer, Request, reply
-from .test_write_pool import Rotating, outcomes, pooled, post, silence, until
+from .test_write_pool import Rotating, hang_up, outcomes, pooled, post, silence, until
 
 NEVER = 3600.0
 
@@ -85,6 +85,23 @@ async def test_close_leaves_no_connection() -> None:
         kept = list(pool._idle)
         await pool.close()
         assert kept and all(connection.closed.is_set() and not connection.usable for connection in kept)
+
+
+async def test_a_repeatable_write_that_is_on_the_wire_when_the_pool_closes_has_its_outcome() -> None:
+    told: list[Outcome] = []
+    async with pooled(lambda _: silence) as (pool, server):
+        pool.submit(post(repeatable=True), told.append)
+        await server.asked(1)
+        await pool.close()
+        assert [type(each) for each in told] == [OutcomeUnknown]
+        assert (pool.waiting, pool.in_flight) == (0, 0)
+
+
+async def test_a_repeatable_write_is_sent_as_often_as_it_says_and_no_more() -> None:
+    async with pooled(lambda _: hang_up) as (pool, server), asyncio.timeout(60):
+        with pytest.raises(OutcomeUnknown):
+            await pool.request(post(repeatable=True, attempts=3))
+        assert len(server.requests) == 3
 
 
 class Slow(Rotating):

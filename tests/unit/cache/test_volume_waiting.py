@@ -107,6 +107,8 @@ async def test_a_matched_volume_needs_no_node_on_its_claim() -> None:
     assert not preparing.done(), "only who was given a node can lose it"
     world.shows(bound(claim("x", uid="uid-x"), "pv-x"))
     await preparing
+    world.volumes.done(bind)
+    assert not world.mirror.is_assumed("PersistentVolume", "", "pv-x"), "from now on the API tells"
 
 
 class Referring(Willing):
