@@ -18,6 +18,7 @@ from navarch.model.spec import (
     NamespaceSpec,
     NodeSpec,
     PriorityClassSpec,
+    QueueShare,
     QuotaSpec,
     Requirement,
     Taint,
@@ -138,6 +139,9 @@ class Queues(Theme):
                 deserved = rng.choice((None, requests_from({"cpu": rng.randint(1, 6)})))
                 guarantee = rng.choice((None, None, requests_from({"cpu": 1})))
                 mirror.put(replace(queue, deserved=deserved, guarantee=guarantee))
+            case 4 | 5 if self.history.kai:
+                cpu = QueueShare(rng.choice((-1.0, 2000.0)), rng.choice((-1.0, 500.0, 2000.0)), rng.choice((0.0, 1.0, 3.0)))
+                mirror.put(replace(queue, shares={**queue.shares, "cpu": cpu}))
             case _:
                 mirror.put(replace(queue, **self.history.due()))
 
@@ -193,10 +197,10 @@ class Pods(Theme):
         rng, world = self.rng, self.world
         if world.running and rng.random() < 0.7:
             name = rng.choice(world.running)
-            if rng.random() < 0.5:
+            if rng.random() < 0.3:
                 world.label(name, app=rng.choice("xyz"))
             else:
-                world.resize(name, rng.choice(("100m", "1", "3")))
+                world.resize(name, rng.choice(("100m", "100m", "3")))
         elif world.pending:
             world.label(rng.choice(world.pending), app=rng.choice("xyz"))
 

@@ -29,6 +29,8 @@ THEMES: list[type[Theme]] = [
     *(sleeping_changes.Groups, sleeping_changes.Pods, sleeping_changes.Ports, sleeping_changes.Namespaces),
     *(sleeping_objects.Volumes, sleeping_objects.Devices, sleeping_objects.Topologies),
 ]
+THEMED = 0.4
+"""How often it is a theme's turn."""
 
 
 class Kind(Struct, frozen=True):
@@ -115,7 +117,7 @@ class History:
     # what happens
 
     def step(self) -> None:
-        if self.themes and self.rng.random() < 0.4:
+        if self.themes and self.rng.random() < THEMED:
             self.rng.choice(self.themes).step()
         else:
             self._step()

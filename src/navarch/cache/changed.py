@@ -11,7 +11,7 @@ from typing import Any
 
 from navarch.cache.kin import held_by, less_held
 from navarch.dialects.groups import same_own_labels
-from navarch.model.spec import QuotaSpec, Requests, TaskSpec
+from navarch.model.spec import JobSpec, QuotaSpec, Requests, TaskSpec
 from navarch.model.status import TaskStatus
 
 
@@ -46,6 +46,17 @@ def given_up(before: TaskSpec, task: TaskSpec) -> Requests:
         return held_by(before.shape) if promised and promised != (task.node or task.nominated_node) else ()
     stays = before.node and before.node == task.node and before.shape is not task.shape
     return less_held(before.shape, task.shape) if stays else ()
+
+
+def same_standing(a: JobSpec, b: JobSpec) -> bool:
+    """Whether two versions of a group count in the same queue, and keep their pods from others alike."""
+    return (
+        a.queue == b.queue
+        and a.min_member == b.min_member
+        and a.priority == b.priority
+        and (a.preemptable, a.never_preempted, a.preemptible_below) == (b.preemptable, b.never_preempted, b.preemptible_below)
+        and (a.roles, a.sub_groups, a.min_sub_groups) == (b.roles, b.sub_groups, b.min_sub_groups)
+    )
 
 
 def permits_more(before: QuotaSpec, now: QuotaSpec) -> bool:

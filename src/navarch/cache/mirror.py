@@ -13,9 +13,10 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from navarch.cache.assumed import Assumed
-from navarch.cache.changed import given_up, permits_more, same_member, same_object, same_wish
+from navarch.cache.changed import given_up, permits_more, same_member, same_object, same_standing, same_wish
 from navarch.cache.contested import Contested
 from navarch.cache.kin import UNTOLD, held_by, reads_namespaces
+from navarch.cache.unread import UnreadPods
 from navarch.dialects.dialect import Settings, Spec
 from navarch.dialects.groups import NAMESPACE_QUEUE, ShadowGroups, completed, is_shadow
 from navarch.dialects.kai_objects import bound_by
@@ -83,6 +84,8 @@ class Mirror:
         self._implied: set[str] = set()
         self.elsewhere: set[str] = set()
         """Groups of other pools: whoever has that pool decides for their pods."""
+        self.unread = UnreadPods(lambda task: self._put_task(task, ""), self._put_node)
+        """Pods of which nothing is known but their node."""
         self._truths: dict[str, TaskSpec] = {}
         """uid -> the pod as the API shows it, where the cluster holds something else."""
         self._imply_queues()
@@ -93,7 +96,7 @@ class Mirror:
         """Raises ObjectError for a pod that cannot be read; what was known of it then stands. `old` is the version of it
         that was put last."""
         uid = pod.metadata.uid or pod.key
-        before = (self._truths.get(uid) or self.cluster.task(uid)) if old is not None else None
+        before = self.truth(uid) if old is not None else None
         task = self.reader.reread(pod, old, before) if old is not None and before is not None else None
         queue = ""
         if task is None:
@@ -101,11 +104,26 @@ class Mirror:
         if task is None:
             self.remove_pod(uid)
             return
+        self.take(task, queue)
+
+    def truth(self, uid: str) -> TaskSpec | None:
+        """What was read of this pod last."""
+        return self._truths.get(uid) or self.cluster.task(uid)
+
+    def take(self, task: TaskSpec, queue: str) -> None:
+        """The task as the API shows it."""
         self.assumed.observe(task)
         if IS_TERMINAL[task.status] and not task.job:
-            self.remove_pod(uid)
+            self.remove_pod(task.uid)
             return
         self._put_truth(task, queue)
+        if self.unread:
+            self.unread.remove(task.uid)
+
+    def take_unread(self, pod: Pod) -> None:
+        """A pod of which nothing can be read but its node."""
+        row = self.cluster.nodes.rows.of.get(pod.spec.node_name or "")
+        self.unread.put(pod, self.cluster.nodes.specs[row] if row is not None else None)
 
     def remove_pod(self, uid: str) -> None:
         self.assumed.gone(uid)
@@ -115,6 +133,8 @@ class Mirror:
             return
         self.cluster.remove_task(uid)
         self._leave_shadow(before)
+        if self.unread:
+            self.unread.remove(uid)
         if before.node:
             self._notice(Event.POD_REMOVED, freed=held_by(before.shape))
         elif before.job:
@@ -125,7 +145,7 @@ class Mirror:
 
     def refresh(self, uid: str) -> None:
         """What is assumed of this pod has changed: lay it anew over what the API shows."""
-        truth = self._truths.get(uid) or self.cluster.task(uid)
+        truth = self.truth(uid)
         if truth is not None:
             self._put_truth(truth, "")
 
@@ -252,6 +272,7 @@ class Mirror:
             case NodeSpec():
                 row = self.cluster.nodes.rows.of.get(spec.name)
                 if row is not None and self.cluster.nodes.alive[row]:  # else it is another pool's, of which each heartbeat comes here
+                    self.unread.node_gone(spec.name)
                     self.cluster.remove_node(spec.name)
                     self._notice(Event.NODE_CHANGED, urgent=False)
             case JobSpec():
@@ -315,13 +336,16 @@ class Mirror:
             self._put_job(*holder)
 
     def _put_node(self, spec: NodeSpec) -> None:
+        if self.unread:
+            spec = self.unread.over(spec)
         table = self.cluster.nodes
         row = table.rows.of.get(spec.name)
         before = table.specs[row] if row is not None else None
         if before == spec:
             return
         self.cluster.put_node(spec)
-        self._notice(Event.NODE_ADDED if before is None else Event.NODE_CHANGED)
+        if before is None or replace(before, images=spec.images) != spec:  # which images it holds keeps nobody waiting
+            self._notice(Event.NODE_ADDED if before is None else Event.NODE_CHANGED)
 
     def _put_job(self, spec: JobSpec, version: int) -> None:
         spec = completed(spec, self.settings, self.cluster.namespaces, self.cluster.priority_classes)
@@ -334,8 +358,8 @@ class Mirror:
         self.cluster.put_job(spec)
         status_only = before is not None and spec == replace(before, phase=spec.phase, conditions=spec.conditions, counts=spec.counts)
         self._notice(Event.JOB_CHANGED, spec.key, urgent=not status_only)
-        if before is not None and before.queue != spec.queue:
-            self._notice(Event.POD_REMOVED, urgent=False, freed=())  # the queue that it leaves has room
+        if before is not None and not same_standing(before, spec):
+            self._notice(Event.POD_REMOVED, urgent=False, freed=())  # the queue that it leaves has room, or others may take from it
 
     def _remove_job(self, key: str) -> None:
         jobs = self.cluster.jobs

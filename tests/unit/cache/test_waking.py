@@ -211,3 +211,33 @@ def test_objects_are_told_apart_by_what_they_say() -> None:
     assert not same_object(said, said | {"metadata": {"name": "o", "annotations": {"b": "c"}}})
     assert not same_object(said, said | {"spec": {"a": 2}})
     assert not same_object(None, said)
+
+
+@pytest.mark.parametrize("policy", ["navarch", "kai"])
+def test_who_may_take_from_a_group_since_it_is_worth_less_does_so(policy: str) -> None:
+    world = world_of(policy)
+    world.gang("old", "a", 2, priority_class="high")
+    world.gang("new", "a", 1, priority_class="low")
+    for member in range(2):
+        world.pod(f"old-{member}", {"cpu": "2"}, group="old", queue="a", priority="low")
+    world.settle()
+    world.pod("new-0", {"cpu": "2"}, group="new", queue="a", priority="high")
+    world.settle()
+    assert world.holding.asleep() == ["ns/new"]
+    group = world.mirror.group("ns/old")
+    assert group is not None
+    world.mirror.put(replace(group, priority_class=""))
+    world.settle()
+    assert sorted(world.leaving) == ["old-0", "old-1"]
+
+
+def test_a_node_that_pulls_an_image_wakes_nobody() -> None:
+    sleepers = Sleepers(Settings())
+    node = NodeSpec("n", allocatable=requests_from({"cpu": 1}))
+    sleepers.mirror.put(node)
+    pulled = replace(node, images=((("busybox",), 1),))
+    sleepers.mirror.put(pulled)
+    assert sleepers.woken() == set()
+    assert sleepers.mirror.cluster.nodes.specs[0] == pulled
+    sleepers.mirror.put(replace(pulled, allocatable=requests_from({"cpu": 2})))
+    assert sleepers.woken() == {"node"}

@@ -173,9 +173,11 @@ class Claims:
             self.renew(reserved.devices)
 
     def renew(self, devices: Iterable[DeviceId]) -> None:
-        """Nodes in reach of these devices are looked at again."""
+        """Nodes in reach of these devices are looked at again. One that no slice offers any more is in nobody's reach, though a claim
+        may still hold it."""
         for device in devices:
-            self.version[self.pools.by_id[device].nodes] += 1
+            if (known := self.pools.by_id.get(device)) is not None:
+                self.version[known.nodes] += 1
 
 
 class DynamicResources(NodeFilter):
