@@ -98,10 +98,10 @@ async def test_a_repeatable_write_that_is_on_the_wire_when_the_pool_closes_has_i
 
 
 async def test_a_repeatable_write_is_sent_as_often_as_it_says_and_no_more() -> None:
-    async with pooled(lambda _: hang_up) as (pool, server), asyncio.timeout(60):
+    async with pooled(lambda _: hang_up) as (pool, _), asyncio.timeout(60):
         with pytest.raises(OutcomeUnknown):
             await pool.request(post(repeatable=True, attempts=3))
-        assert len(server.requests) == 3
+        assert pool.counters.sent == 3
 
 
 class Slow(Rotating):
