@@ -36,9 +36,10 @@ async def sharer(world: World, name: str, fraction: str, **annotations: str) -> 
 
 
 async def seat(world: World, name: str) -> tuple[str, ...]:
-    """The GPUs of a pod, by its labels."""
-    labels = (await world.get_pod(name))["metadata"].get("labels") or {}
-    return tuple(sorted(value for key, value in labels.items() if key.split("/")[0] == LABEL))
+    """The GPUs of a pod, by its labels; by its annotation where the server (before 1.35) copies no labels from a binding."""
+    metadata = (await world.get_pod(name))["metadata"]
+    found = [value for key, value in (metadata.get("labels") or {}).items() if key.split("/")[0] == LABEL]
+    return tuple(sorted(found or metadata["annotations"].get(LABEL, "").split(",")))
 
 
 async def gpus_used(world: World) -> float:
