@@ -1,7 +1,8 @@
 """Between informers and the mirror: read each object with its dialect, set aside what cannot be read.
 
 A bad object never stops the others: it is counted, told once for each of its versions, and what was known of it before stands
-(forgetting a running pod would give its node away a second time).
+(forgetting a running pod would give its node away a second time). Of a pod that holds a node and was never good, what can be read
+counts (see `half_read`), and if that does not say how much it holds, its node takes no more pods (see `unread`).
 
 Nodes, and pods that have one, are the bulk of a large cluster. Once the mirror has read them, the informer's store keeps no
 more of them than who they are: half of the memory.
@@ -9,24 +10,35 @@ more of them than who they are: half of the memory.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from navarch.cache.mirror import Mirror
 from navarch.cache.watched import Watched
 from navarch.dialects.errors import ObjectError
+from navarch.dialects.half_read import HalfReadPod, half_read
 from navarch.dialects.node import Node
 from navarch.dialects.objects import KubeObject, Metadata
+from navarch.dialects.pod import queue_of, status_of
 from navarch.dialects.pod_objects import Pod
 from navarch.kube.decoding import Key, key_of
 from navarch.kube.decoding import Metadata as AnyMetadata
 from navarch.kube.resources import Resource
-from navarch.model.spec import ObjectSpec
+from navarch.model.spec import ObjectSpec, TaskSpec
+from navarch.model.status import IS_TERMINAL
+
+log = logging.getLogger(__name__)
 
 SetAside = Callable[[str, Resource, AnyMetadata, Exception], None]
 """kind, resource, metadata of the object, what is wrong with it."""
+
+
+class HalfRead(Exception):
+    """What is wrong with a pod of which a part can be read, and what comes of it."""
 
 
 class PodHandler:
@@ -45,16 +57,58 @@ class PodHandler:
         self._put(new, old)
 
     def _put(self, new: Pod, old: Pod | None) -> None:
+        if isinstance(new, HalfReadPod):
+            self._put_half(new)
+            return
         keep = False  # of a version that was not read: the next one must not be taken for one that reads like it
         try:
             self._mirror.put_pod(new, old)
             keep = not new.spec.node_name
         except ObjectError as error:
-            self._set_aside("Pod", self._resource, new.metadata, error)
+            half = half_read(new, error)
+            if half is not None:
+                self._put_half(half)
+            else:
+                self._set_aside("Pod", self._resource, new.metadata, error)
         finally:
             if not keep:
-                meta = new.metadata
-                self.store[meta.namespace or "", meta.name] = Pod(metadata=_who(meta))
+                self._shrink(new)
+
+    def _put_half(self, pod: HalfReadPod) -> None:
+        try:
+            what = self._take_half(pod)
+            self._set_aside("Pod", self._resource, pod.metadata, HalfRead(f"{pod.error}; {what}"))
+        finally:
+            self._shrink(pod)
+
+    def _take_half(self, pod: HalfReadPod) -> str:
+        """Of a pod that was good before, only where it is and whether it has ended is taken. Says what comes of it."""
+        mirror, uid, node = self._mirror, pod.metadata.uid or pod.key, pod.spec.node_name or ""
+        status, task, leaving = status_of(pod), mirror.truth(uid), pod.metadata.deletion_timestamp is not None
+        if task is not None and uid not in mirror.unread:
+            task, what = replace(task, node=node, status=status, deleting=leaving), "what was known of it stands"
+        else:
+            task, what = self._half_of(pod), f"it counts on {node} by what could be read of it"
+        if task is not None:
+            mirror.take(task, queue_of(pod))
+        elif IS_TERMINAL[status]:
+            mirror.remove_pod(uid)
+        else:
+            mirror.take_unread(pod)
+            what = f"what it asks for is not known, so {node} takes no more pods until it is gone or can be read"
+        return "it has ended and holds nothing" if IS_TERMINAL[status] else what
+
+    def _half_of(self, pod: HalfReadPod) -> TaskSpec | None:
+        """None: nobody knows what it holds."""
+        try:
+            return None if pod.unknown else self._mirror.reader.read(pod)
+        except ObjectError as error:
+            log.warning("%s can be read even less than that: %s", pod.key, error)
+            return None
+
+    def _shrink(self, pod: Pod) -> None:
+        meta = pod.metadata
+        self.store[meta.namespace or "", meta.name] = Pod(metadata=_who(meta))
 
     def deleted(self, old: Pod, /) -> None:
         self._mirror.remove_pod(old.metadata.uid or old.key)

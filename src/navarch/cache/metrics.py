@@ -76,6 +76,9 @@ class Metrics:
         )
         self.assumed = Gauge("navarch_assumed", "Decisions not yet seen in the API.", ["kind"], registry=registry)
         self.nodes = Gauge("navarch_nodes", "Nodes mirrored.", registry=registry)
+        self.closed_nodes = Gauge(
+            "navarch_closed_nodes", "Nodes that take no more pods because one on them cannot be read.", registry=registry
+        )
         self.pods = Gauge("navarch_pods", "Pods mirrored: those of ours that wait and all that hold a node.", registry=registry)
         self.queue_share = Gauge("navarch_queue_share", "What a queue holds over what it is owed.", ["queue"], registry=registry)
         self.queue_amount = Gauge(

@@ -14,12 +14,13 @@ import msgspec
 from navarch.cache.handlers import KindHandler, PodHandler, SetAside
 from navarch.cache.mirror import Mirror
 from navarch.cache.watched import Watched, choose, watched
+from navarch.dialects.half_read import half_read
 from navarch.dialects.node import Node
 from navarch.dialects.objects import KubeObject
 from navarch.dialects.pod_objects import Pod
 from navarch.kube.backoff import Backoff
 from navarch.kube.client import PAGE_SIZE, Client
-from navarch.kube.decoding import BadObject, ObjectDecoder
+from navarch.kube.decoding import BadObject, ObjectDecoder, Salvage
 from navarch.kube.errors import Gone, KubeError
 from navarch.kube.informer import Informer, Patience
 from navarch.kube.informer_group import InformerGroup
@@ -40,7 +41,7 @@ class Sources:
         self.resources: dict[str, Resource] = {}
         """Kind -> the version that is watched (the last one, for kinds that several groups have)."""
         self.pod_handler = PodHandler(mirror, PODS, set_aside)
-        self.pods: Informer[Pod] = self.group.add(PODS, Pod, self.pod_handler, on_bad=self.pod_handler.bad)
+        self.pods: Informer[Pod] = self.group.add(PODS, Pod, self.pod_handler, on_bad=self.pod_handler.bad, salvage=half_read)
         self.pod_handler.store = self.pods.store
         self._opened = asyncio.Event()
         self._backoff = Backoff(first=0.5, cap=10.0, rng=rng)
@@ -91,8 +92,8 @@ class Sources:
                 await asyncio.sleep(wait)
 
     async def read_again(self) -> None:
-        """Tell the mirror everything anew. What the stores no longer hold in full is fetched; what cannot be read of that was told
-        when it was seen first."""
+        """Tell the mirror everything anew. What the stores no longer hold in full is fetched; what cannot be read at all of that was
+        told when it was seen first."""
         for informer, handler in self.kinds:
             if issubclass(handler.kind.struct, Node):
                 async for node in self._fetch(informer.resource, Node):
@@ -101,13 +102,13 @@ class Sources:
             else:
                 for found in list(informer.store.values()):
                     handler.added(found)
-        async for pod in self._fetch(PODS, Pod):
+        async for pod in self._fetch(PODS, Pod, half_read):
             if _is_current(pod, self.pods.store.get((pod.metadata.namespace or "", pod.metadata.name))):
                 self.pod_handler.added(pod)
 
-    async def _fetch(self, resource: Resource, kind: type[T]) -> AsyncIterator[T]:
+    async def _fetch(self, resource: Resource, kind: type[T], salvage: Salvage[T] | None = None) -> AsyncIterator[T]:
         """All good objects of a kind; some of them twice where pages expire under way."""
-        decoder = ObjectDecoder(kind)
+        decoder = ObjectDecoder(kind, salvage)
         for page_size in (PAGE_SIZE, 0):
             try:
                 async for page in self._client.pages(resource, msgspec.Raw, page_size=page_size):

@@ -5,6 +5,8 @@ that fails is the chunk taken apart line by line: bookmarks, errors and bad obje
 bad object is one that is valid JSON but not of the caller's type; its metadata is read apart from the rest, so that its
 deletion can be told from its presence. Bytes that are not JSON mean a broken stream (`BrokenStream`), not a bad object.
 
+Of an object that its owner must not lose sight of, what can be read may be enough: `salvage` makes an object of it, or None.
+
 An API server keeps what is nested ten thousand deep where a kind lets its users write what they like (the parameters of a
 ResourceClaim), and a decoder that recurses cannot read it. Nothing that we read lies so deep: `shallow` leaves it out.
 
@@ -15,7 +17,7 @@ page for people: nobody knows what became of the request.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import msgspec
@@ -115,12 +117,14 @@ _STATUS = msgspec.json.Decoder(Status)
 
 
 Event = Change[T] | Bookmark | Failure | BadObject
+Salvage = Callable[[bytes, Exception], T | None]
 
 
 class ObjectDecoder(Generic[T]):
     """Decodes one kind. Stateless but for the tail of an unfinished line: one decoder a stream (`restart`)."""
 
-    def __init__(self, kind: type[T]) -> None:
+    def __init__(self, kind: type[T], salvage: Salvage[T] | None = None) -> None:
+        self._salvage = salvage
         self._object: msgspec.json.Decoder[T] = msgspec.json.Decoder(kind)
         self._change: msgspec.json.Decoder[Change[T]] = msgspec.json.Decoder(Change[kind])  # type: ignore[valid-type]
         self._tail: list[bytes] = []
@@ -151,7 +155,8 @@ class ObjectDecoder(Generic[T]):
         try:
             return self._object.decode(raw)
         except msgspec.ValidationError as error:
-            return BadObject("ADDED", _metadata(raw), error)
+            saved = self._salvage(bytes(raw), error) if self._salvage is not None else None
+            return saved if saved is not None else BadObject("ADDED", _metadata(raw), error)
         except RecursionError:
             return self.item(msgspec.Raw(shallow(bytes(raw))))
 
@@ -169,7 +174,7 @@ class ObjectDecoder(Generic[T]):
         except msgspec.DecodeError as error:
             raise BrokenStream(f"watch: expected a line of JSON: {error}; found {line[:80]!r}") from error
 
-    def _other(self, line: bytes, error: msgspec.ValidationError) -> Bookmark | Failure | BadObject:
+    def _other(self, line: bytes, error: msgspec.ValidationError) -> Event[T]:
         try:
             event = _RAW_EVENT.decode(line)
             if event.type == "BOOKMARK":
@@ -183,7 +188,9 @@ class ObjectDecoder(Generic[T]):
         if event.type not in ("ADDED", "MODIFIED", "DELETED"):
             raise BrokenStream(f"watch: expected an event's type, found {event.type!r}")
         item = self.item(event.object)
-        return BadObject(event.type, _metadata(event.object), item.error if isinstance(item, BadObject) else error)
+        if isinstance(item, BadObject):
+            return BadObject(event.type, item.metadata, item.error)
+        return Change(event.type, item)  # type: ignore[arg-type]
 
 
 def _metadata(raw: msgspec.Raw) -> ObjectMetadata:

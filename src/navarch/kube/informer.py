@@ -6,7 +6,8 @@
 
 `Pod` is a msgspec Struct of the fields you read, with `metadata.name`, `.namespace`, `.uid` and `.resource_version`
 (`rename="camel"`); `handler` has `added(new)`, `updated(old, new)`, `deleted(old)`, called synchronously in the loop;
-`on_bad(metadata, error)` is told of objects that are not a `Pod`. What the handler may rely on is in `mirror`.
+`on_bad(metadata, error)` is told of objects that are not a `Pod`, unless `salvage(json, error)` makes one of them. What the
+handler may rely on is in `mirror`.
 
 How it goes: WatchList first (one stream: all objects, then a bookmark that says so, then changes), on servers without
 it a paged list and then a watch. A stream that ends or breaks is resumed from the last version seen; 410, as a reply or
@@ -46,6 +47,7 @@ from navarch.kube.decoding import (
     HasMetadata,
     Key,
     ObjectDecoder,
+    Salvage,
     key_of,
 )
 from navarch.kube.errors import (
@@ -124,6 +126,7 @@ class Informer(Generic[T]):
         handler: Handler[T],
         *,
         on_bad: OnBad = log_bad,
+        salvage: Salvage[T] | None = None,
         namespace: str | None = None,
         label_selector: str = "",
         field_selector: str = "",
@@ -146,7 +149,7 @@ class Informer(Generic[T]):
         self._selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
         self._patience = patience or Patience()
         self._rng = rng or random.Random()
-        self._decoder = ObjectDecoder(type)
+        self._decoder = ObjectDecoder(type, salvage)
         self._on_bad = on_bad
         self._mirror = Mirror(handler, self._count_bad)
         self._backoff = Backoff(first=self._patience.retry_first, cap=self._patience.retry_longest, rng=self._rng)
