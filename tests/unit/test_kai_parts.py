@@ -51,6 +51,12 @@ def test_a_part_that_has_too_few_pods_is_named_under_other_policies_too() -> Non
     assert [(reason["code"], reason["message"]) for reason in job["reasons"]] == [("NotEnoughPodsOfTask", words)]
 
 
+def test_a_tree_as_deep_as_may_be_is_walked() -> None:
+    parts = [{"name": f"p{i}", "parent": f"p{i - 1}" if i else "", "minMember": i // 50} for i in range(51)]
+    for policy in ("kai", "navarch"):
+        assert bound(policy, parts, workers("g", 1, 1, "p50")) == ["p500"]
+
+
 def test_who_is_promised_a_node_is_told_which_and_what_it_waits_for() -> None:
     quotas = [queue("vision", quota=8), queue("speech", quota=8)]
     taken = [

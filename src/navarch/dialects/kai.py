@@ -53,6 +53,8 @@ DEFAULT_PRIORITY: Final = 50
 PREEMPTIBLE_BELOW: Final = 100
 DEFAULT_QUEUE_PRIORITY: Final = 100
 _MEGABYTE: Final = 10**6
+_DEEPEST: Final = 50
+"""How many sub-groups may stand one above the other: whoever walks the tree calls itself once for each."""
 _PREEMPTIBILITY: Final[Mapping[str, bool]] = {"preemptible": True, "non-preemptible": False}
 
 
@@ -228,6 +230,8 @@ def _sub_groups(parts: tuple[SubGroup, ...], key: str) -> tuple[SubGroupSpec, ..
             above, steps = parents.get(above, ""), steps + 1
             if steps > len(parts):
                 raise ObjectError("PodGroup", key, path, repr(part.parent), "a parent that is not its own descendant")
+            if steps > _DEEPEST:
+                raise ObjectError("PodGroup", key, path, repr(part.parent), f"sub-groups that are nested at most {_DEEPEST} deep")
     return tuple(
         SubGroupSpec(
             name=part.name,

@@ -90,6 +90,10 @@ def test_a_group_reads_whole() -> None:
     assert (found.last_started, found.stale_since, found.last_evicted) == (NEW_YEAR, NEW_YEAR + 10, None)
 
 
+def nested(deep: int) -> list[dict[str, str]]:
+    return [{"name": f"p{i}", "parent": f"p{i - 1}" if i else ""} for i in range(deep)]
+
+
 def test_minima_that_are_absent() -> None:
     found = group({"subGroups": [{"name": "a"}, {"name": "b", "parent": "A", "minMember": 2, "minSubGroup": 1}]})
     assert found.min_member == 2, "what its parts need"
@@ -108,6 +112,10 @@ def test_minima_that_are_absent() -> None:
         ({"preemptibility": "sometimes"}, r"spec\.preemptibility: found 'sometimes'"),
         ({"subGroups": [{"name": "a"}, {"name": "a"}]}, r"spec\.subGroups\[1\]\.name"),
         ({"subGroups": [{"name": "a", "parent": "b"}]}, r"spec\.subGroups\[0\]\.parent: found 'b'"),
+        (
+            {"subGroups": nested(400)},
+            r"spec\.subGroups\[51\]\.parent: found 'p50', expected sub-groups that are nested at most 50 deep",
+        ),
         ({"subGroups": [{"name": "a", "parent": "b"}, {"name": "b", "parent": "a"}]}, "not its own descendant"),
         ({"preemptionDelay": "soon"}, r"spec\.preemptionDelay: found 'soon', expected a duration"),
     ],
