@@ -155,10 +155,20 @@ class ObjectDecoder(Generic[T]):
         try:
             return self._object.decode(raw)
         except msgspec.ValidationError as error:
-            saved = self._salvage(bytes(raw), error) if self._salvage is not None else None
+            saved = self._saved(bytes(raw), error)
             return saved if saved is not None else BadObject("ADDED", _metadata(raw), error)
         except RecursionError:
             return self.item(msgspec.Raw(shallow(bytes(raw))))
+
+    def _saved(self, raw: bytes, error: Exception) -> T | None:
+        if self._salvage is None:
+            return None
+        try:
+            return self._salvage(raw, error)
+        except RecursionError:
+            return self._salvage(shallow(raw), error)
+        except msgspec.DecodeError:
+            return None  # a number that no machine holds, say: worse than not of our type
 
     def _line(self, line: bytes) -> Event[T]:
         try:

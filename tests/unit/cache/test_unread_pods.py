@@ -210,6 +210,18 @@ def test_one_in_a_list_counts_and_goes_with_the_next_list() -> None:
     assert scene.used == 0
 
 
+@pytest.mark.parametrize(
+    ("beside", "saved"), [(b"[" * 5000 + b"]" * 5000, True), (b"1e400", False)], ids=["nested too deep", "a number beyond all numbers"]
+)
+def test_whatever_stands_beside_what_is_wrong_with_it_the_others_are_read(beside: bytes, saved: bool) -> None:
+    scene = Scene()
+    raw = b'{"metadata":{"name":"odd"},"spec":{"nodeName":"n1","priority":"high","beside":' + beside + b"}}"
+    item = scene.decoder.item(msgspec.Raw(raw))
+    [event] = scene.decoder.feed(b'{"type":"ADDED","object":' + raw + b"}\n")
+    assert (isinstance(item, BadObject), isinstance(event, BadObject)) == (not saved, not saved)
+    assert item.metadata.name == "odd"
+
+
 def test_under_another_policy_it_is_put_again() -> None:
     scene = Scene()
     scene.send("odd", A_LOT)
