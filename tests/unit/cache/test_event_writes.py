@@ -122,7 +122,7 @@ def test_the_same_refusal_is_complained_of_once(caplog: pytest.LogCaptureFixture
     for outcome in (BadRequest(Status(code=422)), BadRequest(Status(code=422)), Unreachable("away"), Unreachable("away")):
         say(recorder)
         submitted.end(outcome)
-    warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
+    warnings = [record for record in caplog.records if (record.name, record.levelno) == (events.__name__, logging.WARNING)]
     assert len(submitted.writes) == 4 and len(warnings) == 2
 
 
