@@ -155,7 +155,7 @@ QUERIES = [
 ]  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     method=st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]),
     parts=st.lists(
@@ -178,7 +178,7 @@ def test_random_requests(
     check(api, answer.code, answer.body, (method, path, query, accept, body, kind))
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(body=st.binary(max_size=120), kind=st.sampled_from(["Pod", "Namespace", "ConfigMap", "Lease", "Deployment"]))
 def test_random_protobuf(api: Http, body: bytes, kind: str) -> None:
     def field(number: int, content: bytes) -> bytes:
