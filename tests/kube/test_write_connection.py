@@ -94,8 +94,10 @@ async def test_bytes_that_nobody_asked_for_answer_no_write() -> None:
     async with pooled(lambda request: twice if request.path.endswith("first") else answer(request), connections=1) as (pool, server):
         assert (await pool.request(post("first"))).status == 200
         await until(lambda: pool.idle == 1)
+        (old,) = pool._idle
         more.set()
         await until(lambda: pool.idle == 0)
+        assert old._reason == "bytes that belong to no request"
         with pytest.raises(Conflict):
             await pool.request(post("second"))
         assert [request.connection for request in server.requests] == [0, 1]

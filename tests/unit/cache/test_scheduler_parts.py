@@ -78,6 +78,8 @@ async def test_only_who_has_the_lease_decides_and_writes() -> None:
         lease.leading = False
         scheduler.cycle()
         assert (scheduler.leading, scheduler.may_write(), scheduler.last) == (False, False, None)
+        for part, may in ((scheduler.client.transport, False), (scheduler.pool, False), (scheduler.lease_client.transport, True)):
+            assert part._may_write() is may, "the lease alone is written without one"
         lease.leading = True
         scheduler._leads = False
         scheduler.cycle()
