@@ -9,12 +9,12 @@ import pytest
 from navarch.kube.backoff import Backoff
 from navarch.kube.connect import Endpoint
 from navarch.kube.credentials import StaticCredentials
-from navarch.kube.errors import Conflict
+from navarch.kube.errors import Conflict, OutcomeUnknown
 from navarch.kube.tls import Tls
 from navarch.kube.write_connection import RequestHead
 
 from .raw_server import Request, reply
-from .test_write_pool import Rotating, pooled, post, until
+from .test_write_pool import Rotating, nonsense, pooled, post, until
 
 
 def sent(endpoint: Endpoint, content_type: str = "application/json") -> Request:
@@ -101,6 +101,13 @@ async def test_bytes_that_nobody_asked_for_answer_no_write() -> None:
         with pytest.raises(Conflict):
             await pool.request(post("second"))
         assert [request.connection for request in server.requests] == [0, 1]
+
+
+async def test_what_is_no_reply_ends_the_wait_for_one() -> None:
+    """Rather than that the write's time runs out."""
+    async with pooled(lambda _: nonsense) as (pool, _):
+        with pytest.raises(OutcomeUnknown, match=r"expected an HTTP/1\.1 status line"):
+            await pool.request(post())
 
 
 async def test_a_server_whose_replies_end_with_their_connections_is_no_server_in_trouble() -> None:
