@@ -124,6 +124,14 @@ async def test_cycles_that_fail_one_after_the_other_are_told_to_who_asks_for_our
         assert scheduler.missing() == before
 
 
+async def test_a_snapshot_that_somebody_reads_is_not_written_over_by_the_next_cycle() -> None:
+    async with scheduling() as scheduler:
+        scheduler.cycle()
+        assert scheduler.last is not None and scheduler._spare is scheduler.last.snapshot
+        assert await scheduler.debug_snapshot()
+        assert scheduler._spare is None
+
+
 class Heard:
     def __init__(self, scheduler: Scheduler) -> None:
         self.events: list[tuple[Event, Requests | None]] = []
