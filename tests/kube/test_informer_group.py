@@ -57,9 +57,11 @@ async def test_a_crd_that_is_established_starts_its_informer_at_once(api: SmallA
 
 async def test_what_is_not_in_sync_is_named(api: SmallApi, client: Client) -> None:
     group = InformerGroup(client, patience=QUICK)
+    pods = group.add(PODS, Pod, Recorder())
     group.add(QUEUES, Pod, Recorder())
     task = asyncio.create_task(group.run())
-    await api.asked(2)
+    async with asyncio.timeout(60):
+        await pods.wait_for_sync()
     assert group.unsynced == [QUEUES] and not group.synced
     task.cancel()
     await asyncio.wait([task])
