@@ -78,7 +78,9 @@ class Devices(Theme):
     def _claim(self, pod: str) -> None:
         asked = {"deviceClassName": "dev", "allocationMode": "ExactCount", "count": self.rng.choice((1, 1, 2))}
         request = {"name": "r", "exactly": asked}
-        metadata = {"namespace": "ns", "name": f"dev-{pod}", "uid": f"dev-{pod}"}
+        metadata: dict[str, Any] = {"namespace": "ns", "name": f"dev-{pod}", "uid": f"dev-{pod}"}
+        if self.rng.random() < 0.6:  # from a template
+            metadata["ownerReferences"] = [{"kind": "Pod", "name": pod, "uid": pod, "controller": True}]
         self.world.put("ResourceClaim", {"metadata": metadata, "spec": {"devices": {"requests": [request]}}})
 
     def step(self) -> None:

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from navarch.cache import own_claims
 from navarch.cache.assumed import Assumed, AssumedBind, AssumedStatus, same_status
 from navarch.cache.holding import Holding
 from navarch.cache.kin import glance, held_by, kin_of, labels_read, least_asked
@@ -169,7 +170,8 @@ class Commit:
         if self._labels is None:
             self._labels = labels_read(cluster.shapes.social.values())
         standing = jobs.counts[row].tobytes() + jobs.allocated[:, row].tobytes()
-        alike = kin_of(job, shapes, tasks, standing, read=self._labels)
+        claims = cluster.objects.get(own_claims.KIND, {})
+        alike = kin_of(job, shapes, tasks, standing, read=self._labels, claims=claims)
         asks = least_asked(tasks) if alike is not None else ()
         seen = glance(cluster, job.key) if alike is not None else None
         self._holding.failed(job.key, wakes, len(tasks), now, alike=alike, asks=asks, age=job.created, seen=seen)

@@ -17,7 +17,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Hashable, Iterable, Sequence
+from types import MappingProxyType
 
+from navarch.cache.own_claims import Claims, at_first_sight, like
 from navarch.engine.reasons import Event
 from navarch.model.cluster import Cluster
 from navarch.model.spec import JobSpec, LabelSelector, Requests, Shape, TaskSpec
@@ -107,27 +109,37 @@ def glance(cluster: Cluster, key: str) -> Hashable | None:
     if row is None or spec is None or not jobs.tasks[row]:
         return None
     rows = jobs.tasks[row]
-    return spec.queue, spec.namespace, spec.priority, spec.min_member, len(rows), int(cluster.tasks.shape[next(iter(rows))])
+    number = int(cluster.tasks.shape[next(iter(rows))])
+    sight = at_first_sight(cluster.shapes.specs[number], number)
+    return spec.queue, spec.namespace, spec.priority, spec.min_member, len(rows), sight
 
 
 def kin_of(
-    job: JobSpec, shapes: Sequence[int], tasks: Sequence[TaskSpec], standing: bytes, *, read: frozenset[str] = frozenset()
+    job: JobSpec,
+    shapes: Sequence[int],
+    tasks: Sequence[TaskSpec],
+    standing: bytes,
+    *,
+    read: frozenset[str] = frozenset(),
+    claims: Claims = MappingProxyType({}),
 ) -> Hashable | None:
     """What a job has in common with those that fare as it does; None: it stands for itself. `shapes`: of its tasks, by number.
-    `standing`: where its tasks stand and what they hold. `read`: labels that rules about pods read (`labels_read`)."""
+    `standing`: where its tasks stand and what they hold. `read`: labels that rules about pods read (`labels_read`). `claims`: on
+    devices, all there are."""
     if len(tasks) > LARGE:
         return None
     if job.sub_groups:
         read = read.union(*((*part.match_label_keys, *_keys(part.selector)) for part in job.sub_groups))
+    own = {number: found for number, t in zip(shapes, tasks) if t.shape.claims and (found := like(t, claims)) is not None}
     each = [
         (
-            number,
+            own.get(number, number),
             *(t.role, t.sub_group, t.priority, t.pod_priority, t.preemption_policy, t.gates, t.nominated_node, t.scheduler_name),
             tuple((key, t.labels[key]) for key in sorted(read) if key in t.labels) if read else (),
         )
         for number, t in zip(shapes, tasks)
     ]
-    by_number = {number: t.shape for number, t in zip(shapes, tasks)}
+    by_number = {number: t.shape for number, t in zip(shapes, tasks) if number not in own}
     about = (job.queue, job.namespace, job.dialect, job.phase, job.priority, job.priority_class, job.preemptable, job.tried_once)
     demands = (job.min_member, job.min_resources, job.roles, job.sub_groups, job.min_sub_groups, job.topology)
     return (

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from msgspec.structs import replace
 
+from navarch.cache import own_claims
 from navarch.cache.assumed import Assumed
 from navarch.cache.changed import given_up, permits_more, same_member, same_object, same_standing, same_wish
 from navarch.cache.contested import Contested
@@ -43,7 +44,7 @@ from navarch.model.workloads import CONTROLLERS, SERVICE
 
 _STORAGE = ("StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment")
 _VOLUME_KINDS = frozenset({"PersistentVolume", "PersistentVolumeClaim", *_STORAGE})
-_CLAIM_KINDS = frozenset({"ResourceClaim", "ResourceSlice", "DeviceClass"})
+_CLAIM_KINDS = frozenset({"ResourceSlice", "DeviceClass"})
 _SELECTING = frozenset({SERVICE, *CONTROLLERS})
 
 
@@ -306,8 +307,9 @@ class Mirror:
                 self._notice(Event.QUOTA_CHANGED)
             case ObjectSpec():
                 self._overlaid.pop((spec.kind, spec.namespace, spec.name), None)
+                shown = self._visible(spec.kind, spec.namespace, spec.name)
                 self.cluster.remove_object(spec.kind, spec.namespace, spec.name)
-                self._tell_object(spec)
+                self._tell_object(spec, shown, None)
             case WorkloadSpec():
                 self.shadows.owners.remove(spec)
 
@@ -421,14 +423,14 @@ class Mirror:
         else:
             self._overlaid.pop(key, None)
             self.cluster.put_object(spec.kind, spec.namespace, spec.name, spec.value)
-        self._tell_object(spec, changed=not same_object(before, self._visible(*key)))
+        self._tell_object(spec, before, self._visible(*key))
 
     def _visible(self, kind: str, namespace: str, name: str) -> Any:
         """As cycles see it."""
         return self.cluster.objects.get(kind, {}).get((namespace, name))
 
-    def _tell_object(self, spec: ObjectSpec, *, changed: bool = True) -> None:
-        """`changed`: else it was only written anew, as what a controller says of its status is."""
+    def _tell_object(self, spec: ObjectSpec, before: Any, now: Any) -> None:
+        changed = not same_object(before, now)  # else it was only written anew
         if spec.kind == "BindRequest":
             pod = self.pods.get((spec.namespace, spec.name))
             if pod is not None:
@@ -439,6 +441,13 @@ class Mirror:
                 self._notice(Event.VOLUME_CHANGED)
         elif not changed:
             return
+        elif spec.kind == own_claims.KIND:
+            for uid in own_claims.made_for(now):
+                task = self.cluster.task(uid)
+                if task is not None and task.status == TaskStatus.PENDING and task.job:
+                    self._notice(Event.POD_CHANGED, task.job)
+            # One of each family looks, and those that wait for a claim of their own are one; for its devices wait more.
+            self._notice(Event.CLAIM_CHANGED, urgent=False, freed=(UNTOLD,) if own_claims.frees(before, now) else ())
         elif spec.kind in _CLAIM_KINDS:
             self._notice(Event.CLAIM_CHANGED)
         elif spec.kind in _SELECTING:
