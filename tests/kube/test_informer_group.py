@@ -89,7 +89,7 @@ async def test_kinds_that_are_absent_at_the_start_are_told_in_one_line_and_then_
     api.collections[CRD_LIST] = {}
     api.put("p")
     queues, group = Recorder(), InformerGroup(client, patience=QUICK)
-    group.add(PODS, Pod, Recorder())
+    group.add(PODS, Pod, Recorder(), optional=True)
     group.add(QUEUES, Pod, queues, optional=True)
     for resource in OTHERS:
         group.add(resource, Pod, Recorder(), optional=True)

@@ -182,8 +182,11 @@ async def test_a_gang_that_is_released_is_evicted_once() -> None:
         for name in ("a", "b"):
             put(scheduler.mirror, pod(name, node="n1", phase="Running", group="g"))
         tasks = [task for name in ("a", "b") if (task := scheduler.mirror.cluster.task(f"uid-{name}")) is not None]
+        given_up: list[str] = []
+        cast(Any, scheduler.preparations).give_up = lambda job, why: given_up.append(job)
         scheduler._release("default/g", tasks)
         scheduler._release("default/g", tasks)
+        assert given_up == ["default/g"] * 2, "what is prepared for others of it is not waited for either"
         await asyncio.sleep(1.0)
         marked = [write.path for write in submitted(scheduler) if b"DisruptionTarget" in write.body]
         assert marked == [f"/api/v1/namespaces/default/pods/{name}/status" for name in ("a", "b")]
