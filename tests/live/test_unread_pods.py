@@ -67,7 +67,7 @@ async def test_a_node_on_which_nobody_knows_what_is_left_takes_no_more_pods(any_
         await world.node("n1", cpu="4")
         await world.eventually(lambda: world.get_pod("small"), lambda found: found["spec"].get("nodeName") == "n1")
         await world.pod("large", cpu="4")
-        await world.eventually(lambda: asyncio.sleep(0, scheduler.mirror.cluster.jobs.rows.of), lambda jobs: len(jobs) == 2)
+        assert "unschedulable" in await refused(world, "large")
         await world.client.delete(PODS, "odd", namespace=world.namespace, grace_period=0)
         await world.eventually(lambda: world.get_pod("large"), lambda found: found["spec"].get("nodeName") == "n0")
         scheduler.gauges.refresh()
