@@ -447,7 +447,7 @@ class Mirror:
                 if task is not None and task.status == TaskStatus.PENDING and task.job:
                     self._notice(Event.POD_CHANGED, task.job)
             # One of each family looks, and those that wait for a claim of their own are one; for its devices wait more.
-            self._notice(Event.CLAIM_CHANGED, urgent=False, freed=(UNTOLD,) if own_claims.frees(before, now) else ())
+            self._notice(Event.CLAIM_CHANGED, freed=(UNTOLD,) if own_claims.frees(before, now) else ())
         elif spec.kind in _CLAIM_KINDS:
             self._notice(Event.CLAIM_CHANGED)
         elif spec.kind in _SELECTING:
