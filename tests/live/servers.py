@@ -81,3 +81,16 @@ async def serve_kinds(client: Client, *kinds: Resource) -> None:
         for kind in kinds:
             while not await client.discovery.serves(kind):
                 await asyncio.sleep(0.1)
+
+
+async def serve_plainly(world: World, resource: Resource, kind: str) -> None:
+    """An operator's CRD that takes whatever it is given."""
+    names = {"kind": kind, "plural": resource.plural, "singular": kind.lower(), "listKind": f"{kind}List"}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": resource.version, "served": True, "storage": True, "schema": schema}
+    spec = {"group": resource.group, "names": names, "scope": "Namespaced", "versions": [version]}
+    metadata = {"name": f"{resource.plural}.{resource.group}"}
+    await world.client.create(
+        CRDS, {"apiVersion": CRDS.api_version, "kind": "CustomResourceDefinition", "metadata": metadata, "spec": spec}
+    )
+    await world.eventually(lambda: world.client.discovery.serves(resource), bool)

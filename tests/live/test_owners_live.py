@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 from tests.live.kai_plays import KAI, gpu_node, job_row, kai_world, member, queue, refusal
+from tests.live.servers import serve_plainly
 from tests.live.world import NODES, World
 
 from navarch.cache.scheduler import Scheduler
@@ -105,19 +106,6 @@ async def play(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
                 await made.client.delete(CRDS, f"{resource.plural}.{resource.group}")
 
 
-async def serve(world: World, resource: Resource, kind: str) -> None:
-    """The operator's CRD, as far as we read it."""
-    names = {"kind": kind, "plural": resource.plural, "singular": kind.lower(), "listKind": f"{kind}List"}
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {"name": resource.version, "served": True, "storage": True, "schema": schema}
-    spec = {"group": resource.group, "names": names, "scope": "Namespaced", "versions": [version]}
-    metadata = {"name": f"{resource.plural}.{resource.group}"}
-    await world.client.create(
-        CRDS, {"apiVersion": CRDS.api_version, "kind": "CustomResourceDefinition", "metadata": metadata, "spec": spec}
-    )
-    await world.eventually(lambda: world.client.discovery.serves(resource), bool)
-
-
 async def make(world: World, resource: Resource, kind: str, spec: dict[str, Any], name: str = "llm") -> str:
     """An owner; its uid."""
     body = {"apiVersion": resource.api_version, "kind": kind, "metadata": {"name": name}, "spec": spec}
@@ -139,7 +127,9 @@ def known(world: World, scheduler: Scheduler, resource: Resource) -> list[str]:
 
 
 async def jobs(world: World) -> list[JobRow]:
-    return (await read(world.client, "kai", installed(), ("kai-scheduler",))).jobs
+    """Of this test: others may have left groups on the same server."""
+    found = await read(world.client, "kai", installed(), ("kai-scheduler",))
+    return [row for row in found.jobs if row.namespace == world.namespace]
 
 
 async def job(world: World, workload: Workload) -> JobRow:
@@ -161,7 +151,7 @@ async def shown_as(world: World, workload: Workload, why: str, **wanted: int) ->
 async def test_each_workload_starts_as_its_owner_says(play: World) -> None:
     world = play
     for workload in WORKLOADS:
-        await serve(world, workload.resource, workload.kind)
+        await serve_plainly(world, workload.resource, workload.kind)
         await gpu_node(world, f"{workload.kind.lower()}-0", 2, **{"for": workload.kind})
     history = await world.watch()
     uids = {each.kind: await make(world, each.resource, each.kind, each.spec) for each in WORKLOADS}
@@ -205,7 +195,7 @@ async def test_a_kind_that_is_installed_later_speaks_for_pods_that_wait(play: Wo
         await refusal(world, "llm-worker-0", "1 node(s) didn't have enough resources: GPUs")
         assert not scheduler.sources.serves(TF_JOBS)
 
-        await serve(world, TF_JOBS, "TFJob")
+        await serve_plainly(world, TF_JOBS, "TFJob")
         await make(world, TF_JOBS, "TFJob", {"tfReplicaSpecs": {"Worker": {"replicas": 3}}})
         await world.eventually(lambda: asyncio.sleep(0, known(world, scheduler, TF_JOBS)), lambda names: names == ["llm"])
         await world.client.delete(PODS, "before", namespace=world.namespace, grace_period=0)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from navarch.actions.allocate_domains import DomainSearch, Sheet, sheet_of
 from navarch.actions.continuing import need_continue
 from navarch.actions.ruled_out import RuledOut
-from navarch.actions.worksheet import JobHeap, Turns, takes_part, waiting_tasks
+from navarch.actions.worksheet import JobHeap, Turns, admit_groups_without_pods, takes_part, waiting_tasks
 from navarch.engine.action import Action
 from navarch.engine.arguments import Argument
 from navarch.engine.domains import NOWHERE
@@ -34,6 +34,7 @@ class Allocate(Action):
     def execute(self) -> None:
         session = self.session
         lost = set() if session.semantics.promises_are_kept else self._doubt_promises()
+        admit_groups_without_pods(session)
         jobs: dict[str, JobHeap] = {}
         self._tasks: dict[int, list[int]] = {}
         for job in session.jobs_with_pending():

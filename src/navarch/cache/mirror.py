@@ -16,6 +16,7 @@ from navarch.cache import own_claims
 from navarch.cache.assumed import Assumed
 from navarch.cache.changed import given_up, permits_more, same_member, same_object, same_standing, same_wish
 from navarch.cache.contested import Contested
+from navarch.cache.empty_groups import EmptyGroups
 from navarch.cache.kin import UNTOLD, held_by, reads_namespaces
 from navarch.cache.unread import UnreadPods
 from navarch.dialects.dialect import Settings, Spec
@@ -23,7 +24,7 @@ from navarch.dialects.groups import NAMESPACE_QUEUE, ShadowGroups, completed, is
 from navarch.dialects.kai_objects import bound_by
 from navarch.dialects.pod import PodReader, queue_of
 from navarch.dialects.pod_objects import Pod
-from navarch.dialects.workload import WorkloadSpec
+from navarch.dialects.workload import PodMaker, WorkloadSpec
 from navarch.engine.reasons import Event
 from navarch.model.cluster import Cluster
 from navarch.model.spec import (
@@ -84,7 +85,8 @@ class Mirror:
         self._queues: Contested[QueueSpec] = Contested()
         self._implied: set[str] = set()
         self.elsewhere: set[str] = set()
-        """Groups of other pools: whoever has that pool decides for their pods."""
+        """Groups of other pools, and of other schedulers' Jobs that have no pods: whoever they belong to decides for them."""
+        self.empty = EmptyGroups(settings.scheduler_names)
         self.unread = UnreadPods(lambda task: self._put_task(task, ""), self._put_node)
         """Pods of which nothing is known but their node."""
         self._truths: dict[str, TaskSpec] = {}
@@ -179,6 +181,8 @@ class Mirror:
         if before is not None and before.job != task.job:
             self._leave_shadow(before)
         self.cluster.put_task(task)
+        if task.job in self.elsewhere:
+            self.refresh_group(task.job)
         if is_shadow(task.job) and (before is None or not same_member(before, task)):
             job = self.shadows.put(task, queue)
             if job is not None:
@@ -235,7 +239,6 @@ class Mirror:
             case NodeSpec():
                 self._put_node(spec)
             case JobSpec():
-                self.elsewhere.discard(spec.key)
                 holder = self._groups.put(spec.key, spec.dialect, spec.api_version, (spec, version))
                 self._put_job(*holder)
             case QueueSpec():
@@ -267,6 +270,9 @@ class Mirror:
                 self._put_object(spec)
             case WorkloadSpec():
                 self._put_jobs(self.shadows.put_workload(spec))
+            case PodMaker():
+                for key in sorted(self.empty.put(spec)):
+                    self.refresh_group(key)
 
     def remove(self, spec: Spec) -> None:
         match spec:
@@ -278,6 +284,7 @@ class Mirror:
                     self._notice(Event.NODE_CHANGED, urgent=False)
             case JobSpec():
                 self.elsewhere.discard(spec.key)
+                self.empty.forget(spec)
                 self.assumed.statuses.pop(spec.key, None)
                 holder = self._groups.remove(spec.key, spec.dialect, spec.api_version)
                 if holder is not None:
@@ -312,6 +319,8 @@ class Mirror:
                 self._tell_object(spec, shown, None)
             case WorkloadSpec():
                 self.shadows.owners.remove(spec)
+            case PodMaker():
+                self.empty.remove(spec)
 
     def group(self, key: str) -> JobSpec | None:
         """The group's own object as read, without what other objects or we add to it."""
@@ -354,6 +363,11 @@ class Mirror:
         spec = self.assumed.observe_group(spec, version)
         jobs = self.cluster.jobs
         row = jobs.rows.of.get(spec.key)
+        if (row is None or not jobs.tasks[row]) and self.empty.is_theirs(spec):
+            self.elsewhere.add(spec.key)
+            self._remove_job(spec.key)
+            return
+        self.elsewhere.discard(spec.key)
         before = jobs.specs[row] if row is not None else None
         if before == spec:
             return

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from navarch.dialects.dialect import Kind
 from navarch.dialects.objects import KubeObject, Part
+from navarch.dialects.pod_makers import KIND as POD_MAKERS
 from navarch.dialects.registry import KEPT, KINDS
 from navarch.kube.client import Client
 from navarch.kube.resources import Resource
@@ -87,6 +88,8 @@ def watched() -> list[Watched]:
         before = found.get((group, name))
         candidates = (*before.candidates, resource) if before else (resource,)
         found[group, name] = Watched(name, candidates, kind.struct, kind, optional=name not in _CORE)
+    jobs = (Resource("batch.volcano.sh", "v1alpha1", POD_MAKERS.plural),)
+    found["batch.volcano.sh", POD_MAKERS.kind] = Watched(POD_MAKERS.kind, jobs, POD_MAKERS.struct, POD_MAKERS)
     for name in sorted(KEPT & _KEPT.keys()):
         group, versions, plural, namespaced, struct = _KEPT[name]
         if (group, name) not in found:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from navarch.dialects.objects import KubeObject
 from navarch.dialects.pod_objects import Pod
-from navarch.dialects.workload import WorkloadSpec
+from navarch.dialects.workload import PodMaker, WorkloadSpec
 from navarch.model.spec import (
     DeviceRequest,
     DisruptionBudgetSpec,
@@ -29,7 +29,16 @@ from navarch.model.spec import (
 )
 
 Spec = (
-    JobSpec | QueueSpec | NodeSpec | PriorityClassSpec | DisruptionBudgetSpec | QuotaSpec | NamespaceSpec | ObjectSpec | WorkloadSpec
+    JobSpec
+    | QueueSpec
+    | NodeSpec
+    | PriorityClassSpec
+    | DisruptionBudgetSpec
+    | QuotaSpec
+    | NamespaceSpec
+    | ObjectSpec
+    | WorkloadSpec
+    | PodMaker
 )
 
 

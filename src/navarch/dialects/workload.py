@@ -46,6 +46,14 @@ class WorkloadSpec(Struct, frozen=True):
         return self.namespace, self.kind, self.name
 
 
+class PodMaker(Struct, frozen=True):
+    """What makes pods once the group that it made is admitted, and the schedulers that they will name."""
+
+    namespace: str
+    name: str
+    schedulers: frozenset[str]
+
+
 def topology_in(annotations: Mapping[str, str]) -> TopologyDemand | None:
     """
     >>> topology_in({"kai.scheduler/topology": "racks", "kai.scheduler/topology-required-placement": "rack"}).required

@@ -199,3 +199,11 @@ def test_priority_goes_first_and_a_calm_cluster_stays_calm() -> None:
         record = decided(cluster, Priority, Gang)
         assert (binds(record), evicted(record), promises(record)) == ({}, [], {})
         assert phases(record) == {"high": "Running", "low": "Inqueue"}
+
+
+def test_a_group_without_pods_is_admitted_where_nobody_else_admits() -> None:
+    cluster = with_nodes(("a", {"cpu": 2}))
+    cluster.put_job(JobSpec("ns/empty", "default", namespace="ns", name="empty", min_member=2, dialect="volcano", phase="Pending"))
+    assert phases(decided(cluster, Gang)) == {"empty": "Inqueue"}
+    assert phases(decided(cluster, Gang, actions=("allocate", "enqueue")))["empty"] == "Inqueue"
+    assert phases(decided(cluster, Gang, actions=("backfill",))) == {"empty": "Pending"}
