@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from navarch.cache import own_claims
 from navarch.cache.assumed import Assumed
+from navarch.cache.assumed_objects import AssumedObjects
 from navarch.cache.changed import given_up, permits_more, same_member, same_object, same_standing, same_wish
 from navarch.cache.contested import Contested
 from navarch.cache.empty_groups import EmptyGroups
@@ -26,7 +27,6 @@ from navarch.dialects.pod import PodReader, queue_of
 from navarch.dialects.pod_objects import Pod
 from navarch.dialects.workload import PodMaker, WorkloadSpec
 from navarch.engine.reasons import Event
-from navarch.model.cluster import Cluster
 from navarch.model.spec import (
     BindRequestSpec,
     DisruptionBudgetSpec,
@@ -55,7 +55,7 @@ class Notice(Protocol):
         ended, () if it only asked for something; None: no telling what there is room for now."""
 
 
-class Mirror:
+class Mirror(AssumedObjects):
     """`pods` is the pod informer's store; of pods that have a node it holds no more than who they are (see `handlers`)."""
 
     def __init__(self, settings: Settings, assumed: Assumed, notice: Notice) -> None:
@@ -68,17 +68,13 @@ class Mirror:
         self.on_wish: Callable[[str], object] = lambda job: None
         """Told of a job whose waiting pods ask for something else than before, or are more, whether that is worth a cycle or not."""
         self._notice = notice
-        self._overlaid: dict[tuple[str, str, str], tuple[Any, Callable[[Any], bool]]] = {}
-        """(kind, namespace, name) -> what the API shows, and what ends the assumption that hides it."""
-        self.cluster = Cluster()
+        super().__init__()
         self.configure(settings)
 
     def configure(self, settings: Settings) -> None:
         """Start from nothing under these settings but for what is assumed; every object has to be put again."""
         self.settings = settings
-        before, self.cluster = self.cluster, Cluster()
-        for kind, namespace, name in self._overlaid:  # a device or a volume that was promised is not free because policies changed
-            self.cluster.put_object(kind, namespace, name, before.objects[kind][namespace, name])
+        self.begin_anew()
         self.reader = PodReader(settings)
         self.shadows = ShadowGroups(settings, self.cluster.namespaces, self.cluster.priority_classes)
         self._groups: Contested[tuple[JobSpec, int]] = Contested()
@@ -267,7 +263,7 @@ class Mirror:
                 if quota is not None and permits_more(quota, spec):
                     self._notice(Event.QUOTA_CHANGED)
             case ObjectSpec():
-                self._put_object(spec)
+                self._tell_object(spec, *self.put_object(spec))
             case WorkloadSpec():
                 self._put_jobs(self.shadows.put_workload(spec))
             case PodMaker():
@@ -313,10 +309,7 @@ class Mirror:
                 self.cluster.remove_quota(spec.namespace, spec.name)
                 self._notice(Event.QUOTA_CHANGED)
             case ObjectSpec():
-                self._overlaid.pop((spec.kind, spec.namespace, spec.name), None)
-                shown = self._visible(spec.kind, spec.namespace, spec.name)
-                self.cluster.remove_object(spec.kind, spec.namespace, spec.name)
-                self._tell_object(spec, shown, None)
+                self._tell_object(spec, self.remove_object(spec), None)
             case WorkloadSpec():
                 self.shadows.owners.remove(spec)
             case PodMaker():
@@ -400,48 +393,7 @@ class Mirror:
         self._imply_queues()
         self._notice(Event.QUEUE_CHANGED)
 
-    # objects that only some plugins read, with what was decided about them
-
-    def true_object(self, kind: str, namespace: str, name: str) -> Any:
-        """As the API shows it; None if it does not."""
-        key = (kind, namespace, name)
-        if key in self._overlaid:
-            return self._overlaid[key][0]
-        return self._visible(kind, namespace, name)
-
-    def is_assumed(self, kind: str, namespace: str, name: str) -> bool:
-        return (kind, namespace, name) in self._overlaid
-
-    def assumption(self, kind: str, namespace: str, name: str) -> Callable[[Any], bool] | None:
-        """What ends the assumption about this object, as given to `assume_object`; None: nothing is assumed of it."""
-        held = self._overlaid.get((kind, namespace, name))
-        return held[1] if held is not None else None
-
-    def assume_object(self, kind: str, namespace: str, name: str, value: Any, shown: Callable[[Any], bool]) -> None:
-        """Let cycles see `value` until `shown` says that the API shows it, or it is forgotten."""
-        truth = self.true_object(kind, namespace, name)
-        self._overlaid[kind, namespace, name] = truth, shown
-        self.cluster.put_object(kind, namespace, name, value)
-
-    def forget_object(self, kind: str, namespace: str, name: str) -> None:
-        """Back to what the API shows."""
-        held = self._overlaid.pop((kind, namespace, name), None)
-        if held is not None:
-            self.cluster.put_object(kind, namespace, name, held[0])
-
-    def _put_object(self, spec: ObjectSpec) -> None:
-        key = (spec.kind, spec.namespace, spec.name)
-        held, before = self._overlaid.get(key), self._visible(*key)
-        if held is not None and not held[1](spec.value):
-            self._overlaid[key] = spec.value, held[1]
-        else:
-            self._overlaid.pop(key, None)
-            self.cluster.put_object(spec.kind, spec.namespace, spec.name, spec.value)
-        self._tell_object(spec, before, self._visible(*key))
-
-    def _visible(self, kind: str, namespace: str, name: str) -> Any:
-        """As cycles see it."""
-        return self.cluster.objects.get(kind, {}).get((namespace, name))
+    # objects that only some plugins read
 
     def _tell_object(self, spec: ObjectSpec, before: Any, now: Any) -> None:
         changed = not same_object(before, now)  # else it was only written anew

@@ -1,0 +1,77 @@
+"""Objects that only some plugins read, with what was decided about them and cannot yet be seen in the API.
+
+A volume that was chosen for a claim, a device that was given to one: cycles see it from the moment it is decided, as they see a pod
+on its node (see `assumed`), until the API shows it or the decision is given up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from navarch.model.cluster import Cluster
+from navarch.model.spec import ObjectSpec
+
+
+class AssumedObjects:
+    def __init__(self) -> None:
+        self.cluster = Cluster()
+        self._overlaid: dict[tuple[str, str, str], tuple[Any, Callable[[Any], bool]]] = {}
+        """(kind, namespace, name) -> what the API shows, and what ends the assumption that hides it."""
+
+    def begin_anew(self) -> None:
+        """With a cluster that holds nothing but what is assumed: a device or a volume that was promised is not free because policies
+        changed."""
+        before, self.cluster = self.cluster, Cluster()
+        for kind, namespace, name in self._overlaid:
+            self.cluster.put_object(kind, namespace, name, before.objects[kind][namespace, name])
+
+    def true_object(self, kind: str, namespace: str, name: str) -> Any:
+        """As the API shows it; None if it does not."""
+        key = (kind, namespace, name)
+        if key in self._overlaid:
+            return self._overlaid[key][0]
+        return self._visible(kind, namespace, name)
+
+    def is_assumed(self, kind: str, namespace: str, name: str) -> bool:
+        return (kind, namespace, name) in self._overlaid
+
+    def assumption(self, kind: str, namespace: str, name: str) -> Callable[[Any], bool] | None:
+        """What ends the assumption about this object, as given to `assume_object`; None: nothing is assumed of it."""
+        held = self._overlaid.get((kind, namespace, name))
+        return held[1] if held is not None else None
+
+    def assume_object(self, kind: str, namespace: str, name: str, value: Any, shown: Callable[[Any], bool]) -> None:
+        """Let cycles see `value` until `shown` says that the API shows it, or it is forgotten."""
+        truth = self.true_object(kind, namespace, name)
+        self._overlaid[kind, namespace, name] = truth, shown
+        self.cluster.put_object(kind, namespace, name, value)
+
+    def forget_object(self, kind: str, namespace: str, name: str) -> None:
+        """Back to what the API shows."""
+        held = self._overlaid.pop((kind, namespace, name), None)
+        if held is not None:
+            self.cluster.put_object(kind, namespace, name, held[0])
+
+    def put_object(self, spec: ObjectSpec) -> tuple[Any, Any]:
+        """The API shows this. What cycles saw before, and what they see now."""
+        key = (spec.kind, spec.namespace, spec.name)
+        held, before = self._overlaid.get(key), self._visible(*key)
+        if held is not None and not held[1](spec.value):
+            self._overlaid[key] = spec.value, held[1]
+        else:
+            self._overlaid.pop(key, None)
+            self.cluster.put_object(spec.kind, spec.namespace, spec.name, spec.value)
+        return before, self._visible(*key)
+
+    def remove_object(self, spec: ObjectSpec) -> Any:
+        """The API shows it no more. What cycles saw before."""
+        key = (spec.kind, spec.namespace, spec.name)
+        self._overlaid.pop(key, None)
+        before = self._visible(*key)
+        self.cluster.remove_object(*key)
+        return before
+
+    def _visible(self, kind: str, namespace: str, name: str) -> Any:
+        """As cycles see it."""
+        return self.cluster.objects.get(kind, {}).get((namespace, name))
