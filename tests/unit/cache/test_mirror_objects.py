@@ -141,3 +141,19 @@ def test_a_request_to_a_binder_counts_for_its_pod_until_it_is_taken_back() -> No
     made.remove(request)
     task = made.cluster.task("uid-a")
     assert task is not None and (task.node, task.status) == ("", TaskStatus.PENDING)
+
+
+def test_nothing_is_remembered_of_a_pod_that_is_seen_where_it_was_sent_or_is_gone() -> None:
+    assumed = Assumed()
+    made, _ = mirror(assumed)
+    made.put(node("n1"))
+    for name in ("a", "b"):
+        put(made, pod(name))
+        assumed.binds[f"uid-{name}"] = AssumedBind(f"uid-{name}", "default", name, "n1", f"default/pod/{name}", 0.0)
+        assumed.evictions[f"uid-{name}"] = 0.0
+        made.refresh(f"uid-{name}")
+    assert set(made._truths) == {"uid-a", "uid-b"}
+    put(made, pod("a", node="n1", phase="Succeeded"))
+    made.remove_pod("uid-b")
+    assert (assumed.binds, assumed.evictions, made._truths) == ({}, {}, {})
+    assert made.cluster.task("uid-b") is None
