@@ -14,9 +14,11 @@ from tests.unit.plugins.predicates.test_dynamic_resources import claim, exactly,
 from navarch.cache.device_claims import ATTEMPTS, KIND, PROTECTION, DeviceClaims
 from navarch.cache.preparing import PreparationFailed
 from navarch.cluster.server import ApiServer
+from navarch.engine.record import ClaimAllocation
 from navarch.kube.client import Client, PatchType
 from navarch.kube.connect import connect
 from navarch.kube.resources import Resource
+from navarch.model.devices import AllocatedDevice
 
 Object = dict[str, Any]
 OTHER = {"resource": "pods", "name": "other", "uid": "uid-other"}
@@ -281,3 +283,21 @@ async def test_from_where_devices_can_be_used_is_said_with_them(world: Served, s
     world.decide()
     await world.claims.prepare(bind_of("uid-p1"))
     assert (await world.found())["status"]["allocation"].get("nodeSelector") == where
+
+
+async def test_all_that_a_driver_must_know_is_written_with_its_devices(world: Served) -> None:
+    taint = {"key": "worn", "operator": "Exists"}
+    told = {"requests": ["r"], "opaque": {"driver": "d", "parameters": {"mode": "exclusive"}}}
+    asked = {
+        **claim("c", exactly(tolerations=[taint])),
+        "spec": {"devices": {"requests": [exactly(tolerations=[taint])], "config": [told]}},
+    }
+    found = ClaimAllocation(
+        "default/c", "", "n1", (AllocatedDevice("r", "d", "n1", "g0", True), AllocatedDevice("q", "d", "n1", "g1"))
+    )
+    devices = world.claims._allocation(found, asked, "n1")["devices"]
+    assert devices["results"] == [
+        {"request": "r", "driver": "d", "pool": "n1", "device": "g0", "adminAccess": True, "tolerations": [taint]},
+        {"request": "q", "driver": "d", "pool": "n1", "device": "g1"},
+    ]
+    assert devices["config"] == [{"source": "FromClaim", **told}]
