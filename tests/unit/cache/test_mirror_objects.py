@@ -157,3 +157,37 @@ def test_nothing_is_remembered_of_a_pod_that_is_seen_where_it_was_sent_or_is_gon
     made.remove_pod("uid-b")
     assert (assumed.binds, assumed.evictions, made._truths) == ({}, {}, {})
     assert made.cluster.task("uid-b") is None
+
+
+class Listening:
+    """Each notice with what it says is free."""
+
+    def __init__(self) -> None:
+        self.notices: list[tuple[Event, str, bool, object]] = []
+
+    def __call__(self, event: Event, job: str = "", *, urgent: bool = True, freed: object = None) -> None:
+        self.notices.append((event, job, urgent, freed))
+
+
+@pytest.mark.parametrize(
+    ("where", "promised", "urgent", "freed"),
+    [("n1", "", True, "2"), ("", "", False, ""), ("", "n1", False, "2")],
+    ids=["running", "waiting", "waiting with a promise"],
+)
+def test_what_a_pod_leaves_when_it_goes(where: str, promised: str, urgent: bool, freed: str) -> None:
+    heard, assumed = Listening(), Assumed()
+    made = Mirror(SETTINGS, assumed, heard)
+    made.pods = {}
+    made.put(node("n1"))
+    made.put(group("g", 2))
+    for name in ("a", "b"):
+        put(made, pod(name, node=where, group="g", cpu="2"))
+    if promised:
+        assumed.nominations["uid-a"] = promised
+        made.refresh("uid-a")
+    heard.notices.clear()
+    made.remove_pod("uid-a")
+    (event, job, soon, left), changed = heard.notices
+    assert (event, job, soon) == (Event.POD_REMOVED, "", urgent)
+    assert dict(left).get("cpu", 0) == (2000 if freed else 0)  # type: ignore[call-overload]
+    assert changed[:3] == (Event.POD_CHANGED, "default/g", bool(where)), "one that waits has too few pods now to be worth a cycle"
