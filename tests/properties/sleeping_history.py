@@ -1,4 +1,7 @@
-"""Random histories of small clusters, a change at a time: pods and gangs come, end and are deleted, nodes and queues change."""
+"""Random histories of small clusters, a change at a time: pods and gangs come, end and are deleted, nodes and queues change.
+
+Each has up to three themes besides (`sleeping_changes`, `sleeping_objects`), of which one steps now and then.
+"""
 
 from __future__ import annotations
 
