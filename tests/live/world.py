@@ -19,7 +19,7 @@ from tests.live.history import History
 from navarch.cache.scheduler import Scheduler
 from navarch.cache.settings import RunOptions
 from navarch.cluster.server import ApiServer
-from navarch.kube.client import Client
+from navarch.kube.client import Client, PatchType
 from navarch.kube.connect import Endpoint, connect
 from navarch.kube.errors import NotFound
 from navarch.kube.informer import Patience
@@ -84,8 +84,12 @@ class World:
         for resource in LEFT_BEHIND:
             with contextlib.suppress(NotFound):  # not served here
                 for found in (await self.client.list(resource, namespace=self.namespace)).items:
+                    name = found["metadata"]["name"]
                     with contextlib.suppress(NotFound):
-                        await self.client.delete(resource, found["metadata"]["name"], namespace=self.namespace)
+                        if found["metadata"].get("finalizers"):  # whose controllers are not there
+                            free = {"metadata": {"finalizers": None}}
+                            await self.client.patch(resource, name, free, PatchType.MERGE, namespace=self.namespace)
+                        await self.client.delete(resource, name, namespace=self.namespace)
         for resource, name in [*self._without_namespace, *((NODES, name) for name in self.capacity)]:
             with contextlib.suppress(NotFound):
                 await self.client.delete(resource, name)

@@ -104,6 +104,15 @@ async def test_a_claim_is_protected_before_it_gets_devices(world: Served) -> Non
     assert not world.claims.wants("uid-p1")
 
 
+async def test_a_write_that_is_made_a_second_time_names_its_pod_once(world: Served) -> None:
+    """The answer to the first was lost."""
+    world.pod("p1", "shared")
+    world.decide()
+    for _ in range(2):
+        await world.claims.prepare(bind_of("uid-p1"))
+    assert await world.devices() == (["g0"], ["p1"])
+
+
 async def test_finalizers_of_others_stay_and_ours_is_written_once(world: Served) -> None:
     await world.client.patch(
         RESOURCE_CLAIMS, "shared", {"metadata": {"finalizers": ["example.com/x"]}}, PatchType.MERGE, namespace="default"
