@@ -193,6 +193,30 @@ async def test_an_event_that_waited_too_long_goes_before_a_status(ahead: Callabl
     assert [request.path.rsplit("/")[-1] for request in server.requests] == ["plug", "event", "status"]
 
 
+async def test_a_write_whose_time_is_up_in_the_queue_takes_no_other_with_it(ahead: Callable[[float], None]) -> None:
+    gate = Gate()
+    async with pooled(lambda request: gate if request.path.endswith("plug") else reply(200), connections=1) as (pool, server):
+        told: dict[str, Outcome] = {}
+        for name, timeout in (("plug", 3600.0), ("hasty", 5.0), ("calm", 3600.0)):
+            pool.submit(post(name, timeout=timeout), lambda outcome, name=name: told.update({name: outcome}))
+        await server.asked(1)
+        ahead(6.0)
+        await until(lambda: told)
+        assert [(name, type(each)) for name, each in told.items()] == [("hasty", Unreachable)]
+        gate.open.set()
+        assert await pool.drain()
+        assert [type(told[name]) for name in ("plug", "calm")] == [Reply, Reply]
+
+
+async def test_a_server_that_does_not_say_when_to_come_back_is_left_alone_for_half_a_second() -> None:
+    async with pooled(lambda _: reply(429)) as (pool, _):
+        write = post()
+        pool.submit(write, lambda outcome: None)
+        await until(lambda: pool.counters.throttled)
+        ((_, timer),) = pool._delayed.values()
+        assert timer.when() - write.submitted >= 0.5
+
+
 async def test_a_server_that_is_away_is_tried_by_one_connection_at_a_time() -> None:
     with hold_port() as held:
         pool = WritePool(Endpoint(f"http://127.0.0.1:{held.getsockname()[1]}"), connections=8)

@@ -13,7 +13,7 @@ from navarch.cache.mirror import Mirror
 from navarch.dialects.objects import from_manifest
 from navarch.dialects.volcano import Queue, read_queue
 from navarch.engine.reasons import Event
-from navarch.model.spec import BindRequestSpec, NamespaceSpec, ObjectSpec, QuotaSpec
+from navarch.model.spec import BindRequestSpec, NamespaceSpec, ObjectSpec, PriorityClassSpec, QuotaSpec
 from navarch.model.status import TaskStatus
 
 POOL = replace(SETTINGS, node_pool_key="pool", node_pool="ours")
@@ -191,3 +191,22 @@ def test_what_a_pod_leaves_when_it_goes(where: str, promised: str, urgent: bool,
     assert (event, job, soon) == (Event.POD_REMOVED, "", urgent)
     assert dict(left).get("cpu", 0) == (2000 if freed else 0)  # type: ignore[call-overload]
     assert changed[:3] == (Event.POD_CHANGED, "default/g", bool(where)), "one that waits has too few pods now to be worth a cycle"
+
+
+def test_a_node_that_comes_is_another_event_than_one_that_changes() -> None:
+    made, heard = mirror()
+    made.put(node("n1"))
+    made.put(node("n1", "8"))
+    assert [event for event, _, _ in heard.notices] == [Event.NODE_ADDED, Event.NODE_CHANGED]
+
+
+def test_a_priority_class_that_goes_takes_its_priority_from_the_groups_that_name_it() -> None:
+    made, _ = mirror()
+    made.put(group("g", 1, priorityClassName="high"))
+    found = []
+    for change in (made.put, made.remove):
+        change(PriorityClassSpec("high", 1000))
+        spec = made.cluster.jobs.specs[made.cluster.jobs.rows.of["default/g"]]
+        assert spec is not None
+        found.append(spec.priority)
+    assert found == [1000, 0]
