@@ -16,7 +16,7 @@ from navarch.kube.connect import Endpoint
 from navarch.kube.errors import ConfigError, OutcomeUnknown, Unreachable
 from navarch.kube.http1 import Reply
 from navarch.kube.tls import Tls
-from navarch.kube.write_pool import Outcome, Priority, WritePool
+from navarch.kube.write_pool import Outcome, Priority, WritePool, bind_write
 
 from .ports import hold_port
 from .raw_server import Answer, RawServer, Request, reply
@@ -102,6 +102,15 @@ async def test_a_repeatable_write_is_sent_as_often_as_it_says_and_no_more() -> N
         with pytest.raises(OutcomeUnknown):
             await pool.request(post(repeatable=True, attempts=3))
         assert pool.counters.sent == 3
+
+
+async def test_a_binding_goes_first_and_is_never_sent_again_by_itself() -> None:
+    """A second one would be refused, and that refusal would hide that the first was carried out."""
+    async with pooled(lambda _: hang_up) as (pool, _), asyncio.timeout(60):
+        with pytest.raises(OutcomeUnknown):
+            await pool.bind("d", "p", uid="u", node="n")
+        assert pool.counters.sent == 1
+    assert bind_write("d", "p", "u", "n").priority is Priority.BINDING
 
 
 class Slow(Rotating):
