@@ -18,6 +18,7 @@ from tests.live.world import NODES, World
 from navarch.cache.scheduler import Scheduler
 from navarch.cli.looking import read
 from navarch.cli.overview import JobRow
+from navarch.cluster.server import ApiServer
 from navarch.installed import installed
 from navarch.kube.errors import NotFound
 from navarch.kube.resources import CRDS, PODS, Resource
@@ -205,4 +206,29 @@ async def test_a_kind_that_is_installed_later_speaks_for_pods_that_wait(play: Wo
         await member(world, "llm-worker-2", labels=worker, owner=owner)
         await history.until_bound(3, "llm")
         assert (await job_row(world, "llm")).min_member == 3
+    history.check([("llm", 3)], lost=False)
+
+
+async def test_pods_wait_for_an_owner_that_the_watch_has_not_shown(server: ApiServer, world: World) -> None:
+    """Its kind is served, so it is sure to come: meanwhile one of its pods, for which there is room, does not start alone."""
+    trainer = WORKLOADS[0]
+    await queue(world, "department")
+    await queue(world, "team", "department")
+    await serve_plainly(world, trainer.resource, trainer.kind)
+    await gpu_node(world, "n0", 3, **{"for": trainer.kind})
+    history = await world.watch()
+    async with world.scheduler(**KAI) as scheduler:
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.sources.serves(trainer.resource)), bool)
+        server.faults.errors(500, path=trainer.resource.plural, method="GET")
+        server.faults.cut_watches()
+        uid = await make(world, trainer.resource, trainer.kind, trainer.spec)
+        await add(world, trainer, uid, trainer.members[0])
+        await refusal(world, trainer.members[0].name, f'the pytorchjob "{world.namespace}/llm" that owns it is not known')
+        server.faults.clear()
+        await world.eventually(lambda: asyncio.sleep(0, known(world, scheduler, trainer.resource)), lambda names: names == ["llm"])
+        await refusal(world, trainer.members[0].name, "Waiting for 3 pods, currently 1 exist")
+        assert history.bound() == []
+        for each in trainer.members[1:]:
+            await add(world, trainer, uid, each)
+        await history.until_bound(3)
     history.check([("llm", 3)], lost=False)

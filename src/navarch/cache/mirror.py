@@ -67,6 +67,8 @@ class Mirror(AssumedObjects):
         """Told of a job that lost its group, or its last pod if it has none: another of its name is not the same."""
         self.on_wish: Callable[[str], object] = lambda job: None
         """Told of a job whose waiting pods ask for something else than before, or are more, whether that is worth a cycle or not."""
+        self.owners_come: Callable[[str], bool] = lambda kind: False
+        """Asked of a kind of owners whether those that exist are shown to us (see `Owners.comes`)."""
         self._notice = notice
         super().__init__()
         self.configure(settings)
@@ -77,6 +79,7 @@ class Mirror(AssumedObjects):
         self.begin_anew()
         self.reader = PodReader(settings)
         self.shadows = ShadowGroups(settings, self.cluster.namespaces, self.cluster.priority_classes)
+        self.shadows.owners.comes = lambda kind: self.owners_come(kind)
         self._groups: Contested[tuple[JobSpec, int]] = Contested()
         self._queues: Contested[QueueSpec] = Contested()
         self._implied: set[str] = set()

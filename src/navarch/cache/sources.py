@@ -18,6 +18,7 @@ from navarch.dialects.half_read import half_read
 from navarch.dialects.node import Node
 from navarch.dialects.objects import KubeObject
 from navarch.dialects.pod_objects import Pod
+from navarch.dialects.workload_readers import KINDS as WORKLOAD_KINDS
 from navarch.kube.backoff import Backoff
 from navarch.kube.client import PAGE_SIZE, Client
 from navarch.kube.decoding import BadObject, ObjectDecoder, Salvage
@@ -43,12 +44,15 @@ class Sources:
         self.pod_handler = PodHandler(mirror, PODS, set_aside)
         self.pods: Informer[Pod] = self.group.add(PODS, Pod, self.pod_handler, on_bad=self.pod_handler.bad, salvage=half_read)
         self.pod_handler.store = self.pods.store
+        self._of_owners: dict[str, Informer[Any]] = {}
+        """Of kinds that own pods and say how many of them form a gang."""
         self._opened = asyncio.Event()
         self._backoff = Backoff(first=0.5, cap=10.0, rng=rng)
         self._client = client
         self._mirror = mirror
         self._set_aside = set_aside
         mirror.pods = self.pods.store
+        mirror.owners_come = self._come
 
     async def run(self) -> None:
         """Mirror everything until cancelled; a server that does not answer yet is waited for."""
@@ -75,7 +79,14 @@ class Sources:
             handler.store = informer.store
             self.kinds.append((informer, handler))
             self.resources[kind.kind] = resource
+            if kind.reader in WORKLOAD_KINDS:
+                self._of_owners[kind.kind] = informer
         self._opened.set()
+
+    def _come(self, kind: str) -> bool:
+        """Whether every owner of this kind is shown to us sooner or later."""
+        informer = self._of_owners.get(kind)
+        return informer is not None and informer.synced and not informer.absent
 
     def _moved(self, handler: KindHandler, resource: Resource) -> None:
         """A CRD came with another version than we waited for, or the server was upgraded under us."""

@@ -204,8 +204,7 @@ class ShadowGroups:
         leader = group.leader
         if not is_member(job) and is_grouped(leader.scheduler_name, leader.labels):
             made = job_of(leader, self._classes, self.owners, self._settings.node_pool_key)
-            spec = replace(made, phase=group.phase or "Inqueue", conditions=group.conditions)
-            return _kept(group, spec)
+            return made and _kept(group, replace(made, phase=group.phase or "Inqueue", conditions=group.conditions))
         annotations, wanted = leader.annotations, group.members[leader.uid][1]
         namespace, _, name = job.split("/", 2)
         queue = queue_of(wanted, namespace, self._settings, self._namespaces)

@@ -121,10 +121,12 @@ def key_of(namespace: str, name: str, owner: Owner | None, labels: Labels, annot
     return f"{namespace}/{grouping.kind}/{grouping.name}"
 
 
-def job_of(leader: TaskSpec, classes: Mapping[str, PriorityClassSpec], owners: Owners, node_pool_key: str = "") -> JobSpec:
-    """The group in memory, as its oldest pod tells it and the owner that is known for it."""
+def job_of(leader: TaskSpec, classes: Mapping[str, PriorityClassSpec], owners: Owners, node_pool_key: str = "") -> JobSpec | None:
+    """The group in memory, as its oldest pod tells it and the owner that is known for it. None: the owner is still to come."""
     grouping = grouping_of(leader.name, leader.owner, leader.labels)
     key = f"{leader.namespace}/{grouping.kind}/{grouping.name}"
+    if grouping.owner and owners.is_late(key, leader.namespace, *grouping.owner):
+        return None
     chain = owners.chain(key, leader.namespace, *grouping.owner) if grouping.owner else []
     workload = chain[0] if chain else None
     labels, annotations = _told(chain, leader)

@@ -1,8 +1,9 @@
 """The owners of pods that groups in memory are made from: who they are, which groups asked for them, who is in each group.
 
 Pods and owners are learned of in any order. A group that asks for an owner which is not known yet is remembered, and made anew
-when it comes. An owner that goes before its pods is kept for as long as they are there: they are being deleted with it, and must
-not be taken for pods that may start alone meanwhile.
+when it comes. If its kind is watched it is sure to come, and until then the group is not made at all: a watch that is cut for a
+moment must not let a gang start pod by pod. An owner that goes before its pods is kept for as long as they are there: they are
+being deleted with it, and must not be taken for pods that may start alone meanwhile.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ _HIGHEST = 8
 
 
 class Owners:
-    """`find` is asked for owners that were never put, as manifests in files have them."""
+    """`find` is asked for owners that were never put, as manifests in files have them. `comes` says of a kind whether its objects
+    are all put sooner or later."""
 
     def __init__(self) -> None:
         self.find: Find = lambda key: None
+        self.comes: Callable[[str], bool] = lambda kind: False
         self._specs: dict[WorkloadKey, WorkloadSpec] = {}
         self._gone: set[WorkloadKey] = set()
         self._asked: dict[WorkloadKey, dict[str, None]] = {}
@@ -44,6 +47,10 @@ class Owners:
             self._gone.add(spec.key)
         else:
             self._specs.pop(spec.key, None)
+
+    def is_late(self, job: str, namespace: str, kind: str, name: str) -> bool:
+        """Whether this owner is still to come; `job` asks."""
+        return not self.chain(job, namespace, kind, name) and self.comes(kind)
 
     def chain(self, job: str, namespace: str, kind: str, name: str) -> list[WorkloadSpec]:
         """An owner and those above it, as far as they are known; `job` asks."""

@@ -121,10 +121,14 @@ def absence(job: str) -> str:
 
     >>> absence("prod/train"), absence("prod/workload/train:workers:0")
     ('the PodGroup "prod/train" does not exist', 'there is no Workload "prod/train" with a group "workers"')
+    >>> absence("prod/pytorchjob/train")
+    'the pytorchjob "prod/train" that owns it is not known, or cannot be read'
     """
-    if not is_member(job):
+    namespace, kind, name = job.split("/", 2) if job.count("/") > 1 else ("", "", "")
+    if not kind:
         return f'the PodGroup "{job}" does not exist'
-    namespace, _, name = job.split("/", 2)
+    if not is_member(job):
+        return f'the {kind} "{namespace}/{name}" that owns it is not known, or cannot be read'
     workload, group, *_ = name.split(_APART)
     return f'there is no Workload "{namespace}/{workload}" with a group "{group}"'
 
