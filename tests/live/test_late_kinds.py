@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.live.servers import serve_plainly
 from tests.live.world import GROUPS, World
 
 from navarch import manifests
@@ -13,26 +14,14 @@ from navarch.kube.resources import CRDS, Resource
 
 pytestmark = pytest.mark.live
 JOBS = Resource("kubeflow.org", "v1", "mpijobs")
-
-
-def mpi_jobs() -> dict[str, object]:
-    """As the training operator installs it: v1 alone, where the MPI operator has v2beta1."""
-    names = {"kind": "MPIJob", "plural": "mpijobs", "singular": "mpijob", "listKind": "MPIJobList"}
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
-    return {
-        "apiVersion": CRDS.api_version,
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "mpijobs.kubeflow.org"},
-        "spec": {"group": "kubeflow.org", "names": names, "scope": "Namespaced", "versions": [version]},
-    }
+"""As the training operator installs it: v1 alone, where the MPI operator has v2beta1."""
 
 
 async def test_a_kind_that_comes_in_its_other_version_is_watched_in_that_one(world: World) -> None:
     async with world.scheduler() as scheduler:
         await world.eventually(lambda: asyncio.sleep(0, scheduler.missing()), lambda missing: missing == [])
         assert not scheduler.sources.serves(JOBS)
-        await world.client.create(CRDS, mpi_jobs())
+        await serve_plainly(world, JOBS, "MPIJob")
         await world.eventually(lambda: asyncio.sleep(0, scheduler.sources.serves(JOBS)), bool)
         body = {"apiVersion": JOBS.api_version, "kind": "MPIJob", "metadata": {"name": "sum"}, "spec": {"mpiReplicaSpecs": {}}}
         await world.client.create(JOBS, body, namespace="default")

@@ -89,9 +89,8 @@ def admitted(session: Session, job: Job) -> bool:
 def admit_groups_without_pods(session: Session) -> None:
     """Some controllers make the pods of a group once it is admitted: where the policy has no enqueue, that is at once."""
     if "enqueue" not in session.policy.actions:
-        for job in session.unadmitted_jobs():
-            if not job.tasks:
-                admitted(session, job)
+        for job in session.unadmitted_without_pods():
+            admitted(session, job)
 
 
 def takes_part(session: Session, job: Job) -> bool:

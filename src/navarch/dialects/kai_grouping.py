@@ -125,9 +125,9 @@ def job_of(leader: TaskSpec, classes: Mapping[str, PriorityClassSpec], owners: O
     """The group in memory, as its oldest pod tells it and the owner that is known for it. None: the owner is still to come."""
     grouping = grouping_of(leader.name, leader.owner, leader.labels)
     key = f"{leader.namespace}/{grouping.kind}/{grouping.name}"
-    if grouping.owner and owners.is_late(key, leader.namespace, *grouping.owner):
-        return None
     chain = owners.chain(key, leader.namespace, *grouping.owner) if grouping.owner else []
+    if grouping.owner and not chain and owners.comes(grouping.owner[0]):
+        return None
     workload = chain[0] if chain else None
     labels, annotations = _told(chain, leader)
     default = (workload.priority_class if workload else "") or labels.get(RAY_CLASS_LABEL, "")

@@ -48,10 +48,6 @@ class Owners:
         else:
             self._specs.pop(spec.key, None)
 
-    def is_late(self, job: str, namespace: str, kind: str, name: str) -> bool:
-        """Whether this owner is still to come; `job` asks."""
-        return not self.chain(job, namespace, kind, name) and self.comes(kind)
-
     def chain(self, job: str, namespace: str, kind: str, name: str) -> list[WorkloadSpec]:
         """An owner and those above it, as far as they are known; `job` asks."""
         found: list[WorkloadSpec] = []

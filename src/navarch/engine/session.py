@@ -163,6 +163,11 @@ class Session(Asking):
         """Jobs whose phase says that they have not been admitted to their queue, by key."""
         return sorted(self.jobs_at(np.flatnonzero(self.snapshot.jobs.marks.unadmitted).tolist()), key=_key)
 
+    def unadmitted_without_pods(self) -> list[Job]:
+        """Those of them that have no pods at all: few, where most jobs that are not admitted have pods that wait."""
+        marks = self.snapshot.jobs.marks
+        return [job for job in self.jobs_at(np.flatnonzero(marks.unadmitted & ~marks.waiting).tolist()) if not job.tasks]
+
     def all_jobs(self) -> list[Job]:
         """Every job that takes part, by key. Costs per job: for small clusters, close and tests."""
         return sorted(self.jobs_at(range(len(self.snapshot.jobs.specs))), key=_key)

@@ -50,7 +50,7 @@ async def open_tunnel(endpoint: Endpoint, factory: Callable[[], P], context: ssl
             if reply.status >= 300:
                 raise ProxyError(f"proxy {proxy} refused CONNECT: {_said(reply.status)}")
             return await _inside(asking, endpoint, factory, context)
-    except BaseException as error:
+    except BaseException as error:  # cancelled as well: a connection that nobody has must not stay open
         asking.abort()
         if isinstance(error, TimeoutError) and error.errno is None:
             raise ProxyError(f"proxy {proxy}: no connection within {timeout:g} s: {asking.stage}") from error
