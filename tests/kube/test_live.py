@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from typing import Any
 
 import pytest
 
@@ -19,6 +18,7 @@ from navarch.kube.lease import ApiLeaseLock
 from navarch.kube.resources import CRDS, EVENTS, LEASES, PODS, Resource
 from navarch.kube.write_pool import Outcome, Priority, Write, WritePool, bind_write
 
+from .crds import name_of, serve
 from .live import NODES, Live
 from .watching import Pod, Recorder, informing
 
@@ -153,34 +153,17 @@ async def test_a_crd_that_comes_is_watched(live: Live) -> None:
     async with asyncio.timeout(300):
         await group.wait_for_sync()
         assert informer.absent
-        schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-        names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
-        version = {"name": "v1", "served": True, "storage": True, "schema": schema}
-        spec: dict[str, Any] = {"group": group_name, "scope": "Namespaced", "names": names, "versions": [version]}
-        crd = {
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": {"name": f"widgets.{group_name}"},
-            "spec": spec,
-        }
-        await live.client.create(CRDS, crd)
-        await seen_served(live, widgets)
+        await serve(live.client, widgets, "Widget")
         body = {"apiVersion": f"{group_name}/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"priority": "odd"}}
         await live.client.create(widgets, body, namespace=live.namespace)
         await seen.until(lambda: {name for name, _ in seen.bad} == {"w"})
         patch = {"spec": {"priority": 3}}
         await live.client.patch(widgets, "w", patch, PatchType.MERGE, namespace=live.namespace)
         await seen.heard("added", "w")
-        await live.client.delete(CRDS, f"widgets.{group_name}")
+        await live.client.delete(CRDS, name_of(widgets))
         await seen.heard("deleted", "w")
     task.cancel()
     await asyncio.wait([task])
-
-
-async def seen_served(live: Live, resource: Resource) -> None:
-    """Until the server serves a kind whose CRD was just made: it says so by itself only in discovery."""
-    while not await live.client.discovery.serves(resource):
-        await asyncio.sleep(0.02)
 
 
 async def test_many_bindings_through_the_pool(live: Live) -> None:

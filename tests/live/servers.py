@@ -5,13 +5,13 @@ Not in `conftest`, which pytest imports under another name than tests do: number
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from tests.kube.crds import until_served
 from tests.live.world import GROUPS, NAMESPACES, QUEUES, World
 
 from navarch import manifests
@@ -77,20 +77,4 @@ async def serve_kinds(client: Client, *kinds: Resource) -> None:
         if crd["spec"]["group"] in {kind.group for kind in kinds}:
             with contextlib.suppress(AlreadyExists):
                 await client.create(CRDS, crd)
-    async with asyncio.timeout(120):
-        for kind in kinds:
-            while not await client.discovery.serves(kind):
-                await asyncio.sleep(0.1)
-
-
-async def serve_plainly(world: World, resource: Resource, kind: str) -> None:
-    """An operator's CRD that takes whatever it is given."""
-    names = {"kind": kind, "plural": resource.plural, "singular": kind.lower(), "listKind": f"{kind}List"}
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {"name": resource.version, "served": True, "storage": True, "schema": schema}
-    spec = {"group": resource.group, "names": names, "scope": "Namespaced", "versions": [version]}
-    metadata = {"name": f"{resource.plural}.{resource.group}"}
-    await world.client.create(
-        CRDS, {"apiVersion": CRDS.api_version, "kind": "CustomResourceDefinition", "metadata": metadata, "spec": spec}
-    )
-    await world.eventually(lambda: world.client.discovery.serves(resource), bool)
+    await until_served(client, *kinds)

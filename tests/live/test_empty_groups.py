@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.live.servers import serve_plainly
+from tests.kube.crds import serve, withdraw
 from tests.live.world import GROUPS, World
 
-from navarch.kube.errors import NotFound
-from navarch.kube.resources import CRDS, PODS, Resource
+from navarch.kube.resources import PODS, Resource
 
 pytestmark = pytest.mark.live
 JOBS = Resource("batch.volcano.sh", "v1alpha1", "jobs")
@@ -24,13 +22,10 @@ WITHOUT = WITH_ENQUEUE.replace("enqueue, ", "")
 
 @pytest.fixture
 async def jobs(any_world: World) -> AsyncIterator[World]:
-    served = await any_world.client.discovery.serves(JOBS)
-    if not served:
-        await serve_plainly(any_world, JOBS, "Job")
+    """With Volcano's Jobs, which belong to its controller, for as long as a test lasts."""
+    await serve(any_world.client, JOBS, "Job")
     yield any_world
-    if not served:
-        with contextlib.suppress(NotFound):
-            await any_world.client.delete(CRDS, f"{JOBS.plural}.{JOBS.group}")
+    await withdraw(any_world.client, JOBS)
 
 
 async def job(world: World, name: str, scheduler: str) -> None:

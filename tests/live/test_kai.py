@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.kube.crds import serve
 from tests.live.test_late_kinds import stored
 from tests.live.test_scheduling import conditions
 from tests.live.world import World
 
 from navarch.kube.client import PatchType
-from navarch.kube.resources import CRDS, PODS, Resource
+from navarch.kube.resources import PODS, Resource
 
 pytestmark = pytest.mark.live
 
@@ -232,7 +233,7 @@ async def test_usage_over_time_is_kept_and_reaches_the_cycles(world: World) -> N
 
 async def test_a_job_without_a_group_starts_as_the_gang_that_its_owner_says(world: World) -> None:
     """On a cluster without KAI's pod grouper: the operator's kind is watched where it is served."""
-    await serve_pytorch_jobs(world)
+    await serve(world.client, PYTORCH_JOBS, "PyTorchJob")
     await queues(world)
     await world.node("n0", cpu="2")
     history = await world.watch()
@@ -254,21 +255,6 @@ async def test_a_job_without_a_group_starts_as_the_gang_that_its_owner_says(worl
         assert history.bound() == [], "two would fit, three are needed"
         await world.node("n1", cpu="2")
         await history.until_bound(3)
-
-
-async def serve_pytorch_jobs(world: World) -> None:
-    names = {"kind": "PyTorchJob", "plural": "pytorchjobs", "singular": "pytorchjob", "listKind": "PyTorchJobList"}
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
-    spec = {"group": "kubeflow.org", "names": names, "scope": "Namespaced", "versions": [version]}
-    body = {
-        "apiVersion": CRDS.api_version,
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "pytorchjobs.kubeflow.org"},
-        "spec": spec,
-    }
-    await world.client.create(CRDS, body)
-    await world.eventually(lambda: world.client.discovery.serves(PYTORCH_JOBS), lambda served: served)
 
 
 async def test_the_pool_of_nodes_may_stand_in_the_policy(world: World) -> None:

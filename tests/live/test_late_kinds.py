@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.live.servers import serve_plainly
+from tests.kube.crds import serve
 from tests.live.world import GROUPS, World
 
 from navarch import manifests
@@ -21,7 +21,7 @@ async def test_a_kind_that_comes_in_its_other_version_is_watched_in_that_one(wor
     async with world.scheduler() as scheduler:
         await world.eventually(lambda: asyncio.sleep(0, scheduler.missing()), lambda missing: missing == [])
         assert not scheduler.sources.serves(JOBS)
-        await serve_plainly(world, JOBS, "MPIJob")
+        await serve(world.client, JOBS, "MPIJob")
         await world.eventually(lambda: asyncio.sleep(0, scheduler.sources.serves(JOBS)), bool)
         body = {"apiVersion": JOBS.api_version, "kind": "MPIJob", "metadata": {"name": "sum"}, "spec": {"mpiReplicaSpecs": {}}}
         await world.client.create(JOBS, body, namespace="default")

@@ -4,15 +4,14 @@ owner says, also where its kind is installed while the scheduler runs."""
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import Struct
+from tests.kube.crds import serve, withdraw
 from tests.live.kai_plays import KAI, gpu_node, job_row, kai_world, member, queue, refusal
-from tests.live.servers import serve_plainly
 from tests.live.world import NODES, World
 
 from navarch.cache.scheduler import Scheduler
@@ -20,8 +19,7 @@ from navarch.cli.looking import read
 from navarch.cli.overview import JobRow
 from navarch.cluster.server import ApiServer
 from navarch.installed import installed
-from navarch.kube.errors import NotFound
-from navarch.kube.resources import CRDS, PODS, Resource
+from navarch.kube.resources import PODS, Resource
 
 pytestmark = pytest.mark.live
 QUEUE = {"kai.scheduler/queue": "team"}
@@ -103,8 +101,7 @@ async def play(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
         await queue(made, "team", "department")
         yield made
         for resource in (*(workload.resource for workload in WORKLOADS), TF_JOBS):
-            with contextlib.suppress(NotFound):
-                await made.client.delete(CRDS, f"{resource.plural}.{resource.group}")
+            await withdraw(made.client, resource)
 
 
 async def make(world: World, resource: Resource, kind: str, spec: dict[str, Any], name: str = "llm") -> str:
@@ -152,7 +149,7 @@ async def shown_as(world: World, workload: Workload, why: str, **wanted: int) ->
 async def test_each_workload_starts_as_its_owner_says(play: World) -> None:
     world = play
     for workload in WORKLOADS:
-        await serve_plainly(world, workload.resource, workload.kind)
+        await serve(world.client, workload.resource, workload.kind)
         await gpu_node(world, f"{workload.kind.lower()}-0", 2, **{"for": workload.kind})
     history = await world.watch()
     uids = {each.kind: await make(world, each.resource, each.kind, each.spec) for each in WORKLOADS}
@@ -196,7 +193,7 @@ async def test_a_kind_that_is_installed_later_speaks_for_pods_that_wait(play: Wo
         await refusal(world, "llm-worker-0", "1 node(s) didn't have enough resources: GPUs")
         assert not scheduler.sources.serves(TF_JOBS)
 
-        await serve_plainly(world, TF_JOBS, "TFJob")
+        await serve(world.client, TF_JOBS, "TFJob")
         await make(world, TF_JOBS, "TFJob", {"tfReplicaSpecs": {"Worker": {"replicas": 3}}})
         await world.eventually(lambda: asyncio.sleep(0, known(world, scheduler, TF_JOBS)), lambda names: names == ["llm"])
         await world.client.delete(PODS, "before", namespace=world.namespace, grace_period=0)
@@ -214,7 +211,7 @@ async def test_pods_wait_for_an_owner_that_the_watch_has_not_shown(server: ApiSe
     trainer = WORKLOADS[0]
     await queue(world, "department")
     await queue(world, "team", "department")
-    await serve_plainly(world, trainer.resource, trainer.kind)
+    await serve(world.client, trainer.resource, trainer.kind)
     await gpu_node(world, "n0", 3, **{"for": trainer.kind})
     history = await world.watch()
     async with world.scheduler(**KAI) as scheduler:
