@@ -6,14 +6,13 @@ The embedded one has to answer as the real one does, so both are asked the same.
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
-from tests.deploy.installing import run_install
+from tests.deploy.installing import install_on, run_install
 from tests.deploy.samples import samples
 from tests.envtest.server import KubeApiServer
 
@@ -30,32 +29,12 @@ VOLCANO_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups")
 VOLCANO_QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
 TOPOLOGIES = Resource("kai.scheduler", "v1alpha1", "topologies", namespaced=False)
 HYPERNODES = Resource("topology.volcano.sh", "v1alpha1", "hypernodes", namespaced=False)
-APPROVED = "KubernetesAPIApprovalPolicyConformant"
 
 
 @pytest.fixture(scope="module")
 def installed(kube_apiserver: KubeApiServer) -> KubeApiServer:
-    """Until the server answers for every kind, and has said all that it says of CRDs by itself: an approval, where the group is the
-    community's own."""
-    run_install(kube_apiserver.kubeconfig)
-    deadline = time.monotonic() + 120
-    while unready := [
-        crd["metadata"]["name"] for crd in kube_apiserver.request("GET", CRDS.path())["items"] if not ready(kube_apiserver, crd)
-    ]:
-        assert time.monotonic() < deadline, unready
-        time.sleep(0.05)
+    install_on(kube_apiserver)
     return kube_apiserver
-
-
-def ready(server: KubeApiServer, crd: dict[str, Any]) -> bool:
-    spec, conditions = crd["spec"], {each["type"] for each in crd["status"]["conditions"]}
-    served = {each["name"] for each in spec["versions"] if each["served"]}
-    try:
-        for version in served:
-            server.request("GET", f"/apis/{spec['group']}/{version}/{spec['names']['plural']}")
-    except RuntimeError:  # 404, a moment after it was established
-        return False
-    return APPROVED in conditions or not spec["group"].endswith(".k8s.io")
 
 
 @pytest_asyncio.fixture(params=SERVERS)

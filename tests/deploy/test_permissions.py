@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from tests.deploy.installing import run_install
+from tests.deploy.installing import install_on
 from tests.deploy.samples import resource_of
 from tests.envtest.server import KubeApiServer
 
@@ -30,7 +30,7 @@ WORK = "permissions"
 @pytest.fixture(scope="module")
 def account(kube_apiserver: KubeApiServer) -> str:
     """Kubeconfig of the installed service account."""
-    run_install(kube_apiserver.kubeconfig)
+    install_on(kube_apiserver)
     kube_apiserver.request("POST", "/api/v1/namespaces", {"metadata": {"name": WORK}})
     return str(kube_apiserver.service_account("navarch-system", "navarch"))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.deploy.installing import run_install
+from tests.deploy.installing import install_on
 from tests.envtest.server import KubeApiServer
 from tests.live.servers import real_world, serve_kinds, world_on
 from tests.live.test_scheduling import conditions
@@ -208,7 +208,7 @@ async def test_a_group_that_asks_for_what_is_not_followed_is_told_so(world: Worl
 
 
 async def test_the_rights_that_are_installed_suffice(kube_apiserver: KubeApiServer, tmp_path: Path, forbidden: list[str]) -> None:
-    await asyncio.to_thread(run_install, kube_apiserver.kubeconfig)
+    await asyncio.to_thread(install_on, kube_apiserver)
     account = await asyncio.to_thread(kube_apiserver.service_account, "navarch-system", "navarch")
     async with real_world(Path(kube_apiserver.kubeconfig), "gangs-with-rights", tmp_path) as world:
         await world.node(f"n0-{world.namespace}", cpu="4")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.deploy.installing import run_install
+from tests.deploy.installing import install_on
 from tests.envtest.server import KubeApiServer
 from tests.live.servers import real_world
 from tests.live.test_eviction import classes
@@ -35,7 +35,7 @@ _numbers = itertools.count()
 
 @pytest.fixture
 async def installed(kube_apiserver: KubeApiServer, tmp_path: Path) -> AsyncIterator[tuple[World, Path]]:
-    await asyncio.to_thread(run_install, kube_apiserver.kubeconfig)
+    await asyncio.to_thread(install_on, kube_apiserver)
     account = await asyncio.to_thread(kube_apiserver.service_account, "navarch-system", "navarch")
     async with real_world(Path(kube_apiserver.kubeconfig), f"least-privilege-{next(_numbers)}", tmp_path) as world:
         yield world, account
