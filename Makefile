@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: up test test-slow lint format docs bench envtest soak explore clean
+.PHONY: up test test-slow lint format docs bench envtest soak jitter explore clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -42,6 +42,11 @@ MINUTES ?= 10
 SEED ?= 1
 soak: $(STAMP)
 	$(BIN)/python -m tests.live.soak --minutes $(MINUTES) --seed $(SEED)
+
+# Tests whose processes are stopped and let go at random, to find those that hold by luck: make jitter TESTS=tests/live SEED=2
+TESTS ?= tests
+jitter: $(STAMP)
+	$(BIN)/python -m tests.jitter --seed $(SEED) -- $(BIN)/pytest -n 2 --dist loadfile -m "not slow" $(TESTS)
 
 # New random examples for the property tests, again and again until the minutes are over or one fails: make explore MINUTES=60
 explore: $(STAMP)
