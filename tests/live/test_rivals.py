@@ -46,9 +46,10 @@ class Kubelets:
 
     async def run(self) -> None:
         while True:
-            for node in self._history.too_full():
-                await self._turn_away([task.uid for task in self._history.standing() if task.node == node][-1])
-            await self._history.change()
+            if full := self._history.too_full():
+                await self._turn_away([task.uid for task in self._history.standing() if task.node == full[0]][-1])
+            else:  # asked anew after each: what changed meanwhile is told of once
+                await self._history.change()
 
     async def _turn_away(self, uid: str) -> None:
         task = self._history.tasks[uid]
