@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from navarch.kube.client import Client
 from navarch.kube.informer_group import InformerGroup
-from navarch.kube.resources import PODS, Resource
+from navarch.kube.resources import CRDS, PODS, Resource
 
-from .small_api import SmallApi, status_body
+from .small_api import POD_LIST, SmallApi, status_body
 from .watching import QUICK, Pod, Recorder
 
 CRD_LIST = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -78,6 +78,44 @@ async def test_an_account_that_may_not_read_crds_still_finds_them(api: SmallApi,
     api.collections[QUEUE_LIST] = {}
     api.put("default", namespace="", path=QUEUE_LIST)
     await queues.heard("added", "default")
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_an_account_without_rights_is_told_so_once_for_each_kind_and_goes_on_trying(
+    api: SmallApi, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In one line if the answers come together; see test_forbidden_kinds."""
+    refused = {"pods.v1": POD_LIST, str(QUEUES): QUEUE_LIST, str(CRDS): CRD_LIST}
+    for path in refused.values():
+        api.refuse[path] = (403, status_body(403, "Forbidden"))
+    pods, group = Recorder(), InformerGroup(client, patience=QUICK, advice="Ask your administrator")
+    group.add(PODS, Pod, pods)
+    group.add(QUEUES, Pod, Recorder(), optional=True)
+    lines: list[str] = []
+    heard = asyncio.Event()
+
+    def hear(record: logging.LogRecord) -> bool:
+        lines.append(record.getMessage())
+        heard.set()
+        return True
+
+    def times(kind: str) -> int:
+        """Named by its path where it comes first, and by its name after that."""
+        return sum(line.count(f"{kind}, ") + line.count(f"{kind}. ") + line.count(f"{refused[kind]}:") for line in lines)
+
+    caplog.handler.addFilter(hear)
+    task = asyncio.create_task(group.run())
+    async with asyncio.timeout(120):
+        while not all(times(kind) for kind in refused):
+            heard.clear()
+            await heard.wait()
+    await api.asked(len(api.requests) + 9)
+    assert [times(kind) for kind in refused] == [1, 1, 1], lines
+    assert all(line.endswith(" Ask your administrator.") for line in lines)
+    api.refuse.clear()
+    api.put("p")
+    await pods.heard("added", "p")
     task.cancel()
     await asyncio.wait([task])
 

@@ -31,13 +31,14 @@ from navarch.kube.resources import PODS, Resource
 log = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=KubeObject)
+ADVICE = "`navarch install` makes an account that has every right it needs"
 
 
 class Sources:
     """Pods alone until it runs: which versions of the other kinds are watched is asked of the server."""
 
     def __init__(self, client: Client, mirror: Mirror, set_aside: SetAside, patience: Patience | None, rng: random.Random) -> None:
-        self.group = InformerGroup(client, patience=patience, rng=rng)
+        self.group = InformerGroup(client, patience=patience, rng=rng, advice=ADVICE)
         self.kinds: list[tuple[Informer[Any], KindHandler]] = []
         self.resources: dict[str, Resource] = {}
         """Kind -> the version that is watched (the last one, for kinds that several groups have)."""

@@ -115,6 +115,11 @@ def log_served(resource: Resource, served: bool) -> None:
     log.info("%s is served now" if served else "%s is not served; waiting for it", resource)
 
 
+def log_forbidden(resource: Resource, error: Forbidden) -> None:
+    """The `on_forbidden` of those who brought none."""
+    log.warning("%s: %s; tried again until it is allowed", resource, error)
+
+
 class Informer(Generic[T]):
     """See the module's text. `store` maps (namespace, name) to the objects that the handler has been told of."""
 
@@ -134,6 +139,7 @@ class Informer(Generic[T]):
         versions: Sequence[Resource] = (),
         on_version: Callable[[Resource], None] = lambda resource: None,
         on_served: Callable[[Resource, bool], None] = log_served,
+        on_forbidden: Callable[[Resource, Forbidden], None] = log_forbidden,
         patience: Patience | None = None,
         rng: random.Random | None = None,
     ) -> None:
@@ -141,6 +147,7 @@ class Informer(Generic[T]):
         self.versions = tuple(versions) or (resource,)
         self._on_version = on_version
         self._on_served = on_served
+        self._on_forbidden = on_forbidden
         self._served: bool | None = None  # not known yet
         self.optional = optional
         self.counters = InformerCounters()
@@ -375,8 +382,12 @@ class Informer(Generic[T]):
             if isinstance(error, (Gone, BadRequest)) or _is_from_the_future(error) or self._refusals >= REFUSALS:
                 self._version, self._refusals = "", 0
         # The same refusal is told once, not at every attempt.
-        level = logging.DEBUG if str(error) == self._last_failure else logging.WARNING if refused else logging.INFO
+        known = str(error) == self._last_failure
         self._last_failure = str(error)
+        if isinstance(error, Forbidden) and not known:
+            self._on_forbidden(self.resource, error)
+            return wait
+        level = logging.DEBUG if known else logging.WARNING if refused else logging.INFO
         log.log(level, "%s: %s; again in %.1f s", self.resource, error, wait)
         return wait
 

@@ -9,7 +9,8 @@
 An optional kind whose CRD is absent looks for itself now and then (`Patience.absent_longest`). So that it need not wait
 for that, the group watches CustomResourceDefinitions and pokes the informers whose kind was just established. Where
 our account may not read CRDs, the looking now and then is what remains. A cluster lacks half of the kinds that one could
-have: those that are absent at the start are logged together, and after that each that appears or goes.
+have: those that are absent at the start are logged together, and after that each that appears or goes; so are those that may not
+be watched.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import msgspec
 
 from navarch.kube.client import Client
 from navarch.kube.decoding import HasMetadata, Metadata, ObjectMetadata
+from navarch.kube.forbidden_kinds import ForbiddenKinds
 from navarch.kube.informer import Informer, Patience, log_served
 from navarch.kube.mirror import Handler
 from navarch.kube.resources import CRDS, Resource
@@ -65,8 +67,12 @@ class Crd(msgspec.Struct, frozen=True, gc=False):
 class InformerGroup:
     """Informers that share a client, a patience and a random source."""
 
-    def __init__(self, client: Client, *, patience: Patience | None = None, rng: random.Random | None = None) -> None:
+    def __init__(
+        self, client: Client, *, patience: Patience | None = None, rng: random.Random | None = None, advice: str = ""
+    ) -> None:
+        """`advice` is told to whoever runs this under an account that lacks rights."""
         self.informers: list[Informer[Any]] = []
+        self._forbidden = ForbiddenKinds(advice)
         self._client = client
         self._patience = patience
         self._rng = rng or random.Random()
@@ -77,6 +83,7 @@ class InformerGroup:
         """One more kind to mirror, before `run`. Options are those of `Informer`."""
         options.setdefault("patience", self._patience)
         options.setdefault("on_served", self._tell_later if options.get("optional") else log_served)
+        options.setdefault("on_forbidden", self._forbidden.add)
         informer = Informer(self._client, resource, type, handler, rng=self._rng, **options)
         self.informers.append(informer)
         return informer
@@ -109,6 +116,7 @@ class InformerGroup:
                     _Poker(self.informers),
                     optional=True,
                     on_bad=_pass_over,
+                    on_forbidden=self._forbidden.add,
                     patience=self._patience,
                     rng=self._rng,
                 )
