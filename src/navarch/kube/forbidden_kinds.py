@@ -32,4 +32,4 @@ class ForbiddenKinds:
         gathered, self._gathered = self._gathered, {}
         kinds = sorted(gathered)
         others = f" The same holds for {len(kinds) - 1} other kinds: {', '.join(kinds[1:])}." if len(kinds) > 1 else ""
-        log.warning("%s; tried again until it is allowed.%s%s", gathered[kinds[0]], others, self._advice and f" {self._advice}.")
+        log.warning("%s; tried again until it is allowed.%s%s", gathered[kinds[0]], self._advice and f" {self._advice}.", others)
