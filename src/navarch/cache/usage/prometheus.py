@@ -3,11 +3,14 @@
 What queues hold and what the cluster has are summed over the window at one resolution, both faded alike, and divided. All
 three kinds of window become one instant query over a sub-query: a window that began at a known time is just as long as the
 time since. Several series of one queue (a restarted exporter, two replicas of it) count once at each instant.
+
+Proxies are used as for the API server, by the environment's word (`kube/proxy.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -17,6 +20,8 @@ import msgspec
 
 from navarch.cache.usage.params import UsageParams
 from navarch.cache.usage.source import RESOURCES, Usage, UsageError, ratio
+from navarch.kube.errors import ConfigError
+from navarch.kube.proxy import Proxy, choose_proxy
 
 QUEUE_LABEL: Final = "queue_name"
 
@@ -50,6 +55,7 @@ class PrometheusSource:
         """The address as it may be told: without a name and password."""
         self.params = params
         self._session: aiohttp.ClientSession | None = None
+        self._proxy: Proxy | None = None
 
     async def fetch(self, now: float) -> Usage:
         expressions = [
@@ -83,14 +89,29 @@ class PrometheusSource:
             await self._session.close()
             self._session = None
 
+    def _through(self) -> Proxy | None:
+        try:
+            return choose_proxy(self.host, os.environ)
+        except ConfigError as error:
+            raise UsageError(f"Prometheus at {self.host}: {error}") from None
+
     async def _query(self, expression: str, now: float) -> list[_Sample]:
         timeout = self.params.query_timeout
         form: Mapping[str, Any] = {"query": expression, "time": f"{now:.3f}", "timeout": _milliseconds(timeout)}
         if self._session is None:
+            self._proxy = self._through()
             self._session = aiohttp.ClientSession()
+        proxy = self._proxy
+        account = {"Proxy-Authorization": proxy.authorization} if proxy and proxy.authorization else {}
+        tunnel = self.address.startswith("https:")  # what is inside of one, the proxy does not see
         try:
             async with self._session.post(
-                f"{self.address}/api/v1/query", data=form, timeout=aiohttp.ClientTimeout(total=timeout)
+                f"{self.address}/api/v1/query",
+                data=form,
+                timeout=aiohttp.ClientTimeout(total=timeout),
+                proxy=str(proxy) if proxy else None,
+                proxy_headers=account if tunnel else None,
+                headers=None if tunnel else account,
             ) as response:
                 body, status = await response.read(), response.status
         except TimeoutError:

@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import RawTestServer
 
 from navarch.cache.usage.cron import Cron
 from navarch.cache.usage.params import UsageParams, Window
-from navarch.cache.usage.prometheus import PrometheusSource
+from navarch.cache.usage.prometheus import QUEUE_LABEL, PrometheusSource
 from navarch.cache.usage.source import UsageError
 
 PROGRAMS = ("prometheus", "promtool")
@@ -138,4 +140,31 @@ async def test_a_password_in_the_address_is_not_told() -> None:
     with pytest.raises(UsageError, match=r"^Prometheus at http://127\.0\.0\.1:1: ") as told:
         await source.fetch(0.0)
     await source.close()
+    assert "hush" not in str(told.value)
+
+
+async def test_the_environments_proxy_is_asked_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that only the proxy knows; a proxy is spoken to with the whole address, and with an account of its own."""
+    asked: list[tuple[str, str | None]] = []
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        asked.append((str(request.url), request.headers.get("Proxy-Authorization")))
+        sample = {"metric": {QUEUE_LABEL: "a"}, "value": [NOW, "4"]}
+        return web.json_response({"status": "success", "data": {"resultType": "vector", "result": [sample]}})
+
+    proxy = RawTestServer(answer)
+    await proxy.start_server()
+    monkeypatch.setenv("HTTP_PROXY", f"http://me:hush@127.0.0.1:{proxy.port}")
+    found = await fetch("http://prometheus.example:9090", Window("sliding", size=LENGTH))
+    with pytest.raises(UsageError, match=r"^Prometheus at http://127\.0\.0\.1:1: "):  # exempt, and nobody is there
+        await fetch("http://127.0.0.1:1", Window("sliding", size=LENGTH))
+    await proxy.close()
+    assert found["a"]["gpu"] == pytest.approx(1.0)
+    assert set(asked) == {("http://prometheus.example:9090/api/v1/query", "Basic bWU6aHVzaA==")}
+
+
+async def test_a_proxy_that_cannot_be_read_is_said_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "socks5://me:hush@127.0.0.1:1")
+    with pytest.raises(UsageError, match=r"^Prometheus at http://prometheus\.example:9090: HTTP_PROXY: expected http://") as told:
+        await fetch("http://prometheus.example:9090", Window("sliding", size=LENGTH))
     assert "hush" not in str(told.value)
