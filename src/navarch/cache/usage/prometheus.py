@@ -14,6 +14,7 @@ import os
 import re
 from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
@@ -103,7 +104,7 @@ class PrometheusSource:
             self._session = aiohttp.ClientSession()
         proxy = self._proxy
         account = {"Proxy-Authorization": proxy.authorization} if proxy and proxy.authorization else {}
-        tunnel = self.address.startswith("https:")  # what is inside of one, the proxy does not see
+        tunnel = urlsplit(self.address).scheme == "https"  # what is inside of one, the proxy does not see
         try:
             async with self._session.post(
                 f"{self.address}/api/v1/query",
