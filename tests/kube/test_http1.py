@@ -104,7 +104,7 @@ def test_bytes_after_the_reply_make_the_connection_unfit() -> None:
         b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-2\r\n{}\r\n0\r\n\r\n",
+        *(CHUNKED.replace(b"5\r\n", size + b"\r\n") for size in (b"-5", b"+5", b"0x5", b"0_5", b"", b"0" * 17)),
         b"x" * (MAX_HEAD + 1),
     ],
 )

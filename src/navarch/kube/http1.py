@@ -7,11 +7,15 @@ length, in chunks, or up to the end of the connection. Anything else is a `Proto
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from navarch.kube.errors import KubeError, parse_retry_after
 
 MAX_HEAD = 64 * 1024
+_CHUNK_SIZE = re.compile(rb"[0-9A-Fa-f]{1,16}")
+"""What `int` takes besides (a sign, 0x, underscores) is no size."""
 
 
 class ProtocolError(KubeError):
@@ -94,10 +98,9 @@ class ReplyParser:
         buffer = self._buffer
         while (end := buffer.find(b"\r\n")) >= 0:
             size_text = bytes(buffer[:end]).split(b";", 1)[0].strip()
-            try:
-                size = int(size_text, 16)
-            except ValueError as error:
-                raise ProtocolError(f"expected a chunk's size, found {size_text[:20]!r}") from error
+            if not _CHUNK_SIZE.fullmatch(size_text):
+                raise ProtocolError(f"expected a chunk's size, found {size_text[:20]!r}")
+            size = int(size_text, 16)
             if size == 0:
                 return self._take_trailers(end)
             if len(buffer) < end + 2 + size + 2:
