@@ -21,6 +21,8 @@ def run_install(kubeconfig: Path, *arguments: str) -> list[str]:
     """The lines it printed to standard output; an exit code other than 0 is an error."""
     with ThreadPoolExecutor(1) as thread:  # the command has a loop of its own, a thread has room for one
         result = thread.submit(CliRunner().invoke, install, ["--kubeconfig", str(kubeconfig), *arguments]).result()
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
     assert result.exit_code == 0, result.output
     return str(result.stdout).splitlines()
 

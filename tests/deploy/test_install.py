@@ -10,10 +10,11 @@ import yaml
 from click.testing import CliRunner
 from tests.deploy.installing import run_install
 from tests.envtest.server import KubeApiServer
+from tests.kube.small_api import SmallApi
 
-from navarch.cli.install import install
+from navarch.cli.install import install, until_established
 from navarch.kube.client import Client
-from navarch.kube.connect import connect
+from navarch.kube.connect import Endpoint, connect
 from navarch.kube.errors import Forbidden, NotFound
 from navarch.kube.resources import LEASES, PODS
 
@@ -46,6 +47,19 @@ def test_rights_are_not_taken_from_the_first(kube_apiserver: KubeApiServer) -> N
     assert refused.exit_code == 1
     assert "ClusterRoleBinding navarch: it belongs to the installation in navarch-system. Expected another --name" in refused.output
     assert server.request("GET", f"{BINDINGS}/navarch") == before
+
+
+async def test_a_crd_of_which_the_server_says_nothing_yet_is_waited_for() -> None:
+    """Between taking it and its first word of it, a kube-apiserver shows `conditions: null`."""
+    api = await SmallApi().start()
+    established = [{"type": "Established", "status": "True"}]
+    for conditions in (None, established):
+        api.script.append((200, {}, {"metadata": {"name": "x"}, "status": {"conditions": conditions}}))
+    async with Client(Endpoint(api.url)) as client:
+        await until_established(client, "x")
+    await api.stop()
+    api.close()
+    assert not api.script
 
 
 def test_the_name_is_everywhere_that_one_object_points_at_another() -> None:

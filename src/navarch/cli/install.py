@@ -175,7 +175,7 @@ async def _install(installation: Installation, kubeconfig: Path | None, context:
             click.echo(f"{label} {outcome}{' (dry run)' if dry_run else ''}")
         if not dry_run:
             for crd in installation.crds():
-                await _established(client, crd["metadata"]["name"])
+                await until_established(client, crd["metadata"]["name"])
     if installation.image is None:
         click.echo("no registry has the image: nodes have to have it already, or --image names yours (deploy/README.md)", err=True)
 
@@ -219,15 +219,15 @@ def _check_owner(existing: dict[str, Any], wanted: Manifest) -> None:
 
 
 def _ours(existing: dict[str, Any]) -> bool:
-    return any(entry.get("manager") == FIELD_MANAGER for entry in existing["metadata"].get("managedFields", ()))
+    return any(entry.get("manager") == FIELD_MANAGER for entry in existing["metadata"].get("managedFields") or ())
 
 
-async def _established(client: Client, name: str) -> None:
+async def until_established(client: Client, name: str) -> None:
     """A CRD is served a moment after it was accepted; whoever runs the scheduler next should not see the gap."""
     deadline = time.monotonic() + ESTABLISH_SECONDS
     while True:
         crd = await client.get(CRDS, name)
-        conditions = {item["type"]: item for item in crd.get("status", {}).get("conditions", ())}
+        conditions = {item["type"]: item for item in crd.get("status", {}).get("conditions") or ()}
         if conditions.get("Established", {}).get("status") == "True":
             return
         if time.monotonic() > deadline:
