@@ -29,7 +29,7 @@ from navarch.manifests.installation import DIALECTS, NAME, NAMESPACE, Installati
 from navarch.plan import read_policy
 
 FIELD_MANAGER = "navarch-install"
-ESTABLISH_SECONDS = 30.0
+ESTABLISH_SECONDS = 60.0
 RBAC = "rbac.authorization.k8s.io"
 RESOURCES = {
     "ClusterRole": Resource(RBAC, "v1", "clusterroles", namespaced=False),
