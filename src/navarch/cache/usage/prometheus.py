@@ -14,7 +14,6 @@ import os
 import re
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
@@ -93,7 +92,7 @@ class PrometheusSource:
     def _through(self) -> Proxy | None:
         try:
             return choose_proxy(self.host, os.environ)
-        except ConfigError as error:
+        except (ConfigError, ValueError) as error:  # a variable, or the address itself
             raise UsageError(f"Prometheus at {self.host}: {error}") from None
 
     async def _query(self, expression: str, now: float) -> list[_Sample]:
@@ -104,7 +103,7 @@ class PrometheusSource:
             self._session = aiohttp.ClientSession()
         proxy = self._proxy
         account = {"Proxy-Authorization": proxy.authorization} if proxy and proxy.authorization else {}
-        tunnel = urlsplit(self.address).scheme == "https"  # what is inside of one, the proxy does not see
+        tunnel = self.address.lower().startswith("https:")  # what is inside of one, the proxy does not see
         try:
             async with self._session.post(
                 f"{self.address}/api/v1/query",

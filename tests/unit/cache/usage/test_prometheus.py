@@ -168,3 +168,11 @@ async def test_a_proxy_that_cannot_be_read_is_said_without_its_password(monkeypa
     with pytest.raises(UsageError, match=r"^Prometheus at http://prometheus\.example:9090: HTTP_PROXY: expected http://") as told:
         await fetch("http://prometheus.example:9090", Window("sliding", size=LENGTH))
     assert "hush" not in str(told.value)
+
+
+@pytest.mark.parametrize("address", ["http://prometheus.example:port", "http://[::1", "prometheus.example:9090"])
+@pytest.mark.parametrize("proxy", ["", "http://proxy.example:3128"])
+async def test_an_address_that_is_none_is_said(monkeypatch: pytest.MonkeyPatch, address: str, proxy: str) -> None:
+    monkeypatch.setenv("HTTP_PROXY", proxy)
+    with pytest.raises(UsageError, match=f"^Prometheus at {re.escape(address)}: "):
+        await fetch(address, Window("sliding", size=LENGTH))
