@@ -23,9 +23,10 @@ format: $(STAMP)
 	$(BIN)/ruff format src tests bench
 	$(BIN)/ruff check --fix src tests bench
 
-# Two workers: most of the suite waits for servers. A file's tests stay together, so servers are started once a file.
+# Three workers, on two cores as well: most of the suite waits for servers. A file's tests stay together, so that those on a server of
+# their own start it once.
 test: lint
-	$(BIN)/pytest -n 2 --dist loadfile -m "not slow"
+	$(BIN)/pytest -n 3 --dist loadfile -m "not slow"
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -m slow
