@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 from click.testing import CliRunner
 from tests.envtest.server import KubeApiServer
@@ -28,22 +27,13 @@ def run_install(kubeconfig: Path, *arguments: str) -> list[str]:
 
 
 def install_on(server: KubeApiServer) -> None:
-    """Until the server answers for every kind, and has said all that it says of CRDs by itself: that comes a moment after they are
-    established, which is what `navarch install` waits for."""
+    """Until the server has said all that it says of CRDs by itself: an approval, where the group is the community's own."""
     run_install(server.kubeconfig)
     deadline = time.monotonic() + SECONDS
-    while unready := [crd["metadata"]["name"] for crd in server.request("GET", CRDS.path())["items"] if not _is_ready(server, crd)]:
-        assert time.monotonic() < deadline, unready
+    while unapproved := [
+        crd["metadata"]["name"]
+        for crd in server.request("GET", CRDS.path())["items"]
+        if crd["spec"]["group"].endswith(".k8s.io") and APPROVED not in {each["type"] for each in crd["status"]["conditions"] or ()}
+    ]:
+        assert time.monotonic() < deadline, unapproved
         time.sleep(0.05)
-
-
-def _is_ready(server: KubeApiServer, crd: dict[str, Any]) -> bool:
-    """Kinds of the community's own groups are also told whether they are approved."""
-    spec, conditions = crd["spec"], {each["type"] for each in crd["status"]["conditions"] or ()}
-    try:
-        for version in spec["versions"]:
-            if version["served"]:
-                server.request("GET", f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}")
-    except RuntimeError:  # 404
-        return False
-    return APPROVED in conditions or not spec["group"].endswith(".k8s.io")

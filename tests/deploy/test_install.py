@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from typing import Any
 
 import pytest
 import yaml
 from click.testing import CliRunner
 from tests.deploy.installing import run_install
 from tests.envtest.server import KubeApiServer
-from tests.kube.small_api import SmallApi
+from tests.kube.small_api import SmallApi, status_body
 
-from navarch.cli.install import install, until_established
+from navarch.cli.install import install, until_served
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint, connect
 from navarch.kube.errors import Forbidden, NotFound
@@ -49,17 +50,28 @@ def test_rights_are_not_taken_from_the_first(kube_apiserver: KubeApiServer) -> N
     assert server.request("GET", f"{BINDINGS}/navarch") == before
 
 
-async def test_a_crd_of_which_the_server_says_nothing_yet_is_waited_for() -> None:
+async def test_a_crd_is_waited_for_until_the_server_answers_for_it_and_names_it() -> None:
     """Between taking it and its first word of it, a kube-apiserver shows `conditions: null`."""
     api = await SmallApi().start()
-    established = [{"type": "Established", "status": "True"}]
-    for conditions in (None, established):
-        api.script.append((200, {}, {"metadata": {"name": "x"}, "status": {"conditions": conditions}}))
+    versions = [{"name": "v1", "served": True}, {"name": "v1alpha1", "served": False}]
+    spec = {"group": "example.com", "names": {"plural": "things"}, "versions": versions}
+
+    def crd(conditions: list[dict[str, str]] | None) -> tuple[int, dict[str, str], Any]:
+        return 200, {}, {"metadata": {"name": "x"}, "spec": spec, "status": {"conditions": conditions}}
+
+    established = crd([{"type": "Established", "status": "True"}])
+    unknown = (404, {}, status_body(404, "NotFound"))
+    api.script += [crd(None), established, unknown]
+    api.script += [established, (200, {}, {"items": []}), unknown]  # answered for, and not named yet
+    api.script += [established, (403, {}, status_body(403, "Forbidden")), (200, {}, {"resources": [{"name": "things"}]})]
     async with Client(Endpoint(api.url)) as client:
-        await until_established(client, "x")
+        await until_served(client, "x")
     await api.stop()
     api.close()
     assert not api.script
+    assert {request.path for request in api.requests} == {
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/x", "/apis/example.com/v1/things", "/apis/example.com/v1",
+    }  # fmt: skip
 
 
 def test_the_name_is_everywhere_that_one_object_points_at_another() -> None:

@@ -22,14 +22,14 @@ from navarch.engine.policy import PolicyError
 from navarch.installed import installed
 from navarch.kube.client import Client, PatchType
 from navarch.kube.connect import connect
-from navarch.kube.errors import ConfigError, KubeError, NotFound
+from navarch.kube.errors import ConfigError, Forbidden, KubeError, NotFound
 from navarch.kube.resources import CRDS, Resource
 from navarch.manifests import Manifest
 from navarch.manifests.installation import DIALECTS, NAME, NAMESPACE, Installation
 from navarch.plan import read_policy
 
 FIELD_MANAGER = "navarch-install"
-ESTABLISH_SECONDS = 60.0
+SERVED_SECONDS = 60.0
 RBAC = "rbac.authorization.k8s.io"
 RESOURCES = {
     "ClusterRole": Resource(RBAC, "v1", "clusterroles", namespaced=False),
@@ -175,7 +175,7 @@ async def _install(installation: Installation, kubeconfig: Path | None, context:
             click.echo(f"{label} {outcome}{' (dry run)' if dry_run else ''}")
         if not dry_run:
             for crd in installation.crds():
-                await until_established(client, crd["metadata"]["name"])
+                await until_served(client, crd["metadata"]["name"])
     if installation.image is None:
         click.echo("no registry has the image: nodes have to have it already, or --image names yours (deploy/README.md)", err=True)
 
@@ -222,15 +222,31 @@ def _ours(existing: dict[str, Any]) -> bool:
     return any(entry.get("manager") == FIELD_MANAGER for entry in existing["metadata"].get("managedFields") or ())
 
 
-async def until_established(client: Client, name: str) -> None:
-    """A CRD is served a moment after it was accepted; whoever runs the scheduler next should not see the gap."""
-    deadline = time.monotonic() + ESTABLISH_SECONDS
+async def until_served(client: Client, name: str) -> None:
+    """A CRD that was accepted is established, answered for and named by discovery a moment later, each in its own time; whoever makes
+    a queue or runs the scheduler next should not see the gap."""
+    deadline = time.monotonic() + SERVED_SECONDS
     while True:
         crd = await client.get(CRDS, name)
         conditions = {item["type"]: item for item in crd.get("status", {}).get("conditions") or ()}
-        if conditions.get("Established", {}).get("status") == "True":
+        if conditions.get("Established", {}).get("status") == "True" and await _is_answered_for(client, crd["spec"]):
             return
         if time.monotonic() > deadline:
             refused = conditions.get("NamesAccepted", {}).get("message", "no reason given")
-            raise click.ClickException(f"CRD {name}: not served after {ESTABLISH_SECONDS:.0f} s ({refused})")
+            raise click.ClickException(f"CRD {name}: not served after {SERVED_SECONDS:.0f} s ({refused})")
         await asyncio.sleep(0.1)
+
+
+async def _is_answered_for(client: Client, spec: dict[str, Any]) -> bool:
+    for version in spec["versions"]:
+        kind = Resource(spec["group"], version["name"], spec["names"]["plural"])
+        if version["served"]:
+            try:
+                await client.transport.request("GET", kind.path(), params={"limit": "1"})
+            except NotFound:
+                return False
+            except Forbidden:
+                pass  # who may install need not be one who may look
+            if not await client.discovery.serves(kind):
+                return False
+    return True
