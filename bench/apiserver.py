@@ -26,7 +26,7 @@ from typing import Any
 import aiohttp
 
 from bench.report import Figure, show
-from navarch.cluster.server import ApiServer
+from navarch.embedded.api.server import ApiServer
 
 CONNECTIONS = 32
 WATCHERS = 10

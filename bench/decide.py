@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from bench.report import Figure, best_of, peak_memory_gib, show
 from navarch.engine.cycle import decide
-from navarch.engine.placement import ClassView
+from navarch.engine.placement.class_view import ClassView
 from navarch.engine.policy import load, preset
 from navarch.engine.policy.values import Policy
 from navarch.engine.record import CycleRecord

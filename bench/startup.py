@@ -31,7 +31,7 @@ RUN = """
 import sys
 from navarch.cli.main import main
 main.get_command(None, "run")
-from navarch.cache.scheduler import Scheduler
+from navarch.live.scheduler import Scheduler
 async def until_the_first_list(self):
     await self.health.start(self.options.listen)
     await self.health.stop()

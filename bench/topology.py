@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from bench.decide import NODE, add_gang, cluster_of, policy, run
 from bench.report import Figure, best_of, show
 from navarch.actions.allocate_domains import DomainSearch
-from navarch.engine.hyper_nodes import tree_of_hyper_nodes
+from navarch.engine.topology.hyper_nodes import tree_of_hyper_nodes
 from navarch.model.cluster import Cluster
 from navarch.model.resources import requests_from
 from navarch.model.spec import (

@@ -19,19 +19,19 @@ from typing import NamedTuple
 import msgspec
 
 from bench.report import Figure, show
-from navarch.cache.assumed import Assumed, AssumedBind
-from navarch.cache.commit import Commit
-from navarch.cache.cycle import run_cycle
-from navarch.cache.holding import Holding
-from navarch.cache.mirror import Mirror
-from navarch.dialects.pod_objects import Pod
+from navarch.apis.core.pod_objects import Pod
 from navarch.engine.policy import PRESETS, preset
 from navarch.engine.reasons import Event
 from navarch.installed import installed
+from navarch.live.cache.assumed_pods import Assumed, AssumedBind
+from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.commit import Commit
+from navarch.live.cycle import run_cycle
+from navarch.live.queue.scheduling_queue import Holding
 from navarch.model.resources import requests_from
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import NodeSpec, QueueShare, QueueSpec, Requests
-from navarch.plan import settings_for
+from navarch.offline.plan import settings_for
 
 PODS_A_NODE = 4
 UNLIMITED = {resource: QueueShare(-1, -1, 1) for resource in ("gpu", "cpu", "memory")}

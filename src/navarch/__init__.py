@@ -1,22 +1,35 @@
 """Navarch: a batch scheduler for Kubernetes.
 
-`navarch.plan(objects)` decides for decoded manifests; it is imported when first asked for, so that `import navarch` is free.
+`navarch.plan(objects)` decides for decoded manifests. The function is imported when it is first asked for, so `import navarch` costs
+nothing.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from navarch.plan import Plan, PlanError, plan
+    from navarch.offline.plan import Plan, PlanError, plan
+    from navarch.version import version as _version
 
-__all__ = ["Plan", "PlanError", "plan"]
+    __version__ = _version()
+
+_PUBLIC = {"Plan": "navarch.offline.plan", "PlanError": "navarch.offline.plan", "plan": "navarch.offline.plan"}
+"""Public name -> the module that defines it."""
+
+__all__ = ["Plan", "PlanError", "__version__", "plan"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name == "__version__":
+        return import_module("navarch.version").version()
+    if name not in _PUBLIC:
         raise AttributeError(f"module 'navarch' has no attribute {name!r}")
-    from importlib import import_module
+    found = getattr(import_module(_PUBLIC[name]), name)
+    globals()[name] = found
+    return found
 
-    module = import_module("navarch.plan")
-    return module if name == "plan" else getattr(module, name)
+
+def __dir__() -> list[str]:
+    return __all__

@@ -16,7 +16,7 @@ from tests.deploy.installing import install_on, run_install
 from tests.deploy.samples import samples
 from tests.envtest.server import KubeApiServer
 
-from navarch.cluster.server import ApiServer
+from navarch.embedded.api.server import ApiServer
 from navarch.kube.client import Client, PatchType
 from navarch.kube.connect import connect
 from navarch.kube.errors import ApiError, BadRequest

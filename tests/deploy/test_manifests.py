@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from tests.deploy.samples import samples
 
 from navarch import manifests
-from navarch.cache.watched import watched
 from navarch.cli.install import RESOURCES, install
+from navarch.live.cache.watched_kinds import watched
 from navarch.manifests.installation import DIALECTS, Installation
 
 TOP = Path(__file__).resolve().parents[2]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.envtest.server import KubeApiServer
 
-from navarch.cluster.server import ApiServer
+from navarch.embedded.api.server import ApiServer
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint, connect
 from navarch.kube.errors import AlreadyExists

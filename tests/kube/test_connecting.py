@@ -21,15 +21,15 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from tests.envtest.certificates import Authority
 
+from navarch.kube.auth.credentials import TOKEN_FILE_MAX_AGE, StaticCredentials, TokenFileCredentials
+from navarch.kube.auth.exec_plugin import ExecCommand, ExecCredentials
+from navarch.kube.auth.incluster import in_cluster, load_in_cluster
+from navarch.kube.auth.kubeconfig import load_kubeconfig
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint, connect
-from navarch.kube.credentials import TOKEN_FILE_MAX_AGE, StaticCredentials, TokenFileCredentials
 from navarch.kube.errors import ConfigError, Unreachable
-from navarch.kube.exec_plugin import ExecCommand, ExecCredentials
-from navarch.kube.incluster import in_cluster, load_in_cluster
-from navarch.kube.kubeconfig import load_kubeconfig
 from navarch.kube.resources import PODS
-from navarch.kube.write_pool import WritePool
+from navarch.kube.write.pool import WritePool
 
 from .small_api import SmallApi
 

@@ -13,9 +13,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from navarch.kube.client import Client
-from navarch.kube.election import Elector, make_identity
 from navarch.kube.errors import Conflict, OutcomeUnknown, Status
-from navarch.kube.lease import ApiLeaseLock, LeaseRecord
+from navarch.live.ops.election import Elector, make_identity
+from navarch.live.ops.lease import ApiLeaseLock, LeaseRecord
 
 from .small_api import SmallApi
 

@@ -9,9 +9,9 @@ import pytest
 
 from navarch.kube.client import Client
 from navarch.kube.errors import ApiError, OutcomeUnknown, TransportError, Unreachable
-from navarch.kube.http1 import Reply
 from navarch.kube.resources import PODS
-from navarch.kube.write_pool import Outcome, WritePool, bind_write
+from navarch.kube.write.http1 import Reply
+from navarch.kube.write.pool import Outcome, WritePool, bind_write
 
 from .live import Live
 from .watching import Pod, Recorder, informing

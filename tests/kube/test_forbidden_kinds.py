@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from navarch.kube.errors import Forbidden, Status
-from navarch.kube.forbidden_kinds import ForbiddenKinds
 from navarch.kube.resources import PODS, Resource
+from navarch.kube.watch.forbidden_kinds import ForbiddenKinds
 
 QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
 JOBS = Resource("batch.volcano.sh", "v1alpha1", "jobs")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from navarch.kube.http1 import MAX_HEAD, ProtocolError, Reply, ReplyParser
+from navarch.kube.write.http1 import MAX_HEAD, ProtocolError, Reply, ReplyParser
 
 PLAIN = b'HTTP/1.1 201 Created\r\ncontent-length: 13\r\nContent-Type: application/json\r\n\r\n{"a": [1, 2]}'
 CHUNKED = b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"a":\r\n3;x=y\r\n 1}\r\n0\r\n\r\n'

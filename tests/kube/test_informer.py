@@ -320,7 +320,7 @@ async def test_a_stream_that_ends_at_once_is_not_opened_again_at_once(
     api: SmallApi, client: Client, monkeypatch: pytest.MonkeyPatch, long_enough: float, opened: int
 ) -> None:
     """A server or a proxy that ends every watch would be asked without a pause for ever."""
-    monkeypatch.setattr("navarch.kube.informer.LONG_ENOUGH", long_enough)
+    monkeypatch.setattr("navarch.kube.watch.informer.LONG_ENOUGH", long_enough)
     patience = replace(QUICK, retry_first=3600.0, retry_longest=3600.0)
     async with informing(client, Recorder(), patience=patience):
         api.watch_started.clear()

@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from navarch.kube.client import Client
-from navarch.kube.informer_group import InformerGroup
 from navarch.kube.resources import CRDS, PODS, Resource
+from navarch.kube.watch.informer_group import InformerGroup
 
 from .small_api import POD_LIST, SmallApi, status_body
 from .watching import QUICK, Pod, Recorder

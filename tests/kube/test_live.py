@@ -7,16 +7,16 @@ import random
 
 import pytest
 
+from navarch.kube.auth.credentials import StaticCredentials
 from navarch.kube.client import Client, PatchType
 from navarch.kube.connect import Endpoint
-from navarch.kube.credentials import StaticCredentials
-from navarch.kube.election import Elector
 from navarch.kube.errors import AlreadyExists, BadRequest, Conflict, Forbidden, NotFound, Unauthorized
-from navarch.kube.http1 import Reply
-from navarch.kube.informer_group import InformerGroup
-from navarch.kube.lease import ApiLeaseLock
 from navarch.kube.resources import CRDS, EVENTS, LEASES, PODS, Resource
-from navarch.kube.write_pool import Outcome, Priority, Write, WritePool, bind_write
+from navarch.kube.watch.informer_group import InformerGroup
+from navarch.kube.write.http1 import Reply
+from navarch.kube.write.pool import Outcome, Priority, Write, WritePool, bind_write
+from navarch.live.ops.election import Elector
+from navarch.live.ops.lease import ApiLeaseLock
 
 from .crds import name_of, serve
 from .live import NODES, Live

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from navarch.kube.decoding import BadObject, Change, ObjectMetadata
-from navarch.kube.mirror import Mirror
+from navarch.kube.watch.decoding import BadObject, Change, ObjectMetadata
+from navarch.kube.watch.object_store import Mirror
 
 from .watching import Metadata, Pod, Recorder
 

@@ -7,9 +7,9 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from navarch.kube.informer import Informer
-from navarch.kube.informer_group import Crd, _Poker
 from navarch.kube.resources import Resource
+from navarch.kube.watch.informer import Informer
+from navarch.kube.watch.informer_group import Crd, _Poker
 
 QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
 KAI_QUEUES = Resource("scheduling.run.ai", "v2", "queues", namespaced=False)

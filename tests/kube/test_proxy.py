@@ -17,10 +17,10 @@ from rich.console import Console
 from rich.pretty import Pretty
 from tests.envtest.certificates import Authority
 
+from navarch.kube.auth.incluster import load_in_cluster
+from navarch.kube.auth.kubeconfig import load_kubeconfig
 from navarch.kube.connect import Endpoint, connect
 from navarch.kube.errors import ConfigError
-from navarch.kube.incluster import load_in_cluster
-from navarch.kube.kubeconfig import load_kubeconfig
 from navarch.kube.proxy import Proxy, choose_proxy, is_exempt
 
 # (NO_PROXY, host, port, exempt): what Go 1.26's http.ProxyFromEnvironment answered to each.

@@ -18,15 +18,15 @@ import yaml
 from msgspec.structs import replace
 from tests.envtest.certificates import Authority
 
-from navarch.cluster.server import ApiServer
+from navarch.embedded.api.server import ApiServer
+from navarch.kube.auth.kubeconfig import load_kubeconfig
+from navarch.kube.auth.tls import Tls
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint, connect
 from navarch.kube.errors import Unreachable
-from navarch.kube.kubeconfig import load_kubeconfig
 from navarch.kube.proxy import Proxy
 from navarch.kube.resources import PODS
-from navarch.kube.tls import Tls
-from navarch.kube.write_pool import Write, WritePool
+from navarch.kube.write.pool import Write, WritePool
 
 from .forward_proxy import NAME, TARGET, ForwardProxy, behind
 from .live import NODES, Live, open_live

@@ -10,9 +10,9 @@ from tests.envtest.fixtures import binaries_or_skip
 from tests.envtest.server import KubeApiServer
 
 from navarch.kube.errors import ApiError, Unreachable
-from navarch.kube.http1 import Reply
 from navarch.kube.resources import PODS
-from navarch.kube.write_pool import Outcome, WritePool, bind_write
+from navarch.kube.write.http1 import Reply
+from navarch.kube.write.pool import Outcome, WritePool, bind_write
 
 from .live import open_live
 from .watching import Pod, Recorder, informing

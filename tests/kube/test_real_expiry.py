@@ -75,7 +75,7 @@ async def test_a_watch_from_a_version_that_is_gone(cluster: tuple[KubeApiServer,
             for name in ("returns", "comes"):
                 await live.pod(name)
             assert server.compact() > int(informer.resource_version)
-            with caplog.at_level(logging.INFO, logger="navarch.kube.informer"):
+            with caplog.at_level(logging.INFO, logger="navarch.kube.watch.informer"):
                 wire.rate = 0.0
                 expected = await truth(live)
                 await seen.until(lambda: told(seen) == expected)
@@ -118,7 +118,7 @@ async def test_a_list_whose_pages_are_gone(paging: tuple[KubeApiServer, Live], c
     seen = Recorder()
     async with Compacting(live.endpoint) as client:
         client.server, client.unlucky = server, "p000"
-        with caplog.at_level(logging.INFO, logger="navarch.kube.informer"):
+        with caplog.at_level(logging.INFO, logger="navarch.kube.watch.informer"):
             async with informing(client, seen, namespace=live.namespace) as informer:
                 assert client.refused == 410
                 assert "pages expired under way" in caplog.text

@@ -15,14 +15,14 @@ import pytest
 from tests.envtest.certificates import Authority
 from tests.envtest.server import KubeApiServer
 
+from navarch.kube.auth.exec_plugin import ExecCommand, ExecCredentials
+from navarch.kube.auth.incluster import load_in_cluster
+from navarch.kube.auth.tls import Tls
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint, connect
 from navarch.kube.errors import ConfigError, Unauthorized, Unreachable
-from navarch.kube.exec_plugin import ExecCommand, ExecCredentials
-from navarch.kube.incluster import load_in_cluster
 from navarch.kube.resources import PODS
-from navarch.kube.tls import Tls
-from navarch.kube.write_pool import Write, WritePool
+from navarch.kube.write.pool import Write, WritePool
 
 from .small_api import SmallApi
 from .test_connecting import write as kubeconfig

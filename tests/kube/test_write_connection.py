@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
+from navarch.kube.auth.credentials import StaticCredentials
+from navarch.kube.auth.tls import Tls
 from navarch.kube.backoff import Backoff
 from navarch.kube.connect import Endpoint
-from navarch.kube.credentials import StaticCredentials
 from navarch.kube.errors import Conflict, OutcomeUnknown
-from navarch.kube.tls import Tls
-from navarch.kube.write_connection import RequestHead
+from navarch.kube.write.connection import RequestHead
 
 from .raw_server import Request, reply
 from .test_write_pool import Rotating, nonsense, pooled, post, until

@@ -10,12 +10,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from navarch.kube.auth.credentials import Credentials, StaticCredentials
 from navarch.kube.backoff import Backoff
 from navarch.kube.connect import Endpoint
-from navarch.kube.credentials import Credentials, StaticCredentials
 from navarch.kube.errors import ApiError, Conflict, KubeError, OutcomeUnknown, ServerFault, TooManyRequests, Unauthorized, Unreachable
-from navarch.kube.http1 import Reply
-from navarch.kube.write_pool import Outcome, Priority, Write, WritePool
+from navarch.kube.write.http1 import Reply
+from navarch.kube.write.pool import Outcome, Priority, Write, WritePool
 
 from .ports import hold_port
 from .raw_server import Answer, RawServer, Request, reply

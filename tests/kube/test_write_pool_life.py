@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from tests.envtest.certificates import Authority
 
+from navarch.kube.auth.tls import Tls
 from navarch.kube.backoff import Backoff
 from navarch.kube.connect import Endpoint
 from navarch.kube.errors import ConfigError, OutcomeUnknown, Unreachable
-from navarch.kube.http1 import Reply
-from navarch.kube.tls import Tls
-from navarch.kube.write_pool import Outcome, Priority, WritePool, bind_write
+from navarch.kube.write.http1 import Reply
+from navarch.kube.write.pool import Outcome, Priority, WritePool, bind_write
 
 from .ports import hold_port
 from .raw_server import Answer, RawServer, Request, reply

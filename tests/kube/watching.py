@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from navarch.kube.client import Client
-from navarch.kube.informer import Informer, Patience
 from navarch.kube.resources import PODS, Resource
+from navarch.kube.watch.informer import Informer, Patience
 
 #: Tries again after milliseconds: the tests go through every path without waiting for it. What a server may take its time for is
 #: not among these, or a slow machine would be told as a server that does not answer.

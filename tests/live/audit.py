@@ -12,7 +12,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from navarch.cluster.server import ApiServer
+from navarch.embedded.api.server import ApiServer
 
 POLICY = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [{"level": "Metadata"}]}
 _VERBS = {"create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE", "deletecollection": "DELETE"}

@@ -10,7 +10,7 @@ from tests.kube.ports import held_port
 from tests.live.servers import serve_volcano, world_on
 from tests.live.world import World
 
-from navarch.cluster.server import ApiServer
+from navarch.embedded.api.server import ApiServer
 from navarch.kube.errors import ApiError, Forbidden
 
 

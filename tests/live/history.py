@@ -10,12 +10,12 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from navarch.dialects.dialect import Settings
-from navarch.dialects.pod import PodReader
-from navarch.dialects.pod_objects import Pod
+from navarch.apis.core.pod_objects import Pod
+from navarch.apis.dialect import Settings
+from navarch.ingest.pod_reader import PodReader
 from navarch.kube.client import Client
-from navarch.kube.informer import Informer
 from navarch.kube.resources import PODS
+from navarch.kube.watch.informer import Informer
 from navarch.model.resources import parse_amount
 from navarch.model.spec import TaskSpec
 from navarch.model.status import IS_TERMINAL

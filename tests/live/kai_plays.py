@@ -11,12 +11,12 @@ import pytest
 from tests.live.servers import serve_kinds, world_on
 from tests.live.world import NODES, World
 
-from navarch.cli.looking import read
-from navarch.cli.overview import JobRow, QueueRow
+from navarch.cli.cluster.options import read
 from navarch.installed import installed
 from navarch.kube.client import PatchType
 from navarch.kube.errors import NotFound
 from navarch.kube.resources import PODS, Resource
+from navarch.views.overview import JobRow, QueueRow
 
 GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups")
 QUEUES = Resource("scheduling.run.ai", "v2", "queues", namespaced=False)

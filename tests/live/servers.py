@@ -15,7 +15,7 @@ from tests.kube.crds import until_served
 from tests.live.world import GROUPS, NAMESPACES, QUEUES, World
 
 from navarch import manifests
-from navarch.cluster.server import ApiServer
+from navarch.embedded.api.server import ApiServer
 from navarch.kube.client import Client
 from navarch.kube.errors import AlreadyExists
 from navarch.kube.resources import CRDS, Resource

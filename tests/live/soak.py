@@ -25,7 +25,7 @@ from tests.live.storms import STORMS
 from tests.live.test_faults import GANGS, SINGLES, load, nodes
 from tests.live.world import NODES, Clock, World, end
 
-from navarch.cluster.server import ApiServer
+from navarch.embedded.api.server import ApiServer
 from navarch.kube.errors import KubeError, NotFound
 
 Fate = Callable[[World, random.Random], AbstractAsyncContextManager[None]]

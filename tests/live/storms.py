@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from tests.live.world import World
 
-from navarch.cluster.server import ApiServer
+from navarch.embedded.api.server import ApiServer
 from navarch.kube.errors import ApiError
 
 Storm = Callable[[ApiServer, World, random.Random], Awaitable[None]]

@@ -19,11 +19,11 @@ from tests.live.servers import embedded_world
 from tests.live.world import World
 
 import navarch
-from navarch.cache.metrics import _Read
-from navarch.cache.scheduler import Scheduler
-from navarch.cache.settings import RunOptions
 from navarch.cli.run import run as run_command
 from navarch.kube.connect import Endpoint
+from navarch.live.ops.metrics import _Read
+from navarch.live.scheduler import Scheduler
+from navarch.live.settings import RunOptions
 from navarch.testing import node
 
 pytestmark = pytest.mark.live

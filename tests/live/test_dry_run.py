@@ -10,7 +10,7 @@ import pytest
 from tests.live import audit
 from tests.live.world import LASTING, World, end
 
-from navarch.cluster.server import ApiServer
+from navarch.embedded.api.server import ApiServer
 
 pytestmark = pytest.mark.live
 

@@ -11,7 +11,7 @@ from tests.live.world import BUDGETS, LASTING, World
 from navarch.kube.client import PatchType
 from navarch.kube.errors import Forbidden, TooManyRequests
 from navarch.kube.resources import PODS, Resource
-from navarch.kube.write_pool import Done, Outcome, Write
+from navarch.kube.write.pool import Done, Outcome, Write
 
 pytestmark = pytest.mark.live
 CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.live
 
 async def test_history_is_compacted_while_a_scheduler_is_cut_off(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Pods are made, bound by others and deleted meanwhile. All of it is known afterwards, and the books are right."""
-    caplog.set_level(logging.INFO, logger="navarch.kube.informer")
+    caplog.set_level(logging.INFO, logger="navarch.kube.watch.informer")
     rng = random.Random(11)
     async with KubeApiServer(["--watch-cache-sizes=pods#0,nodes#0"], binaries=binaries_or_skip()) as real:
         world = World(Path(real.kubeconfig), "default", tmp_path)

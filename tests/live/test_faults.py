@@ -20,11 +20,11 @@ from tests.live.storms import STORMS
 from tests.live.test_scheduling import conditions
 from tests.live.world import LASTING, NODES, Clock, World, end
 
-from navarch.cluster.server import ApiServer
+from navarch.embedded.api.server import ApiServer
 from navarch.kube.client import PatchType
 from navarch.kube.errors import Unreachable
-from navarch.kube.lease import LeaseRecord
 from navarch.kube.resources import LEASES
+from navarch.live.ops.lease import LeaseRecord
 
 pytestmark = pytest.mark.live
 

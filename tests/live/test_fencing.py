@@ -21,7 +21,7 @@ from tests.live import audit
 from tests.live.servers import serve_volcano
 from tests.live.world import World, end
 
-from navarch.cluster.server import ApiServer
+from navarch.embedded.api.server import ApiServer
 from navarch.kube.errors import NotFound
 from navarch.kube.resources import LEASES, PODS
 
@@ -140,7 +140,7 @@ async def test_what_was_not_sent_in_time_is_void_and_the_lease_is_handed_over(
     world: World, server: ApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More bindings than the time to stop allows for: those on the wire get their answers, the others are for whoever comes next."""
-    monkeypatch.setattr("navarch.cache.scheduler.LAST_ANSWERS", 120.0)
+    monkeypatch.setattr("navarch.live.scheduler.LAST_ANSWERS", 120.0)
     await world.node("n0", cpu="40")
     history = await world.watch()
     before, answer = server.faults.before, asyncio.Event()

@@ -12,7 +12,7 @@ import pytest
 from tests.live.kai_plays import GPU, KAI, REQUESTS, gpu_node, group, kai_world, member, queue, refusal, shown
 from tests.live.world import World
 
-from navarch.cli.looking import read
+from navarch.cli.cluster.options import read
 from navarch.installed import installed
 from navarch.kube.client import PatchType
 from navarch.kube.resources import PODS

@@ -10,11 +10,11 @@ import pytest
 from tests.live.test_preparation import CLAIMS, CLASSES, SELECTED, with_claim
 from tests.live.world import GROUPS, NODES, World
 
-from navarch.cache.scheduler import Scheduler
-from navarch.cache.whole import CONDITION
-from navarch.cluster.server import ApiServer
+from navarch.embedded.api.server import ApiServer
 from navarch.kube.client import PatchType
 from navarch.kube.resources import PODS
+from navarch.live.gang_history import CONDITION
+from navarch.live.scheduler import Scheduler
 
 pytestmark = pytest.mark.live
 

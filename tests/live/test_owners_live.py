@@ -14,12 +14,12 @@ from tests.kube.crds import serve, withdraw
 from tests.live.kai_plays import KAI, gpu_node, job_row, kai_world, member, queue, refusal
 from tests.live.world import NODES, World
 
-from navarch.cache.scheduler import Scheduler
-from navarch.cli.looking import read
-from navarch.cli.overview import JobRow
-from navarch.cluster.server import ApiServer
+from navarch.cli.cluster.options import read
+from navarch.embedded.api.server import ApiServer
 from navarch.installed import installed
 from navarch.kube.resources import PODS, Resource
+from navarch.live.scheduler import Scheduler
+from navarch.views.overview import JobRow
 
 pytestmark = pytest.mark.live
 QUEUE = {"kai.scheduler/queue": "team"}

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from tests.live.world import World
 
-from navarch.cluster.server import ApiServer
+from navarch.embedded.api.server import ApiServer
 
 pytestmark = pytest.mark.live
 

@@ -18,7 +18,7 @@ from aiohttp import web
 from tests.live.history import History
 from tests.live.world import World, end
 
-from navarch.cluster.server import ApiServer
+from navarch.embedded.api.server import ApiServer
 from navarch.kube.client import PatchType
 from navarch.kube.resources import PODS
 

@@ -14,12 +14,12 @@ from tests.live.test_scheduling import conditions
 from tests.live.world import GROUPS, LASTING, World
 
 from navarch import manifests
-from navarch import replay as recordings
 from navarch.cli.replay import replay
-from navarch.cluster.server import ApiServer
+from navarch.embedded.api.server import ApiServer
 from navarch.installed import installed
 from navarch.kube.client import PatchType
 from navarch.kube.resources import CRDS, PODS
+from navarch.offline import replay as recordings
 
 pytestmark = pytest.mark.live
 

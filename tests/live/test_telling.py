@@ -9,7 +9,7 @@ import pytest
 from tests.live.test_scheduling import conditions
 from tests.live.world import EVENTS, StillClock, World
 
-from navarch.kube.write_pool import Done, Write
+from navarch.kube.write.pool import Done, Write
 
 pytestmark = pytest.mark.live
 

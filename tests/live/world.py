@@ -16,14 +16,14 @@ import yaml
 from msgspec.structs import replace
 from tests.live.history import History
 
-from navarch.cache.scheduler import Scheduler
-from navarch.cache.settings import RunOptions
-from navarch.cluster.server import ApiServer
+from navarch.embedded.api.server import ApiServer
 from navarch.kube.client import Client, PatchType
 from navarch.kube.connect import Endpoint, connect
 from navarch.kube.errors import NotFound
-from navarch.kube.informer import Patience
 from navarch.kube.resources import PODS, Resource
+from navarch.kube.watch.informer import Patience
+from navarch.live.scheduler import Scheduler
+from navarch.live.settings import RunOptions
 
 NODES = Resource("", "v1", "nodes", namespaced=False)
 NAMESPACES = Resource("", "v1", "namespaces", namespaced=False)

@@ -14,7 +14,7 @@ from tests.parity.kai_judge import Outcome, after_cycle, standing_at_start
 from tests.parity.kai_session import Case, moment_of, policy_document
 
 from navarch.engine.record import ClaimAllocation
-from navarch.plan import Plan, plan
+from navarch.offline.plan import Plan, plan
 
 GROUP_LABEL = "runai-gpu-group"
 

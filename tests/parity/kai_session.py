@@ -5,14 +5,14 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
-from navarch.dialects.dialect import Settings
-from navarch.dialects.inventory import Inventory
-from navarch.dialects.manifests import Document
+from navarch.apis.dialect import Settings
 from navarch.engine.policy import load
 from navarch.engine.policy.values import Policy
 from navarch.engine.session import Session
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
+from navarch.offline.inventory import Inventory
+from navarch.offline.manifests import Document
 
 Case = dict[str, Any]
 

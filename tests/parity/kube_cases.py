@@ -9,21 +9,21 @@ import numpy as np
 from msgspec.structs import replace
 from tests.parity.recorded import Case
 
-from navarch.actions.pod_preemption import NO_VICTIMS, Candidate, Hopeless, PodPreemption
-from navarch.dialects.dialect import Settings
-from navarch.dialects.inventory import Inventory
-from navarch.dialects.manifests import Document
-from navarch.dialects.objects import from_manifest
-from navarch.dialects.pod import PodReader
-from navarch.dialects.pod_objects import Pod
-from navarch.dialects.registry import KEPT
+from navarch.actions.kube_scheduler.preemption import NO_VICTIMS, Candidate, Hopeless, PodPreemption
+from navarch.apis.core.objects import from_manifest
+from navarch.apis.core.pod_objects import Pod
+from navarch.apis.dialect import Settings
+from navarch.apis.registry import KEPT
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.policy.compat import COMPAT
 from navarch.engine.policy.values import PluginOption, Policy
 from navarch.engine.session import Session
+from navarch.ingest.pod_reader import PodReader
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
 from navarch.model.spec import JobSpec, QueueSpec, TaskSpec
+from navarch.offline.inventory import Inventory
+from navarch.offline.manifests import Document
 
 REGISTRY = installed()
 QUEUE = "default"

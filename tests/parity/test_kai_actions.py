@@ -8,7 +8,7 @@ from tests.parity.kai_rounds import run_rounds
 from tests.parity.kai_session import Case, moment_of, policy_document
 from tests.parity.recorded import recorded_cases
 
-from navarch.plan import plan
+from navarch.offline.plan import plan
 
 ONE_CYCLE = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction", "random")
 

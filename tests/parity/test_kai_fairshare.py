@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.parity.recorded import recorded_cases
 
-from navarch.plugins.fair_share import UNLIMITED, QueueClaims, divide, fair_shares, seniority, share_surplus
+from navarch.plugins.kai.proportion.share_division import UNLIMITED, QueueClaims, divide, fair_shares, seniority, share_surplus
 
 Case = dict[str, Any]
 

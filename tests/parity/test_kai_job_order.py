@@ -6,8 +6,8 @@ import pytest
 from tests.parity.kai_session import Case, session_of
 from tests.parity.recorded import recorded_cases
 
-from navarch.engine.chunks import next_to_place
-from navarch.engine.forest import JobForest
+from navarch.actions.kai.queue_forest import JobForest
+from navarch.engine.gangs.chunks import next_to_place
 from navarch.engine.job import Job
 
 FILES = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction", "integration", "random")

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from tests.parity.recorded import recorded_cases
 
-from navarch.plugins.fair_share import UNLIMITED
-from navarch.plugins.queue_tree import QueueTree
-from navarch.plugins.reclaim_rules import may_reclaim, may_take, worth_reclaiming
+from navarch.plugins.kai.proportion.queue_tree import QueueTree
+from navarch.plugins.kai.proportion.reclaim_rules import may_reclaim, may_take, worth_reclaiming
+from navarch.plugins.kai.proportion.share_division import UNLIMITED
 
 Case = dict[str, Any]
 RESOURCES = ("cpu", "memory", "gpu")

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from tests.parity.recorded import recorded_cases
 
-from navarch.dialects.dialect import Settings
-from navarch.dialects.inventory import Inventory
-from navarch.dialects.manifests import Document
+from navarch.apis.dialect import Settings
 from navarch.engine.policy import load
 from navarch.engine.session import Session
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
-from navarch.plugins.fair_amounts import RESOURCES
-from navarch.plugins.fair_proportion import FairProportion
+from navarch.offline.inventory import Inventory
+from navarch.offline.manifests import Document
+from navarch.plugins.kai.amounts import RESOURCES
+from navarch.plugins.kai.proportion.plugin import FairProportion
 
 Case = dict[str, Any]
 FILES = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction", "integration", "random")

@@ -12,15 +12,15 @@ from tests.parity.kube_cases import check_search, scores, session_of, statuses
 from tests.parity.recorded import ABSENT, Case, cases_of
 
 import navarch
-from navarch.actions.nominations import Nominations
-from navarch.actions.pod_preemption import Candidate, Hopeless, PodPreemption
-from navarch.actions.schedule import nodes_to_find
-from navarch.engine.fit import FitErrors
+from navarch.actions.kube_scheduler.nominations import Nominations
+from navarch.actions.kube_scheduler.preemption import Candidate, Hopeless, PodPreemption
+from navarch.actions.kube_scheduler.schedule import nodes_to_find
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
+from navarch.engine.placement.fit_errors import FitErrors
 from navarch.engine.session import Session
 from navarch.plugins.nodeorder.allocation import curve
 from navarch.plugins.nodeorder.normalise import default_normalise
-from navarch.plugins.predicates.default_spread import inferred_selector
+from navarch.plugins.predicates.pods.default_spread import inferred_selector
 
 CASES = [case for _, _, case in cases_of("kube-scheduler")]
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.parity.recorded import recorded_cases
 
-from navarch.dialects.objects import from_manifest
-from navarch.dialects.pod_objects import Pod
-from navarch.dialects.requests import aggregate, footprint, pod_limits, pod_requests, rounded, scoring_request
+from navarch.apis.core.objects import from_manifest
+from navarch.apis.core.pod_objects import Pod
+from navarch.apis.core.requests import aggregate, footprint, pod_limits, pod_requests, rounded, scoring_request
 from navarch.model.quantity import parse_nano
 
 

@@ -13,12 +13,12 @@ import pytest
 from tests.parity.recorded import recorded_cases
 from tests.parity.volcano_judge import policy_of
 
-from navarch.dialects.inventory import Inventory
-from navarch.dialects.manifests import Document
 from navarch.engine.session import Session
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
-from navarch.plan import read_policy, settings_for
+from navarch.offline.inventory import Inventory
+from navarch.offline.manifests import Document
+from navarch.offline.plan import read_policy, settings_for
 
 Case = dict[str, Any]
 CASES = [

@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
-from navarch.cache.assumed import AssumedBind
-from navarch.cache.cycle import Cycle
-from navarch.cache.device_claims import DeviceClaims
-from navarch.cache.mirror import Mirror
-from navarch.cache.volumes import Volumes
 from navarch.kube.resources import Resource
+from navarch.live.cache.assumed_pods import AssumedBind
+from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cycle import Cycle
+from navarch.live.prebind.device_claims import DeviceClaims
+from navarch.live.prebind.volumes import Volumes
 from navarch.model.spec import ObjectSpec
 
 _NO_SERVER = cast(Any, None)

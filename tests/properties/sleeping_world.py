@@ -12,23 +12,23 @@ from typing import Any
 
 from tests.properties.sleeping_promises import Promises
 
-from navarch.cache.assumed import Assumed, AssumedBind
-from navarch.cache.commit import Commit
-from navarch.cache.cycle import run_cycle
-from navarch.cache.holding import Holding
-from navarch.cache.loop import Loop
-from navarch.cache.mirror import Mirror
-from navarch.dialects.objects import from_manifest
-from navarch.dialects.pod_objects import Pod
+from navarch.apis.core.objects import from_manifest
+from navarch.apis.core.pod_objects import Pod
 from navarch.engine.cycle import decide
 from navarch.engine.policy import Policy, load, preset
 from navarch.engine.reasons import Event
 from navarch.engine.record import CycleRecord, Eviction
 from navarch.installed import installed
+from navarch.live.cache.assumed_pods import Assumed, AssumedBind
+from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.commit import Commit
+from navarch.live.cycle import run_cycle
+from navarch.live.loop import Loop
+from navarch.live.queue.scheduling_queue import Holding
 from navarch.model.resources import requests_from
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import JobSpec, NodeSpec, ObjectSpec, PriorityClassSpec, QueueShare, QueueSpec, Requests, Taint, TaskSpec
-from navarch.plan import settings_for
+from navarch.offline.plan import settings_for
 
 REGISTRY = installed()
 TREE_OF_QUEUES = {

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tests.properties.test_placement import parts, place, plugin_of
 from tests.small_world import open_session, shape
 
-from navarch.engine.placement import ClassView
+from navarch.engine.placement.class_view import ClassView
 from navarch.engine.session import Session
 from navarch.model.cluster import Cluster
 from navarch.model.resources import requests_from

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from navarch.actions.allocate_domains import DomainSearch
 from navarch.engine.cycle import decide
-from navarch.engine.hyper_nodes import hyper_tree
 from navarch.engine.policy import load
 from navarch.engine.record import CycleRecord
+from navarch.engine.topology.hyper_nodes import hyper_tree
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
 from navarch.model.resources import requests_from

@@ -9,9 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.properties.fair_world import FairWorld, fair_world
 
+from navarch.actions.kai.queue_forest import JobForest
 from navarch.engine.cycle import decide
-from navarch.engine.devices import ONE
-from navarch.engine.forest import JobForest
+from navarch.engine.placement.shared_devices import ONE
 from navarch.engine.policy import PRESETS, load
 from navarch.engine.policy.values import Policy
 from navarch.engine.session import Session

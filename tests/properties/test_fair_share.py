@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from navarch.plugins.fair_share import UNLIMITED, QueueClaims, divide, fair_shares
+from navarch.plugins.kai.proportion.share_division import UNLIMITED, QueueClaims, divide, fair_shares
 
 DUST = 1e-6
 """Shares are doubles; figures here stay below 1e4."""

@@ -19,8 +19,8 @@ from tests.reference.cycle import DEFAULT_ARGS, FILTERS, WEIGHTS, Filtering, tot
 from tests.reference.preemption import Candidate as SlowCandidate
 from tests.reference.preemption import dry_run
 
-from navarch.actions.nominations import Nominations
-from navarch.actions.pod_preemption import Candidate, PodPreemption
+from navarch.actions.kube_scheduler.nominations import Nominations
+from navarch.actions.kube_scheduler.preemption import Candidate, PodPreemption
 from navarch.engine.node_functions import first_rejection
 from navarch.engine.session import Session
 from navarch.engine.statement import Statement
@@ -147,7 +147,7 @@ def test_counts_kept_by_change_are_those_of_a_fresh_look(seed: int, moves: list[
 
 @pytest.mark.parametrize("percentage", [0, 5, 50, 100])
 def test_sampling_is_bounded(percentage: int) -> None:
-    from navarch.actions.schedule import nodes_to_find
+    from navarch.actions.kube_scheduler.schedule import nodes_to_find
 
     for size in (0, 1, 99, 100, 5000, 100_000):
         assert 0 <= nodes_to_find(size, percentage) <= size

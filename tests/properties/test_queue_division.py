@@ -9,9 +9,9 @@ from tests.unit.plugins.plugin_world import World, job_of
 
 from navarch.engine.job import Job
 from navarch.model.status import TaskStatus
-from navarch.plugins.capacity import Capacity
+from navarch.plugins.capacity.plugin import Capacity
+from navarch.plugins.drf.share_tree import ShareTree
 from navarch.plugins.proportion import Proportion, divide
-from navarch.plugins.share_tree import ShareTree
 
 AMOUNT = st.integers(min_value=0, max_value=10**6)
 QUEUE = st.tuples(st.integers(min_value=1, max_value=100), AMOUNT, AMOUNT, AMOUNT, AMOUNT)

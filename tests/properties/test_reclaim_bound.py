@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from navarch.plugins.fair_share import NO_PARENT, Floats
-from navarch.plugins.queue_tree import QueueTree
-from navarch.plugins.reclaim_rules import may_take, most_taken
+from navarch.plugins.kai.proportion.queue_tree import QueueTree
+from navarch.plugins.kai.proportion.reclaim_rules import may_take, most_taken
+from navarch.plugins.kai.proportion.share_division import NO_PARENT, Floats
 
 RESOURCES = 2
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tests.properties.fair_world import FairWorld, fair_world, large_world
 from tests.properties.test_fair_cycles import KAI, NOW, SEEDS, finished
 
-from navarch.actions import fair_eviction
-from navarch.actions.fair_eviction import FairPreempt, FairReclaim
-from navarch.actions.solver import Solver
-from navarch.actions.victim_pool import Batch, batches
+from navarch.actions.kai import eviction as fair_eviction
+from navarch.actions.kai.eviction import FairPreempt, FairReclaim
+from navarch.actions.kai.solver.solver import Solver
+from navarch.actions.kai.solver.victim_queue import Batch, batches
 from navarch.engine.cycle import decide
 from navarch.engine.job import Job
 from navarch.engine.policy import PRESETS, load

@@ -17,12 +17,12 @@ from navarch.engine.policy import Policy, preset
 from navarch.engine.session import Session
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
-from navarch.model.columns import sums_by_group
 from navarch.model.resources import requests_from
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import Condition, JobSpec, NodeSpec, QueueSpec, SubGroupSpec, TaskSpec
 from navarch.model.status import TaskStatus
-from navarch.replay import decisions
+from navarch.model.tables.columns import sums_by_group
+from navarch.offline.replay import decisions
 
 REGISTRY = installed()
 POLICY = preset("navarch", REGISTRY.catalogue())

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.small_world import add_job, open_session, shape, with_nodes
 
 from navarch.engine.cycle import decide
-from navarch.engine.extension_points import Change
 from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
-from navarch.engine.placement import ClassView
+from navarch.engine.placement.class_view import ClassView
 from navarch.engine.plugin import Plugin
+from navarch.engine.points.protocols import Change
 from navarch.engine.policy import preset
 from navarch.engine.session import Session
 from navarch.installed import installed

@@ -6,8 +6,8 @@ import importlib.util
 from pathlib import Path
 
 import navarch
-from navarch.dialects.manifests import read_paths
 from navarch.installed import installed
+from navarch.offline.manifests import read_paths
 from navarch.testing import check_plugin
 from navarch.testing.builders import node, pod
 

@@ -53,14 +53,16 @@ def test_a_policy_imports_the_plugins_that_it_names_and_no_others() -> None:
     script = """
 import sys
 from navarch.installed import installed
-from navarch.plan import read_policy
+from navarch.offline.plan import read_policy
 read_policy({"actions": "allocate", "tiers": [{"plugins": [{"name": "gang"}]}]}, installed())
 print(*sorted(m for m in sys.modules if m.startswith(("navarch.plugins.", "navarch.actions."))))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "navarch.plugins.gang" in done.stdout.split()
     assert "navarch.actions.allocate" in done.stdout.split()
-    assert not {"navarch.plugins.drf", "navarch.plugins.predicates.plugin", "navarch.actions.preempt"} & set(done.stdout.split())
+    assert not {"navarch.plugins.drf.plugin", "navarch.plugins.predicates.plugin", "navarch.actions.preempt"} & set(
+        done.stdout.split()
+    )
 
 
 def test_a_package_adds_plugins_by_entry_point(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.kai_objects import CLUSTER, NOW, Manifest, group, queue, worker, workers
 
-from navarch.plan import plan
+from navarch.offline.plan import plan
 
 TEAM = queue("vision", quota=16)
 NESTED = [

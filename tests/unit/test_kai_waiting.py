@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.kai_objects import BEGIN, CLUSTER, NOW, TEAMS, Manifest, gpu_node, group, queue, worker, workers
 
-from navarch.plan import plan
+from navarch.offline.plan import plan
 
 ROOM = ["pod removed", "node added", "node changed"]
 BOUNDS = ["pod removed", "queue changed", "job changed"]

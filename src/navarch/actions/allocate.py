@@ -10,17 +10,17 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from navarch.actions.allocate_domains import DomainSearch, Sheet, sheet_of
-from navarch.actions.continuing import need_continue
-from navarch.actions.ruled_out import RuledOut
-from navarch.actions.worksheet import JobHeap, Turns, admit_groups_without_pods, takes_part, waiting_tasks
+from navarch.actions.job_queues import JobHeap, Turns, admit_groups_without_pods, takes_part, waiting_tasks
+from navarch.actions.node_exclusion import RuledOut
+from navarch.actions.remaining_tasks import need_continue
 from navarch.engine.action import Action
 from navarch.engine.arguments import Argument
-from navarch.engine.domains import NOWHERE
-from navarch.engine.fit import FitErrors
+from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
+from navarch.engine.placement.fit_errors import FitErrors
 from navarch.engine.statement import Statement
-from navarch.engine.subjobs import SubJob
+from navarch.engine.topology.domains import NOWHERE
 from navarch.model.resources import BoolArray
 from navarch.model.status import TaskStatus
 

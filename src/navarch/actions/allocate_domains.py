@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from navarch.engine.domains import NOWHERE
-from navarch.engine.extension_points import Purpose
+from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
+from navarch.engine.points.protocols import Purpose
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.session import Session
 from navarch.engine.statement import Operation, Statement
-from navarch.engine.subjobs import SubJob
+from navarch.engine.topology.domains import NOWHERE
 from navarch.model.resources import IntArray
 from navarch.model.status import TaskStatus
 

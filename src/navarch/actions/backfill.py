@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from navarch.actions.worksheet import JobHeap, QueueHeap, takes_part, waiting_tasks
+from navarch.actions.job_queues import JobHeap, QueueHeap, takes_part, waiting_tasks
 from navarch.engine.action import Action
 from navarch.engine.arguments import Argument
-from navarch.engine.fit import FitErrors
 from navarch.engine.job import Job
+from navarch.engine.placement.fit_errors import FitErrors
 from navarch.model.resources import BoolArray
 from navarch.model.status import TaskStatus
 

@@ -6,7 +6,7 @@ admitted without asking anyone.
 
 from __future__ import annotations
 
-from navarch.actions.worksheet import JobHeap, QueueHeap
+from navarch.actions.job_queues import JobHeap, QueueHeap
 from navarch.engine.action import Action
 
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from navarch.engine import victims as search
 from navarch.engine.arguments import Arguments
 from navarch.engine.job import Job
 from navarch.engine.statement import Statement
+from navarch.engine.victims import search
 from navarch.model.resources import BoolArray
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from navarch.actions.alike import FailedAttempts
-from navarch.actions.eligibility import needs_domain
-from navarch.actions.worksheet import JobHeap, QueueHeap, takes_part, waiting_tasks
-from navarch.engine import victims as search
+from navarch.actions.eviction_failures import FailedAttempts
+from navarch.actions.job_queues import JobHeap, QueueHeap, takes_part, waiting_tasks
+from navarch.actions.preemptor_eligibility import needs_domain
 from navarch.engine.action import Action
 from navarch.engine.arguments import Argument
 from navarch.engine.job import Job
 from navarch.engine.statement import Statement
+from navarch.engine.victims import search
 from navarch.model.resources import IntArray
 from navarch.model.status import TaskStatus
 

@@ -17,7 +17,7 @@ from typing import Any
 import click
 import yaml
 
-from navarch.cli.policy_mistakes import MISTAKES, tell
+from navarch.cli.policy.mistakes import MISTAKES, tell
 from navarch.engine.policy import PolicyError
 from navarch.installed import installed
 from navarch.kube.client import Client, PatchType
@@ -26,7 +26,7 @@ from navarch.kube.errors import ConfigError, Forbidden, KubeError, NotFound
 from navarch.kube.resources import CRDS, Resource
 from navarch.manifests import Manifest
 from navarch.manifests.installation import DIALECTS, NAME, NAMESPACE, Installation
-from navarch.plan import read_policy
+from navarch.offline.plan import read_policy
 
 FIELD_MANAGER = "navarch-install"
 SERVED_SECONDS = 60.0

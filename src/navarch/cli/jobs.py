@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from navarch.cli.looking import look, looking_options
-from navarch.cli.overview import JobRow, Overview
-from navarch.cli.overview_tables import jobs_table
+from navarch.cli.cluster.options import look, looking_options
+from navarch.cli.tables.overview import jobs_table
 from navarch.kube.connect import Endpoint
+from navarch.views.overview import JobRow, Overview
 
 _NAMES = "Whose pods are navarch's; may repeat. Others are only counted.  [navarch; in an embedded cluster all it serves]"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from navarch.cli.looking import look, looking_options
-from navarch.cli.overview_tables import nodes_table
+from navarch.cli.cluster.options import look, looking_options
+from navarch.cli.tables.overview import nodes_table
 
 
 @click.command()

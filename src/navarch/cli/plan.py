@@ -10,15 +10,15 @@ from typing import NoReturn
 
 import click
 
-from navarch.cli.plan_tables import show
+from navarch.apis.errors import ObjectError
 from navarch.cli.plugin_dirs import failure_in, plugin_dirs_option
-from navarch.cli.policy_mistakes import MISTAKES, tell
-from navarch.dialects.errors import ObjectError
-from navarch.dialects.manifests import read_paths
+from navarch.cli.policy.mistakes import MISTAKES, tell
+from navarch.cli.tables.plan import show
 from navarch.engine.policy import PRESETS, PolicyError
 from navarch.engine.registry import RegistrationError
-from navarch.plan import Plan, PlanError
-from navarch.plan import plan as run_plan
+from navarch.offline.manifests import read_paths
+from navarch.offline.plan import Plan, PlanError
+from navarch.offline.plan import plan as run_plan
 
 EXAMPLES = """\b
 Examples:

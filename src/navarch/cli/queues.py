@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from navarch.cli.looking import look, looking_options
-from navarch.cli.overview import QueueRow
-from navarch.cli.overview_tables import queues_table
+from navarch.cli.cluster.options import look, looking_options
+from navarch.cli.tables.overview import queues_table
+from navarch.views.overview import QueueRow
 
 
 @click.command()

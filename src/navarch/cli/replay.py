@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 import msgspec
 
-from navarch import replay as recordings
 from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.engine.policy import Policy, PolicyError
 from navarch.engine.registry import RegistrationError
 from navarch.installed import installed
-from navarch.plan import read_policy
+from navarch.offline import replay as recordings
+from navarch.offline.plan import read_policy
 from navarch.version import version
 
 DIFFERS = 1

@@ -14,13 +14,13 @@ from typing import Any
 
 import click
 
-from navarch.cache.settings import RunOptions
 from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.engine.policy import PolicyError
 from navarch.engine.registry import RegistrationError
 from navarch.kube.connect import connect
-from navarch.kube.election import check_times
 from navarch.kube.errors import ConfigError
+from navarch.live.ops.election import check_times
+from navarch.live.settings import RunOptions
 from navarch.version import version
 
 log = logging.getLogger("navarch")
@@ -144,9 +144,9 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
         endpoint = connect(kubeconfig, context)
     except ConfigError as error:
         raise click.UsageError(str(error)) from None
-    from navarch.cache.health import ListenError
-    from navarch.cache.recording import FolderError
-    from navarch.cache.scheduler import Scheduler
+    from navarch.live.ops.health import ListenError
+    from navarch.live.ops.recording import FolderError
+    from navarch.live.scheduler import Scheduler
 
     async def main() -> None:
         try:

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from navarch.engine.gangs.run_times import Lifetimes
 from navarch.engine.job import Job
-from navarch.engine.lifetimes import Lifetimes
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.record import JobDecision, Nomination, QueueFigures, TaskRefusal
+from navarch.model.objects.typed import set_aside
 from navarch.model.resources import IntArray
 from navarch.model.status import STATUS_NAMES, TaskStatus
-from navarch.model.typed import set_aside
 
 if TYPE_CHECKING:
     from navarch.engine.session import Session

@@ -15,11 +15,11 @@ from navarch.model.spec import Condition, JobSpec
 from navarch.model.status import IS_ALLOCATED, TaskStatus
 
 if TYPE_CHECKING:
-    from navarch.engine.fit import FitErrors
-    from navarch.engine.gang_tree import GangTree
+    from navarch.engine.gangs.gang_tree import GangTree
+    from navarch.engine.gangs.subjobs import SubJob
+    from navarch.engine.placement.fit_errors import FitErrors
     from navarch.engine.queue import Queue
     from navarch.engine.session import Session
-    from navarch.engine.subjobs import SubJob
 
 PENDING, PIPELINED = int(TaskStatus.PENDING), int(TaskStatus.PIPELINED)
 _READY = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.SUCCEEDED)
@@ -161,7 +161,7 @@ class Job:
     @property
     def sub_jobs(self) -> list[SubJob]:
         if self._sub_jobs is None:
-            from navarch.engine.subjobs import split
+            from navarch.engine.gangs.subjobs import split
 
             self._sub_jobs = split(self)
         return self._sub_jobs
@@ -170,7 +170,7 @@ class Job:
     def tree(self) -> GangTree:
         """Its parts, for rules that see a job as a tree of them."""
         if self._tree is None:
-            from navarch.engine.gang_tree import gang_tree
+            from navarch.engine.gangs.gang_tree import gang_tree
 
             self._tree = gang_tree(self)
         return self._tree

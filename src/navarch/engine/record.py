@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import msgspec
 
 from navarch.engine.reasons import Reason
-from navarch.model.devices import AllocatedDevice
+from navarch.model.objects.devices import AllocatedDevice
 from navarch.model.spec import Condition
 
 

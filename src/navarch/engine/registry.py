@@ -10,8 +10,8 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import Generic, TypeVar
 
 from navarch.engine.action import Action
-from navarch.engine.extension_points import SWITCH, answers
 from navarch.engine.plugin import Plugin
+from navarch.engine.points.protocols import SWITCH, answers
 from navarch.engine.policy.catalogue import Catalogue, Entry, key_of
 from navarch.engine.policy.values import PluginOption, Policy
 from navarch.places import Lazily, at, place_of

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from navarch.engine.asking import Asking
-from navarch.engine.devices import Devices
-from navarch.engine.extension_points import AllocateEvents, Change, Purpose
+from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
-from navarch.engine.job_domains import JobDomains
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
-from navarch.engine.placement import ClassView
+from navarch.engine.placement.class_view import ClassView
+from navarch.engine.placement.node_state import NodeState
+from navarch.engine.placement.shared_devices import Devices
+from navarch.engine.placement.tasks_by_node import Residents
+from navarch.engine.points.profiles import THE_FIRST, functions_by_profile
+from navarch.engine.points.protocols import AllocateEvents, Change, Purpose
+from navarch.engine.points.runner import Asking
 from navarch.engine.policy.values import Policy
-from navarch.engine.profiles import THE_FIRST, functions_by_profile
 from navarch.engine.queue import Queue
 from navarch.engine.record import Bind, CycleRecord, Eviction
-from navarch.engine.residents import Residents
 from navarch.engine.semantics import Semantics
-from navarch.engine.state import NodeState
 from navarch.engine.statement import Operation, Statement
-from navarch.engine.subjobs import SubJob
-from navarch.engine.trial import FollowsTrials
+from navarch.engine.topology.job_domains import JobDomains
+from navarch.engine.victims.what_if import FollowsTrials
 from navarch.model.node_facts import fit_nodes
 from navarch.model.resources import PODS, BoolArray, IntArray, in_bytes
 from navarch.model.snapshot import Snapshot

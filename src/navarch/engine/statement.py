@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from navarch.engine.extension_points import Change
 from navarch.engine.figures import Rows
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
+from navarch.engine.points.protocols import Change
 from navarch.model.resources import IntArray
 from navarch.model.status import TaskStatus
 

@@ -19,11 +19,11 @@ from typing import Any, Generic, Self, TypeVar, overload
 import msgspec
 
 from navarch.kube.connect import Endpoint
-from navarch.kube.decoding import decoded
 from navarch.kube.discovery import Discovery
 from navarch.kube.errors import Gone
 from navarch.kube.resources import PODS, Resource
 from navarch.kube.transport import Transport
+from navarch.kube.watch.decoding import decoded
 
 T = TypeVar("T")
 #: client-go's page size: a page of pods is a few megabytes.

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navarch.kube.credentials import Credentials, StaticCredentials
+from navarch.kube.auth.credentials import Credentials, StaticCredentials
+from navarch.kube.auth.tls import Tls
 from navarch.kube.errors import ConfigError
 from navarch.kube.proxy import Proxy, choose_proxy
-from navarch.kube.tls import Tls
 
 
 class Endpoint(Struct, frozen=True):
@@ -90,8 +90,8 @@ class Endpoint(Struct, frozen=True):
 def connect(kubeconfig: str | Path | None = None, context: str | None = None) -> Endpoint:
     """Find the API server. `kubeconfig` and `context` are what the user named on the command line."""
     # Both read an Endpoint from somewhere and so import this module.
-    from navarch.kube.incluster import in_cluster, load_in_cluster
-    from navarch.kube.kubeconfig import load_kubeconfig
+    from navarch.kube.auth.incluster import in_cluster, load_in_cluster
+    from navarch.kube.auth.kubeconfig import load_kubeconfig
 
     if kubeconfig is not None:
         return load_kubeconfig([Path(kubeconfig)], context=context)

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from navarch.kube.decoding import decoded
 from navarch.kube.errors import NotFound
 from navarch.kube.resources import Resource
 from navarch.kube.transport import Transport
+from navarch.kube.watch.decoding import decoded
 
 
 class ServedResource(msgspec.Struct, frozen=True):

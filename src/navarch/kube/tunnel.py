@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import aiohttp
 
 from navarch.kube.connect import Endpoint
-from navarch.kube.http1 import ProtocolError, Reply, ReplyParser
 from navarch.kube.proxy import Proxy, authority
+from navarch.kube.write.http1 import ProtocolError, Reply, ReplyParser
 
 if TYPE_CHECKING:
     from aiohttp.client_proto import ResponseHandler

@@ -11,11 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from navarch.model.copies import Copies
-from navarch.model.jobs import JobTable
-from navarch.model.nodes import NodeTable
 from navarch.model.resources import ResourceSpace
-from navarch.model.shapes import ShapeTable
 from navarch.model.snapshot import NodeColumns, Snapshot
 from navarch.model.spec import (
     DisruptionBudgetSpec,
@@ -28,7 +24,11 @@ from navarch.model.spec import (
     TaskSpec,
 )
 from navarch.model.status import IS_TERMINAL, ON_NODE, TaskStatus
-from navarch.model.tasks import TaskTable
+from navarch.model.tables.jobs import JobTable
+from navarch.model.tables.nodes import NodeTable
+from navarch.model.tables.shapes import ShapeTable
+from navarch.model.tables.snapshot_columns import Copies
+from navarch.model.tables.tasks import TaskTable
 
 Identity = tuple[str, tuple[tuple[str, str], ...]]
 FORGET_AT = 4096

@@ -13,7 +13,6 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from navarch.model.job_marks import JobMarks
 from navarch.model.resources import BoolArray, FloatArray, IntArray, ResourceSpace, RowArray
 from navarch.model.spec import (
     DisruptionBudgetSpec,
@@ -26,7 +25,8 @@ from navarch.model.spec import (
     Shape,
     TaskSpec,
 )
-from navarch.model.tasks import StatusArray
+from navarch.model.tables.job_marks import JobMarks
+from navarch.model.tables.tasks import StatusArray
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ import numpy as np
 from navarch.engine.arguments import Argument
 from navarch.engine.node_functions import NodeScorer, TaskClass
 from navarch.engine.plugin import Plugin
-from navarch.plugins.filling import FillingScorer, Part
+from navarch.plugins.utilisation_score import FillingScorer, Part
 
 
 class Binpack(Plugin):

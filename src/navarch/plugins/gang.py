@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from navarch.engine import subjobs
-from navarch.engine.extension_points import Key, Vote
+from navarch.engine.gangs import subjobs
+from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
+from navarch.engine.points.protocols import Key, Vote
 from navarch.engine.reasons import Event, Reason
-from navarch.engine.subjobs import SubJob
 from navarch.model.status import STATUS_NAMES, TaskStatus
 
 S = TaskStatus

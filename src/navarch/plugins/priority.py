@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from navarch.engine.extension_points import Key
+from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
-from navarch.engine.subjobs import SubJob
+from navarch.engine.points.protocols import Key
 from navarch.model.status import TaskStatus
 
 

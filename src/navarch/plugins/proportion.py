@@ -15,16 +15,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from navarch.engine.extension_points import Change, Vote
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.plugin import Plugin
+from navarch.engine.points.protocols import Change, Vote
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Reason
 from navarch.engine.record import QueueFigures
 from navarch.model.resources import UNLIMITED, BoolArray, FloatArray, IntArray
-from navarch.plugins.queue_amounts import CLOSE, Amounts, asked_dims, fits, is_empty, largest_part
-from navarch.plugins.queue_figures import FREED, QueueLedger, closed, real_capabilities
+from navarch.plugins.queues.amounts import CLOSE, Amounts, asked_dims, fits, is_empty, largest_part
+from navarch.plugins.queues.ledger import FREED, QueueLedger, closed, real_capabilities
 
 
 class Proportion(Plugin):

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from navarch.engine.extension_points import Vote
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.plugin import Plugin
+from navarch.engine.points.protocols import Vote
 from navarch.engine.reasons import Reason
 
 Ask = Callable[[Any, Job, TaskClass], object]

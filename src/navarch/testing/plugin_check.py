@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from navarch.engine.extension_points import POINTS, answers
 from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeFilter, NodeScorer, Scope, TaskClass
 from navarch.engine.plugin import Plugin
+from navarch.engine.points.protocols import POINTS, answers
 from navarch.engine.policy.values import PluginOption, Policy
 from navarch.engine.registry import RegistrationError, Registry
 from navarch.engine.session import Session

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 from tests.small_world import add_job, decided, job_in, open_session, shape, waits, with_nodes
 
-from navarch.actions.alike import FailedAttempts
+from navarch.actions.eviction_failures import FailedAttempts
 from navarch.engine.plugin import Plugin
 from navarch.engine.reasons import Reason
 from navarch.engine.semantics import STRICT, Semantics

@@ -7,10 +7,10 @@ import math
 import pytest
 from tests.small_world import add_job, job_in, open_session, row_in, shape, task, with_nodes
 
-from navarch.actions.bundles import Bundle, allowed_parts, split
+from navarch.actions.victim_bundles import Bundle, allowed_parts, split
 from navarch.engine.semantics import STRICT, Semantics
 from navarch.engine.session import Session
-from navarch.engine.victims import total_request
+from navarch.engine.victims.search import total_request
 from navarch.model.cluster import Cluster
 from navarch.model.spec import JobSpec, SubGroupSpec, TaskSpec
 from navarch.model.status import TaskStatus

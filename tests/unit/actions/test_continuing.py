@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.small_world import job_in, open_session, row_in, shape, task, with_nodes
 
-from navarch.actions.continuing import need_continue
-from navarch.engine.fit import FitErrors
+from navarch.actions.remaining_tasks import need_continue
+from navarch.engine.placement.fit_errors import FitErrors
 from navarch.engine.semantics import STRICT, Semantics
 from navarch.model.spec import JobSpec, Requests, SubGroupSpec
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from tests.small_world import add_job, open_session, row_in, shape, task, with_nodes
 
-from navarch.actions.eligibility import may_evict_for, needs_domain
+from navarch.actions.preemptor_eligibility import may_evict_for, needs_domain
 from navarch.engine.semantics import STRICT, Semantics
 from navarch.model.cluster import Cluster
 from navarch.model.spec import JobSpec, SubGroupSpec, TaskSpec, TopologyDemand

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from tests.small_world import decided, phases, waits, with_nodes
 
-from navarch.engine.extension_points import Vote
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
+from navarch.engine.points.protocols import Vote
 from navarch.engine.reasons import Reason
 from navarch.model.cluster import Cluster
 from navarch.model.resources import requests_from

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from navarch.plan import plan
+from navarch.offline.plan import plan
 
 NOW = 1_767_225_600.0
 UNLIMITED = {"quota": -1, "limit": -1, "overQuotaWeight": 1}

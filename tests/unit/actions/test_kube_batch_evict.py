@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.small_world import add_job, evicted, promises, shape, task, with_nodes
 
-from navarch.actions.kube_batch_evict import KubeBatchPreempt, KubeBatchReclaim
+from navarch.actions.kube_batch.eviction import KubeBatchPreempt, KubeBatchReclaim
 from navarch.engine.cycle import decide
 from navarch.engine.plugin import Plugin
 from navarch.engine.policy.compat import COMPAT
@@ -16,7 +16,7 @@ from navarch.model.spec import JobSpec, QueueSpec
 from navarch.model.status import TaskStatus
 from navarch.plugins.conformance import Conformance
 from navarch.plugins.gang import KubeBatchGang
-from navarch.plugins.kube_batch_proportion import KubeBatchProportion
+from navarch.plugins.kube_batch.proportion import KubeBatchProportion
 from navarch.plugins.priority import KubeBatchPriority
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from rich.console import Console
 from tests.unit.kai_objects import CLUSTER, NOW, group, queue, worker, workers
 
-from navarch.cache.usage.source import mirror
-from navarch.cli.overview import Overview, overview
-from navarch.cli.overview_tables import queues_table
-from navarch.dialects.inventory import Inventory
-from navarch.dialects.manifests import Document
+from navarch.cli.tables.overview import queues_table
 from navarch.installed import installed
+from navarch.live.usage.source import mirror
 from navarch.model.cluster import Cluster
-from navarch.plan import read_policy, settings_for
+from navarch.offline.inventory import Inventory
+from navarch.offline.manifests import Document
+from navarch.offline.plan import read_policy, settings_for
+from navarch.views.overview import Overview, overview
 
 TEAMS = [queue("vision", limit=12), queue("speech", priority=200)]
 JOBS = [group("a"), worker("a-0", "a", 8).on("gpu-1"), group("b", 2), *workers("b", 2)]

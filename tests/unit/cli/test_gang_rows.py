@@ -6,14 +6,14 @@ from typing import Any
 
 import msgspec
 
-from navarch.cli.overview import JobRow, Overview, overview
-from navarch.dialects.inventory import Inventory
-from navarch.dialects.manifests import Document
-from navarch.dialects.pod_objects import Pod
+from navarch.apis.core.pod_objects import Pod
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
-from navarch.plan import read_policy, settings_for
+from navarch.offline.inventory import Inventory
+from navarch.offline.manifests import Document
+from navarch.offline.plan import read_policy, settings_for
 from navarch.testing.builders import node
+from navarch.views.overview import JobRow, Overview, overview
 
 UPSTREAM = "scheduling.k8s.io/"
 TEAM = {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": "team"}, "spec": {"resources": {}}}

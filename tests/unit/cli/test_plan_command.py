@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from navarch.cli.main import COMMANDS, main
-from navarch.cli.plan_tables import show
-from navarch.plan import plan
+from navarch.cli.tables.plan import show
+from navarch.offline.plan import plan
 from navarch.testing.builders import Builder, node, pod, pod_group
 
 SAMPLE = Path(__file__).resolve().parents[3] / "examples" / "two-queues.yaml"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from navarch.cli.policy import policy
+from navarch.cli.policy.command import policy
 from navarch.installed import installed
 
 FILE = """\

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from navarch.cli.policy import policy
-from navarch.cli.policy_reference import listed
+from navarch.cli.policy.command import policy
+from navarch.cli.policy.reference import listed
 from navarch.engine.policy.reference import reference
 from navarch.engine.registry import Registry
 from navarch.installed import installed

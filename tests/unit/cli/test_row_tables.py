@@ -7,9 +7,9 @@ import io
 import pytest
 from rich.console import Console
 
-from navarch.cli.overview import JobRow
-from navarch.cli.overview_tables import jobs_table
-from navarch.cli.row_tables import print_rows, row_lines
+from navarch.cli.tables.overview import jobs_table
+from navarch.cli.tables.rows import print_rows, row_lines
+from navarch.views.overview import JobRow
 
 WHY = "0/4 nodes are available: 3 node(s) didn't match Pod's node affinity/selector, 1 Insufficient nvidia.com/gpu."
 NAME = "a-name-that-must-be-found-with-grep"

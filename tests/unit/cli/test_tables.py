@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from navarch.cli.tables import MOST_ROWS, output_console, print_table
+from navarch.cli.tables.text import MOST_ROWS, output_console, print_table
 
 
 def printed(*rows: tuple[str, str], notes: list[list[str]] | None = None, width: int = 80) -> list[str]:

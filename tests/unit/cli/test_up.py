@@ -20,11 +20,11 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from navarch.cli import embedded_kubeconfig
+from navarch.apis.kai.pod_grouper import DEFAULT_QUEUE
+from navarch.cli.cluster import embedded_kubeconfig
 from navarch.cli.main import main
-from navarch.cli.up_cluster import UpCluster, UpOptions
-from navarch.cli.up_queues import PARENT, QUEUES
-from navarch.dialects.kai_grouping import DEFAULT_QUEUE
+from navarch.cli.up.cluster import UpCluster, UpOptions
+from navarch.cli.up.queues import PARENT, QUEUES
 
 KUBECTL = shutil.which("kubectl")
 pytestmark = pytest.mark.live

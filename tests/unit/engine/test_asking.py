@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from tests.small_world import ACTIONS, add_job, job_in, open_session, row_in, shape, task, with_nodes
 
-from navarch.engine.extension_points import Vote
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.plugin import Plugin
+from navarch.engine.points.protocols import Vote
 from navarch.engine.policy.values import PluginOption, Policy
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Reason

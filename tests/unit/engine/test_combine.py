@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from navarch.engine import combine
-from navarch.engine.extension_points import Vote
+from navarch.engine.points import combine
+from navarch.engine.points.protocols import Vote
 from navarch.engine.policy.compat import COMPAT
 from navarch.engine.reasons import Reason
 from navarch.engine.semantics import STRICT, Semantics

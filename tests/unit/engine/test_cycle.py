@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.small_world import add_job, apply, binds, decided, evicted, phases, promises, shape, task, with_nodes
 
 from navarch.engine.cycle import decide
-from navarch.engine.placement import ClassView
+from navarch.engine.placement.class_view import ClassView
 from navarch.engine.plugin import Plugin
 from navarch.engine.policy import preset
 from navarch.engine.record import CycleRecord

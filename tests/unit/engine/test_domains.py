@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from navarch.engine.domains import NOWHERE, DomainTree, kept_tree, tree_of_labels
-from navarch.engine.hyper_nodes import TOP, bound_of, hyper_tree, tree_of_hyper_nodes
+from navarch.engine.topology.domains import NOWHERE, DomainTree, kept_tree, tree_of_labels
+from navarch.engine.topology.hyper_nodes import TOP, bound_of, hyper_tree, tree_of_hyper_nodes
 from navarch.model.cluster import Cluster
 from navarch.model.resources import requests_from
 from navarch.model.spec import HyperNodeSpec, LabelSelector, MemberSpec, NodeSpec, Requirement, TopologyDemand

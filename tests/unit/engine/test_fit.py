@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from navarch.engine.fit import FitErrors, histogram
+from navarch.engine.placement.fit_errors import FitErrors, histogram
 from navarch.engine.semantics import Semantics
 
 

@@ -8,7 +8,7 @@ from tests.small_world import add_job, binds, decided, job_in, open_session, row
 
 from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeFilter, NodeScorer, Refusal, Scope, TaskClass
-from navarch.engine.placement import ClassView
+from navarch.engine.placement.class_view import ClassView
 from navarch.engine.plugin import Plugin
 from navarch.engine.semantics import Semantics
 from navarch.engine.session import Session

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from navarch.engine.action import Action
-from navarch.engine.extension_points import answers
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
+from navarch.engine.points.protocols import answers
 from navarch.engine.policy.values import PluginOption, Policy
 from navarch.engine.registry import RegistrationError, Registry
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from navarch.engine.policy import PRESETS, PolicyError, load
-from navarch.engine.policy.budgets import SearchBudgets
+from navarch.engine.policy.search_budgets import SearchBudgets
 from navarch.engine.policy.values import Policy
 from navarch.installed import installed
 

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 from tests.small_world import add_job, binds, decided, job_in, open_session, row_in, shape, task, with_nodes
 
-from navarch.engine.extension_points import Change
 from navarch.engine.job import Job
+from navarch.engine.points.protocols import Change
 from navarch.engine.policy.compat import COMPAT
 from navarch.engine.reasons import Reason
 from navarch.engine.semantics import Semantics

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.small_world import add_job, job_in, open_session, row_in, shape, with_nodes
 
-from navarch.engine.extension_points import Change
 from navarch.engine.plugin import Plugin
+from navarch.engine.points.protocols import Change
 from navarch.engine.session import Session
 from navarch.model.status import TaskStatus
 

@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace
 from tests.small_world import add_job, open_session, row_in, shape, with_nodes
 
-from navarch.engine import static
 from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeFilter, Scope, TaskClass
+from navarch.engine.placement import static_cache as static
 from navarch.engine.plugin import Plugin
 from navarch.model.cluster import Cluster
 from navarch.model.resources import BoolArray

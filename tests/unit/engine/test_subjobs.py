@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from tests.small_world import job_in, open_session, row_in, shape, task, with_nodes
 
-from navarch.engine import subjobs
+from navarch.engine.gangs import subjobs
 from navarch.engine.job import Job
 from navarch.engine.session import Session
 from navarch.model.spec import JobSpec, LabelSelector, Requirement, SubGroupSpec

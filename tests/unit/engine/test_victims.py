@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.small_world import add_job, open_session, row_in, shape, task, with_nodes
 
-from navarch.engine import victims
 from navarch.engine.session import Session
+from navarch.engine.victims import search as victims
 from navarch.model.cluster import Cluster
 from navarch.model.spec import QueueSpec
 from navarch.model.status import TaskStatus

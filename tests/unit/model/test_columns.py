@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from navarch.model.columns import Rows, grown, sums_by_group
+from navarch.model.tables.columns import Rows, grown, sums_by_group
 
 
 def test_growing_keeps_content_and_fills_with_zeros() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from msgspec.structs import replace
 
-from navarch.model.jobs import JobTable
 from navarch.model.resources import ResourceSpace, requests_from
 from navarch.model.spec import Condition, JobSpec, SubGroupSpec
 from navarch.model.status import STATUS_COUNT, TaskStatus
+from navarch.model.tables.jobs import JobTable
 
 JOB = JobSpec("ns/j", "q", min_member=2)
 REQUEST = np.array([1000, 0, 1])

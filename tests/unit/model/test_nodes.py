@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from navarch.model.nodes import NodeTable
 from navarch.model.resources import BOUND, ResourceSpace, requests_from
 from navarch.model.spec import NodeSpec, Taint
+from navarch.model.tables.nodes import NodeTable
 
 NODE = NodeSpec("n", allocatable=requests_from({"cpu": 4, "memory": "8Gi", "pods": 10}))
 REQUEST = np.array([1000, 1 << 30, 1])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.small_world import shape
 
 from navarch.model.resources import PODS, ResourceSpace
-from navarch.model.shapes import ShapeTable
 from navarch.model.spec import PodAffinity, Shape, SpreadConstraint
+from navarch.model.tables.shapes import ShapeTable
 
 
 def table() -> ShapeTable:

@@ -6,7 +6,7 @@ import pytest
 from tests.small_world import shape, task
 
 from navarch.model.status import TaskStatus
-from navarch.model.tasks import TaskTable, pod_index
+from navarch.model.tables.tasks import TaskTable, pod_index
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
 from navarch.engine.policy.compat import COMPAT
-from navarch.engine.policy.points import DEFAULTS
+from navarch.engine.policy.point_switches import DEFAULTS
 from navarch.engine.policy.values import PluginOption, Policy
 from navarch.engine.registry import Registry
 from navarch.engine.session import Session

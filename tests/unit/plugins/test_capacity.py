@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from tests.unit.plugins.plugin_world import GPU, World, job_of, place
 
-from navarch.engine.extension_points import Vote
+from navarch.engine.points.protocols import Vote
 from navarch.engine.reasons import Reason
 from navarch.engine.session import Session
-from navarch.plugins.capacity import Capacity
+from navarch.plugins.capacity.plugin import Capacity
 
 TREE = {"hierarchy": True}
 

@@ -9,7 +9,7 @@ from tests.unit.plugins.plugin_world import World, job_of
 
 from navarch.engine.session import Session
 from navarch.model.status import TaskStatus
-from navarch.plugins.cdp import COOLDOWN, Cdp
+from navarch.plugins.volcano.cdp import COOLDOWN, Cdp
 
 SCHEDULED = (("PodScheduled", "True", "", 100.0),)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from tests.unit.plugins.plugin_world import World, job_of, place
 
-from navarch.engine.extension_points import Vote
+from navarch.engine.points.protocols import Vote
 from navarch.engine.reasons import Reason
 from navarch.engine.session import Session
-from navarch.plugins.capacity import Capacity
+from navarch.plugins.capacity.plugin import Capacity
 
 
 def claim(world: World, name: str, count: int = 1, device_class: str = "gpu.com", **request: Any) -> None:

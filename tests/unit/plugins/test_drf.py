@@ -6,8 +6,8 @@ import pytest
 from tests.unit.plugins.plugin_world import World, job_of, place
 
 from navarch.engine.session import Session
-from navarch.plugins.drf import Drf, KubeBatchDrf
-from navarch.plugins.share_tree import PATH, WEIGHTS
+from navarch.plugins.drf.plugin import Drf, KubeBatchDrf
+from navarch.plugins.drf.share_tree import PATH, WEIGHTS
 
 
 def plugin(session: Session) -> Drf:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.unit.plugins.plugin_world import World
 
 from navarch.model.status import ON_NODE, TaskStatus
-from navarch.plugins.fair_claims import DynamicClaims
+from navarch.plugins.kai.dynamicresources import DynamicClaims
 
 PODS = st.tuples(
     st.sampled_from([(), (("c", "one"),), (("c", "one"), ("d", "two"))]),

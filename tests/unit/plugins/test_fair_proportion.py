@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from navarch.dialects.dialect import Settings
-from navarch.dialects.inventory import Inventory
-from navarch.dialects.manifests import Document
+from navarch.apis.dialect import Settings
 from navarch.engine.job import Job
 from navarch.engine.policy import load
 from navarch.engine.session import Session
 from navarch.installed import installed
 from navarch.model.cluster import Cluster
-from navarch.plugins.fair_amounts import GPU
-from navarch.plugins.fair_proportion import FairProportion
+from navarch.offline.inventory import Inventory
+from navarch.offline.manifests import Document
+from navarch.plugins.kai.amounts import GPU
+from navarch.plugins.kai.proportion.plugin import FairProportion
 
 Manifest = dict[str, Any]
 POLICY = {"compat": "kai", "actions": "allocate", "tiers": [{"plugins": [{"name": "proportion"}]}]}

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 from tests.small_world import add_job, decided, job_in, open_session, row_in, shape, task, with_nodes
 
-from navarch.engine.extension_points import Vote
 from navarch.engine.job import Job
+from navarch.engine.points.protocols import Vote
 from navarch.engine.semantics import STRICT, Semantics
 from navarch.model.cluster import Cluster
 from navarch.model.spec import JobSpec, Requests, SubGroupSpec

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from navarch.model.spec import Requirement
-from navarch.plugins.predicates.identity_index import Identity, IdentityIndex
+from navarch.plugins.predicates.pods.identity_index import Identity, IdentityIndex
 
 SPACES = [f"team-{i}" for i in range(40)]
 

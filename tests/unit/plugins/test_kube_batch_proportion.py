@@ -7,7 +7,7 @@ import pytest
 from tests.unit.plugins.plugin_world import World, job_of, place
 
 from navarch.engine.session import Session
-from navarch.plugins.kube_batch_proportion import KubeBatchProportion
+from navarch.plugins.kube_batch.proportion import KubeBatchProportion
 from navarch.plugins.proportion import Proportion
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from tests.unit.plugins.plugin_world import World, job_of, place
 
-from navarch.engine.extension_points import Purpose
+from navarch.engine.points.protocols import Purpose
 from navarch.engine.session import Session
 from navarch.model.spec import HyperNodeSpec, MemberSpec, TopologyDemand
 from navarch.plugins.gang import Gang
-from navarch.plugins.network_topology_aware import NetworkTopologyAware
+from navarch.plugins.volcano.network_topology_aware import NetworkTopologyAware
 
 RACKS = {"a": ("a0", "a1"), "b": ("b0", "b1"), "c": ("c0", "c1")}
 HALLS = {"east": ("a", "b"), "west": ("c",)}

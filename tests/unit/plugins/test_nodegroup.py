@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.plugins.plugin_world import World, job_of, place
 
 from navarch.engine.session import Session
-from navarch.plugins.nodegroup import LABEL, LIMITS, NodeGroup, group_allowed, group_score
+from navarch.plugins.volcano.nodegroup import LABEL, LIMITS, NodeGroup, group_allowed, group_score
 
 AFFINITY = {
     "affinity.required": ("g1", "g3"),

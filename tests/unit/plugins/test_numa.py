@@ -11,8 +11,8 @@ from tests.unit.plugins.plugin_world import World, job_of, place
 from navarch.engine.session import Session
 from navarch.model.resources import requests_from
 from navarch.model.spec import ContainerSpec, NodeNumaSpec, NumaZoneSpec, Shape
-from navarch.plugins.numa import CANNOT_ALIGN, Numa
-from navarch.plugins.numa_zones import needs_of
+from navarch.plugins.kai.numa import CANNOT_ALIGN, Numa
+from navarch.plugins.kai.numa_zones import needs_of
 
 
 def zones(*amounts: dict[str, Any], free: int | None = None) -> tuple[NumaZoneSpec, ...]:

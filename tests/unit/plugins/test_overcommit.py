@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from tests.unit.plugins.plugin_world import World, job_of
 
-from navarch.engine.extension_points import Vote
+from navarch.engine.points.protocols import Vote
 from navarch.engine.reasons import Reason
 from navarch.engine.session import Session
-from navarch.plugins.overcommit import Overcommit
+from navarch.plugins.volcano.overcommit import Overcommit
 
 
 def ask(session: Session, job: str = "j") -> Vote | Reason:

@@ -8,7 +8,7 @@ from tests.unit.plugins.plugin_world import World, job_of
 
 from navarch.engine.session import Session
 from navarch.model.spec import DisruptionBudgetSpec, LabelSelector, Requirement
-from navarch.plugins.pdb import Pdb
+from navarch.plugins.volcano.pdb import Pdb
 
 WEB = LabelSelector((Requirement("app", "In", ("web",)),))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.unit.plugins.plugin_world import GPU, World, job_of, place
 
-from navarch.engine.extension_points import Vote
+from navarch.engine.points.protocols import Vote
 from navarch.engine.reasons import Reason
 from navarch.engine.session import Session
 from navarch.model.status import TaskStatus

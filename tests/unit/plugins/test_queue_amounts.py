@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from navarch.model.resources import UNLIMITED
-from navarch.plugins.queue_amounts import Amounts, asked_dims, fits, in_order, is_empty, largest_part, total_of
+from navarch.plugins.queues.amounts import Amounts, asked_dims, fits, in_order, is_empty, largest_part, total_of
 
 NAMES = ("cpu", "memory", "pods", "b.com/x", "a.com/y")
 

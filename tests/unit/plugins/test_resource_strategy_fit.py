@@ -10,7 +10,7 @@ import pytest
 from tests.unit.plugins.plugin_world import GPU, World, job_of, place
 
 from navarch.engine.session import Session
-from navarch.plugins.resource_strategy_fit import (
+from navarch.plugins.volcano.resource_strategy_fit import (
     OWN_TYPE,
     OWN_WEIGHTS,
     ResourceStrategyFit,

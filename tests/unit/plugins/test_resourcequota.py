@@ -6,11 +6,11 @@ from typing import Any
 
 from tests.unit.plugins.plugin_world import World, amounts, job_of
 
-from navarch.engine.extension_points import Vote
+from navarch.engine.points.protocols import Vote
 from navarch.engine.reasons import Reason
 from navarch.engine.session import Session
 from navarch.model.spec import QuotaSpec
-from navarch.plugins.resourcequota import ResourceQuota
+from navarch.plugins.volcano.resourcequota import ResourceQuota
 
 
 def world(asked: dict[str, Any] | None, used: dict[str, Any] | None = None, **hard: Any) -> World:

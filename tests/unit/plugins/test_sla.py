@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tests.unit.plugins.plugin_world import World, job_of
 
-from navarch.engine.extension_points import Vote
+from navarch.engine.points.protocols import Vote
 from navarch.engine.session import Session
-from navarch.plugins.sla import Sla
+from navarch.plugins.volcano.sla import Sla
 
 
 def world() -> World:

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.plugins.plugin_world import World, job_of
 
-from navarch.engine.extension_points import Vote
+from navarch.engine.points.protocols import Vote
 from navarch.engine.session import Session
-from navarch.plugins.tdm import MAX_UNAVAILABLE, MIN_AVAILABLE, ZONE, Tdm, is_open
+from navarch.plugins.volcano.tdm import MAX_UNAVAILABLE, MIN_AVAILABLE, ZONE, Tdm, is_open
 
 HOUR = 3600.0
 NIGHT = {"tdm.revocable-zone.rz1": "20:00-06:00"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from tests.unit.plugins.plugin_world import World, job_of
 
-from navarch.engine.gang_points import NodeSet, NoNodeSet
+from navarch.engine.points.gang_protocols import NodeSet, NoNodeSet
 from navarch.engine.session import Session
 from navarch.model.spec import LevelSpec, TopologyDemand, TopologySpec
-from navarch.plugins.topology import SCORE, Topology
+from navarch.plugins.kai.topology import SCORE, Topology
 
 LEVELS = (LevelSpec("zone", "z"), LevelSpec("rack"))
 

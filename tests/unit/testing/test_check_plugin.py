@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from navarch.engine.arguments import Argument
-from navarch.engine.extension_points import Key
 from navarch.engine.figures import Figures
 from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, Scope, TaskClass
 from navarch.engine.plugin import Plugin
+from navarch.engine.points.protocols import Key
 from navarch.engine.session import Session
 from navarch.model.resources import CPU, BoolArray, FloatArray
 from navarch.plugins import PLACES

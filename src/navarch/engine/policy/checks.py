@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from navarch.engine.policy.catalogue import Catalogue
-from navarch.engine.policy.choice import Choice
+from navarch.engine.policy.file_form import Choice
 from navarch.engine.policy.findings import Findings
 from navarch.engine.policy.source import Path
 from navarch.engine.policy.values import PluginOption

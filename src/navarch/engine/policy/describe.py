@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from navarch.engine.arguments import Argument, Arguments, find
 from navarch.engine.policy.catalogue import Catalogue
-from navarch.engine.policy.points import BY_NAME, DEFAULTS, POINTS, SAME_SWITCH
+from navarch.engine.policy.point_switches import BY_NAME, DEFAULTS, POINTS, SAME_SWITCH
 from navarch.engine.policy.values import PluginOption, Policy
 from navarch.engine.semantics import Semantics
 

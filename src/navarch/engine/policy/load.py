@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from navarch.engine.policy import budgets, flat, params
+from navarch.engine.policy import flat_map as flat
+from navarch.engine.policy import search_budgets as budgets
+from navarch.engine.policy import sections as params
 from navarch.engine.policy.catalogue import Catalogue
 from navarch.engine.policy.checks import check_together
-from navarch.engine.policy.choice import Choice, choose
 from navarch.engine.policy.compat import COMPAT, PEERS
+from navarch.engine.policy.file_form import Choice, choose
 from navarch.engine.policy.findings import Findings
-from navarch.engine.policy.kube_scheduler import read_policy as read_kube_scheduler
+from navarch.engine.policy.kube_scheduler.configuration import read_policy as read_kube_scheduler
 from navarch.engine.policy.presets import KAI_BUILT_IN, PRESETS
 from navarch.engine.policy.schema import check
 from navarch.engine.policy.source import Source, read

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Mapping
 
 from navarch.engine.arguments import Argument
-from navarch.engine.extension_points import POINTS as PROTOCOLS
+from navarch.engine.points.protocols import POINTS as PROTOCOLS
 from navarch.engine.policy.catalogue import Catalogue, Entry
 from navarch.engine.policy.compat import PEERS
-from navarch.engine.policy.points import BY_NAME, SAME_SWITCH
+from navarch.engine.policy.point_switches import BY_NAME, SAME_SWITCH
 
 _FEW = 3
 """A module with more classes than this tells what they have in common, not what each of them does."""

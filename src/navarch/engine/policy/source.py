@@ -12,7 +12,7 @@ import yaml
 from msgspec import Struct, field
 
 from navarch.engine.policy.values import Mistake, PolicyError
-from navarch.nesting import nests_too_deep
+from navarch.yaml_nesting import nests_too_deep
 
 Path = tuple[str | int, ...]
 _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

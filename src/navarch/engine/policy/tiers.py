@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from navarch.engine.policy import params
+from navarch.engine.policy import sections as params
 from navarch.engine.policy.catalogue import Catalogue, Entry
-from navarch.engine.policy.choice import Choice
 from navarch.engine.policy.compat import PEERS, listed, owners
+from navarch.engine.policy.file_form import Choice
 from navarch.engine.policy.findings import Findings, did_you_mean
-from navarch.engine.policy.points import BY_DISABLE_KEY, BY_KEY, DEFAULTS
+from navarch.engine.policy.point_switches import BY_DISABLE_KEY, BY_KEY, DEFAULTS
 from navarch.engine.policy.schema import check
 from navarch.engine.policy.source import Path
 from navarch.engine.policy.values import PluginOption

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from navarch.engine.policy.parameters import PARAMETERS
-from navarch.engine.policy.points import DEFAULTS, SAME_SWITCH
+from navarch.engine.policy.point_switches import DEFAULTS, SAME_SWITCH
+from navarch.engine.policy.scheduler_params import PARAMETERS
 from navarch.engine.semantics import STRICT, Semantics
 
 

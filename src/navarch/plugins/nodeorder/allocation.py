@@ -16,7 +16,7 @@ from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
 from navarch.engine.session import Session
 from navarch.model.resources import BoolArray, FloatArray, IntArray
-from navarch.plugins.predicates.device_counts import DeviceCounts, class_behind
+from navarch.plugins.predicates.devices.extended_resources import DeviceCounts, class_behind
 
 ALWAYS_SCORED = ("cpu", "memory", "ephemeral-storage")
 CPU_AND_MEMORY = (("cpu", 1), ("memory", 1))

@@ -11,7 +11,7 @@ from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
 from navarch.model.resources import FloatArray, IntArray
 from navarch.model.snapshot import Snapshot
-from navarch.plugins.predicates.node_columns import kept
+from navarch.plugins.predicates.nodes.columns import kept
 
 MEBIBYTE = 1 << 20
 LEAST, MOST_EACH = 23 * MEBIBYTE, 1000 * MEBIBYTE

@@ -12,7 +12,7 @@ from navarch.plugins.nodeorder.pod_preferences import PodPreferences
 from navarch.plugins.nodeorder.preferred_nodes import PreferredNodes
 from navarch.plugins.nodeorder.preferred_taints import PreferredTaints
 from navarch.plugins.nodeorder.soft_spread import SoftSpread
-from navarch.plugins.predicates.default_spread import SpreadDefaults
+from navarch.plugins.predicates.pods.default_spread import SpreadDefaults
 
 BALANCED = (("cpu", 1), ("memory", 1), ("nvidia.com/gpu", 1))
 

@@ -15,10 +15,10 @@ from navarch.engine.session import Session
 from navarch.model.label_syntax import aggregate
 from navarch.model.resources import BoolArray, FloatArray
 from navarch.model.spec import PodAffinity
-from navarch.plugins.predicates.inter_pod import OpeningLists, term_errors_of
-from navarch.plugins.predicates.pod_counts import DomainCount, pod_counts
-from navarch.plugins.predicates.pod_terms import CarriedTerm, pod_terms
-from navarch.plugins.predicates.selection import of_own_term
+from navarch.plugins.predicates.pods.affinity import OpeningLists, term_errors_of
+from navarch.plugins.predicates.pods.counts import DomainCount, pod_counts
+from navarch.plugins.predicates.pods.selection import of_own_term
+from navarch.plugins.predicates.pods.terms import CarriedTerm, pod_terms
 
 
 class Pull(Struct):

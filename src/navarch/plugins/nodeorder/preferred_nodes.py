@@ -14,7 +14,7 @@ from navarch.model.selectors import term_errors
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import NodeAffinity, NodeTerm
 from navarch.plugins.nodeorder.normalise import default_normalise
-from navarch.plugins.predicates.node_columns import node_columns
+from navarch.plugins.predicates.nodes.columns import node_columns
 
 
 class PreferredNodes(NodeScorer):

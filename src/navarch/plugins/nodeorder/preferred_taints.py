@@ -9,7 +9,7 @@ from navarch.model.selectors import tolerated
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import Taint
 from navarch.plugins.nodeorder.normalise import default_normalise
-from navarch.plugins.predicates.node_columns import node_columns
+from navarch.plugins.predicates.nodes.columns import node_columns
 
 SOFT = "PreferNoSchedule"
 

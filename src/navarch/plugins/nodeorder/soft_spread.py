@@ -16,11 +16,11 @@ from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
 from navarch.engine.session import Session
 from navarch.model.resources import BoolArray, FloatArray
 from navarch.model.spec import SpreadConstraint
-from navarch.plugins.predicates.default_spread import HOSTNAME, DefaultSpread, SpreadDefaults
-from navarch.plugins.predicates.node_columns import node_columns
-from navarch.plugins.predicates.pod_counts import DomainCount, PodCount
-from navarch.plugins.predicates.pod_terms import pod_terms
-from navarch.plugins.predicates.spread import carrying_all, counted_pods, included
+from navarch.plugins.predicates.nodes.columns import node_columns
+from navarch.plugins.predicates.pods.counts import DomainCount, PodCount
+from navarch.plugins.predicates.pods.default_spread import HOSTNAME, DefaultSpread, SpreadDefaults
+from navarch.plugins.predicates.pods.spread import carrying_all, counted_pods, included
+from navarch.plugins.predicates.pods.terms import pod_terms
 
 
 class Leaning(Struct):

@@ -10,20 +10,20 @@ from navarch.engine.arguments import Argument
 from navarch.engine.node_functions import NodeFilter, TaskClass, first_rejection
 from navarch.engine.plugin import Plugin
 from navarch.engine.reasons import Reason
-from navarch.plugins.predicates.default_spread import SpreadDefaults
-from navarch.plugins.predicates.dynamic_resources import Claims, DynamicResources
-from navarch.plugins.predicates.fixing import FixableFilter
-from navarch.plugins.predicates.inter_pod import InterPodAffinity
-from navarch.plugins.predicates.node_affinity import NodeAffinity
-from navarch.plugins.predicates.pod_number import PodNumber
-from navarch.plugins.predicates.ports import NodePorts
-from navarch.plugins.predicates.spread import PodTopologySpread
-from navarch.plugins.predicates.taints import TaintToleration
-from navarch.plugins.predicates.unschedulable import NodeUnschedulable
+from navarch.plugins.predicates.devices.dynamic_resources import Claims, DynamicResources
+from navarch.plugins.predicates.nodes.affinity import NodeAffinity
+from navarch.plugins.predicates.nodes.pod_limit import PodNumber
+from navarch.plugins.predicates.nodes.ports import NodePorts
+from navarch.plugins.predicates.nodes.taints import TaintToleration
+from navarch.plugins.predicates.nodes.unschedulable import NodeUnschedulable
+from navarch.plugins.predicates.pods.affinity import InterPodAffinity
+from navarch.plugins.predicates.pods.default_spread import SpreadDefaults
+from navarch.plugins.predicates.pods.fixed_answers import FixableFilter
+from navarch.plugins.predicates.pods.spread import PodTopologySpread
 from navarch.plugins.predicates.unsupported import Unsupported
-from navarch.plugins.predicates.volume_binding import VolumeBinding
-from navarch.plugins.predicates.volume_limits import NodeVolumeLimits
-from navarch.plugins.predicates.volume_zone import VolumeZone
+from navarch.plugins.predicates.volumes.binding import VolumeBinding
+from navarch.plugins.predicates.volumes.limits import NodeVolumeLimits
+from navarch.plugins.predicates.volumes.zone import VolumeZone
 
 _SWITCHES = (
     ("NodeAffinity", "node selectors and required node affinity"),

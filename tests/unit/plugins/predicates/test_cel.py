@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from navarch.plugins.predicates.cel import CelError, CelRuntimeError, Device, compile_selector
-from navarch.plugins.predicates.cel_values import Amount, Semver
+from navarch.plugins.predicates.devices.cel.program import CelError, CelRuntimeError, Device, compile_selector
+from navarch.plugins.predicates.devices.cel.values import Amount, Semver
 
 GPU = Device.read(
     "gpu.example.com",

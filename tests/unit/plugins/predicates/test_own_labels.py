@@ -12,11 +12,11 @@ from navarch.model import cluster as cluster_module
 from navarch.model import selectors
 from navarch.model.cluster import Cluster
 from navarch.model.spec import Labels, LabelSelector, NamespaceSpec, PodAffinity, PodTerm, Requirement, Shape, TaskSpec
-from navarch.plugins.predicates import selection
 from navarch.plugins.predicates.plugin import Predicates
-from navarch.plugins.predicates.pod_counts import pod_counts
-from navarch.plugins.predicates.pod_terms import pod_terms
-from navarch.plugins.predicates.selection import Selection, identities_meant
+from navarch.plugins.predicates.pods import selection
+from navarch.plugins.predicates.pods.counts import pod_counts
+from navarch.plugins.predicates.pods.selection import Selection, identities_meant
+from navarch.plugins.predicates.pods.terms import pod_terms
 
 HOST = "kubernetes.io/hostname"
 

@@ -1,0 +1,250 @@
+"""gangpreempt and gangreclaim: eviction that sees gangs, on both sides.
+
+For a starving job, bundles of victims (`bundles`) are added, cheapest first, until what the whole gang needs could be free in the
+domain; then the placement of the gang is tried in full. Only a plan in which the job would be ready (with what is being released)
+is carried out: nothing is evicted for a gang that could not start.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from functools import cmp_to_key
+from typing import Any
+
+from navarch.actions.eviction_failures import FailedAttempts
+from navarch.actions.job_queues import JobHeap, QueueHeap, takes_part, waiting_tasks
+from navarch.actions.victim_bundles import Bundle, allowed_parts, split
+from navarch.engine.action import Action
+from navarch.engine.arguments import Argument
+from navarch.engine.gangs.subjobs import SubJob
+from navarch.engine.job import Job
+from navarch.engine.statement import Statement
+from navarch.engine.victims import search
+from navarch.model.resources import BoolArray, IntArray
+from navarch.model.status import TaskStatus
+
+
+class GangEviction(Action):
+    arguments = (
+        Argument("maxDomains", "int", 8, "how many topology domains to try for a job"),
+        Argument("allowWholeBundle", "bool", True, "whether whole gangs may be ended"),
+        Argument("predicateErrorCacheEnable", "bool", True, "remember per role which nodes refused a task"),
+    )
+    reclaim = False
+
+    def execute(self) -> None:
+        session = self.session
+        self._failed = FailedAttempts(session)
+        self._victims: dict[tuple[str, int], list[tuple[Job, list[int]]]] = {}
+        jobs: dict[str, JobHeap] = {}
+        for job in session.jobs_with_pending():
+            if job.counts[TaskStatus.PENDING] and takes_part(session, job) and session.job_starving(job):
+                jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
+        queues = QueueHeap(session, (session.queues[name] for name in jobs))
+        while (queue := queues.pop()) is not None:
+            reason = session.overused(queue) if self.reclaim else None
+            while (best := jobs[queue.name].pop()) is not None:
+                if reason is not None:
+                    best.refuse(reason)
+                    continue
+                while self._attempt(best):
+                    continue
+
+    def _attempt(self, job: Job) -> bool:
+        """One statement for the job. True: it got something, and there may be room for more of it."""
+        session = self.session
+        statement = session.statement()
+        parts = self._parts(job)
+        pending = [task for _, tasks in parts for task in tasks]
+        if not pending or self._failed.foretell(job, pending):
+            return False
+        known = len(job.reasons)
+        self._for_job(job, parts, pending, statement)
+        if not session.job_pipelined(job):
+            statement.discard()
+        if not len(statement):
+            self._failed.note(job, pending, known)
+            return False
+        promised = (op for op in statement.operations if op.kind == TaskStatus.PIPELINED)
+        session.promised_to_gangs += [task for operation in promised for task in operation.tasks]
+        statement.commit()
+        self._failed.forget()
+        self._victims.clear()
+        return not session.semantics.evicts_for_all_pending and session.job_starving(job)
+
+    def _for_job(self, job: Job, parts: Sequence[tuple[SubJob, list[int]]], pending: list[int], statement: Statement) -> None:
+        session = self.session
+        if self.reclaim and not self._may_reclaim(job, pending):
+            return
+        need = search.total_request(session, pending)
+        for domain in session.evict_domains(job, self.given.integer("maxDomains")):
+            if not session.job_starving(job):
+                return
+            inside = session.domains.tree.mask(domain)
+            bundles = self._bundles(job, need, inside)
+            free = (session.nodes.idle + session.nodes.releasing)[:, inside].sum(axis=1)
+            chosen: list[int] = []
+            for bundle in bundles:
+                chosen += bundle.tasks
+                if (need > free + search.total_request(session, chosen)).any():
+                    continue
+                if self._carry_out(job, parts, chosen, domain, statement):
+                    return
+
+    def _parts(self, job: Job) -> list[tuple[SubJob, list[int]]]:
+        """What has to be placed: every sub-job that waits, those needed first; of a ready job only the first.
+
+        A job without sub-groups asks for what it lacks to be ready, then for one task more at a time."""
+        session = self.session
+        waiting = set(waiting_tasks(session, job, best_effort=False))
+        parts = [(sub, session.sorted_tasks([t for t in sub.tasks if t in waiting])) for sub in session.sub_jobs_in_order(job)]
+        parts = [(sub, tasks) for sub, tasks in parts if tasks]
+        ready = session.job_ready(job)
+        if not session.semantics.evicts_for_all_pending and not job.spec.sub_groups:
+            wanted = 1 if ready else session.job_missing(job) - job.counts[TaskStatus.PIPELINED]
+            parts = [(sub, tasks[: max(wanted, 1)]) for sub, tasks in parts]
+        return parts[:1] if ready else parts
+
+    def _may_reclaim(self, job: Job, pending: list[int]) -> bool:
+        session = self.session
+        for task in {session.class_of(t).number: session.class_of(t) for t in pending}.values():
+            reason = session.preemptive(job.queue, task)
+            if reason is not None:
+                job.refuse(reason)
+                return False
+        return True
+
+    def _bundles(self, job: Job, need: IntArray, domain: BoolArray) -> list[Bundle]:
+        session = self.session
+        everywhere = bool(domain.all())
+        bundles: list[Bundle] = []
+        for other, there in self._losers(job):
+            tasks = there if everywhere else [t for t in there if domain[session.node[t]]]
+            if tasks:
+                bundles += split(session, other, tasks)
+        if not bundles:
+            return []
+        bundles.sort(key=self._order(job, need))
+        allowed = set(session.unified_evictable(job, [t for b in bundles for t in b.tasks], reclaim=self.reclaim))
+        left = allowed_parts(bundles, allowed)
+        left.sort(key=self._order(job, need))
+        return [b for b in left if not b.whole or self.given.flag("allowWholeBundle")]
+
+    def _order(self, job: Job, need: IntArray) -> Callable[[Bundle], Any]:
+        session = self.session
+
+        def compare(left: Bundle, right: Bundle) -> int:
+            if left.whole != right.whole:
+                return 1 if left.whole else -1
+            opinion = self._job_opinion(left.job, right.job, job)
+            if opinion:
+                return opinion
+            gain = right.return_on(session, need) - left.return_on(session, need)
+            if gain == gain and gain:  # inf - inf is no opinion
+                return 1 if gain > 0 else -1
+            a, b = (left.job.key, session.task(left.tasks[0]).uid), (right.job.key, session.task(right.tasks[0]).uid)
+            return (a > b) - (a < b)
+
+        return cmp_to_key(compare)
+
+    def _job_opinion(self, left: Job, right: Job, preemptor: Job) -> int:
+        """Whose victims go first: the job that would be served last; between queues the victims' queue order."""
+        session = self.session
+        if self.reclaim and left.queue is not right.queue:
+            return session.victim_queue_order(left.queue, right.queue, preemptor.queue)
+        if left is right or (self.reclaim and not session.semantics.reclaim_minds_job_order):
+            return 0
+        return -1 if session.job_order(left) > session.job_order(right) else 1
+
+    def _losers(self, job: Job) -> list[tuple[Job, list[int]]]:
+        """Jobs that may lose tasks to this one, and the tasks. Looked up once for jobs of a queue and a priority until something
+        is decided; who stands no lower is not even looked at, and that is mostly everyone."""
+        session = self.session
+        key = (job.queue.name, 0 if self.reclaim else job.priority)
+        found = self._victims.get(key)
+        if found is None:
+            if self.reclaim:
+                mask = search.candidates_elsewhere(session, job.queue, (TaskStatus.RUNNING,))
+            else:
+                mask = search.candidates_in_queue(session, job.queue, (TaskStatus.BOUND, TaskStatus.RUNNING))
+                mask &= session.snapshot.jobs.priority[session.snapshot.tasks.job] < job.priority
+            by_job: dict[int, list[int]] = {}
+            for task, row in zip(mask.nonzero()[0].tolist(), session.snapshot.tasks.job[mask].tolist()):
+                by_job.setdefault(row, []).append(task)
+            jobs = ((session.job(row), tasks) for row, tasks in by_job.items())
+            found = [(other, tasks) for other, tasks in jobs if other is not None and not other.spec.never_preempted]
+            found.sort(key=_priority)
+            self._victims[key] = found
+        if self.reclaim:
+            return found
+        return [each for each in found[: bisect_left(found, job.priority, key=_priority)] if each[0] is not job]
+
+    def _carry_out(
+        self, job: Job, parts: Sequence[tuple[SubJob, list[int]]], victims: Sequence[int], domain: int, statement: Statement
+    ) -> bool:
+        """Evict and place on trial. True: the job would be ready, and the statement holds it all."""
+        session = self.session
+        was_ready = session.job_ready(job)
+        mark = statement.save_point()
+        for victim in victims:
+            statement.evict(victim, for_=job.key, reason=self.name)
+        for sub, tasks in parts:
+            where = session.evict_domains_of(sub, domain)
+            if not any(self._place(job, sub, tasks, session.domains.tree.mask(part), statement) for part in where):
+                break
+            if was_ready or session.job_pipelined(job):
+                break
+        if session.job_pipelined(job) and len(statement) > mark + len(victims):
+            if session.semantics.victims_are_minimal:
+                self._give_back(job, statement, mark)
+            return True
+        statement.roll_back(mark)
+        return False
+
+    def _place(self, job: Job, sub: SubJob, tasks: list[int], within: BoolArray, statement: Statement) -> bool:
+        """Promise one of these nodes to every task of the sub-job, or to none."""
+        session = self.session
+        mark = statement.save_point()
+        for row in tasks:
+            task = session.class_of(row)
+            view = session.view(task)
+            node = None
+            if session.allocatable(job.queue, task, 1)[0] and session.pre_predicate(task) is None:
+                groups = view.groups(within, tolerant=not session.semantics.gang_eviction_asks_filters)
+                node = next((view.best(group) for group, _ in groups if group.any()), None)
+            if node is None:
+                statement.roll_back(mark)
+                return False
+            statement.pipeline(job, [row], [node], task, evicting=True)
+        if session.sub_job_ready(sub) or session.sub_job_pipelined(sub):
+            return True
+        statement.roll_back(mark)
+        return False
+
+    def _give_back(self, job: Job, statement: Statement, mark: int) -> None:
+        """Take back victims that the placement does not need: those on nodes that stay within their figures without."""
+        session = self.session
+        for operation in reversed([op for op in statement.operations[mark:] if op.kind == TaskStatus.RELEASING]):
+            node = operation.nodes[0]
+            room = session.nodes.future_idle[:, node]
+            safe = operation.job.ready_count >= operation.job.min_member or operation.job.min_member <= 1
+            if safe and bool((room >= operation.task.request).all()):
+                statement.undo(operation)
+
+
+def _priority(loser: tuple[Job, list[int]]) -> int:
+    return loser[0].priority
+
+
+class GangPreempt(GangEviction):
+    """Evicts lower gangs of the same queue, whole or what they can spare"""
+
+    name = "gangpreempt"
+
+
+class GangReclaim(GangEviction):
+    """Evicts gangs of other queues, whole or what they can spare"""
+
+    name = "gangreclaim"
+    reclaim = True

@@ -1,0 +1,108 @@
+"""Jobs alike: once one of them found no room, another that asks for no less is not tried again in the cycle.
+
+Alike are jobs whose waiting pods ask for the same kinds of nodes; amounts do not count. Of those that failed, the one that asks
+for least stands for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from msgspec.structs import replace
+
+from navarch.engine.gangs.gang_tree import Part
+from navarch.engine.job import Job
+from navarch.engine.session import Session
+from navarch.model.spec import Shape
+from navarch.model.status import TaskStatus
+
+Request = tuple[float, ...]
+
+
+class Signatures:
+    """What jobs are alike in, computed for a job when first asked for and kept for the cycle. Made with `Session.shared`."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._of_job: dict[int, Hashable] = {}
+        self._of_shape: dict[int, Hashable] = {}
+
+    def of(self, job: Job) -> Hashable:
+        found = self._of_job.get(job.row)
+        if found is None:
+            tree = job.tree
+            parts = []
+            for leaf in tree.leaves:
+                active = set(tree.standing(leaf).active)
+                pods = sorted(self._pod(task) for task in leaf.tasks if task not in active)
+                parts.append((repr(_topologies(leaf)), tuple(pods)))
+            found = self._of_job[job.row] = tuple(sorted(parts))
+        return found
+
+    def _pod(self, task: int) -> str:
+        number, spec = int(self.session.shape[task]), self.session.task(task)
+        kept = self._of_shape.get(number)
+        if kept is None:
+            shape = self.session.snapshot.shapes[number]
+            kept = self._of_shape[number] = repr(_without_amounts(shape))
+        return f"{kept}/{spec.priority_class}/{spec.pod_priority}"
+
+
+def _topologies(leaf: Part) -> list[object]:
+    out: list[object] = []
+    part: Part | None = leaf
+    while part is not None:
+        out.append(part.topology)
+        part = part.parent
+    return out
+
+
+def _without_amounts(shape: Shape) -> Shape:
+    return replace(shape, requests=(), scoring=(0, 0), footprint=(0, 0), devices=None, qos="", images=(), containers=0, hints=())
+
+
+class FailedJobs:
+    """The failures of one action, or of one queue in it."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._least: dict[Hashable, list[Request]] = {}
+
+    def hopeless(self, job: Job) -> bool:
+        """Whether the job is no easier than one alike that failed."""
+        least = self._least.get(self._key(job))
+        return least is not None and not _easier(self._requests(job), least)
+
+    def note(self, job: Job) -> None:
+        key, mine = self._key(job), self._requests(job)
+        least = self._least.get(key)
+        if least is None or (len(mine) <= len(least) and all(_within(a, b) for a, b in zip(mine, least))):
+            self._least[key] = mine
+
+    def _key(self, job: Job) -> Hashable:
+        return self.session.shared(Signatures).of(job)
+
+    def _requests(self, job: Job) -> list[Request]:
+        session = self.session
+        waiting = [t for leaf in job.tree.leaves for t in leaf.tasks if session.status[t] == TaskStatus.PENDING]
+        return sorted(self._amounts(task) for task in waiting)
+
+    def _amounts(self, task: int) -> Request:
+        """GPUs first, parts of one included; memory of shared ones; then every resource that is no whole GPU."""
+        session = self.session
+        assert session.devices is not None
+        kind = session.class_of(task)
+        asked, whole = kind.shape.devices, set(session.devices.dims)
+        memory = asked.count * asked.memory if asked is not None else 0
+        rest = [float(amount) for dim, amount in enumerate(kind.request.tolist()) if dim not in whole]
+        return session.devices.gpus_of(kind, 0), float(memory), *rest
+
+
+def _easier(mine: list[Request], other: list[Request]) -> bool:
+    if len(mine) != len(other):
+        return len(mine) < len(other)
+    return any(a != b and _within(a, b) for a, b in zip(mine, other))
+
+
+def _within(a: Request, b: Request) -> bool:
+    return all(x <= y for x, y in zip(a, b, strict=True))

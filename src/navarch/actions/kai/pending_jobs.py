@@ -1,0 +1,73 @@
+"""What the actions over a tree of queues share: which jobs take part, and why others wait."""
+
+from __future__ import annotations
+
+from navarch.engine.action import Action
+from navarch.engine.gangs.run_times import Lifetimes
+from navarch.engine.job import Job
+from navarch.engine.reasons import Event, Reason
+from navarch.engine.session import Session
+from navarch.model.status import TaskStatus
+from navarch.model.timestamps import go_duration, rfc3339
+
+
+class Accounts:
+    """Once per session, before its first action: shared devices, and tasks that leave for ever."""
+
+    def __init__(self, session: Session) -> None:
+        threshold = session.policy.param("stuckInReleasingThreshold")
+        assert isinstance(threshold, int | float)
+        session.stop_waiting(float(threshold))
+        session.share_devices()
+
+
+class FairAction(Action):
+    starts_gangs = True
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        session.shared(Accounts)
+
+    @property
+    def depth(self) -> int | None:
+        return self.session.policy.queue_depth.get(self.name)
+
+    def waiting_jobs(self, *, delayed: bool = True) -> list[Job]:
+        """Jobs with pending pods that could start; without those that must wait longer before they evict others."""
+        found = []
+        for job in self.session.jobs_with_pending():
+            if not job.tree.has_pending or _tried(job):
+                continue
+            if not job.tree.could_start():
+                job.refuse(not_ready(job))
+            elif not delayed and not self.session.shared(Lifetimes).waited(job):
+                job.refuse(_delayed(job))
+            else:
+                found.append(job)
+        return found
+
+
+def _tried(job: Job) -> bool:
+    """A job that asked to be tried once has been, as its condition says."""
+    return job.spec.tried_once and any(c.type == "UnschedulableOnNodePool" and c.status == "True" for c in job.spec.conditions)
+
+
+def not_ready(job: Job) -> Reason:
+    gated = sum(1 for task in job.tasks if job.session.snapshot.tasks.gated[task])
+    needed = sum(job.tree.required(leaf) for leaf in job.tree.leaves)
+    text = f"Waiting for {needed} pods, currently {len(job.tasks)} exist, {gated} are gated"
+    figures = {"needed": needed, "exist": len(job.tasks), "gated": gated}
+    if leaving := int(job.counts[TaskStatus.RELEASING]):
+        text += f", {leaving} are leaving"
+        figures["leaving"] = leaving
+    if job.spec.sub_groups:
+        few = [leaf for leaf in job.tree.leaves if not job.tree.could_start(leaf)]
+        text += "".join(f", sub-group {leaf.name} has {len(leaf.tasks)} of {job.tree.required(leaf)}" for leaf in few)
+    return Reason("NotReady", text, figures=figures, undone_by=(Event.POD_CHANGED, Event.JOB_CHANGED))
+
+
+def _delayed(job: Job) -> Reason:
+    delay, until = job.spec.preemption_delay, job.session.shared(Lifetimes).may_evict_from(job)
+    window = f"preemption delay window ({go_duration(delay)})"
+    text = f"Workload is within its {window} and may not trigger evictions before {rfc3339(until)}"
+    return Reason("PreemptionDelay", text, figures={"delay": delay, "until": until}, undone_by=(Event.TIME_PASSED,))

@@ -1,0 +1,182 @@
+"""Pods that were promised a node and wait for it: others count them as if they stood there already.
+
+A pod is judged on a node with the promised pods of at least its own importance, and again without them: a promise may not be
+broken by whoever comes later, and may not be relied upon either.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from navarch.engine.figures import Selected
+from navarch.engine.placement.class_view import ClassView
+from navarch.engine.session import Session
+from navarch.engine.victims.what_if import Trial
+from navarch.model.resources import BoolArray, IntArray
+from navarch.model.status import TaskStatus
+
+
+class Nominations:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._at: dict[int, dict[int, None]] = {}
+        """Node row -> the tasks that were promised it."""
+        self._of: dict[int, int] = {}
+        self._sums: dict[int, tuple[IntArray, IntArray]] = {}
+        row_of = session.snapshot.nodes.row
+        tasks = session.snapshot.tasks
+        for task in np.flatnonzero(tasks.alive & tasks.nominated & (session.status == TaskStatus.PENDING)).tolist():
+            node = row_of(session.task(task).nominated_node)
+            if node is not None:
+                self.put(task, node)
+
+    def put(self, task: int, node: int) -> None:
+        self.drop(task)
+        self._at.setdefault(node, {})[task] = None
+        self._of[task] = node
+        self._count(task, node, 1)
+
+    def drop(self, task: int) -> None:
+        node = self._of.pop(task, None)
+        if node is not None:
+            del self._at[node][task]
+            self._count(task, node, -1)
+
+    def node_of(self, task: int) -> int | None:
+        return self._of.get(task)
+
+    def drop_lesser(self, node: int, priority: int) -> list[int]:
+        """Promises on a node to pods below a priority are off."""
+        gone = [task for task in self._at.get(node, {}) if self.session.task(task).pod_priority < priority]
+        for task in gone:
+            self.drop(task)
+        return gone
+
+    def expected(self, task: int, node: int) -> list[int]:
+        """Who else was promised the node and is at least as important."""
+        priority = self.session.task(task).pod_priority
+        others = self._at.get(node, {})
+        return [other for other in others if other != task and self.session.task(other).pod_priority >= priority]
+
+    def nodes_with_others(self, task: int) -> Iterator[int]:
+        for node in sorted(self._at):
+            if self.expected(task, node):
+                yield node
+
+    def admits(self, view: ClassView, task: int, node: int) -> bool:
+        """Whether the node takes the task with and without those whom it was promised to."""
+        others = self.expected(task, node)
+        if others:
+            with Trial(self.session) as trial:
+                for other in others:
+                    trial.add(other, node)
+                if not view.admits(node):
+                    return False
+        return view.admits(node)
+
+    def refusal_at(self, view: ClassView, task: int, node: int) -> tuple[list[str], bool]:
+        others = self.expected(task, node)
+        with Trial(self.session) as trial:
+            for other in others:
+                trial.add(other, node)
+            said = view.refusal_at(node)
+        return said if said[0] or not others else view.refusal_at(node)
+
+    def refusals(self, view: ClassView, task: int, among: BoolArray) -> tuple[Counter[str], BoolArray, BoolArray]:
+        """Of the nodes among these that others were promised: how many give each reason, which nodes they are, and where
+        no eviction could help."""
+        size = len(self.session.nodes)
+        counts: Counter[str] = Counter()
+        where, unresolvable = np.zeros(size, dtype=bool), np.zeros(size, dtype=bool)
+        if not self._of:
+            return counts, where, unresolvable
+        if view.figures_only and task not in self._of:
+            promised, pods = self.promised(self.session.task(task).pod_priority)
+            where = among & (pods > 0)
+            nodes = np.flatnonzero(where)
+            if len(nodes):
+                at = Selected(self.session.nodes, nodes, {"requested": promised[:, nodes]}, None)
+                unresolvable[nodes] = _said(self.session, view, at, counts)
+            return counts, where, unresolvable
+        for node in self.nodes_with_others(task):
+            if among[node]:
+                where[node] = True
+                texts, unresolvable[node] = self.refusal_at(view, task, node)
+                counts.update(texts)
+        return counts, where, unresolvable
+
+    def respected(self, view: ClassView, task: int, feasible: BoolArray) -> tuple[BoolArray, list[int]]:
+        """The nodes that remain when promises are kept, and the feasible nodes on which there are some."""
+        if not self._of:
+            return feasible, []
+        if view.figures_only and task not in self._of:
+            return self._by_figures(view, task, feasible)
+        looked_at = [node for node in self.nodes_with_others(task) if feasible[node]]
+        if not looked_at:
+            return feasible, looked_at
+        out = feasible.copy()
+        for node in looked_at:
+            out[node] = self.admits(view, task, node)
+        return out, looked_at
+
+    def _by_figures(self, view: ClassView, task: int, feasible: BoolArray) -> tuple[BoolArray, list[int]]:
+        """As above in one step over all nodes, where filters read nothing but figures."""
+        promised, pods = self.promised(self.session.task(task).pod_priority)
+        nodes = np.flatnonzero(feasible & (pods > 0))
+        if not len(nodes):
+            return feasible, []
+        at = Selected(self.session.nodes, nodes, {"requested": promised[:, nodes]}, None)
+        out = feasible.copy()
+        for f in view.row_filters:
+            out[nodes] &= f.mask(view.task, at)
+        return out, nodes.tolist()
+
+    def promised(self, priority: int) -> tuple[IntArray, IntArray]:
+        """By node: what pods of at least this priority ask for that were promised it, and how many they are."""
+        held = self._sums.get(priority)
+        if held is None:
+            session = self.session
+            held = self._sums[priority] = np.zeros_like(session.nodes.requested), np.zeros(len(session.nodes), np.int64)
+            for other, node in self._of.items():
+                if session.task(other).pod_priority >= priority:
+                    held[0][:, node] += session.class_of(other).request
+                    held[1][node] += 1
+        return held
+
+    def promised_to_others(self, task: int) -> IntArray | None:
+        """The same for everyone but the task; None: nothing is."""
+        if not self._of or (len(self._of) == 1 and task in self._of):
+            return None
+        sums, _ = self.promised(self.session.task(task).pod_priority)
+        node = self._of.get(task)
+        if node is not None:
+            sums = sums.copy()
+            sums[:, node] -= self.session.class_of(task).request
+        return sums
+
+    def _count(self, task: int, node: int, step: int) -> None:
+        priority, request = self.session.task(task).pod_priority, self.session.class_of(task).request
+        for least, (sums, pods) in self._sums.items():
+            if priority >= least:
+                sums[:, node] += step * request
+                pods[node] += step
+
+
+def _said(session: Session, view: ClassView, at: Selected, counts: Counter[str]) -> BoolArray:
+    """Add up what the first filter that refuses each column says; True where no eviction could change it."""
+    open_: BoolArray = np.ones(at.requested.shape[1], dtype=bool)
+    hopeless = np.zeros_like(open_)
+    for f in session.filters_for(view.task):
+        refusals = list(f.explain(view.task, at))
+        for refusal in refusals:
+            here = refusal.refused & open_
+            counts[refusal.message] += int(here.sum())
+            hopeless |= here & refusal.unresolvable
+        for refusal in refusals:
+            open_ = open_ & ~refusal.refused
+    for text in [text for text, count in counts.items() if not count]:
+        del counts[text]
+    return hopeless

@@ -1,0 +1,207 @@
+"""Preemption for single pods, as kube-scheduler does it: whom to ask to leave, and on which node.
+
+On each node that an eviction could open: everybody less important goes, and if the pod fits then, they come back one by one,
+those first whose eviction would break a disruption budget and the more important before the less, as long as it still fits.
+The node is chosen by the fewest broken budgets, the lowest highest priority among victims, the lowest sum of priorities, the
+fewest victims, the latest start of the most important ones, and the order of nodes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from navarch.actions.kube_scheduler.nominations import Nominations
+from navarch.actions.kube_scheduler.reprieve import OFFSET, Reprieve, Searched
+from navarch.engine.placement.fit_errors import FitErrors
+from navarch.engine.session import Session
+from navarch.engine.victims.what_if import Trial
+from navarch.model.resources import BoolArray
+from navarch.model.selectors import selector_matches
+from navarch.model.spec import TaskSpec
+from navarch.model.status import ON_NODE
+
+NOT_HELPFUL = "Preemption is not helpful for scheduling"
+NO_VICTIMS = "No preemption victims found for incoming pod"
+NEVER = "not eligible due to preemptionPolicy=Never."
+UNDER_WAY = "not eligible due to a terminating pod on the nominated node."
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Victims in order of importance, and how many of them break a disruption budget."""
+
+    node: int
+    victims: tuple[int, ...]
+    violations: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Hopeless:
+    """A node that cannot be opened, in its own words. `error`: the search itself failed there."""
+
+    texts: tuple[str, ...]
+    error: bool = False
+
+
+class PodPreemption:
+    def __init__(self, session: Session, nominations: Nominations, percentage: int = 10, absolute: int = 100) -> None:
+        self.session = session
+        self.nominations = nominations
+        self.percentage = percentage
+        self.absolute = absolute
+        self.reprieve = Reprieve(session)
+        self._from = 0
+        """Where the next search starts, if it does not look at all nodes: not always at the same ones."""
+
+    # whether to try at all
+
+    def not_eligible(self, row: int, *, nominated_unresolvable: bool = False) -> str:
+        """Why the pod may not preempt, empty if it may."""
+        session, spec = self.session, self.session.task(row)
+        if spec.preemption_policy == "Never":
+            return NEVER
+        node = self.nominations.node_of(row)
+        if node is None or nominated_unresolvable:
+            return ""
+        for other in session.residents.on(node):
+            found = session.task(other)
+            if found.deleting and found.pod_priority < spec.pod_priority and found.disruption_target:
+                return UNDER_WAY
+        return ""
+
+    def find(self, row: int, potential: BoolArray) -> Candidate | str:
+        """The best candidate among the nodes that an eviction could open, or why there is none."""
+        nodes = np.flatnonzero(potential).tolist()
+        if not self.reprieve.outranks_anyone(self.session.task(row).pod_priority):
+            return self._text({NO_VICTIMS: len(nodes)}, len(nodes))
+        wanted = min(len(nodes), max(self.absolute, len(nodes) * self.percentage // 100))
+        if wanted < len(nodes):
+            first = bisect_left(nodes, self._from)
+            nodes = nodes[first:] + nodes[:first]
+        if self.applies_at_once(row):
+            return self._chosen(row, nodes, wanted)
+        candidates: list[Candidate] = []
+        refused: list[Hopeless] = []
+        for node in nodes:
+            answer = self.dry_run(row, node)
+            if isinstance(answer, Hopeless):
+                refused.append(answer)
+                continue
+            candidates.append(answer)
+            self._from = node + 1
+            if len(candidates) >= wanted and any(not each.violations for each in candidates):
+                break
+        if candidates:
+            return min(candidates, key=lambda each: (*self.cost(each), each.node))
+        errors = [answer.texts[0] for answer in refused if answer.error]
+        counts = Counter(text for answer in refused for text in answer.texts)
+        return f"preemption: {errors[0]}" if errors else self._text(counts, len(refused))
+
+    def _text(self, counts: Mapping[str, int], tried: int) -> str:
+        size = len(self.session.nodes)
+        told = {**counts, NOT_HELPFUL: size - tried}
+        return f"preemption: {FitErrors(size, {t: n for t, n in told.items() if n}).available_text(size)}"
+
+    # one node
+
+    def lesser_on(self, row: int, node: int) -> list[int]:
+        """Everybody on the node whom the pod outranks, the most important first."""
+        session = self.session
+        priority = session.task(row).pod_priority
+        there = [t for t in session.residents.on(node) if ON_NODE[session.status[t]] and session.task(t).pod_priority < priority]
+        return sorted(there, key=lambda task: importance(session.task(task), session.now))
+
+    def dry_run(self, row: int, node: int) -> Candidate | Hopeless:
+        lesser = self.lesser_on(row, node)
+        if not lesser:
+            return Hopeless((NO_VICTIMS,))
+        session, nominations = self.session, self.nominations
+        view = session.view(session.class_of(row))
+        with Trial(session) as trial:
+            for task in lesser:
+                trial.remove(task, node)
+            if not nominations.admits(view, row, node):
+                return Hopeless(tuple(nominations.refusal_at(view, row, node)[0]))
+            violating, others = self.split_by_budget(lesser)
+            victims: list[int] = []
+            violations = 0
+            for group in (violating, others):
+                for task in group:
+                    trial.add(task, node)
+                    if nominations.admits(view, row, node):
+                        continue
+                    trial.remove(task, node)
+                    victims.append(task)
+                    violations += group is violating
+        if not victims:
+            return self._unneeded(node)
+        return Candidate(node, tuple(t for t in lesser if t in set(victims)), violations)
+
+    def split_by_budget(self, tasks: Sequence[int]) -> tuple[list[int], list[int]]:
+        """(those whose eviction breaks a disruption budget, the others), each in the order given."""
+        session = self.session
+        budgets = session.snapshot.budgets
+        if not budgets:
+            return [], list(tasks)
+        allowed = {key: budget.allowed for key, budget in budgets.items()}
+        violating: list[int] = []
+        others: list[int] = []
+        for task in tasks:
+            spec, broken = session.task(task), False
+            for key, budget in budgets.items() if spec.labels else ():
+                if key[0] != spec.namespace or budget.selector is None or not budget.selector.requirements:
+                    continue
+                if spec.name not in budget.disrupted_pods and selector_matches(budget.selector, spec.labels):
+                    allowed[key] -= 1
+                    broken |= allowed[key] < 0
+            (violating if broken else others).append(task)
+        return violating, others
+
+    def cost(self, candidate: Candidate) -> tuple[float, ...]:
+        session = self.session
+        specs = [session.task(task) for task in candidate.victims]
+        highest = specs[0].pod_priority
+        started = min(_started(spec, session.now) for spec in specs if spec.pod_priority == highest)
+        return (candidate.violations, highest, sum(s.pod_priority + OFFSET for s in specs), len(specs), -started)
+
+    # all nodes
+
+    def applies_at_once(self, row: int) -> bool:
+        """Where nothing but resources decides, the search runs over all nodes together."""
+        return self.reprieve.applies(self.session.class_of(row)) and not self.session.snapshot.budgets
+
+    def all_at_once(self, row: int, nodes: Sequence[int]) -> Searched:
+        return self.reprieve.run(row, nodes, self.nominations.promised_to_others(row))
+
+    def _chosen(self, row: int, nodes: list[int], wanted: int) -> Candidate | str:
+        """Enough candidates end the search, so the first part of the nodes will mostly do."""
+        part = nodes[: 2 * wanted]
+        searched = self.all_at_once(row, part)
+        if len(part) < len(nodes) and len(searched.candidates()) < wanted:
+            part, searched = nodes, self.all_at_once(row, nodes)
+        candidates = searched.candidates()
+        if len(candidates):
+            self._from = part[-1] + 1
+            best = searched.best(candidates)
+            return Candidate(int(searched.nodes[best]), searched.victims_on(best))
+        for node in searched.unneeded():
+            return f"preemption: {self._unneeded(node).texts[0]}"
+        counts = {text: int(refused.sum()) for text, refused in searched.texts}
+        return self._text({**counts, NO_VICTIMS: len(searched.empty)}, len(nodes))
+
+    def _unneeded(self, node: int) -> Hopeless:
+        return Hopeless((f'expected at least one victim pod on node "{self.session.nodes.names[node]}"',), error=True)
+
+
+def _started(spec: TaskSpec, now: float) -> float:
+    return now if spec.started is None else spec.started
+
+
+def importance(spec: TaskSpec, now: float) -> tuple[int, float, str]:
+    """Smaller is more important; a pod that has not started is the youngest."""
+    return -spec.pod_priority, _started(spec, now), spec.key

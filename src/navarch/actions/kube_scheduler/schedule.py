@@ -1,0 +1,353 @@
+"""schedule: each pending pod once, the most important first, as kube-scheduler would take them from its queue.
+
+Pods go by priority, age and name. Equal pods that follow each other are placed in one step. A pod that finds no node may
+preempt before the next pod is looked at: its victims keep their room until they are gone, and the pod is promised the node.
+Groups, queues and shares have no say here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from navarch.actions.kube_scheduler.nominations import Nominations
+from navarch.actions.kube_scheduler.preemption import Candidate, PodPreemption
+from navarch.engine.action import Action
+from navarch.engine.arguments import Argument, Arguments
+from navarch.engine.node_functions import NodeFilter, Rejection, TaskClass, first_rejection
+from navarch.engine.placement.class_view import ClassView
+from navarch.engine.placement.fit_errors import ROOM, FitErrors
+from navarch.engine.reasons import Event
+from navarch.engine.record import Eviction, Nomination
+from navarch.engine.victims.what_if import Trial
+from navarch.model.resources import BoolArray
+from navarch.model.status import TaskStatus
+
+NO_NODES = "no nodes available to schedule pods"
+NO_CLAIMS = "no new claims to deallocate"
+"""What the claims' own attempt to make room says of every ordinary pod, before preemption speaks."""
+
+
+def nodes_to_find(nodes: int, percentage: int) -> int:
+    """How many feasible nodes end the search for more; 0 per cent: fewer the larger the cluster.
+
+    >>> nodes_to_find(5000, 0), nodes_to_find(5000, 100), nodes_to_find(80, 5)
+    (500, 5000, 80)
+    """
+    if nodes < 100:
+        return nodes
+    share = percentage or max(5, 50 - nodes // 125)
+    return min(nodes, max(100, nodes * share // 100))
+
+
+@dataclass(slots=True)
+class Attempt:
+    """Nodes that a pod may take, or why there are none: `errors` by node, or a `rejection` of the pod itself."""
+
+    feasible: BoolArray
+    errors: FitErrors
+    rejection: str = ""
+    failed: bool = False
+    """The attempt went wrong, rather than the pod did not fit."""
+    node: int = -1
+    """The one node that is taken without looking at others; -1: none."""
+    promised: frozenset[int] = frozenset()
+    """Feasible nodes that others were promised: once one of them is taken, look again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Treatment:
+    """What the profile of a pod says of the search for its node."""
+
+    limit: int
+    """So many feasible nodes suffice."""
+    preemption: PodPreemption | None
+    rejecting: list[NodeFilter]
+    naming: list[NodeFilter]
+    before: str
+    """What is said before preemption speaks."""
+
+
+_NOWHERE: BoolArray = np.zeros(0, dtype=bool)
+
+
+def _up_to_first(nodes: list[int], special: frozenset[int]) -> list[int]:
+    """The beginning of the list up to and with the first node that is special."""
+    for number, node in enumerate(nodes) if special else ():
+        if node in special:
+            return nodes[: number + 1]
+    return nodes
+
+
+class Schedule(Action):
+    """Places single pods by kube-scheduler's rules, and preempts for those that find no node"""
+
+    name = "schedule"
+    arguments = (
+        Argument("percentageOfNodesToScore", "int", 100, "share of nodes to find before scoring; 0: by the cluster's size"),
+        Argument("preemption", "bool", True, "whether a pod without a node may evict less important ones"),
+        Argument("minCandidateNodesPercentage", "int", 10, "share of nodes to dry-run"),
+        Argument("minCandidateNodesAbsolute", "int", 100, "dry-run at least so many nodes"),
+    )
+
+    def execute(self) -> None:
+        session = self.session
+        session.resources_by_filters = True
+        self.nominations = Nominations(session)
+        self._treatments: dict[str, Treatment] = {}
+        self._first = 0
+        """Where the search for feasible nodes starts, when not all are looked for."""
+        self._failures: dict[tuple[int, int, str], FitErrors] = {}
+        """What classes of pods failed with since the last placement or preemption."""
+        for task, rows in self._runs():
+            self._place(task, rows)
+
+    def _treatment(self, task: TaskClass) -> Treatment:
+        found = self._treatments.get(task.profile)
+        if found is None:
+            found = self._treatments[task.profile] = self._treat(task.profile)
+        return found
+
+    def _treat(self, profile: str) -> Treatment:
+        session, policy = self.session, self.session.policy
+        own = policy.profiles.get(profile)
+        given = self.given if own is None else Arguments(self.arguments, own.arguments)
+        plugins = policy.plugins if own is None else own.plugins
+        preemption = PodPreemption(
+            session,
+            self.nominations,
+            given.integer("minCandidateNodesPercentage"),
+            given.integer("minCandidateNodesAbsolute"),
+        )
+        filters, plain = session.functions[profile].filters, NodeFilter
+        return Treatment(
+            limit=nodes_to_find(len(session.nodes), given.integer("percentageOfNodesToScore")),
+            preemption=preemption if given.flag("preemption") else None,
+            rejecting=[f for f in filters if type(f).reject is not plain.reject],
+            naming=[f for f in filters if type(f).named_nodes is not plain.named_nodes],
+            before=NO_CLAIMS if any(option.name == "DynamicResources" for option in plugins) else "",
+        )
+
+    def _runs(self) -> Iterator[tuple[TaskClass, list[int]]]:
+        """Pending pods in their order, equal neighbours together."""
+        session, tasks = self.session, self.session.snapshot.tasks
+        waiting = np.flatnonzero(tasks.alive & (session.status == TaskStatus.PENDING) & (tasks.job >= 0) & ~tasks.gated)
+        waiting = waiting[session.snapshot.jobs.taking_part[tasks.job[waiting]]]
+        pods = [(row, spec) for row in waiting.tolist() if not (spec := session.task(row)).deleting]
+        pods.sort(key=lambda pod: (-pod[1].pod_priority, pod[1].created, pod[1].namespace, pod[1].name))
+
+        def kind(pod: tuple[int, object]) -> tuple[int, int, str, object]:
+            spec = session.task(pod[0])
+            alone = pod[0] if spec.nominated_node else -1
+            return session.class_of(pod[0]).number, spec.pod_priority, spec.preemption_policy, alone
+
+        for _, run in groupby(pods, key=kind):
+            rows = [row for row, _ in run if session.job_of(row) is not None]
+            if rows:
+                yield session.class_of(rows[0]), rows
+
+    # placing
+
+    def _place(self, task: TaskClass, rows: list[int]) -> None:
+        session = self.session
+        left = rows[::-1]
+        while left:
+            row = left[-1]
+            known = self._failures.get(self._key(task, row))
+            if known is not None and self.nominations.node_of(row) is None:
+                self._refuse(left.pop(), known)
+                continue
+            attempt, together = self._look(task, row)
+            if attempt.node >= 0:
+                self._allocate([left.pop()], [attempt.node], task)
+                continue
+            if not attempt.feasible.any():
+                self._fail(task, left.pop(), attempt)
+                continue
+            nodes = session.view(task).choose_in(attempt.feasible, min(len(left), together))
+            nodes = _up_to_first(nodes, attempt.promised)
+            self._allocate([left.pop() for _ in nodes], nodes, task)
+
+    def _allocate(self, rows: list[int], nodes: list[int], task: TaskClass) -> None:
+        """One statement for neighbours of the same job."""
+        session = self.session
+        self._changed()
+        for job, pairs in groupby(zip(rows, nodes), key=lambda pair: session.job_of(pair[0])):
+            assert job is not None
+            members, places = zip(*pairs)
+            for row in members:
+                self.nominations.drop(row)
+            statement = session.statement()
+            statement.allocate(job, list(members), list(places), task)
+            statement.commit()
+
+    def _changed(self) -> None:
+        """What failed before may succeed now."""
+        self._failures.clear()
+
+    def _look(self, task: TaskClass, row: int) -> tuple[Attempt, int]:
+        """Where the pod may go now, and how many of its like may be placed before looking again."""
+        session = self.session
+        size = len(session.nodes)
+        if not size:
+            return Attempt(_NOWHERE, FitErrors(0), NO_NODES), 1
+        rejected = self._rejection(task)
+        if rejected is not None:
+            rejection, undone_by = rejected
+            everywhere = np.full(size, rejection.unresolvable)
+            errors = FitErrors(size, unresolvable=everywhere, undone_by=tuple(dict.fromkeys((*ROOM, *undone_by))))
+            return Attempt(_NOWHERE, errors, rejection.message, failed=rejection.error), 1
+        rows, which = self._named(task)
+        if rows is not None and len(rows) == 1 and self.nominations.node_of(row) is None:
+            if not self.nominations.expected(row, rows[0]) and self._takes(task, rows[0]):
+                return Attempt(_NOWHERE, FitErrors(0), node=rows[0]), 1
+        named: BoolArray | None = None
+        if rows is not None:
+            named = np.zeros(size, dtype=bool)
+            named[rows] = True
+        view = session.view(task)
+        nominated = self.nominations.node_of(row)
+        if nominated is not None and (named is None or named[nominated]) and self.nominations.admits(view, row, nominated):
+            return Attempt(_NOWHERE, FitErrors(0), node=nominated), 1
+        feasible = view.feasible() if named is None else view.feasible() & named
+        feasible, looked_at = self.nominations.respected(view, row, feasible)
+        if not feasible.any():
+            return Attempt(feasible, self._errors(view, row, named, which)), 1
+        limit = self._treatment(task).limit
+        if limit < size:
+            feasible = self._sample(feasible, limit)
+        if int(feasible.sum()) > 1 and (problem := self._problem(task)):
+            return Attempt(_NOWHERE, FitErrors(size, unresolvable=np.ones(size, dtype=bool)), problem, failed=True), 1
+        promised = frozenset(node for node in looked_at if feasible[node])
+        return Attempt(feasible, FitErrors(0), promised=promised), 1 if limit < size else size
+
+    def _rejection(self, task: TaskClass) -> tuple[Rejection, tuple[Event, ...]] | None:
+        """What turns the pod down before any node is looked at, and what may undo that."""
+        if task.shape.unsupported:
+            return Rejection(f"the pod needs what Navarch does not support: {', '.join(task.shape.unsupported)}"), ()
+        found = first_rejection(self._treatment(task).rejecting, task)
+        if found is None:
+            return None
+        rule, rejection = found
+        if rejection.error:
+            rejection = Rejection(f'running PreFilter plugin "{rule.name}": {rejection.message}', error=True)
+        return rejection, rule.undone_by
+
+    def _problem(self, task: TaskClass) -> str:
+        for scorer in self.session.scorers_for(task):
+            if problem := scorer.problem(task):
+                return f'running PreScore plugin "{scorer.name}": {problem}'
+        return ""
+
+    def _named(self, task: TaskClass) -> tuple[list[int] | None, list[str]]:
+        """Rows of the nodes that the pod itself names, and by which filters; None: it names none."""
+        chosen: frozenset[str] | None = None
+        which = []
+        for f in self._treatment(task).naming:
+            names = f.named_nodes(task) if f.applies(task) else None
+            if names is not None:
+                chosen = names if chosen is None else chosen & names
+                which.append(f.name)
+        if chosen is None:
+            return None, which
+        rows = (self.session.snapshot.nodes.row(name) for name in sorted(chosen))
+        return [row for row in rows if row is not None], sorted(which)
+
+    def _takes(self, task: TaskClass, node: int) -> bool:
+        """Whether one node passes every filter, without a view of all others: for pods that name their node."""
+        at = self.session.nodes.at(np.array([node]))
+        return all(f.mask(task, at)[0] for f in self.session.filters_for(task))
+
+    def _sample(self, feasible: BoolArray, limit: int) -> BoolArray:
+        """The first feasible nodes from where the last search ended; the rest is not looked at."""
+        size = len(feasible)
+        order = (np.arange(size) + self._first) % size
+        found = np.flatnonzero(feasible[order])
+        if len(found) > limit:
+            looked_at = int(found[limit - 1]) + 1
+            found = found[:limit]
+        else:
+            looked_at = size
+        out = np.zeros(size, dtype=bool)
+        out[order[found]] = True
+        self._first = (self._first + looked_at) % size
+        return out
+
+    # failing
+
+    def _errors(self, view: ClassView, row: int, named: BoolArray | None, which: list[str]) -> FitErrors:
+        """Why every node refuses: those outside of what the pod names, those that others were promised, and the rest."""
+        size = len(self.session.nodes)
+        among = np.ones(size, dtype=bool) if named is None else named
+        counts, promised, unresolvable = self.nominations.refusals(view, row, among)
+        rest = view.explain(resources=False, within=among & ~promised)
+        counts.update(rest.nodes)
+        outside = size - int(among.sum())
+        if outside:
+            counts[f"node(s) didn't satisfy plugin(s) [{' '.join(which)}]"] = outside
+        hopeless = unresolvable | rest.unresolvable | ~among
+        return FitErrors(size, dict(sorted(counts.items())), hopeless, undone_by=rest.undone_by)
+
+    def _key(self, task: TaskClass, row: int) -> tuple[int, int, str]:
+        spec = self.session.task(row)
+        return task.number, spec.pod_priority, spec.preemption_policy
+
+    def _fail(self, task: TaskClass, row: int, attempt: Attempt) -> None:
+        errors, size, treatment = attempt.errors, len(self.session.nodes), self._treatment(task)
+        if attempt.failed or not size:
+            errors.message = attempt.rejection
+        else:
+            found = self._preempt(row, errors, treatment.preemption)
+            after = "" if isinstance(found, Candidate) else ", ".join(text for text in (treatment.before, found) if text)
+            errors.message = errors.available_text(size, attempt.rejection, after)
+            if isinstance(found, Candidate):
+                self._evict(row, found)
+            elif treatment.preemption is not None and "not eligible" not in found:
+                self.nominations.drop(row)  # no eviction helps: what it was promised is void
+        if self.nominations.node_of(row) is None:  # one that just preempted is promised a node
+            self._failures[self._key(task, row)] = errors
+        self._refuse(row, errors)
+
+    def _refuse(self, row: int, errors: FitErrors) -> None:
+        job = self.session.job_of(row)
+        assert job is not None
+        job.fit_errors[row] = errors
+
+    def _preempt(self, row: int, errors: FitErrors, preemption: PodPreemption | None) -> Candidate | str:
+        if preemption is None:
+            return ""
+        nominated = self.nominations.node_of(row)
+        hopeless = errors.unresolvable if errors.unresolvable.size else np.zeros(len(self.session.nodes), dtype=bool)
+        lost = nominated is not None and bool(hopeless[nominated])
+        refusal = preemption.not_eligible(row, nominated_unresolvable=lost)
+        return f"preemption: {refusal}" if refusal else preemption.find(row, ~hopeless)
+
+    def _evict(self, row: int, candidate: Candidate) -> None:
+        """Victims are asked to leave; until they have left they hold their room, and the pod waits for the node."""
+        session, spec = self.session, self.session.task(row)
+        job, node = session.job_of(row), candidate.node
+        name = session.nodes.names[node]
+        message = f"Preempted by pod {spec.uid} on node {name}"
+        for victim in candidate.victims:
+            if session.status[victim] == TaskStatus.RELEASING:
+                continue
+            theirs = session.job_of(victim)
+            if theirs is None:
+                other = session.task(victim)
+                session.record.evictions.append(
+                    Eviction(other.key, name, other.uid, "", self.name, job.key if job else "", "preempt", message)
+                )
+                continue
+            statement = session.statement()
+            statement.evict(victim, for_=job.key if job else "", reason="preempt", message=message)
+            statement.commit()
+            Trial(session).add(victim, node)  # outside of any context: it stays
+            for follower in session.followers:
+                follower.leaves(session.class_of(victim), victim, node)
+        self.nominations.drop_lesser(node, spec.pod_priority)
+        self.nominations.put(row, node)
+        session.record.nominations.append(Nomination(spec.key, name, spec.uid, job.key if job else "", evicting=True))
+        self._changed()

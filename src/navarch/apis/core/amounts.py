@@ -1,0 +1,76 @@
+"""Resource lists of objects (allocatable, capability, minResources ...) as the model's integers.
+
+Only what a scheduler accounts for is kept: cpu, memory, ephemeral storage, pods, and scalars (huge pages, attachable volumes,
+names of Kubernetes itself, extended resources). Other names are dropped, as every peer drops them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from navarch.apis.core.objects import Quantity
+from navarch.apis.errors import NOT_NEGATIVE, QUANTITY, ObjectError
+from navarch.model.label_syntax import key_complaints
+from navarch.model.quantity import QuantityError
+from navarch.model.resources import parse_amount
+from navarch.model.spec import Requests
+
+_FORGET_AFTER = 1 << 14
+_known: dict[tuple[tuple[str, Quantity], ...], Requests] = {}
+"""Nodes of one model and groups of one template repeat the same few lists."""
+_PLAIN = ("cpu", "memory", "ephemeral-storage")
+MOST = (1 << 53) - 1
+"""What one object may name of a resource, 8Pi of memory or so; more is cut to this, so that sums stay within a column."""
+
+
+@lru_cache(maxsize=4096)
+def is_extended(name: str) -> bool:
+    """A vendor's resource: `nvidia.com/gpu`, not `cpu` and nothing under kubernetes.io.
+
+    >>> is_extended("nvidia.com/gpu"), is_extended("kubernetes.io/x"), is_extended("rdma")
+    (True, False, False)
+    """
+    if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
+        return False
+    return not key_complaints(f"requests.{name}")
+
+
+@lru_cache(maxsize=4096)
+def is_counted(name: str) -> bool:
+    """Whether a pod's request for this name takes part in scheduling."""
+    return name in _PLAIN or name.startswith(("hugepages-", "attachable-volumes-")) or "kubernetes.io/" in name or is_extended(name)
+
+
+def amounts(resources: Mapping[str, Quantity] | None, kind: str, name: str, path: str) -> Requests:
+    """A resource list in the model's units, sorted by name; `pods` counts here too."""
+    if not resources:
+        return ()
+    key = tuple(resources.items())
+    known = _known.get(key)
+    if known is None:
+        if len(_known) >= _FORGET_AFTER:
+            _known.clear()
+        known = _known[key] = _parsed(resources, kind, name, path)
+    return known
+
+
+def _parsed(resources: Mapping[str, Quantity], kind: str, name: str, path: str) -> Requests:
+    found = []
+    for resource, quantity in resources.items():
+        if resource != "pods" and not is_counted(resource):
+            continue
+        try:
+            amount = parse_amount(resource, 0 if quantity is None else quantity)
+        except QuantityError as error:
+            raise ObjectError(kind, name, f"{path}[{resource}]", repr(quantity), QUANTITY) from error
+        if amount < 0:
+            raise ObjectError(kind, name, f"{path}[{resource}]", repr(quantity), NOT_NEGATIVE)
+        found.append((resource, min(amount, MOST)))
+    found.sort()
+    return tuple(found)
+
+
+def optional_amounts(resources: Mapping[str, Quantity] | None, kind: str, name: str, path: str) -> Requests | None:
+    """The same where absent and empty differ: absent is None."""
+    return None if resources is None else amounts(resources, kind, name, path)

@@ -1,0 +1,148 @@
+"""Devices, classes of them and claims on them as the API has them: v1, and v1beta1 where a device's and a request's fields differ.
+
+These are read by plugins out of the decoded manifest; here they are only held to their types, so that a slip in a file is told
+with its field and not by a rule that fails on it.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from navarch.apis.core.objects import Int64, KubeObject, Part, Quantity
+from navarch.apis.core.pod_objects import NodeSelector, TolerationPart
+
+
+class Cel(Part, frozen=True):
+    expression: str = ""
+
+
+class DeviceSelector(Part, frozen=True):
+    cel: Cel | None = None
+
+
+class Attribute(Part, frozen=True):
+    string: str | None = None
+    whole: Int64 | None = msgspec.field(default=None, name="int")
+    flag: bool | None = msgspec.field(default=None, name="bool")
+    version: str | None = None
+
+
+class Capacity(Part, frozen=True):
+    value: Quantity = None
+
+
+class DeviceTaint(Part, frozen=True):
+    key: str = ""
+    value: str | None = None
+    effect: str = ""
+
+
+class DeviceBody(Part, frozen=True):
+    attributes: dict[str, Attribute] | None = None
+    capacity: dict[str, Capacity | Quantity] | None = None
+    taints: tuple[DeviceTaint, ...] | None = None
+    node_name: str | None = None
+    node_selector: NodeSelector | None = None
+
+
+class Device(DeviceBody, frozen=True):
+    name: str = ""
+    basic: DeviceBody | None = None
+
+
+class Pool(Part, frozen=True):
+    name: str = ""
+    generation: Int64 | None = None
+    resource_slice_count: Int64 | None = None
+
+
+class SlicePart(Part, frozen=True):
+    driver: str = ""
+    node_name: str | None = None
+    node_selector: NodeSelector | None = None
+    pool: Pool | None = None
+    devices: tuple[Device, ...] | None = None
+
+
+class ResourceSlice(KubeObject, frozen=True):
+    spec: SlicePart | None = None
+
+
+class ClassPart(Part, frozen=True):
+    selectors: tuple[DeviceSelector, ...] | None = None
+    extended_resource_name: str | None = None
+
+
+class DeviceClass(KubeObject, frozen=True):
+    spec: ClassPart | None = None
+
+
+class RequestBody(Part, frozen=True):
+    device_class_name: str | None = None
+    selectors: tuple[DeviceSelector, ...] | None = None
+    allocation_mode: str | None = None
+    count: Int64 | None = None
+    tolerations: tuple[TolerationPart, ...] | None = None
+
+
+class Alternative(RequestBody, frozen=True):
+    name: str = ""
+
+
+class Request(RequestBody, frozen=True):
+    name: str = ""
+    exactly: RequestBody | None = None
+    first_available: tuple[Alternative, ...] | None = None
+
+
+class Constraint(Part, frozen=True):
+    requests: tuple[str, ...] | None = None
+    match_attribute: str | None = None
+    distinct_attribute: str | None = None
+
+
+class Demands(Part, frozen=True):
+    requests: tuple[Request, ...] | None = None
+    constraints: tuple[Constraint, ...] | None = None
+
+
+class ClaimPart(Part, frozen=True):
+    devices: Demands | None = None
+
+
+class Result(Part, frozen=True):
+    request: str = ""
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+
+
+class Results(Part, frozen=True):
+    results: tuple[Result, ...] | None = None
+
+
+class AllocationPart(Part, frozen=True):
+    devices: Results | None = None
+    node_selector: NodeSelector | None = None
+
+
+class Consumer(Part, frozen=True):
+    uid: str | None = None
+
+
+class ClaimStatus(Part, frozen=True):
+    allocation: AllocationPart | None = None
+    reserved_for: tuple[Consumer, ...] | None = None
+
+
+class ResourceClaim(KubeObject, frozen=True):
+    spec: ClaimPart | None = None
+    status: ClaimStatus | None = None
+
+
+class TemplatePart(Part, frozen=True):
+    spec: ClaimPart | None = None
+
+
+class ResourceClaimTemplate(KubeObject, frozen=True):
+    spec: TemplatePart | None = None

@@ -1,0 +1,52 @@
+"""Fields of a workload that say how many pods of which template it wants; what cannot be one is told with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from navarch.apis.core.objects import identity
+from navarch.apis.errors import ObjectError, shown
+
+Manifest = Mapping[str, Any]
+MOST_PODS = 1_000_000
+"""More than one workload can have anywhere: a number beyond it is a slip of the hand, and would take hours to lay out."""
+
+
+def count(owner: Manifest, path: str, value: object, otherwise: int) -> int:
+    """A number of pods.
+
+    >>> count({"kind": "Job", "metadata": {"name": "a"}}, "spec.parallelism", None, 1)
+    1
+    """
+    if value is None:
+        return otherwise
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_PODS:
+        raise ObjectError(*identity(owner), path, shown(value), f"a whole number from 0 to {MOST_PODS}")
+    return value
+
+
+def template_at(owner: Manifest, path: str, value: object) -> Manifest:
+    """A pod template; its spec is for whoever reads the pods."""
+    template = _mapping(owner, path, value, "a pod template")
+    if template.get("metadata") is not None:
+        metadata = _mapping(owner, f"{path}.metadata", template["metadata"], "a mapping")
+        for field in ("labels", "annotations"):
+            if metadata.get(field) is not None:
+                _mapping(owner, f"{path}.metadata.{field}", metadata[field], "a mapping")
+    _mapping(owner, f"{path}.spec", template.get("spec"), "the spec of a pod")
+    return template
+
+
+def mappings(owner: Manifest, path: str, value: object) -> list[Manifest]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise ObjectError(*identity(owner), path, shown(value), "a list")
+    return [_mapping(owner, f"{path}[{i}]", item, "a mapping") for i, item in enumerate(value)]
+
+
+def _mapping(owner: Manifest, path: str, value: object, expected: str) -> Manifest:
+    if not isinstance(value, Mapping):
+        raise ObjectError(*identity(owner), path, shown(value), expected)
+    return value

@@ -1,0 +1,96 @@
+"""What an API brings: the kinds it defines and what its users write on pods. One dialect is one file; `registry` lists them.
+
+A reader turns one object into a spec of the model (`navarch.model.spec`), or raises `ObjectError`. It sees nothing but the
+object and the settings, so files and the live watch share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from navarch.apis.core.objects import KubeObject
+from navarch.apis.core.pod_objects import Pod
+from navarch.apis.operators.workload import PodMaker, WorkloadSpec
+from navarch.model.spec import (
+    DeviceRequest,
+    DisruptionBudgetSpec,
+    JobSpec,
+    Labels,
+    NamespaceSpec,
+    NodeSpec,
+    ObjectSpec,
+    PriorityClassSpec,
+    QueueSpec,
+    QuotaSpec,
+    Requests,
+)
+
+Spec = (
+    JobSpec
+    | QueueSpec
+    | NodeSpec
+    | PriorityClassSpec
+    | DisruptionBudgetSpec
+    | QuotaSpec
+    | NamespaceSpec
+    | ObjectSpec
+    | WorkloadSpec
+    | PodMaker
+)
+
+
+class Settings(Struct, frozen=True):
+    """Choices that change what an object means. Defaults are Navarch's own; a policy's `compat` may turn some."""
+
+    scheduler_names: frozenset[str] | None = None
+    """Pending pods that name another scheduler are not ours; None: all are."""
+    namespace_as_queue: bool = False
+    """A job that names no queue belongs to the queue of its namespace."""
+    default_queue: str = "default"
+    shadow_groups: bool = True
+    """Make a group in memory for pods that have none."""
+    imply_queues: bool = True
+    """The queue `default` exists even if no object says so (`root` does wherever there are Volcano's queues)."""
+    absent_priority: int = 0
+    """What orders a task whose pod has no priority at all."""
+    node_pool_key: str = ""
+    """The label that divides nodes, groups and queues among schedulers; empty: nothing is divided."""
+    node_pool: str = ""
+    """Its value for what is ours; empty: what does not have the label."""
+    default_preemptable: bool = True
+    """Whether a pod that does not say so may be a victim."""
+
+    def is_in_pool(self, labels: Labels) -> bool:
+        """Whether a node, group or queue with these labels is ours."""
+        return not self.node_pool_key or labels.get(self.node_pool_key, "") == self.node_pool
+
+
+class Kind(Struct, frozen=True):
+    """A kind we understand: how to decode it, and what it means."""
+
+    api_versions: tuple[str, ...]
+    kind: str
+    plural: str
+    struct: type[KubeObject]
+    read: Callable[[Any, Settings], Spec]
+    namespaced: bool = True
+
+
+class Dialect(Struct, frozen=True):
+    """`group_of` names the pod's group in its own namespace, empty if this dialect knows none for it. The others read what
+    a pod says about itself; each is asked only if given."""
+
+    name: str
+    kinds: tuple[Kind, ...] = ()
+    kept: tuple[str, ...] = ()
+    """Kinds that plugins read as decoded manifests."""
+    group_of: Callable[[Pod], str] | None = None
+    queue_of: Callable[[Pod], str] | None = None
+    sub_group_of: Callable[[Pod], str] | None = None
+    devices_of: Callable[[Pod], DeviceRequest | None] | None = None
+    gpu_groups_of: Callable[[Pod], tuple[str, ...]] | None = None
+    hints_of: Callable[[Pod], tuple[tuple[str, str], ...]] | None = None
+    numa_placement_of: Callable[[Pod], tuple[tuple[str, Requests], ...]] | None = None

@@ -1,0 +1,121 @@
+"""What `navarch jobs`, `queues` and `nodes` read of a cluster: as much as the user may list.
+
+Most users may look into their own namespace only. What may not be listed everywhere is therefore listed in the namespace that is
+asked for, and what remains forbidden is told in one line instead of passing for absent. An API server forbids kinds that it
+does not have as well, so whether a kind is served is asked before anybody is told of it.
+
+Owners of pods say how many of them are needed, where pods have no group. Those without pods are left out: they would pass for
+manifests whose pods are still to be made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from navarch.apis.core.objects import KubeObject, from_manifest
+from navarch.apis.kai.pod_grouper import grouping_of
+from navarch.apis.operators.readers import KINDS as OWNERS
+from navarch.apis.registry import KINDS
+from navarch.kube.client import Client
+from navarch.kube.errors import Forbidden, KubeError, NotFound
+from navarch.kube.resources import PODS, Resource
+from navarch.offline.manifests import Document
+
+OWNING = frozenset(kind.kind for kind in OWNERS)
+LOOKED_AT = ("Namespace", "Node", "PodGroup", "PriorityClass", "Queue", *sorted(OWNING))
+Versions = Sequence[tuple[Resource, str]]
+"""The versions of a kind, and its name."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A kind that is served and that we may not list."""
+
+    kind: str
+    plural: str
+    error: Forbidden
+
+
+@dataclass
+class Listed:
+    documents: list[Document] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+
+    @property
+    def unseen(self) -> frozenset[str]:
+        """Kinds of which there may be more than was seen."""
+        return frozenset(each.kind for each in self.refused)
+
+    def told(self, *kinds: str) -> str:
+        """What is not shown (of these kinds, if any are given), and why."""
+        which = [each for each in self.refused if not kinds or each.kind in kinds]
+        return f"not shown, since they may not be listed: {', '.join(each.plural for each in which)} ({which[0].error})"
+
+
+async def listed(client: Client, namespace: str | None = None) -> Listed:
+    """All objects that rows are made of. `namespace`: where to list what may not be listed everywhere."""
+    wanted: dict[str, list[tuple[Resource, str]]] = {"Pod.": [(PODS, "Pod")]}
+    for (api_version, name), kind in KINDS.items():
+        if name in LOOKED_AT:
+            group, _, version = api_version.rpartition("/")
+            resource = Resource(group, version, kind.plural, namespaced=kind.namespaced)
+            wanted.setdefault(f"{name}.{group}", []).append((resource, name))
+    found = Listed()
+    for answer in await asyncio.gather(*(_list(client, versions, namespace) for versions in wanted.values())):
+        if isinstance(answer, Refused):
+            found.refused.append(answer)
+        else:
+            found.documents += (Document(each, "") for each in answer)
+    found.documents = _with_pods(found.documents)
+    return found
+
+
+def _with_pods(documents: Iterable[Document]) -> list[Document]:
+    """All but the owners that none of the pods belongs to."""
+    documents = list(documents)
+    if not any(each.manifest["kind"] in OWNING for each in documents):
+        return documents
+    owners: set[tuple[str, str, str]] = set()
+    for each in documents:
+        if each.manifest["kind"] == "Pod":
+            metadata = from_manifest(each.manifest, KubeObject).metadata
+            owner = grouping_of(metadata.name, metadata.controller, metadata.label_map).owner
+            if owner is not None:
+                owners.add((metadata.namespace or "default", *owner))
+    return [each for each in documents if each.manifest["kind"] not in OWNING or _key(each.manifest) in owners]
+
+
+def _key(manifest: Mapping[str, Any]) -> tuple[str, str, str]:
+    return manifest["metadata"].get("namespace") or "default", manifest["kind"], manifest["metadata"]["name"]
+
+
+async def _list(client: Client, versions: Versions, namespace: str | None) -> list[dict[str, Any]] | Refused:
+    """The objects of a kind in the first version that is served."""
+    for resource, kind in versions:
+        try:
+            listing = await client.list(resource)
+        except NotFound:
+            continue
+        except Forbidden as error:
+            if not await _served(client, resource):
+                continue
+            plural = f"{resource.plural}.{resource.group}".rstrip(".")
+            if namespace is None or not resource.namespaced:
+                return Refused(kind, plural, error)
+            try:
+                listing = await client.list(resource, namespace=namespace)
+            except Forbidden as narrower:
+                return Refused(kind, plural, narrower)
+        return [{**each, "apiVersion": resource.api_version, "kind": kind} for each in listing.items]
+    return []
+
+
+async def _served(client: Client, resource: Resource) -> bool:
+    """Whether the server has this kind; yes, where it does not tell."""
+    try:
+        return await client.discovery.serves(resource)
+    except KubeError:
+        return True

@@ -1,0 +1,33 @@
+"""How a policy that cannot be used is refused on the terminal: every mistake, and the way out if there is one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from navarch.engine.policy import PRESETS, PolicyError
+from navarch.engine.policy.compat_advice import remedy
+from navarch.installed import installed
+from navarch.offline.plan import policy_text
+
+UNHEARD_OF = re.compile(r"unknown (plugin|action) '[^']*'")
+"""Of a name that is like no other: hardly misspelt."""
+MISTAKES = 2
+"""The exit code for input that cannot be used."""
+
+
+def tell(error: PolicyError, name: str, plugin_dirs: tuple[Path, ...] | None, text: str | None = None) -> None:
+    """To standard error. `plugin_dirs` is None where none can be given. `text` is the policy's, where reading it again is not
+    possible."""
+    for mistake in error.mistakes:
+        click.echo(f"{name}: {mistake}", err=True)
+    count = len(error.mistakes)
+    click.echo(f"{count} mistake{'s' if count > 1 else ''}; this policy cannot be used", err=True)
+    if plugin_dirs == () and any(mistake.not_here and UNHEARD_OF.fullmatch(mistake.message) for mistake in error.mistakes):
+        click.echo("one of your own is found with --plugin-dir DIR", err=True)
+    if text is None and name not in PRESETS and Path(name).is_file():
+        text = policy_text(name)
+    if text is not None and (way_out := remedy(text, installed(plugin_dirs or ()).catalogue())):
+        click.echo(way_out, err=True)

@@ -1,0 +1,122 @@
+"""The embedded cluster of `navarch up`: API server, hollow nodes, controllers and the live scheduler in one process.
+
+The scheduler is the one that `navarch run` starts, and speaks to the API server over HTTPS as it would to any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from navarch.cli.cluster.embedded_kubeconfig import USUAL_KUBECONFIG
+from navarch.cli.scheduler_names import EMBEDDED
+from navarch.cli.up.queues import ensure_kai_queues
+from navarch.embedded.api.server import ApiServer
+from navarch.embedded.controllers.volumes.provisioning import ensure_standard_class
+from navarch.embedded.hollow_cluster import HollowCluster
+from navarch.embedded.kubelets.pod_behaviour import KubeletOptions
+from navarch.embedded.node_sets import NodeSet, read_nodes
+from navarch.embedded.sample import Size
+from navarch.embedded.storage.record import Manifest
+from navarch.kube.connect import connect
+from navarch.live.scheduler import Scheduler
+from navarch.live.settings import RunOptions
+
+log = logging.getLogger(__name__)
+START_AFTER, STOP_AFTER = 0.5, 1.0
+TALKATIVE = 200
+"""Up to so many nodes kubelets write an event for each start and stop."""
+PER_RACK, RACKS_PER_ZONE = 4, 4
+
+
+@dataclass(frozen=True)
+class UpOptions:
+    """What may be said to `navarch up`."""
+
+    nodes: int = 4
+    gpus: int = 8
+    node_file: Path | None = None
+    data_dir: Path | None = None
+    port: int = 0
+    kubeconfig: Path | None = None
+    sample: bool = True
+    speed: float = 1.0
+    policy: str = "navarch"
+    plugin_dirs: tuple[Path, ...] = ()
+    until_settled: bool = False
+
+
+class UpCluster:
+    """Use it as an async context manager; inside, everything runs."""
+
+    def __init__(self, options: UpOptions) -> None:
+        self.options = options
+        self.server = ApiServer(port=options.port, data_dir=options.data_dir)
+        kubelets = KubeletOptions(start_after=START_AFTER, stop_after=STOP_AFTER, events=options.nodes <= TALKATIVE)
+        self.hollow = HollowCluster(self.server.operations, speed=options.speed, options=kubelets)
+        usual = options.data_dir / "kubeconfig" if options.data_dir is not None else USUAL_KUBECONFIG
+        self.kubeconfig = (options.kubeconfig or usual).absolute()
+        self.scheduler: Scheduler | None = None
+        self.scheduling: asyncio.Task[None] | None = None
+
+    @property
+    def export(self) -> str:
+        """What to type in another terminal, wherever that stands."""
+        return f"export KUBECONFIG={shlex.quote(str(self.kubeconfig))}"
+
+    async def __aenter__(self) -> UpCluster:
+        await self.server.start()
+        try:
+            self.server.kubeconfig(self.kubeconfig)
+            ensure_standard_class(self.server.operations)
+            self.hollow.start()
+            self.hollow.add_nodes(self._nodes())
+            options = RunOptions(
+                policy=self.options.policy,
+                plugin_dirs=self.options.plugin_dirs,
+                scheduler_names=EMBEDDED,
+                listen="",
+                leader_elect=False,
+                shutdown_timeout=2.0,
+                bind_requests=False,  # nobody runs KAI's binder here
+                gpu_sharing="annotations",
+            )
+            self.scheduler = Scheduler(connect(self.kubeconfig), options)
+            if self.scheduler.policy_file.policy.compat == "kai":
+                ensure_kai_queues(self.server.operations)
+            self.scheduling = asyncio.create_task(self.scheduler.run(), name="scheduler")
+        except BaseException:  # Ctrl-C as well: what has been started must not outlive the command
+            await self._stop()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stop()
+
+    async def _stop(self) -> None:
+        """Scheduler first, then what makes changes, then the server that everyone writes to."""
+        if self.scheduler is not None and self.scheduling is not None:
+            self.scheduler.stop()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.gather(self.scheduling, return_exceptions=True)
+        self.hollow.stop()
+        await self.server.stop()
+
+    def _nodes(self) -> Iterable[Manifest]:
+        if self.options.node_file is not None:
+            return read_nodes(self.options.node_file)
+        racks = max(1, -(-self.options.nodes // PER_RACK))
+        zones = max(1, -(-racks // RACKS_PER_ZONE))
+        return NodeSet(count=self.options.nodes, gpus=self.options.gpus, racks=racks, zones=zones).manifests()
+
+    def size(self) -> Size:
+        """What the sample has to fill: the nodes as they are, whoever made them."""
+        records = self.server.store.list("nodes")
+        gpus = [int((r.obj["status"].get("allocatable") or {}).get("nvidia.com/gpu", 0)) for r in records]
+        with_gpus = [count for count in gpus if count]
+        return Size.of(len(with_gpus), min(with_gpus)) if with_gpus else Size.of(len(records), 0)

@@ -1,0 +1,158 @@
+"""`navarch up`: a cluster to schedule in seconds, with a scheduler in it and something to look at."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import logging
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from navarch.cli.plugin_dirs import plugin_dirs_option
+
+EXAMPLES = """\b
+Examples:
+  navarch up                                   # a small GPU cluster and a workload that shows what scheduling does
+  navarch up --nodes 100 --gpus 8 --no-sample  # an empty one
+  navarch up --until-settled --speed 20        # play the sample, print what became of it, leave
+  navarch up --data-dir ./cluster              # what is in it survives a restart
+"""
+REST_WITHIN = 600.0
+"""Seconds of the cluster's time within which the sample has to come to rest."""
+
+
+@click.command(epilog=EXAMPLES)
+@click.option("--nodes", type=click.IntRange(min=0), default=4, show_default=True, help="How many hollow nodes.")
+@click.option("--gpus", type=click.IntRange(min=0), default=8, show_default=True, help="GPUs of each node.")
+@click.option(
+    "--node-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Nodes from a file instead: Node, NodeSet, or List.",
+)
+@click.option("--data-dir", type=click.Path(file_okay=False, path_type=Path), help="Keep the cluster's state here.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the API server; 0: any free one.")
+@click.option("--kubeconfig", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Where to write the kubeconfig.")
+@click.option("--no-sample", is_flag=True, help="Start without the sample workload.")
+@click.option("--speed", type=click.FloatRange(min=0.01), default=1.0, show_default=True, help="How fast the hours pass.")
+@click.option("--policy", default="navarch", show_default=True, metavar="FILE|PRESET", help="Policy of the scheduler.")
+@plugin_dirs_option
+@click.option("--until-settled", is_flag=True, help="Leave when the sample has come to rest, with a summary.")
+def up(no_sample: bool, **given: Any) -> None:
+    """Start an embedded cluster with a scheduler in it.
+
+    A Kubernetes API server on loopback, hollow nodes on which pods start and end but run nothing, controllers, and the live
+    scheduler, in one process. Use kubectl with the kubeconfig whose path is printed.
+    """
+    if given["until_settled"] and no_sample:
+        raise click.UsageError("--until-settled waits for the sample: it cannot go with --no-sample")
+    from navarch.cli.up.cluster import UpOptions
+    from navarch.embedded.node_sets import NodeSetError
+    from navarch.engine.policy import PolicyError
+    from navarch.engine.registry import RegistrationError
+
+    options = UpOptions(sample=not no_sample, **given)
+    try:
+        code = _run(options)
+    except (NodeSetError, PolicyError, RegistrationError) as error:
+        raise click.UsageError(str(error)) from None
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise click.ClickException(f"port {options.port} of this machine is in use already; --port 0 takes any free one") from None
+        raise click.ClickException(f"the cluster cannot start: {error}") from None
+    raise SystemExit(code)
+
+
+def _run(options: Any) -> int:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run(_main(options))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_main(options))
+
+
+async def _main(options: Any) -> int:
+    from navarch.cli.tables.text import output_console
+    from navarch.cli.up.cluster import UpCluster
+    from navarch.cli.up.sample import Sample
+    from navarch.cli.up.story import Story, StoryHandler
+    from navarch.cli.up.summary import summary
+    from navarch.cli.up.view import View
+
+    started = time.perf_counter()
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    console = output_console()
+    live = console.is_terminal and not options.until_settled
+    _quiet_logs()
+    async with UpCluster(options) as cluster:
+        story = Story(cluster.server.store, cluster.hollow.timers, None if live else _line)
+        handler = StoryHandler(story)
+        logging.getLogger().addHandler(handler)
+        story.start()
+        sample = Sample(cluster, story)
+        work: list[asyncio.Task[Any]] = []
+        settled = False
+        try:
+            _line(cluster.export)
+            nodes = cluster.server.store.count("nodes")
+            story.say(f"{cluster.server.url} with {nodes} nodes is up after {time.perf_counter() - started:.1f} s")
+            assert cluster.scheduling is not None
+            work.append(asyncio.create_task(stop.wait(), name="stop"))
+            if options.sample:
+                work.append(asyncio.create_task(_play(sample, options), name="sample"))
+            if live:
+                work.append(asyncio.create_task(View(cluster, story, console).run(), name="view"))
+            settled = await _until_over([cluster.scheduling, *work])
+        finally:
+            for task in work:
+                task.cancel()
+            await asyncio.gather(*work, return_exceptions=True)
+            story.stop()
+            logging.getLogger().removeHandler(handler)
+        if options.until_settled and not stop.is_set():
+            summary(cluster, story, console, settled, time.perf_counter() - started)
+            return 0 if settled else 1
+    if live:
+        _line("stopped")
+    return 0
+
+
+async def _play(sample: Any, options: Any) -> bool:
+    """True when it has come to rest; without --until-settled it only ends with the command."""
+    await sample.play()
+    settled: bool = await sample.settled(REST_WITHIN)
+    if not options.until_settled:
+        await asyncio.Event().wait()
+    return settled
+
+
+async def _until_over(tasks: list[asyncio.Task[Any]]) -> bool:
+    """Wait for the first of these to end; an error of any of them is raised."""
+    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    settled = False
+    for task in done:
+        found = task.result()
+        settled = settled or (task.get_name() == "sample" and bool(found))
+    return settled
+
+
+def _line(text: str) -> None:
+    with contextlib.suppress(BrokenPipeError):
+        click.echo(text)
+        sys.stdout.flush()
+
+
+def _quiet_logs() -> None:
+    """Nothing goes to the terminal beside the story."""
+    root = logging.getLogger()
+    root.handlers[:] = [logging.NullHandler()]
+    root.setLevel(logging.WARNING)

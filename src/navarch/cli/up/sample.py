@@ -1,0 +1,105 @@
+"""Plays the sample of `navarch up` act by act, and knows when the cluster has come to rest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from navarch.cli.up.cluster import UpCluster
+from navarch.cli.up.story import Story, job_of
+from navarch.embedded.create_objects import create_all
+from navarch.embedded.kubelets.pod_behaviour import conduct_of
+from navarch.embedded.sample import ACTS, Act, documents
+from navarch.embedded.storage.record import Manifest, Record
+from navarch.embedded.storage.store import Store
+
+PAUSE = 2.0
+"""Seconds of the cluster's time between acts, for the onlooker."""
+PATIENCE = 60.0
+"""Seconds of the cluster's time that an act may take to come about before the next begins all the same."""
+REST = 1.5
+"""Seconds for which nothing may change before the cluster counts as settled: more than the scheduler's period."""
+SETTLING = 120.0
+"""Of our seconds: however fast the cluster's time passes, a slow machine needs its own to schedule what is left."""
+LOOK = 0.1
+
+
+class Sample:
+    def __init__(self, cluster: UpCluster, story: Story) -> None:
+        self._cluster = cluster
+        self._story = story
+        self._store: Store = cluster.server.store
+        self.played = False
+
+    async def play(self) -> None:
+        """Act by act. Until the last has begun no time passes faster than it is: who is to be displaced must still run when the next
+        act begins, however long this machine takes over it."""
+        size, timers = self._cluster.size(), self._cluster.hollow.timers
+        figures, speed, pace = size.figures(), timers.speed, min(timers.speed, 1.0)
+        timers.pass_at(pace)
+        for act in ACTS:
+            self._story.say(f"--- {act.title}")
+            create_all(self._cluster.server.operations, documents(act, size))
+            await self._wait(lambda act=act: self._came_about(act, figures), PATIENCE / pace)  # type: ignore[misc]
+            await asyncio.sleep(PAUSE / speed)
+        timers.pass_at(speed)
+        self.played = True
+
+    def _came_about(self, act: Act, figures: dict[str, int]) -> bool:
+        running: dict[str, int] = {}
+        for pod in self._store.list("pods"):
+            if (pod.obj.get("status") or {}).get("phase") in ("Running", "Succeeded"):
+                job = job_of(pod)
+                running[job] = running.get(job, 0) + 1
+        return all(running.get(job, 0) >= figures[figure] for job, figure in act.wants)
+
+    async def _wait(self, holds: Callable[[], bool], seconds: float) -> bool:
+        """Whether it came to hold within so many of our seconds."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while not holds():
+            if loop.time() > until:
+                return False
+            await asyncio.sleep(LOOK)
+        return True
+
+    async def settled(self, seconds: float) -> bool:
+        """Wait until nothing changes any more; False if that takes more of the cluster's seconds than these."""
+        loop = asyncio.get_running_loop()
+        quiet_since: float | None = None
+        revision = 0
+
+        def rests() -> bool:
+            nonlocal quiet_since, revision
+            if not self.played or not at_rest(self._cluster):
+                quiet_since = None
+                return False
+            newest = max((record.revision for record in self._store.list("pods")), default=0)
+            if quiet_since is None or newest != revision:
+                quiet_since, revision = loop.time(), newest
+            return loop.time() - quiet_since >= REST
+
+        return await self._wait(rests, max(SETTLING, seconds / self._cluster.options.speed))
+
+
+def at_rest(cluster: UpCluster) -> bool:
+    """Whether every pod has ended, runs for ever, or is known to find no room; and nobody has work left."""
+    hollow = cluster.hollow
+    if not hollow.kubelets.is_idle or not hollow.workloads.is_idle:
+        return False
+    options = hollow.kubelets.options
+    return all(_rests(pod, lambda obj: conduct_of(obj, options).run_for is None) for pod in cluster.server.store.list("pods"))
+
+
+def _rests(pod: Record, runs_for_ever: Callable[[Manifest], bool]) -> bool:
+    obj = pod.obj
+    if obj["metadata"].get("deletionTimestamp"):
+        return False
+    match (obj.get("status") or {}).get("phase"):
+        case "Succeeded" | "Failed":
+            return True
+        case "Running":
+            return runs_for_ever(obj)
+        case _:
+            conditions = (obj.get("status") or {}).get("conditions") or ()
+            return any(each["type"] == "PodScheduled" and each["status"] == "False" for each in conditions)

@@ -1,0 +1,36 @@
+"""The last word of `navarch up --until-settled`: what became of the jobs, who had to go for whom, what can never run."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from navarch.cli.tables.overview import jobs_table, queues_table
+from navarch.cli.tables.rows import print_rows
+from navarch.cli.tables.text import print_line, print_table
+from navarch.cli.up.cluster import UpCluster
+from navarch.cli.up.story import Story
+from navarch.cli.up.view import current
+
+
+def summary(cluster: UpCluster, story: Story, console: Console, settled: bool, seconds: float) -> None:
+    found = current(cluster)
+    now = cluster.server.store.clock()
+    print_line(console)
+    print_line(console, "Jobs", "bold")
+    print_rows(console, found.jobs, lambda rows: jobs_table(rows, now, namespaces=True), wide=False)
+    print_line(console)
+    print_line(console, "Queues", "bold")
+    print_rows(console, found.queues, queues_table, wide=False)
+    if story.evictions:
+        evicted = [(job, str(count), why) for (job, why), count in sorted(story.evictions.items())]
+        print_line(console)
+        print_table(console, "Evicted", ("JOB", "PODS", "WHY"), evicted)
+    else:
+        print_line(console)
+    phases: dict[str, int] = {}
+    for pod in cluster.server.store.list("pods"):
+        phase = (pod.obj.get("status") or {}).get("phase") or "Unknown"
+        phases[phase] = phases.get(phase, 0) + 1
+    counted = ", ".join(f"{count} {phase}" for phase, count in sorted(phases.items())) or "no pods"
+    word = "settled" if settled else "NOT settled"
+    print_line(console, f"{word} after {seconds:.1f} s: {counted}")

@@ -1,0 +1,108 @@
+"""The live terminal view of `navarch up`: queues, jobs, nodes and the last things that happened, four times a second at most.
+
+Drawing looks at the scheduler's own mirror of the cluster. It is done again only when something changed, and less often the
+longer it takes, so that a large cluster is not slowed down by being looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from navarch.cli.tables.overview import amounts, jobs_table, nodes_table, queues_table
+from navarch.cli.tables.rows import MakeTable, row_lines
+from navarch.cli.up.cluster import UpCluster
+from navarch.cli.up.story import Story
+from navarch.views.overview import NodeRow, Overview, overview
+
+PAUSE = 0.25
+FURNITURE = 14
+"""Lines of the view that are titles, headers and space."""
+
+
+def current(cluster: UpCluster) -> Overview:
+    """The cluster as the scheduler sees it now."""
+    scheduler = cluster.scheduler
+    assert scheduler is not None
+    pods = scheduler.mirror.pods
+    return overview(
+        scheduler.mirror.cluster,
+        scheduler.policy_file.policy,
+        scheduler.registry,
+        scheduler.clock(),
+        lambda namespace, name: pods.get((namespace, name)),
+    )
+
+
+class View:
+    """`await view.run()` draws until it is cancelled."""
+
+    def __init__(self, cluster: UpCluster, story: Story, console: Console) -> None:
+        self._cluster = cluster
+        self._story = story
+        self._console = console
+
+    async def run(self) -> None:
+        revision, told, drawn = -1, -1, 0.0
+        with Live(console=self._console, auto_refresh=False, screen=False, vertical_overflow="crop") as live:
+            try:
+                while True:
+                    store = self._cluster.server.store
+                    state = (store.revision, len(self._story.lines))
+                    if state != (revision, told) or time.time() - drawn > 1.0:  # ages move on
+                        revision, told = state
+                        started = time.perf_counter()
+                        live.update(self.draw(), refresh=True)
+                        drawn = time.time()
+                        await asyncio.sleep(max(PAUSE, 4 * (time.perf_counter() - started)))
+                    else:
+                        await asyncio.sleep(PAUSE)
+            finally:
+                live.update(self.draw(), refresh=True)
+
+    def draw(self) -> RenderableType:
+        now = time.time()
+        found = current(self._cluster)
+        jobs = sorted(found.jobs, key=lambda row: (not (row.pending or row.running), row.namespace, row.name))
+        room = max(6, self._console.height - FURNITURE - len(found.queues))
+        shown_jobs = max(3, room * 2 // 5)
+        shown_nodes = max(1, room // 4)
+        parts: list[RenderableType] = [self._head()]
+        parts += self._table("Queues", found.queues, queues_table)
+        parts += self._table("Jobs", jobs[:shown_jobs], lambda rows: jobs_table(rows, now, namespaces=True))
+        if len(jobs) > shown_jobs:
+            parts.append(Text(f"... and {len(jobs) - shown_jobs} more", "dim"))
+        parts += self._table("Nodes", found.nodes[:shown_nodes], lambda rows: nodes_table(rows, now))
+        if len(found.nodes) > shown_nodes:
+            parts.append(Text(f"... and {len(found.nodes) - shown_nodes} more; in all {_in_use(found.nodes)}", "dim"))
+        lines = list(self._story.lines)[-max(2, room // 4) :]
+        parts += [Text(), *(Text(line, overflow="ellipsis", no_wrap=True) for line in lines)]
+        return Group(*parts)
+
+    def _table(self, title: str, rows: Sequence[Any], table_of: MakeTable) -> list[RenderableType]:
+        """Each row on a line of its own, cut at the terminal's edge: a view that folds moves under the reader's eyes."""
+        lines = row_lines(self._console, rows, table_of)
+        for line in lines:
+            line.no_wrap, line.overflow = True, "ellipsis"
+        return [Text(), Text(title, "bold"), *lines]
+
+    def _head(self) -> Text:
+        options = self._cluster.options
+        pace = f", {options.speed:g} times as fast" if options.speed != 1 else ""
+        head = Text.assemble(("navarch up", "bold"), f"  {self._cluster.server.url}{pace}   Ctrl-C stops\n")
+        head.append(self._cluster.export, "cyan")
+        return head
+
+
+def _in_use(nodes: list[NodeRow]) -> str:
+    used: dict[str, float] = {}
+    for node in nodes:
+        for name, amount in node.used.items():
+            used[name] = used.get(name, 0) + amount
+    return f"{amounts(used)} in use"

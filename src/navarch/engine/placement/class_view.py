@@ -1,0 +1,495 @@
+"""Where a class of tasks may go and which node is best: one mask and one score vector a class, kept fresh by change.
+
+A `ClassView` is made when a class is first looked at and then repaired: rows in the change log since it last looked are
+computed again, nothing else. Equal tasks are placed in one step (`choose`): a greedy run over the k best nodes with their
+ladders, which gives exactly what placing them one by one would: a placement changes only the node it went to, or, for tasks
+that keep out of each other's way, closes its domain. Cost: bench/decide, bench/predicates.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from navarch.engine.figures import Figures, Rows
+from navarch.engine.node_functions import NodeScorer, Refusal, Scope, TaskClass
+from navarch.engine.placement.fit_errors import ROOM, FitErrors
+from navarch.engine.placement.node_ranking import WORST, Standing, best_rows
+from navarch.engine.placement.row_answer_cache import FEW, Answer, Foretold
+from navarch.engine.placement.shared_devices import shares_devices
+from navarch.engine.placement.static_cache import static_mask, static_raw
+from navarch.model.resources import CPU, MEMORY, BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from navarch.engine.session import Session
+
+_LADDER = 32
+"""Steps of a node's ladder that are computed at once when a run fills it."""
+_FIRST_STEPS = 3
+"""Steps computed for all candidates together once a run turns out to spread."""
+_UNREAD = 64
+"""Entries of the change log that are gone through one by one: they mostly tell of few rows."""
+_LOOK = 4
+"""A run that needs more distinct nodes than this spreads."""
+
+
+class ClassView:
+    def __init__(self, session: Session, task: TaskClass) -> None:
+        self.session = session
+        self.task = task
+        nodes = session.nodes
+        filters, scorers = session.filters_for(task), session.scorers_for(task)
+        self.row_filters = [f for f in filters if f.scope is Scope.ROW]
+        self.global_filters = [f for f in filters if f.scope is Scope.GLOBAL]
+        self.row_scorers = [s for s in scorers if s.scope is Scope.ROW and not s.normalises]
+        self.normalised = [s for s in scorers if s.normalises and s.scope is not Scope.GLOBAL]
+        self.global_scorers = [s for s in scorers if s.scope is Scope.GLOBAL]
+        moving = any(s.scope is Scope.ROW for s in self.normalised)
+        self.devices = session.devices if session.devices is not None and shares_devices(task) else None
+        self._alone = self.devices is not None or moving
+        self.figures_only = not self.global_filters and all(f.figures_only for f in self.row_filters)
+        """Static filters aside, feasibility depends on nothing but the columns of `Figures`."""
+        asked = task.request * 0 if session.resources_by_filters else task.request
+        basic = session.semantics.zero_requests_must_fit and not session.resources_by_filters
+        self.dims: Rows = _dims(asked, all_basic=basic)
+        self.need: IntArray = (task.request - session.slack)[self.dims, None]
+        size = len(nodes)
+        hard_shard = session.shard if session.shard_is_hard else None
+        self.static: BoolArray = np.ones(size, dtype=bool) if hard_shard is None else hard_shard.copy()
+        for f in filters:
+            if f.scope is Scope.STATIC:
+                self.static &= static_mask(session, f, task)
+        self.base: FloatArray = np.zeros(size)
+        for s in scorers:
+            if s.scope is Scope.STATIC and not s.normalises:
+                self.base += s.weight * static_raw(session, s, task)
+        self.raw: list[FloatArray] = [
+            static_raw(session, s, task) if s.scope is Scope.STATIC else s.raw(task, nodes) for s in self.normalised
+        ]
+        self.normal: list[tuple[float, float, FloatArray] | None] = [None] * len(self.normalised)
+        self.possible: BoolArray = np.empty(size, dtype=bool)
+        """Passes every filter but resources."""
+        self.idle: BoolArray = np.empty(size, dtype=bool)
+        self.future: BoolArray = np.empty(size, dtype=bool)
+        self.score: FloatArray = np.empty(size)
+        self.possible, self.idle, self.future, self.score = self._judge(nodes)
+        self.read = len(nodes.changed)
+        self._fixed: BoolArray | None = None
+        self._merits: tuple[float, FloatArray] | None = None
+        self.is_local = not (self.global_filters or self.global_scorers or self.normalised)
+        """Every answer about a node depends on that node alone."""
+        self._refused: tuple[int, FitErrors] | None = None
+        self._foretold: Foretold | None = None
+        self._foretells = self.figures_only and self.devices is None and not moving
+        parts = session.shard is not None and not session.shard_is_hard
+        local = not (self.global_filters or self.global_scorers or moving or parts)
+        self._may_stand = local and not session.semantics.releasing_is_apart
+        self._standing: Standing | None = None
+        self._singles = 0
+
+    def _judge(self, at: Figures, rows: Rows | slice | None = None) -> tuple[BoolArray, BoolArray, BoolArray, FloatArray]:
+        """Row answers for any columns: passes filters, fits what is idle, fits what will be idle, plain score. `rows`: of the
+        columns, where `at` is not to be asked for them."""
+        task, dims, need = self.task, self.dims, self.need
+        rows = at.rows if rows is None else rows
+        free = at.allocatable[dims] - at.used[dims]
+        idle: BoolArray = np.all(need <= free, axis=0)
+        if self.session.semantics.releasing_is_apart:
+            future: BoolArray = idle | np.all(need <= at.releasing[dims] - at.pipelined[dims], axis=0)
+        else:
+            free += at.releasing[dims]
+            free -= at.pipelined[dims]
+            future = np.all(need <= free, axis=0)
+        if self.devices is not None:
+            idle &= self.devices.fits(task, at.idle, rows)
+            future &= self.devices.fits(task, at.future_idle, rows)
+        possible = self.static[rows]
+        for f in self.row_filters:
+            possible = possible & f.mask(task, at)
+        score = self.base[rows]
+        for s in self.row_scorers:
+            score = score + s.weight * s.raw(task, at)
+        return possible, idle, future, score
+
+    def refresh(self) -> None:
+        """Read the change log from where it was left."""
+        nodes = self.session.nodes
+        log = nodes.changed
+        if self.read == len(log):
+            return
+        unread, self.read = log[self.read :], len(log)
+        if self._foretells and len(unread) <= _UNREAD:
+            few = {row for part in unread for row in part.tolist()}
+            answers = self._foretell(few) if len(few) <= FEW else []
+            if answers:
+                for row, answer in zip(few, answers):
+                    self._refresh_row(row, answer)
+                return
+            if answers is None:
+                self._foretells = False
+        rows = unread[0] if len(unread) == 1 else np.unique(np.concatenate(unread))
+        at = nodes.at(rows)
+        possible, idle, future, score = self._judge(at)
+        self.possible[rows], self.idle[rows], self.future[rows], self.score[rows] = possible, idle, future, score
+        if self._merits is not None:
+            self._merits[1][rows] = self._merit(rows, self._merits[0])
+        if self._standing is not None and not self._standing.repair(rows, possible & idle & future, score):
+            self._standing = None
+        for number, scorer in enumerate(self.normalised):
+            if scorer.scope is Scope.ROW:
+                self.raw[number][rows] = scorer.raw(self.task, at)
+                self.normal[number] = None
+
+    def _foretell(self, rows: set[int]) -> list[Answer] | None:
+        if self._foretold is None:
+            self._foretold = Foretold(self.session.nodes, self.task, self._judge, self.static, self.base)
+        return self._foretold.of(rows)
+
+    def _refresh_row(self, row: int, answer: Answer) -> None:
+        possible, idle, future, score = answer
+        self.possible[row], self.idle[row], self.future[row], self.score[row] = possible, idle, future, score
+        if self._merits is not None:
+            at_once, merits = self._merits
+            merits[row] = score + at_once * idle if possible and future else WORST
+        if self._standing is not None and not self._standing.repair_row(row, possible and idle and future, score):
+            self._standing = None
+
+    def merits(self, at_once: float) -> FloatArray:
+        """Scores of the nodes that take the task now or later, `at_once` more where now; minus infinity elsewhere. Kept by
+        change, and only for a view that `is_local`."""
+        self.refresh()
+        if self._merits is None or self._merits[0] != at_once:
+            self._merits = (at_once, self._merit(slice(None), at_once))
+        return self._merits[1]
+
+    def _merit(self, rows: Rows | slice, at_once: float) -> FloatArray:
+        takes = self.possible[rows] & self.future[rows]
+        return np.where(takes, self.score[rows] + at_once * self.idle[rows], WORST)
+
+    def feasible(self) -> BoolArray:
+        """Nodes that pass every filter now, resources aside."""
+        self.refresh()
+        out = self.possible
+        for f in self.global_filters:
+            out = out & f.mask(self.task, self.session.nodes)
+        return out
+
+    def passes(self, row: int) -> bool:
+        """Whether one node passes every filter now, resources aside: cheaper than `feasible` inside a search."""
+        self.refresh()
+        if not self.possible[row]:
+            return False
+        at = self.session.nodes.at(np.array([row])) if self.global_filters else None
+        return at is None or all(f.mask(self.task, at)[0] for f in self.global_filters)
+
+    def admits(self, row: int) -> bool:
+        """As `passes`, without bringing the class's figures up to date: for trials, which leave nothing behind."""
+        if not self.static[row]:
+            return False
+        at = self.session.nodes.at(np.array([row]))
+        return all(f.mask(self.task, at)[0] for f in (*self.row_filters, *self.global_filters))
+
+    def refusal_at(self, row: int) -> tuple[list[str], bool]:
+        """What the first filter that refuses one node says of it now, and whether no eviction could change it."""
+        at = self.session.nodes.at(np.array([row]))
+        for f in self.session.filters_for(self.task):
+            said = [r for r in f.explain(self.task, at) if r.refused[0]]
+            if said:
+                return [r.message for r in said], any(np.ravel(r.unresolvable)[0] for r in said)
+        return [], False
+
+    def slots(self, most: int) -> IntArray:
+        """How many further tasks of the class each node can take, counting what is being released: at most so many, and at
+        most `most`. Rules that look at other pods are not asked."""
+        self.refresh()
+        room: IntArray = np.where(self.possible & self.future, most, 0)
+        if len(self.dims):
+            nodes, dims = self.session.nodes, self.dims
+            free = nodes.allocatable[dims] - nodes.used[dims] + nodes.releasing[dims] - nodes.pipelined[dims]
+            room = np.minimum(room, (free // np.maximum(self.need, 1)).min(axis=0))
+        return np.maximum(room, 0)
+
+    def unresolvable(self) -> BoolArray:
+        """Nodes where no eviction can make room for the class."""
+        session, task = self.session, self.task
+        if self._fixed is None:
+            foreign = ~session.shard if session.shard is not None and session.shard_is_hard else None
+            self._fixed = np.zeros(len(session.nodes), dtype=bool) if foreign is None else foreign
+            for f in session.filters_for(task):
+                if f.scope is Scope.STATIC:
+                    for refusal in f.explain(task, session.nodes):
+                        self._fixed |= refusal.refused & refusal.unresolvable
+        out = self._fixed
+        for f in (*self.row_filters, *self.global_filters):
+            if not f.resolvable:
+                for refusal in f.explain(task, session.nodes):
+                    out = out | (refusal.refused & refusal.unresolvable)
+        return out
+
+    def totals(self, group: BoolArray) -> FloatArray:
+        """The score of every node, with normalised scores over the nodes of `group` (others' figures mean nothing)."""
+        self.refresh()
+        extra = self._extra(group)
+        return self.score if extra is None else self.score + extra
+
+    def _extra(self, group: BoolArray) -> FloatArray | None:
+        """What does not change while equal tasks are placed: added to plain scores last, so that equal sums stay equal."""
+        total: FloatArray | None = None
+        for number, scorer in enumerate(self.normalised):
+            column = self._normalised(number, scorer, group)
+            total = column if total is None else total + column
+        for scorer in self.global_scorers:
+            scorer.prepare(self.task, group)
+            raw = scorer.raw(self.task, self.session.nodes)
+            if scorer.normalises:
+                low, high = _extremes(raw, group)
+                raw = scorer.normalise(self.task, raw, low, high)
+            column = scorer.weight * raw
+            total = column if total is None else total + column
+        return total
+
+    def _normalised(self, number: int, scorer: NodeScorer, group: BoolArray) -> FloatArray:
+        raw = self.raw[number]
+        low, high = _extremes(raw, group)
+        kept = self.normal[number]
+        if kept is not None and kept[0] == low and kept[1] == high:
+            return kept[2]
+        column = scorer.weight * scorer.normalise(self.task, raw, low, high)
+        self.normal[number] = (low, high, column)
+        return column
+
+    # choosing
+
+    def groups(self, within: BoolArray | None = None, *, tolerant: bool = False) -> list[tuple[BoolArray, bool]]:
+        """Candidate groups, best first, with whether they only fit what is being released. `within`: of these nodes only.
+        `tolerant`: nodes count whose filters refuse for a reason that some eviction might undo."""
+        feasible = ~self.unresolvable() if tolerant else self.feasible()
+        if within is not None:
+            feasible = feasible & within
+        self.refresh()
+        future = feasible & self.future
+        idle = future & self.idle
+        mine = self.session.shard
+        if mine is None or self.session.shard_is_hard:
+            return [(idle, False), (future, True)]
+        return [(idle & mine, False), (idle & ~mine, False), (future & mine, True), (future & ~mine, True)]
+
+    def choose(self, count: int, within: BoolArray | None = None) -> tuple[list[int], bool]:
+        """Nodes for up to `count` tasks of the class, one after the other, and whether they are promises only.
+
+        May return fewer than asked (the group is exhausted, or must be looked at again): call again for the rest."""
+        if count == 1 and within is None and self._may_stand:
+            row = self._best_standing()
+            if row is not None:
+                return [row], False
+        groups = self.groups(within)
+        if self.session.semantics.releasing_is_apart and self.session.nodes.releasing.any():
+            all_ = np.logical_or.reduce([group for group, _ in groups])
+            row = self.best(all_) if all_.any() else None
+            return ([], False) if row is None else ([row], not self.idle[row])
+        for group, pipelined in groups:
+            if not group.any():
+                continue
+            return self.choose_in(group, count, pipelined=pipelined), pipelined
+        return [], False
+
+    def _best_standing(self) -> int | None:
+        """The node for one task, by totals that are kept from the second such question on; None: no node takes it at once."""
+        self.refresh()
+        if self._standing is not None:
+            return self._standing.best()
+        self._singles += 1
+        group = self.possible & self.future & self.idle
+        if self._singles == 1 or not group.any():
+            return None
+        extra = self._extra(group)
+        kept = [(raw, normal[0], normal[1]) for raw, normal in zip(self.raw, self.normal) if normal is not None]
+        self._standing = Standing(group, self.score, extra, kept)
+        return self._standing.best()
+
+    def one_by_one(self, group: BoolArray | None) -> bool:
+        """Whether some answer depends on more than the node's own figures, so that equal tasks cannot be placed in one step.
+        `group`: among these nodes, where not all are candidates."""
+        if self._alone or any(f.moved_by_own_class(self.task) and not f.closes(self.task) for f in self.global_filters):
+            return True
+        if not self.global_scorers:
+            return False
+        return group is None or not all(scorer.is_level(self.task, group) for scorer in self.global_scorers)
+
+    def choose_in(self, group: BoolArray, count: int, *, pipelined: bool = False) -> list[int]:
+        """As `choose`, among the nodes of a group that is not empty."""
+        extra = self._extra(group)
+        total = np.where(group, self.score if extra is None else self.score + extra, WORST)
+        if count == 1 or self.one_by_one(group):
+            return [int(total.argmax())]
+        closing = [kind for f in self.global_filters if f.moved_by_own_class(self.task) for kind in f.closes(self.task)]
+        return self._apart(total, count, closing) if closing else self._run(total, extra, count, pipelined)
+
+    def best(self, group: BoolArray) -> int:
+        """The best node of a group, the first in node order among equals."""
+        return int(np.where(group, self.totals(group), WORST).argmax())
+
+    def _run(self, total: FloatArray, extra: FloatArray | None, count: int, pipelined: bool) -> list[int]:
+        """Greedy: always the best of the nodes already taken from (each at its next step) and the best one untouched."""
+        ladders: dict[int, list[float | None]] = {}
+        untouched = self._untouched(total, extra, count, pipelined, ladders)
+        fresh = next(untouched, None)
+        heap: list[tuple[float, int]] = []
+        taken: dict[int, int] = {}
+        chosen: list[int] = []
+        while len(chosen) < count:
+            if fresh is not None and (not heap or fresh < heap[0]):
+                row, fresh = fresh[1], next(untouched, None)
+            elif heap:
+                row = heapq.heappop(heap)[1]
+            else:
+                break
+            chosen.append(row)
+            steps = taken[row] = taken.get(row, 0) + 1
+            if len(chosen) == count:
+                break
+            ladder = ladders.setdefault(row, [])
+            if steps > len(ladder):
+                start = np.array([len(ladder)], dtype=np.int64)
+                ladder += self._ladders(np.array([row]), start, _LADDER, pipelined, extra)[0]
+            following = ladder[steps - 1]
+            if following is not None:
+                heapq.heappush(heap, (-following, row))
+            elif self._was_extreme(row):
+                break  # the feasible set lost an extreme: normalised scores must be combined again
+        self.session.runs_spread = len(taken) * _FIRST_STEPS > len(chosen) and len(taken) > 1
+        return chosen
+
+    def _apart(self, total: FloatArray, count: int, closing: list[tuple[Rows, int]]) -> list[int]:
+        """Always the best node whose domains no task of the run is in: about 10 us a task at 5,000 nodes."""
+        chosen: list[int] = []
+        while len(chosen) < count:
+            row = int(total.argmax())
+            if total[row] == WORST:
+                break
+            chosen.append(row)
+            shut = [codes == codes[row] for codes, outside in closing if codes[row] != outside]
+            if not shut:
+                break  # in no domain: the node may take the next one too, at another score
+            lost = np.flatnonzero(np.logical_or.reduce(shut) & (total > WORST))
+            total[lost] = WORST
+            if self._was_extreme(lost):
+                break  # as below
+        return chosen
+
+    def _untouched(
+        self, total: FloatArray, extra: FloatArray | None, count: int, pipelined: bool, ladders: dict[int, list[float | None]]
+    ) -> Iterator[tuple[float, int]]:
+        """Nodes best first. The first few one by one; if a run needs more, it spreads, and all are looked at together."""
+        for _ in range(0 if self.session.runs_spread else _LOOK):
+            row = int(total.argmax())
+            best = float(total[row])
+            if best == WORST:
+                return
+            total[row] = WORST
+            yield -best, row
+        rows = best_rows(total, count)
+        rows = rows[np.lexsort((rows, -total[rows]))]
+        start = np.zeros(len(rows), dtype=np.int64)
+        ladders.update(zip(rows.tolist(), self._ladders(rows, start, _FIRST_STEPS, pipelined, extra)))
+        yield from zip((-total[rows]).tolist(), rows.tolist())
+
+    def _was_extreme(self, rows: int | Rows) -> bool:
+        """Whether losing these nodes may change some normalised score of the others."""
+        kept = ((raw[rows], normal) for raw, normal in zip(self.raw, self.normal) if normal is not None)
+        return any(low != high and np.any((value == low) | (value == high)) for value, (low, high, _) in kept)
+
+    def _ladders(self, rows: Rows, start: IntArray, steps: int, pipelined: bool, extra: FloatArray | None) -> list[list[float | None]]:
+        """For each row, its total after start+1, start+2 ... further tasks; None where the next no longer fits."""
+        if not len(rows):
+            return []
+        task = self.task
+        at = self.session.nodes.ladder(rows, start, steps, task.request, task.footprint, pipelined=pipelined)
+        possible, idle, future, score = self._judge(at)
+        fits = possible & future if pipelined else possible & future & idle
+        if extra is not None:
+            score = score + extra[at.rows]
+        flat: list[float | None] = [v if ok else None for v, ok in zip(score.tolist(), fits.tolist())]
+        return [flat[i : i + steps] for i in range(0, len(flat), steps)]
+
+    # explaining
+
+    def explain(self, *, resources: bool = True, within: BoolArray | None = None) -> FitErrors:
+        """Why nodes refuse, all or those `within`: each node by the first filter that turns it down."""
+        session, task = self.session, self.task
+        self.refresh()
+        whole = resources and within is None and not self.global_filters
+        if whole and self._refused is not None and self._refused[0] == self.read:
+            return self._refused[1]  # a long backlog of equal tasks asks again and again
+        open_ = np.ones(len(session.nodes), dtype=bool) if within is None else within.copy()
+        unresolvable = np.zeros(len(session.nodes), dtype=bool)
+        counts: dict[str, int] = {}
+        codes: dict[str, None] = {}
+        undone_by = dict.fromkeys(ROOM)
+        refused = np.zeros(len(session.nodes), dtype=bool)
+        if resources:
+            short = _insufficient(self, session)
+            asked = open_
+            if session.semantics.refusals_tell_all and not session.shard_is_hard:
+                asked = open_ & self.static  # of a node that its labels or taints rule out, room is not what to wait for
+            for refusal in short:
+                _count(refusal, asked, counts, codes, unresolvable)
+            for refusal in short:
+                refused |= refusal.refused
+                open_ = open_ & ~(refusal.refused & asked)
+        for f in session.filters_for(task):
+            if not open_.any():
+                break
+            refusals = list(f.explain(task, session.nodes))
+            for refusal in refusals:
+                if _count(refusal, open_, counts, codes, unresolvable):
+                    undone_by.update(dict.fromkeys(f.undone_by))
+            for refusal in refusals:
+                refused |= refusal.refused
+                open_ &= ~(refusal.refused if f.has_last_word else refusal.refused & refusal.unresolvable)
+        if within is not None:
+            refused &= within
+        errors = FitErrors(int(refused.sum()), dict(sorted(counts.items())), unresolvable, tuple(codes), undone_by=tuple(undone_by))
+        if whole:
+            self._refused = self.read, errors
+        return errors
+
+
+def _count(refusal: Refusal, open_: BoolArray, counts: dict[str, int], codes: dict[str, None], unresolvable: BoolArray) -> bool:
+    """Whether it refuses any of them."""
+    hit = refusal.refused & open_
+    number = int(hit.sum())
+    if not number:
+        return False
+    counts[refusal.message] = counts.get(refusal.message, 0) + number
+    codes[refusal.code or refusal.message] = None
+    unresolvable |= hit & refusal.unresolvable
+    return True
+
+
+def _insufficient(view: ClassView, session: Session) -> list[Refusal]:
+    """The first resource that a node lacks, in the order cpu, memory, others by name."""
+    nodes, names = session.nodes, session.snapshot.resource_names
+    free = nodes.future_idle
+    order = sorted(view.dims.tolist(), key=lambda d: (d not in (CPU, MEMORY), d if d in (CPU, MEMORY) else 0, names[d]))
+    out: list[Refusal] = []
+    seen = np.zeros(len(nodes), dtype=bool)
+    for dim in order:
+        short = (free[dim] < view.task.request[dim]) & ~seen
+        seen |= short
+        if short.any():
+            out.append(Refusal(f"Insufficient {names[dim]}", short, code="InsufficientResources"))
+    return out
+
+
+def _dims(request: IntArray, *, all_basic: bool) -> Rows:
+    dims = np.flatnonzero(request)
+    return np.union1d(dims, (CPU, MEMORY)) if all_basic else dims
+
+
+def _extremes(raw: FloatArray, group: BoolArray) -> tuple[float, float]:
+    inside = raw[group]
+    return (float(inside.min()), float(inside.max())) if inside.size else (0.0, 0.0)

@@ -1,0 +1,129 @@
+"""Answers about rows by their figures: remembered, and worked out for figures that no row has yet.
+
+Where single tasks of several classes take turns, each class finds a row or two changed whenever it looks. Working out an
+answer takes some sixty array operations however few columns they have (bench/decide, "elastic"), so one question also answers
+what comes next: more tasks of the same class on the row, and more of what came to it since the class last looked, which is
+what comes again while the same jobs take turns. Nodes of one kind go through the same figures, so an answer that no function
+made out of the row itself holds for every row of equal figures, whoever brought them about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Sequence
+
+import numpy as np
+
+from navarch.engine.figures import Figures, Rows, Selected
+from navarch.engine.node_functions import TaskClass
+from navarch.engine.placement.node_state import NodeState
+from navarch.model.resources import BoolArray, FloatArray, IntArray
+
+Answer = tuple[bool, bool, bool, float]
+"""Of a row: passes filters, fits what is idle, fits what will be idle, plain score."""
+Judge = Callable[[Figures, Rows], tuple[BoolArray, BoolArray, BoolArray, FloatArray]]
+
+FEW = 24
+"""More rows than this are better looked at all together, without looking ahead."""
+_STEPS = 16
+_KEPT = 1 << 14
+"""As many answers are remembered, and the figures of as many rows; then all are forgotten."""
+_COLUMNS = ("allocatable", "used", "requested", "scoring", "releasing", "pipelined")
+
+
+class Asked(Selected):
+    """Figures that notice whether a function looks at more than the columns."""
+
+    def __init__(self, table: Figures, rows: Rows, extra: dict[str, IntArray], added: IntArray) -> None:
+        self._table = table
+        self._rows = rows
+        self._extra = extra
+        self._added = added
+        self.row_was_read = False
+        self.added_was_read = False
+
+    @property
+    def rows(self) -> Rows:  # type: ignore[override]
+        self.row_was_read = True
+        return self._rows
+
+    @property
+    def added(self) -> IntArray:  # type: ignore[override]
+        self.added_was_read = True
+        return self._added
+
+
+class Foretold:
+    def __init__(self, nodes: NodeState, task: TaskClass, judge: Judge, static: BoolArray, base: FloatArray) -> None:
+        """`static` and `base`: what the judge knows of each row besides its figures."""
+        self._nodes = nodes
+        self._judge = judge
+        self._static = static
+        self._base = base
+        nothing = np.zeros_like(task.request)
+        parts = (nothing, task.request, task.request, task.footprint, nothing, nothing)
+        ends = np.cumsum([len(part) for part in parts]).tolist()
+        self._parts = {name: slice(end - len(part), end) for name, part, end in zip(_COLUMNS, parts, ends, strict=True)}
+        self._own = np.concatenate(parts)
+        self._climb = np.arange(_STEPS)
+        self._own_steps: IntArray = self._climb[:, None] * self._own
+        self._answers: dict[tuple[Hashable, bytes], Answer] = {}
+        self._seen: dict[int, IntArray] = {}
+        """Row -> the figures it had when it was last asked about."""
+        self._any_row = True
+        """No function looks at what a row is besides its figures."""
+
+    def of(self, rows: Collection[int]) -> list[Answer] | None:
+        """Answers about these few rows as they are now. None: some function counts tasks by itself, so that figures do not tell
+        what it would say."""
+        n = self._nodes
+        columns = (n.allocatable, n.used, n.requested, n.scoring, n.releasing, n.pipelined)
+        figures = [np.concatenate([column[:, row] for column in columns]) for row in rows]
+        if len(figures) == 1:
+            (row,), now = rows, figures[0]
+            answer = self._answers.get((self._kind(row), now.tobytes()))
+            if answer is not None:
+                self._seen[row] = now
+                return [answer]
+        while True:
+            found = [self._answers.get((self._kind(row), now.tobytes())) for row, now in zip(rows, figures)]
+            unknown = [(row, now) for row, now, answer in zip(rows, figures, found) if answer is None]
+            if not unknown:
+                self._seen.update(zip(rows, figures))
+                return found  # type: ignore[return-value]
+            if not self._look_ahead(unknown):
+                return None
+
+    def _kind(self, row: int) -> Hashable:
+        """What rows must have in common, figures aside, for their answers to be the same."""
+        return (bool(self._static[row]), float(self._base[row])) if self._any_row else row
+
+    def _look_ahead(self, unknown: Sequence[tuple[int, IntArray]]) -> bool:
+        """Work out the answers for what these rows are and for their next steps, all in one go, if figures tell them."""
+        steps: list[IntArray] = []
+        added: list[IntArray] = []
+        for row, now in unknown:
+            steps.append(self._own_steps)
+            added.append(self._climb)
+            before = self._seen.get(row)
+            if before is not None:
+                came = now - before
+                if came.min() >= 0 and not np.array_equal(came, self._own):
+                    steps[-1] = np.concatenate((self._own_steps, self._climb[1:, None] * came))
+                    added[-1] = np.concatenate((self._climb, np.zeros(_STEPS - 1, dtype=np.int64)))
+        wide = np.array([row for row, _ in unknown]).repeat([len(each) for each in steps])
+        more = np.concatenate(steps)
+        extra = {name: more[:, part].T for name, part in self._parts.items() if name != "allocatable"}
+        at = Asked(self._nodes, wide, extra, np.concatenate(added))
+        answers: list[Answer] = list(zip(*(column.tolist() for column in self._judge(at, wide))))
+        if at.added_was_read:
+            return False
+        if len(self._answers) >= _KEPT or len(self._seen) >= _KEPT or (at.row_was_read and self._any_row):
+            self._answers.clear()
+            self._seen.clear()
+        self._any_row &= not at.row_was_read
+        first = 0
+        for (row, now), each in zip(unknown, steps):
+            kind, flat, size = self._kind(row), (now + each).tobytes(), now.nbytes
+            self._answers.update(((kind, flat[i * size : (i + 1) * size]), answers[first + i]) for i in range(len(each)))
+            first += len(each)
+        return True

@@ -1,0 +1,287 @@
+"""Asking the plugins: for each extension point, who answers in which tier, and the combined answer.
+
+Kept apart from the session's figures so that each question reads as one line: the rule by which answers meet (`combine`) and
+the order of last resort, which makes every order total.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import cmp_to_key
+from typing import TYPE_CHECKING, Any
+
+from navarch.engine.gangs.gang_tree import GangTree, Part
+from navarch.engine.gangs.subjobs import SubJob
+from navarch.engine.job import Job
+from navarch.engine.node_functions import TaskClass
+from navarch.engine.plugin import Plugin
+from navarch.engine.points import combine
+from navarch.engine.points.profiles import THE_FIRST
+from navarch.engine.points.protocols import Key, Purpose
+from navarch.engine.queue import Queue
+from navarch.engine.reasons import Event, Reason
+from navarch.engine.semantics import Semantics
+from navarch.model.snapshot import Snapshot
+from navarch.model.spec import TaskSpec
+
+if TYPE_CHECKING:
+    from navarch.engine.policy.values import Policy
+    from navarch.engine.registry import Registry
+
+NO_QUEUE_ROOM = Reason("QueueLimit", "the queue has no room for the task", undone_by=(Event.POD_REMOVED, Event.QUEUE_CHANGED))
+
+
+class Asking:
+    policy: Policy
+    semantics: Semantics
+    snapshot: Snapshot
+    stopwatch: Callable[[], float]
+    """Seconds of some clock, for timings only; decisions never read it."""
+    timings: dict[str, float]
+
+    def open_plugins(self, registry: Registry) -> None:
+        self.plugins: list[Plugin] = []
+        line_up = registry.line_up(self.policy)
+        self._tiers: defaultdict[str, list[list[Any]]] = defaultdict(list)
+        """Point -> who answers there, tier by tier; empty where nobody does."""
+        self._flat: defaultdict[str, list[Any]] = defaultdict(list)
+        self.promised_by_eviction: set[int] = set()
+        self.promised_to_gangs: list[int] = []
+        """Tasks that an action which evicts for whole gangs has promised a node."""
+        for number, tier in enumerate(line_up.tiers):
+            for kind, option, points in tier:
+                plugin = kind(self, option)  # type: ignore[arg-type]
+                self.plugins.append(plugin)
+                for point in points:
+                    self._flat[point].append(plugin)
+                    tiers = self._tiers[point]
+                    while len(tiers) <= number:
+                        tiers.append([])
+                    tiers[number].append(plugin)
+        self.plugins += [kind(self, option) for kind, option, _ in line_up.added]  # type: ignore[arg-type]
+        self._further = line_up.further
+        for plugin in self.plugins:
+            started = self.stopwatch()
+            plugin.open()
+            self.timings[f"{plugin.name} (open)"] = self.stopwatch() - started
+
+    def answering(self, point: str) -> list[Any]:
+        """Plugins that answer at a point and are switched on there, in policy order."""
+        return self._flat[point]
+
+    def answering_by_profile(self, point: str) -> dict[str, list[Any]]:
+        """The same for each profile."""
+        further = {
+            name: [self.plugins[number] for number, points in profile if point in points] for name, profile in self._further.items()
+        }
+        return {THE_FIRST: self._flat[point], **further}
+
+    def silence(self, plugin: Plugin, *points: str) -> None:
+        """A plugin that found it cannot answer (an invalid tree of queues, say) withdraws from these points."""
+        for point in points:
+            for tier in self._tiers[point]:
+                if plugin in tier:
+                    tier.remove(plugin)
+            self._flat[point] = [x for x in self._flat[point] if x is not plugin]
+
+    # orders
+
+    def queue_order(self, left: Queue, right: Queue) -> int:
+        opinion = combine.first_opinion(p.queue_order(left, right) for p in self._flat["queue_order"])
+        return opinion or _compare((left.spec.created, left.name), (right.spec.created, right.name))
+
+    def victim_queue_order(self, left: Queue, right: Queue, preemptor: Queue) -> int:
+        plugins = self._flat["victim_queue_order"]
+        opinion = combine.first_opinion(p.victim_queue_order(left, right, preemptor) for p in plugins)
+        return opinion or -self.queue_order(left, right)
+
+    def job_order_by_plugins(self, job: Job) -> Key:
+        return tuple(p.job_order(job) for p in self._flat["job_order"])
+
+    def job_order(self, job: Job) -> Key:
+        return (*(p.job_order(job) for p in self._flat["job_order"]), job.spec.created, job.key)
+
+    def sub_job_order(self, sub_job: SubJob) -> Key:
+        return (*(p.sub_job_order(sub_job) for p in self._flat["sub_job_order"]), sub_job.match_index, sub_job.name)
+
+    def sorted_tasks(self, tasks: Sequence[int], *, reverse: bool = False) -> list[int]:
+        """Tasks by the plugins' order, then by the number their names end in, then by age and UID."""
+        rows = list(tasks)
+        if len(rows) < 2:
+            return rows
+        columns = self.snapshot.tasks
+        numbers = columns.index[rows].tolist() if self.semantics.numbers_in_names_order_tasks else [-1] * len(rows)
+        plugins = self._flat["task_order"]
+        by_plugins = [tuple(p.task_order(t) for p in plugins) for t in rows] if plugins else [()] * len(rows)
+        keys = list(zip(by_plugins, numbers, columns.created[rows].tolist(), (self.task(t).uid for t in rows)))
+        if numbers and min(numbers) < 0 <= max(numbers):  # only some names end in a number: pairs decide how to compare
+            compare = cmp_to_key(_compare_tasks)
+            order = sorted(range(len(rows)), key=lambda i: compare(keys[i]))
+        else:
+            order = sorted(range(len(rows)), key=keys.__getitem__)
+        return [rows[i] for i in (reversed(order) if reverse else order)]
+
+    def tasks_by_age(self, tasks: Sequence[int]) -> list[int]:
+        """Tasks by the plugins' order, then by age and UID: for rules that do not read numbers out of names."""
+        if len(tasks) < 2:
+            return list(tasks)
+        plugins, created = self._flat["task_order"], self.snapshot.tasks.created
+        return sorted(tasks, key=lambda t: (*(p.task_order(t) for p in plugins), float(created[t]), self.task(t).uid))
+
+    def parts_in_order(self, tree: GangTree, parts: Sequence[Part]) -> list[Part]:
+        """Parts of a job by the plugins' order, then by name."""
+        plugins = self._flat["part_order"]
+        return sorted(parts, key=lambda part: (*(p.part_order(tree, part) for p in plugins), part.name))
+
+    def compare_tasks(self, left: int, right: int) -> int:
+        plugins, columns = self._flat["task_order"], self.snapshot.tasks
+        numbered = self.semantics.numbers_in_names_order_tasks
+        keys = [
+            (
+                tuple(p.task_order(t) for p in plugins),
+                int(columns.index[t]) if numbered else -1,
+                float(columns.created[t]),
+                self.task(t).uid,
+            )
+            for t in (left, right)
+        ]
+        return _compare_tasks(keys[0], keys[1])
+
+    # jobs
+
+    def job_valid(self, job: Job) -> Reason | None:
+        for plugin in self._flat["job_valid"]:
+            reason: Reason | None = plugin.job_valid(job)
+            if reason is not None:
+                return reason
+        return None
+
+    def job_enqueueable(self, job: Job) -> Reason | None:
+        answer = combine.votes(self._tiers["job_enqueueable"], lambda p: p.job_enqueueable(job))
+        if isinstance(answer, Reason):
+            return answer
+        return None if answer else Reason("NotAdmitted", "the job was not admitted to its queue", undone_by=(Event.QUEUE_CHANGED,))
+
+    def job_enqueued(self, job: Job) -> None:
+        for plugin in self._flat["job_enqueued"]:
+            plugin.job_enqueued(job)
+
+    def job_ready(self, job: Job) -> bool:
+        return all(p.job_ready(job) for p in self._flat["job_ready"])
+
+    def job_missing(self, job: Job) -> int:
+        """How many tasks may be placed before readiness has to be asked again: at least one."""
+        return max((p.job_missing(job) for p in self._flat["job_missing"]), default=1)
+
+    def job_pipelined(self, job: Job) -> bool:
+        return combine.votes(self._tiers["job_pipelined"], lambda p: p.job_pipelined(job)) is True
+
+    def job_starving(self, job: Job) -> bool:
+        if self.semantics.starving_is_pending:
+            return job.counts[0] > 0
+        return combine.starving(self._tiers["job_starving"], lambda p: p.job_starving(job), self.semantics)
+
+    def sub_job_ready(self, sub_job: SubJob) -> bool:
+        if not sub_job.job.spec.sub_groups:
+            return self.job_ready(sub_job.job)
+        return all(p.sub_job_ready(sub_job) for p in self._flat["sub_job_ready"])
+
+    def sub_job_pipelined(self, sub_job: SubJob) -> bool:
+        if not sub_job.job.spec.sub_groups:
+            return self.job_pipelined(sub_job.job)
+        return combine.votes(self._tiers["sub_job_pipelined"], lambda p: p.sub_job_pipelined(sub_job)) is True
+
+    def sub_job_missing(self, sub_job: SubJob) -> int:
+        """How many tasks of a sub-job may be placed before its readiness has to be asked again: at least one."""
+        if not sub_job.job.spec.sub_groups:
+            return self.job_missing(sub_job.job)
+        return max((p.sub_job_missing(sub_job) for p in self._flat["sub_job_missing"]), default=1)
+
+    # domains
+
+    def hyper_node_scores(self, sub_job: SubJob, domains: Sequence[int]) -> list[float]:
+        """How good each of these domains is for the sub-job, all plugins together."""
+        scores = [0.0] * len(domains)
+        for plugin in self._flat["hyper_node_order"]:
+            scores = [sum(pair) for pair in zip(scores, plugin.hyper_node_order(sub_job, domains))]
+        return scores
+
+    def gradient_for_job(self, job: Job, root: int, purpose: Purpose) -> list[list[int]]:
+        for plugin in self._flat["hyper_node_gradient"]:
+            lists: list[list[int]] = plugin.hyper_node_gradient_for_job(job, root, purpose)
+            return lists
+        return [[root]]
+
+    def gradient_for_sub_job(self, sub_job: SubJob, root: int, purpose: Purpose) -> list[list[int]]:
+        for plugin in self._flat["hyper_node_gradient"]:
+            lists: list[list[int]] = plugin.hyper_node_gradient_for_sub_job(sub_job, root, purpose)
+            return lists
+        return [[root]]
+
+    # queues
+
+    def overused(self, queue: Queue) -> Reason | None:
+        for plugin in self._flat["overused"]:
+            reason: Reason | None = plugin.overused(queue)
+            if reason is not None:
+                return reason
+        return None
+
+    def allocatable(self, queue: Queue, task: TaskClass, count: int) -> tuple[int, Reason | None]:
+        """How many of `count` tasks the queue may take on, and why not more if it is none."""
+        for plugin in self._flat["allocatable"]:
+            answer: int | Reason = plugin.allocatable(queue, task, count)
+            if isinstance(answer, Reason):
+                return 0, answer
+            count = min(count, answer)
+            if not count:
+                return 0, NO_QUEUE_ROOM
+        return count, None
+
+    def preemptive(self, queue: Queue, task: TaskClass) -> Reason | None:
+        for plugin in self._flat["preemptive"]:
+            reason: Reason | None = plugin.preemptive(queue, task)
+            if reason is not None:
+                return reason
+        return None
+
+    # victims
+
+    def preemptable(self, preemptor: int, candidates: Sequence[int]) -> list[int]:
+        tiers = self._tiers["preemptable"]
+        return combine.victims(tiers, lambda p: p.preemptable(preemptor, candidates), candidates, self.semantics)
+
+    def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> list[int]:
+        tiers = self._tiers["reclaimable"]
+        return combine.victims(tiers, lambda p: p.reclaimable(reclaimer, candidates), candidates, self.semantics)
+
+    def unified_evictable(self, job: Job, candidates: Sequence[int], *, reclaim: bool) -> list[int]:
+        tiers = self._tiers["unified_evictable"]
+        return combine.victims(tiers, lambda p: p.unified_evictable(job, candidates, reclaim=reclaim), candidates, self.semantics)
+
+    def victim_tasks(self, candidates: Sequence[int]) -> list[int]:
+        return combine.united(self._tiers["victim_tasks"], lambda p: p.victim_tasks(candidates))
+
+    def pre_predicate(self, task: TaskClass) -> Reason | None:
+        for plugin in self._flat["pre_predicate"]:
+            reason: Reason | None = plugin.pre_predicate(task)
+            if reason is not None:
+                return reason
+        return None
+
+    if TYPE_CHECKING:
+
+        def task(self, row: int) -> TaskSpec: ...
+
+
+def _compare(left: Any, right: Any) -> int:
+    return int(left > right) - int(left < right)
+
+
+def _compare_tasks(left: Any, right: Any) -> int:
+    if left[0] != right[0]:
+        return _compare(left[0], right[0])
+    if left[1] >= 0 and right[1] >= 0 and left[1] != right[1]:
+        return _compare(left[1], right[1])
+    return _compare(left[2:], right[2:])

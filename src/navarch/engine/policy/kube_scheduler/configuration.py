@@ -1,0 +1,229 @@
+"""A KubeSchedulerConfiguration as a Policy.
+
+One action, `schedule`, tries each pending pod once, by priority, creation time and name, and preempts at each failure. Its
+arguments carry what the configuration says about the search. Every plugin of the profile that takes part in filtering or
+scoring becomes one PluginOption under its own name, in the order of the filters: `predicate` says whether it filters,
+`node_order` whether it scores, `arguments` are its args and `weight` the factor of its score. What the action does itself
+(PrioritySort, DefaultBinder, SchedulingGates, DefaultPreemption) is an option only if a plugin of that name is installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from navarch.engine.arguments import Argument
+from navarch.engine.policy.catalogue import Catalogue
+from navarch.engine.policy.compat import COMPAT, KUBE_SCHEDULER
+from navarch.engine.policy.file_form import KUBE_SCHEDULER_GROUP, Choice
+from navarch.engine.policy.findings import Findings, did_you_mean
+from navarch.engine.policy.kube_scheduler.default_plugins import ARGS, IMPLEMENTS, POINTS
+from navarch.engine.policy.kube_scheduler.merge import PluginSet, Weighted, merge
+from navarch.engine.policy.point_switches import DEFAULTS
+from navarch.engine.policy.schema import check
+from navarch.engine.policy.sections import read_params
+from navarch.engine.policy.source import Path
+from navarch.engine.policy.values import PluginOption, Policy, Profile
+
+ACTION = "schedule"
+BUILT_IN = frozenset({"DefaultBinder", "DefaultPreemption", "PrioritySort", "SchedulingGates"})
+_PERCENTAGE = "percentageOfNodesToScore"
+_KEYS = ("apiVersion", "kind", "profiles", _PERCENTAGE, "extenders", "compat", "schedulerParams")
+_OF_THE_PROCESS = (
+    "parallelism",
+    "leaderElection",
+    "clientConnection",
+    "healthzBindAddress",
+    "metricsBindAddress",
+    "enableProfiling",
+    "enableContentionProfiling",
+    "podInitialBackoffSeconds",
+    "podMaxBackoffSeconds",
+    "delayCacheUntilActive",
+)
+_PERCENTAGE_ARGUMENT = Argument(_PERCENTAGE, "int", 0, minimum=0)
+
+
+def read_policy(findings: Findings, choice: Choice, catalogue: Catalogue) -> Policy:
+    document = findings.source.value
+    for key in document:
+        if key not in _KEYS and key not in _OF_THE_PROCESS:
+            findings.unknown((key,), "key", key, (*_KEYS, *_OF_THE_PROCESS))
+    if document.get("apiVersion") != f"{KUBE_SCHEDULER_GROUP}v1":
+        found = document.get("apiVersion")
+        findings.mistake(("apiVersion",), f"found {found!r}, expected '{KUBE_SCHEDULER_GROUP}v1'")
+    if document.get("kind") != "KubeSchedulerConfiguration":
+        findings.mistake(("kind",), f"found {document.get('kind')!r}, expected 'KubeSchedulerConfiguration'")
+    if document.get("extenders"):
+        findings.warn(("extenders",), "extenders are not called")
+    if catalogue.action(ACTION, choice.dialect) is None:
+        findings.mistake((), f"a kube-scheduler policy needs the action {ACTION!r}, which is not installed")
+    percentage = _percentage(findings, (), document)
+    raw = findings.items(("profiles",), document.get("profiles")) or [{}]
+    profiles: dict[str, Profile] = {}
+    for index, profile in enumerate(raw):
+        reader = _ProfileReader(findings, ("profiles", index), catalogue)
+        given = findings.mapping(reader.path, profile)
+        name = _scheduler_name(findings, reader.path, given, len(raw), profiles)
+        plugins, own = reader.options(given), _percentage(findings, reader.path, given)
+        profiles[name] = Profile(plugins, {**reader.search, _PERCENTAGE: own if own is not None else percentage or 0})
+    first = next(iter(profiles))
+    return Policy(
+        actions=(ACTION,),
+        tiers=(profiles[first].plugins,),
+        configurations={ACTION: profiles[first].arguments},
+        compat=choice.compat,
+        dialect=choice.dialect,
+        semantics=COMPAT[choice.compat],
+        params=read_params(findings, document.get("schedulerParams")),
+        scheduler_name=first,
+        profiles=profiles if len(profiles) > 1 else {},
+        warnings=tuple(str(w) for w in findings.warned),
+        source=findings.source.name,
+        chosen=choice.why,
+        document=document,
+    )
+
+
+def _percentage(findings: Findings, path: Path, given: Mapping[str, object]) -> int | None:
+    if given.get(_PERCENTAGE) is None:
+        return None
+    read = check(findings, path, {_PERCENTAGE: given[_PERCENTAGE]}, (_PERCENTAGE_ARGUMENT,), "profile")
+    value = read.get(_PERCENTAGE)
+    if isinstance(value, int) and value > 100:
+        findings.mistake((*path, _PERCENTAGE), f"found {value}, expected 0 to 100")
+    return value if isinstance(value, int) else None
+
+
+def _scheduler_name(findings: Findings, path: Path, given: Mapping[str, object], count: int, taken: Mapping[str, object]) -> str:
+    name = given.get("schedulerName")
+    if name is None and count == 1:
+        return "default-scheduler"
+    if not isinstance(name, str) or not name:
+        findings.mistake((*path, "schedulerName"), "each of several profiles needs a schedulerName")
+        return f"profile {path[-1]}"
+    if name in taken:
+        findings.mistake((*path, "schedulerName"), f"two profiles have the schedulerName {name!r}")
+    return name
+
+
+class _ProfileReader:
+    """Reads one profile; `search` gathers what the action itself must know."""
+
+    def __init__(self, findings: Findings, path: Path, catalogue: Catalogue) -> None:
+        self.findings = findings
+        self.path = path
+        self.catalogue = catalogue
+        self.search: dict[str, object] = {}
+
+    def options(self, given: Mapping[str, object]) -> tuple[PluginOption, ...]:
+        known = ("schedulerName", _PERCENTAGE, "plugins", "pluginConfig")
+        for key in given:
+            if key not in known:
+                self.findings.unknown((*self.path, key), "key of a profile", key, known)
+        sets = self._sets(given.get("plugins"))
+        args = self._args(given.get("pluginConfig"))
+        implements = {**IMPLEMENTS, **self._installed()}
+        points = merge(sets, implements)
+        self._required(points)
+        self.search["preemption"] = any(name == "DefaultPreemption" for name, _ in points["postFilter"])
+        self.search.update(args.get("DefaultPreemption", {}))
+        weights = dict(points["score"])
+        order = dict.fromkeys(n for point in ("filter", "preFilter", *POINTS) for n, _ in points[point])
+        options = [self._option(name, points, weights, args.get(name, {})) for name in order]
+        return tuple(option for option in options if option is not None)
+
+    def _installed(self) -> dict[str, tuple[str, ...]]:
+        """Plugins of ours and of plugin authors: their points in kube-scheduler's words."""
+        words = {"predicate": "filter", "node_filters": "filter", "node_order": "score", "node_scorers": "score"}
+        return {
+            name: tuple(words[p] for p in entry.points or () if p in words)
+            for name, entry in self.catalogue.plugins.items()
+            if name not in IMPLEMENTS
+        }
+
+    def _sets(self, value: object) -> dict[str, PluginSet]:
+        path = (*self.path, "plugins")
+        sets = {}
+        for point, raw in self.findings.mapping(path, value).items():
+            if point not in POINTS and point != "multiPoint":
+                self.findings.unknown((*path, point), "extension point", point, (*POINTS, "multiPoint"))
+                continue
+            given = self.findings.mapping((*path, point), raw)
+            for key in given:
+                if key not in ("enabled", "disabled"):
+                    self.findings.unknown((*path, point, key), "key", key, ("enabled", "disabled"))
+            enabled = self._named((*path, point, "enabled"), given.get("enabled"))
+            disabled = self._named((*path, point, "disabled"), given.get("disabled"), star=True)
+            sets[point] = PluginSet(tuple(enabled), frozenset(name for name, _ in disabled))
+        return sets
+
+    def _named(self, path: Path, value: object, star: bool = False) -> list[Weighted]:
+        named: list[Weighted] = []
+        for index, raw in enumerate(self.findings.items(path, value)):
+            inner = (*path, index)
+            given = check(self.findings, inner, raw, (Argument("name", "str"), Argument("weight", "int")), "plugin")
+            name, weight = given.get("name"), given.get("weight", 0)
+            if not isinstance(name, str) or not isinstance(weight, int):
+                self.findings.mistake(inner, "found no name, expected the name of a plugin")
+            elif any(name == other for other, _ in named):
+                self.findings.mistake(inner, f"plugin {name!r} is named twice")
+            elif not (star and name == "*") and not self._exists(name):
+                known = (*KUBE_SCHEDULER.plugins, *self.catalogue.plugins)
+                self.findings.mistake(inner, f"unknown plugin {name!r}{did_you_mean(name, known)}", not_here=True)
+            else:
+                named.append((name, weight))
+        return named
+
+    def _exists(self, name: str) -> bool:
+        return name in KUBE_SCHEDULER.plugins or self.catalogue.plugin(name, "kube-scheduler") is not None
+
+    def _args(self, value: object) -> dict[str, dict[str, object]]:
+        path = (*self.path, "pluginConfig")
+        read: dict[str, dict[str, object]] = {}
+        for index, raw in enumerate(self.findings.items(path, value)):
+            inner = (*path, index)
+            given = self.findings.mapping(inner, raw)
+            name = self.findings.name((*inner, "name"), given.get("name"))
+            if name is None:
+                continue
+            if name in read:
+                self.findings.mistake(inner, f"plugin {name!r} is configured twice")
+            args = dict(self.findings.mapping((*inner, "args"), given.get("args")))
+            kind = args.pop("kind", f"{name}Args")
+            args.pop("apiVersion", None)
+            if kind != f"{name}Args":
+                self.findings.mistake((*inner, "args", "kind"), f"found {kind!r}, expected '{name}Args'")
+            read[name] = self._checked_args((*inner, "args"), name, args)
+        return read
+
+    def _checked_args(self, path: Path, name: str, args: dict[str, object]) -> dict[str, object]:
+        if name in KUBE_SCHEDULER.plugins:
+            return check(self.findings, path, args, ARGS.get(name, ()), f"{name}Args")
+        entry = self.catalogue.plugin(name, "kube-scheduler")
+        return self.findings.arguments(path, args, None if entry is None else entry.arguments, f"plugin {name}")
+
+    def _required(self, points: Mapping[str, list[Weighted]]) -> None:
+        path = (*self.path, "plugins")
+        if len(points["queueSort"]) != 1:
+            found = ", ".join(name for name, _ in points["queueSort"]) or "none"
+            self.findings.mistake(path, f"queueSort: found {found}, expected exactly one plugin")
+        if not points["bind"]:
+            self.findings.mistake(path, "bind: found none, expected at least one plugin")
+
+    def _option(
+        self, name: str, points: Mapping[str, list[Weighted]], weights: Mapping[str, int], args: Mapping[str, object]
+    ) -> PluginOption | None:
+        if self.catalogue.plugin(name, "kube-scheduler") is None:
+            if name not in BUILT_IN:
+                self.findings.warn((), f"kube-scheduler's plugin {name!r} does not exist here yet; skipped")
+            return None
+        at = {point: any(name == other for other, _ in points[point]) for point in POINTS}
+        enabled = {
+            **DEFAULTS,
+            "predicate": at["filter"],
+            "node_order": at["score"],
+            "task_order": at["queueSort"],
+            "job_order": at["queueSort"],
+        }
+        arguments = {**args, "weight": weights[name]} if name in weights else dict(args)
+        return PluginOption(name, enabled, arguments, self.findings.source.line(self.path))

@@ -1,0 +1,146 @@
+"""The search for victims: who may go, in which order, how many are enough, and who can stay after all.
+
+Every evicting action uses these pieces on a statement, as a dry run that it keeps or rolls back:
+
+- `freed_at_most` bounds what evicting could free on each node, in one pass over the task columns, so that nodes which can
+  never be enough are not looked at;
+- `victim_order` is the order of eviction;
+- `evict_until` evicts along that order until a test holds;
+- `give_back` takes back every eviction that turns out not to be needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cmp_to_key
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from navarch.engine.job import Job
+from navarch.engine.node_functions import TaskClass
+from navarch.engine.points.protocols import Key
+from navarch.engine.queue import Queue
+from navarch.engine.statement import Statement
+from navarch.model.resources import BoolArray, IntArray
+from navarch.model.status import TaskStatus
+
+if TYPE_CHECKING:
+    from navarch.engine.session import Session
+
+
+def freed_at_most(session: Session, candidates: BoolArray) -> IntArray:
+    """(R, N): what evicting every candidate (a mask over task rows) would free on each node."""
+    out = np.zeros_like(session.nodes.used)
+    rows = np.flatnonzero(candidates)
+    requests = session.snapshot.shape_request[:, session.shape[rows]]
+    for resource in np.flatnonzero(requests.any(axis=1)):
+        out[resource] = np.bincount(session.node[rows], weights=requests[resource], minlength=out.shape[1])
+    return out
+
+
+def candidates_in_queue(session: Session, queue: Queue, statuses: Sequence[TaskStatus]) -> BoolArray:
+    """Task rows that stand in one of these statuses, may be evicted, and belong to the queue's jobs."""
+    return _standing(session, statuses) & _job_mask(session, lambda number, name: name == queue.name)
+
+
+def candidates_elsewhere(session: Session, queue: Queue, statuses: Sequence[TaskStatus]) -> BoolArray:
+    """Task rows of every other queue that lets itself be reclaimed from."""
+
+    def other(number: int, name: str) -> bool:
+        found = session.queues.get(name)
+        return found is not None and found is not queue and found.spec.reclaimable
+
+    return _standing(session, statuses) & _job_mask(session, other)
+
+
+def _standing(session: Session, statuses: Sequence[TaskStatus]) -> BoolArray:
+    tasks = session.snapshot.tasks
+    return tasks.alive & tasks.preemptable & np.isin(session.status, statuses) & (session.node >= 0)
+
+
+def _job_mask(session: Session, wanted: Callable[[int, str], bool]) -> BoolArray:
+    jobs = session.snapshot.jobs
+    numbers = [i for i, name in enumerate(jobs.queue_names) if wanted(i, name)]
+    belongs = np.append(np.isin(jobs.queue, numbers), False)  # the last answers for tasks without a job (-1)
+    mask: BoolArray = belongs[session.snapshot.tasks.job]
+    return mask
+
+
+def within_reach(session: Session, task: TaskClass, freed: IntArray) -> BoolArray:
+    """Nodes where the task would fit if all that `freed` promises were evicted."""
+    dims = np.flatnonzero(task.request)
+    room = session.nodes.future_idle[dims] + freed[dims]
+    reach: BoolArray = np.all(task.request[dims, None] <= room, axis=0)
+    return reach
+
+
+def fits(session: Session, task: TaskClass, row: int, freed: IntArray | None = None) -> bool:
+    """The task's request against what the node will have, plus `freed`."""
+    nodes = session.nodes
+    room = nodes.allocatable[:, row] - nodes.used[:, row] + nodes.releasing[:, row] - nodes.pipelined[:, row]
+    if freed is not None:
+        room = room + freed
+    view = session.view(task)
+    return bool(np.all(view.need[:, 0] <= room[view.dims]))
+
+
+def total_request(session: Session, tasks: Sequence[int]) -> IntArray:
+    total: IntArray = session.snapshot.shape_request[:, session.shape[list(tasks)]].sum(axis=1)
+    return total
+
+
+def victim_order(session: Session, victims: Sequence[int], preemptor: Queue) -> list[int]:
+    """Who is evicted first: across queues by the victims' queue order, inside a queue the job that would be served last,
+    inside a job (or between jobs that the plugins do not tell apart) the task that would be placed last."""
+    keys: dict[int, Key] = {}
+
+    def job_key(job: Job) -> Key:
+        found = keys.get(job.row)
+        if found is None:
+            found = keys[job.row] = session.job_order_by_plugins(job)
+        return found
+
+    def compare(left: int, right: int) -> int:
+        a, b = session.job_of(left), session.job_of(right)
+        assert a is not None and b is not None
+        if a is not b:
+            if a.queue is not b.queue:
+                opinion = session.victim_queue_order(a.queue, b.queue, preemptor)
+                if opinion:
+                    return opinion
+            elif job_key(a) != job_key(b):
+                return -1 if job_key(a) > job_key(b) else 1
+        return -session.compare_tasks(left, right)
+
+    return sorted(victims, key=cmp_to_key(compare)) if len(victims) > 1 else list(victims)
+
+
+def as_offered(session: Session, candidates: Sequence[int], preemptor: Queue) -> list[int]:
+    """Candidates as plugins are asked about them. A plugin that gives up only so many gives up the first it is shown, so they
+    come in the order in which they would go, not in that of their arrival; without `victims_are_minimal`, as they stand there."""
+    return victim_order(session, candidates, preemptor) if session.semantics.victims_are_minimal else list(candidates)
+
+
+def evict_until(statement: Statement, victims: Sequence[int], enough: Callable[[], bool], *, for_: str, reason: str) -> int | None:
+    """Evict in order until the test holds (asked before any eviction too). How many went, or None if it never held."""
+    if enough():
+        return 0
+    for number, victim in enumerate(victims, 1):
+        statement.evict(victim, for_=for_, reason=reason)
+        if enough():
+            return number
+    return None
+
+
+def give_back(statement: Statement, save_point: int, enough: Callable[[], bool]) -> int:
+    """Undo every eviction since the save point without which the test still holds, last first. How many remain."""
+    evictions = [op for op in statement.operations[save_point:] if op.kind == TaskStatus.RELEASING]
+    remain = len(evictions)
+    for operation in reversed(evictions):
+        statement.undo(operation)
+        if enough():
+            remain -= 1
+        else:
+            statement.evict(operation.tasks[0], for_=operation.for_, reason=operation.reason, message=operation.message)
+    return remain

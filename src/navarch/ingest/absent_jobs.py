@@ -1,0 +1,41 @@
+"""Jobs that take no part in a cycle, because the group that their pods name does not exist, or its queue does not.
+
+No session knows them, so no decision would speak of them. Here is the decision in its place: what `navarch plan` lists and what
+the live scheduler tells the pods and the group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from navarch.apis.upstream.workloads import absence
+from navarch.engine.reasons import Event, Reason
+from navarch.engine.record import JobDecision
+from navarch.model.spec import JobSpec
+from navarch.model.status import STATUS_NAMES, TaskStatus
+
+
+def why_absent(key: str, spec: JobSpec | None) -> Reason:
+    if spec is None:
+        return Reason("PodGroupNotFound", absence(key), undone_by=(Event.JOB_CHANGED,))
+    text, undone = f'the queue "{spec.queue}" does not exist', (Event.QUEUE_CHANGED, Event.JOB_CHANGED)
+    return Reason("QueueNotFound", text, figures={"queue": spec.queue}, undone_by=undone)
+
+
+def absent(key: str, spec: JobSpec | None, counts: Sequence[int]) -> JobDecision:
+    """`counts`: its pods by TaskStatus. Only pods that wait are told anything."""
+    return JobDecision(
+        job=key,
+        queue=spec.queue if spec else "",
+        phase=spec.phase if spec else "Pending",
+        min_member=spec.min_member if spec else 0,
+        pods={STATUS_NAMES[i]: count for i, count in enumerate(counts) if count},
+        conditions=spec.conditions if spec else (),
+        reasons=(why_absent(key, spec),) if counts[TaskStatus.PENDING] else (),
+        shadow=spec.shadow if spec else False,
+        dialect=spec.dialect if spec else "pod",
+        changed=False,
+        last_started=spec.last_started if spec else None,
+        last_evicted=spec.last_evicted if spec else None,
+        stale_since=spec.stale_since if spec else None,
+    )

@@ -1,0 +1,257 @@
+"""Which job a pod belongs to, and the jobs made in memory for pods that have no group.
+
+A pod without a PodGroup is scheduled all the same: pods of one controller form one job of which each pod may start alone
+(minimum 1, or what an annotation or a disruption budget with the same controller says). Such a job is never written to the
+API server. Its key has a part more than a PodGroup's, `namespace/kind/name`, so the two can never be mixed up.
+
+Everything a shadow job says comes from its oldest pod, so the order in which pods are learned of does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from navarch.apis.admission.admission import SYSTEM_PRIORITY_CLASSES
+from navarch.apis.dialect import Settings
+from navarch.apis.kai.pod_grouper import is_grouped, job_of
+from navarch.apis.operators.owners import Owners
+from navarch.apis.operators.workload import WorkloadSpec
+from navarch.apis.upstream.workloads import gang_of, is_member
+from navarch.model.spec import (
+    Condition,
+    DisruptionBudgetSpec,
+    JobSpec,
+    Labels,
+    NamespaceSpec,
+    PriorityClassSpec,
+    TaskSpec,
+)
+
+Owner = tuple[str, str, str]
+MIN_MEMBER_ANNOTATIONS = ("scheduling.k8s.io/group-min-member", "scheduling.volcano.sh/group-min-member")
+NAMESPACE_QUEUE = "scheduling.volcano.sh/queue-name"
+NODE_LABELS = "topology.kubernetes.io/"
+
+
+def owner_key(namespace: str, pod: str, owner: Owner | None) -> str:
+    """Key of the job in memory for a pod without a group.
+
+    >>> owner_key("prod", "web-5c-x7", ("ReplicaSet", "web-5c", "u1")), owner_key("prod", "alone", None)
+    ('prod/replicaset/web-5c', 'prod/pod/alone')
+    """
+    return f"{namespace}/{owner[0].lower()}/{owner[1]}" if owner else f"{namespace}/pod/{pod}"
+
+
+def own_labels(labels: Labels) -> Labels:
+    """A pod's labels without those that the API server copies from its node when it is bound."""
+    for name in labels:
+        if name.startswith(NODE_LABELS):
+            return {name: value for name, value in labels.items() if not name.startswith(NODE_LABELS)}
+    return labels
+
+
+def same_own_labels(a: Labels, b: Labels) -> bool:
+    return a == b or own_labels(a) == own_labels(b)
+
+
+def is_shadow(key: str) -> bool:
+    return key.count("/") == 2
+
+
+def shown_key(key: str) -> str:
+    """A job's key as users see it: `namespace/name`, for shadow jobs that of the owner or of the pod."""
+    namespace, _, name = key.partition("/")
+    return f"{namespace}/{name.rpartition('/')[2]}" if name else key
+
+
+def queue_of(wanted: str, namespace: str, settings: Settings, namespaces: Mapping[str, NamespaceSpec]) -> str:
+    """The queue of a job that asks for `wanted` (possibly nothing): its namespace may stand in for the default."""
+    if wanted and wanted != settings.default_queue:
+        return wanted
+    known = namespaces.get(namespace)
+    if known is not None and (named := known.annotations.get(NAMESPACE_QUEUE)):
+        return named
+    if wanted:
+        return wanted
+    return namespace if settings.namespace_as_queue else settings.default_queue
+
+
+def class_value(name: str, classes: Mapping[str, PriorityClassSpec], otherwise: int = 0) -> int:
+    """The value of a priority class; of the global default if the name is empty or unknown, else `otherwise`."""
+    found = classes.get(name) if name else None
+    if found is not None:
+        return found.value
+    if name in SYSTEM_PRIORITY_CLASSES:
+        return SYSTEM_PRIORITY_CLASSES[name]
+    return min((each.value for each in classes.values() if each.global_default), default=otherwise)
+
+
+def completed(
+    job: JobSpec,
+    settings: Settings,
+    namespaces: Mapping[str, NamespaceSpec],
+    classes: Mapping[str, PriorityClassSpec],
+) -> JobSpec:
+    """A job with what other objects decide: its queue where it names none, its class's value and what follows from it."""
+    queue = queue_of(job.queue, job.namespace, settings, namespaces)
+    priority = class_value(job.priority_class, classes, job.default_priority)
+    preemptable = job.preemptable if job.preemptible_below is None else priority < job.preemptible_below
+    if (queue, priority, preemptable) == (job.queue, job.priority, job.preemptable):
+        return job
+    return replace(job, queue=queue, priority=priority, preemptable=preemptable)
+
+
+class _Group(Struct):
+    members: dict[str, tuple[TaskSpec, str]] = field(default_factory=dict)
+    """By uid: the task and the queue it asks for."""
+    leader: TaskSpec | None = None
+    phase: str = ""
+    conditions: tuple[Condition, ...] = ()
+    spec: JobSpec | None = None
+
+
+class ShadowGroups:
+    """The jobs in memory, kept up to date pod by pod. Each change returns the job to put, or None if it is as before."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        namespaces: Mapping[str, NamespaceSpec],
+        classes: Mapping[str, PriorityClassSpec] = MappingProxyType({}),
+    ) -> None:
+        self._settings = settings
+        self._classes = classes
+        self._namespaces = namespaces
+        self._groups: dict[str, _Group] = {}
+        self._budgets: dict[str, dict[tuple[str, str], int]] = {}
+        self.owners = Owners()
+
+    def put(self, task: TaskSpec, queue: str = "") -> JobSpec | None:
+        """Learn of a pod, new or changed, that has no group; `queue` is the one it asks for (`pod.queue_of`)."""
+        group = self._groups.setdefault(task.job, _Group())
+        group.members[task.uid] = task, queue
+        news = self.owners.joined(task)
+        leader = group.leader
+        if leader is None or leader.uid == task.uid or _age(task) < _age(leader):
+            group.leader = task if leader is None or leader.uid != task.uid else _oldest(group)
+            return self._refreshed(task.job, group)
+        return self._refreshed(task.job, group) if news else None
+
+    def remove(self, job: str, uid: str) -> tuple[JobSpec | None, bool]:
+        """Forget a pod: (the job as changed, or None; whether the job is gone with its last pod)."""
+        group = self._groups.get(job)
+        if group is None or group.members.pop(uid, None) is None:
+            return None, False
+        if not group.members:
+            del self._groups[job]
+            self.owners.forget(job)
+            return None, True
+        news = self.owners.left(job, uid)
+        if group.leader is not None and group.leader.uid == uid:
+            group.leader = _oldest(group)
+            return self._refreshed(job, group), False
+        return self._refreshed(job, group) if news else None, False
+
+    def put_workload(self, workload: WorkloadSpec) -> list[JobSpec]:
+        """Learn of an owner, new or changed: the jobs that it changes."""
+        return self._made_anew(self.owners.put(workload))
+
+    def classes_changed(self) -> list[JobSpec]:
+        """Priority classes came, went or changed: the jobs that it changes. Most have their priority from their pods."""
+        return self._made_anew(
+            job for job, group in self._groups.items() if group.leader and is_grouped(group.leader.scheduler_name, group.leader.labels)
+        )
+
+    def namespace_changed(self, namespace: str) -> list[JobSpec]:
+        """The queue that a namespace stands for has changed: the jobs that it changes."""
+        return self._made_anew(job for job in self._groups if job.startswith(f"{namespace}/"))
+
+    def _made_anew(self, jobs: Iterable[str]) -> list[JobSpec]:
+        found = ((job, self._groups.get(job)) for job in jobs)
+        return [spec for job, group in found if group is not None and (spec := self._refreshed(job, group)) is not None]
+
+    def put_budget(self, budget: DisruptionBudgetSpec) -> JobSpec | None:
+        """A budget with a controller sets the minimum of that controller's job (kube-batch's way before PodGroups)."""
+        if budget.owner is None or budget.min_available is None:
+            return None
+        job = owner_key(budget.namespace, "", budget.owner)
+        self._budgets.setdefault(job, {})[budget.namespace, budget.name] = budget.min_available
+        group = self._groups.get(job)
+        return self._refreshed(job, group) if group else None
+
+    def remove_budget(self, namespace: str, name: str) -> list[JobSpec]:
+        changed = []
+        for job, budgets in self._budgets.items():
+            group = self._groups.get(job)
+            if budgets.pop((namespace, name), None) is not None and group and (spec := self._refreshed(job, group)):
+                changed.append(spec)
+        return changed
+
+    def settle(self, job: str, phase: str, conditions: tuple[Condition, ...]) -> JobSpec | None:
+        """Remember what a cycle said of the job, since no object of the API server does."""
+        group = self._groups.get(job)
+        if group is None:
+            return None
+        group.phase, group.conditions = phase, conditions
+        return self._refreshed(job, group)
+
+    def _refreshed(self, job: str, group: _Group) -> JobSpec | None:
+        assert group.leader is not None
+        leader = group.leader
+        if not is_member(job) and is_grouped(leader.scheduler_name, leader.labels):
+            made = job_of(leader, self._classes, self.owners, self._settings.node_pool_key)
+            return made and _kept(group, replace(made, phase=group.phase or "Inqueue", conditions=group.conditions))
+        annotations, wanted = leader.annotations, group.members[leader.uid][1]
+        namespace, _, name = job.split("/", 2)
+        queue = queue_of(wanted, namespace, self._settings, self._namespaces)
+        if is_member(job):
+            gang = gang_of(job, leader, self.owners, queue)
+            return gang and _kept(group, replace(gang, phase=group.phase, conditions=group.conditions))
+        spec = JobSpec(
+            key=job,
+            queue=queue,
+            min_member=self._min_member(job, leader),
+            namespace=namespace,
+            name=name,
+            uid=leader.owner[2] if leader.owner else leader.uid,
+            dialect="pod",
+            priority=leader.pod_priority,
+            priority_class=leader.priority_class,
+            preemptable=annotations.get("volcano.sh/preemptable") == "true",
+            never_preempted=annotations.get("volcano.sh/preemptable", "true") != "true",
+            created=leader.created,
+            phase=group.phase,
+            conditions=group.conditions,
+            labels=own_labels(leader.labels),
+            annotations=annotations,
+            shadow=True,
+            owner=leader.owner or ("Pod", name, leader.uid),
+        )
+        return _kept(group, spec)
+
+    def _min_member(self, job: str, leader: TaskSpec) -> int:
+        for name in MIN_MEMBER_ANNOTATIONS:
+            text = leader.annotations.get(name, "")
+            if text.isdecimal():
+                return int(text)
+        budgets = self._budgets.get(job)
+        return max(budgets.values()) if budgets else 1
+
+
+def _kept(group: _Group, spec: JobSpec) -> JobSpec | None:
+    if spec == group.spec:
+        return None
+    group.spec = spec
+    return spec
+
+
+def _age(task: TaskSpec) -> tuple[float, str, str]:
+    return task.created, task.name, task.uid
+
+
+def _oldest(group: _Group) -> TaskSpec:
+    return min((task for task, _ in group.members.values()), key=_age)

@@ -1,0 +1,273 @@
+"""A pod as a task: where it stands, whose it is, what orders it, and the shape it shares with its like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from navarch.apis.admission.admission import SYSTEM_PRIORITY_CLASSES, AdmissionContext
+from navarch.apis.core.objects import seconds
+from navarch.apis.core.pod_objects import Pod, PodSpec, PodStatus
+from navarch.apis.core.shape import shape_reader
+from navarch.apis.dialect import Settings
+from navarch.apis.errors import ObjectError
+from navarch.apis.kai.pod_grouper import is_grouped, key_of
+from navarch.apis.registry import DIALECTS
+from navarch.ingest.groups import owner_key, same_own_labels
+from navarch.model.spec import DeviceRequest, PriorityClassSpec, TaskSpec
+from navarch.model.status import TaskStatus
+
+DEFAULT_SCHEDULER = "default-scheduler"
+PREEMPTED = "PreemptionByScheduler"
+_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+_GROUPS = tuple(d.group_of for d in DIALECTS if d.group_of)
+_SUB_GROUPS = tuple(d.sub_group_of for d in DIALECTS if d.sub_group_of)
+_DEVICES = tuple(d.devices_of for d in DIALECTS if d.devices_of)
+_GPU_GROUPS = tuple(d.gpu_groups_of for d in DIALECTS if d.gpu_groups_of)
+_QUEUES = tuple(d.queue_of for d in DIALECTS if d.queue_of)
+_NUMA = tuple(d.numa_placement_of for d in DIALECTS if d.numa_placement_of)
+_HINTS = tuple(d.hints_of for d in DIALECTS if d.hints_of)
+
+
+def group_of(pod: Pod) -> str:
+    """Name of the group that the pod says it belongs to, in whatever dialect; empty if none."""
+    for read in _GROUPS:
+        if name := read(pod):
+            return name
+    return ""
+
+
+def queue_of(pod: Pod) -> str:
+    """The queue that a pod without a group asks for; empty if none."""
+    for read in _QUEUES:
+        if name := read(pod):
+            return name
+    return ""
+
+
+def status_of(pod: Pod) -> TaskStatus:
+    """From phase, node and deletion. A pod on a node that has not started is Bound; one being deleted is Releasing."""
+    phase = pod.status.phase
+    if phase == "Succeeded":
+        return TaskStatus.SUCCEEDED
+    if phase == "Failed":
+        return TaskStatus.FAILED
+    if phase == "Unknown":
+        return TaskStatus.UNKNOWN
+    if pod.metadata.deletion_timestamp is not None:
+        return TaskStatus.RELEASING
+    if phase == "Running":
+        return TaskStatus.RUNNING
+    return TaskStatus.BOUND if pod.spec.node_name else TaskStatus.PENDING
+
+
+class PodReader:
+    """Pods to tasks under one set of settings.
+
+    `admission`: pods come from files that no API server has seen, so its defaults apply and priority classes are looked up."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        admission: AdmissionContext | None = None,
+        priority_classes: Mapping[str, PriorityClassSpec] | None = None,
+    ) -> None:
+        self.settings = settings
+        self._shapes = shape_reader(admission)
+        self._resolve = admission is not None
+        self._classes = dict(priority_classes or {})
+        defaults = [each for each in self._classes.values() if each.global_default]
+        self._default_class = min(defaults, key=lambda each: (each.value, each.name), default=None)
+
+    def is_ours(self, pod: Pod) -> bool:
+        """Whether we decide for this pod while it is pending. One that has no group and that KAI would make one for is in the pool
+        of nodes that its own label names, as that group would be; others are told apart by the scheduler that they name."""
+        names, settings, labels = self.settings.scheduler_names, self.settings, pod.metadata.label_map
+        if names is not None and (pod.spec.scheduler_name or DEFAULT_SCHEDULER) not in names:
+            return False
+        if not settings.node_pool_key or settings.is_in_pool(labels) or not is_grouped(pod.spec.scheduler_name or "", labels):
+            return True
+        return bool(group_of(pod))
+
+    def read(self, pod: Pod) -> TaskSpec | None:
+        """The pod's task; None for a pod that waits for another scheduler.
+
+        A pod without a group is in the job of its owner if it is ours, else in none: then it only occupies its node."""
+        meta, spec, status = pod.metadata, pod.spec, pod.status
+        standing = status_of(pod)
+        ours = self.is_ours(pod)
+        node = spec.node_name or ""
+        if not ours and not node:
+            return None
+        namespace = meta.namespace or "default"
+        if not meta.name:
+            raise ObjectError("Pod", f"{namespace}/?", "metadata.name", "nothing", "a name")
+        owner = meta.controller
+        group = group_of(pod)
+        if group:
+            job = f"{namespace}/{group}"
+        elif ours and self.settings.shadow_groups:
+            job = _shadow_key(pod, namespace, owner)
+        else:
+            job = ""
+        annotations, labels = meta.annotation_map, meta.label_map
+        priority, class_name, policy = self._priority(pod, spec)
+        shape = self._shapes.read(
+            pod,
+            placed=bool(node),
+            hints=_hints(pod),
+            devices=_devices(pod),
+        )
+        return TaskSpec(
+            uid=meta.uid or f"{namespace}/{meta.name}",
+            namespace=namespace,
+            name=meta.name,
+            shape=shape,
+            job=job,
+            node=node,
+            status=standing,
+            priority=_task_priority(pod, self.settings.absent_priority if priority is None else priority),
+            pod_priority=priority or 0,
+            created=seconds(meta.creation_timestamp),
+            started=seconds(status.start_time) if status.start_time else None,
+            role=annotations.get("volcano.sh/task-spec") or labels.get("volcano.sh/task-spec") or "",
+            sub_group=next((name for read in _SUB_GROUPS if (name := read(pod))), "") if _SUB_GROUPS else "",
+            preemptable=_flag(
+                annotations.get("volcano.sh/preemptable"),
+                labels.get("volcano.sh/preemptable"),
+                otherwise=self.settings.default_preemptable,
+            ),
+            preemption_policy=policy,
+            gates=tuple(gate.name for gate in spec.scheduling_gates) if spec.scheduling_gates else (),
+            labels=labels,
+            annotations=annotations,
+            nominated_node=status.nominated_node_name or "",
+            scheduler_name=spec.scheduler_name or DEFAULT_SCHEDULER,
+            priority_class=class_name,
+            owner=owner,
+            conditions=_conditions(status),
+            deleting=meta.deletion_timestamp is not None,
+            deleted=seconds(meta.deletion_timestamp) if meta.deletion_timestamp else None,
+            phase=status.phase or "",
+            disruption_target=_is_disruption_target(status),
+            gpu_groups=next((found for read in _GPU_GROUPS if (found := read(pod))), ()) if _GPU_GROUPS else (),
+            numa_placement=next((zones for read in _NUMA if (zones := read(pod))), ()) if annotations else (),
+        )
+
+    def reread(self, pod: Pod, old: Pod, before: TaskSpec) -> TaskSpec | None:
+        """The task of a pod of which `before` was read when it was `old`; None if more than its standing has changed.
+
+        A pod is read once and then, mostly, bound, started and ended. Comparing costs a tenth of reading it again."""
+        meta, was, status = pod.metadata, old.metadata, pod.status
+        node = pod.spec.node_name
+        if (
+            meta.annotations != was.annotations
+            or meta.owner_references != was.owner_references
+            or meta.creation_timestamp != was.creation_timestamp
+            or msgspec.structs.replace(old.spec, node_name=node) != pod.spec
+            or status.resource_claim_statuses != old.status.resource_claim_statuses
+            or _may_be_resized(status)
+            or _may_be_resized(old.status)
+            or (old.spec.node_name and not node)  # after a backup was restored: without a node it may not be ours at all
+        ):
+            return None
+        labels = before.labels
+        if meta.labels != was.labels:
+            # Affinity and spreading may take labels over into their selectors.
+            if before.shape.pod_affinity or before.shape.spread or not same_own_labels(meta.label_map, was.label_map):
+                return None
+            if self.settings.is_in_pool(meta.label_map) != self.settings.is_in_pool(was.label_map):
+                return None
+            labels = meta.label_map
+        return replace(
+            before,
+            node=node or "",
+            status=status_of(pod),
+            started=seconds(status.start_time) if status.start_time else None,
+            labels=labels,
+            nominated_node=status.nominated_node_name or "",
+            conditions=_conditions(status),
+            deleting=meta.deletion_timestamp is not None,
+            deleted=seconds(meta.deletion_timestamp) if meta.deletion_timestamp else None,
+            phase=status.phase or "",
+            disruption_target=_is_disruption_target(status),
+        )
+
+    def _priority(self, pod: Pod, spec: PodSpec) -> tuple[int | None, str, str]:
+        """Priority, class and preemption policy, resolved as admission would where no server has done it."""
+        name, policy = spec.priority_class_name or "", spec.preemption_policy or ""
+        if not self._resolve or spec.priority is not None:
+            return spec.priority, name, policy
+        found = self._classes.get(name) if name else self._default_class
+        if found is not None:
+            return found.value, found.name, policy or found.preemption_policy
+        if not name:
+            return None, "", policy
+        if name in SYSTEM_PRIORITY_CLASSES:
+            return SYSTEM_PRIORITY_CLASSES[name], name, policy
+        raise ObjectError("Pod", pod.key, "spec.priorityClassName", repr(name), "the name of a PriorityClass that is in the input")
+
+
+def _shadow_key(pod: Pod, namespace: str, owner: tuple[str, str, str] | None) -> str:
+    meta = pod.metadata
+    if is_grouped(pod.spec.scheduler_name or "", meta.label_map):
+        return key_of(namespace, meta.name, owner, meta.label_map, meta.annotation_map)
+    return owner_key(namespace, meta.name, owner)
+
+
+def _task_priority(pod: Pod, otherwise: int) -> int:
+    text = pod.metadata.annotations.get("volcano.sh/task-priority") if pod.metadata.annotations else None
+    if text:
+        try:
+            return int(text)
+        except ValueError:
+            return otherwise
+    return otherwise
+
+
+def _flag(*texts: str | None, otherwise: bool) -> bool:
+    """The first text that is given decides. What does not spell a boolean is false."""
+    for text in texts:
+        if text is not None:
+            return text in _TRUE
+    return otherwise
+
+
+def _hints(pod: Pod) -> tuple[tuple[str, str], ...]:
+    found: tuple[tuple[str, str], ...] = ()
+    for read in _HINTS:
+        found += read(pod)
+    return tuple(sorted(found)) if len(found) > 1 else found
+
+
+def _devices(pod: Pod) -> DeviceRequest | None:
+    for read in _DEVICES:
+        if (found := read(pod)) is not None:
+            return found
+    return None
+
+
+def _conditions(status: PodStatus) -> tuple[tuple[str, str, str, float], ...]:
+    if not status.conditions:
+        return ()
+    return tuple((c.type, c.status, c.reason or "", seconds(c.last_transition_time)) for c in status.conditions)
+
+
+def _may_be_resized(status: PodStatus) -> bool:
+    """Whether what the pod holds may be other than what its spec asks for."""
+    return (
+        status.container_statuses is not None
+        or status.init_container_statuses is not None
+        or status.resources is not None
+        or status.allocated_resources is not None
+    )
+
+
+def _is_disruption_target(status: PodStatus) -> bool:
+    """Marked by a preemption that is under way; the first such condition speaks."""
+    for condition in status.conditions or ():
+        if condition.type == "DisruptionTarget":
+            return condition.status == "True" and condition.reason == PREEMPTED
+    return False

@@ -1,0 +1,463 @@
+"""A live mirror of one kind of object: list it, watch it, and keep at it whatever happens to the connection.
+
+    informer = Informer(client, PODS, Pod, handler, field_selector="status.phase!=Succeeded")
+    task = asyncio.create_task(informer.run())      # until cancelled
+    await informer.wait_for_sync()                  # the handler has seen all that there is
+
+`Pod` is a msgspec Struct of the fields you read, with `metadata.name`, `.namespace`, `.uid` and `.resource_version`
+(`rename="camel"`); `handler` has `added(new)`, `updated(old, new)`, `deleted(old)`, called synchronously in the loop;
+`on_bad(metadata, error)` is told of objects that are not a `Pod`, unless `salvage(json, error)` makes one of them. What the
+handler may rely on is in `mirror`.
+
+How it goes: WatchList first (one stream: all objects, then a bookmark that says so, then changes), on servers without
+it a paged list and then a watch. A stream that ends or breaks is resumed from the last version seen; 410, as a reply or
+as an event, or a version from the future (a server restored from a backup), starts over with a new list, of which the
+handler hears the difference only. So does a version that the server cannot go on from for other reasons, as far as one can tell:
+a mirror that asks the same for ever shows what is long past. Both kinds of start read the latest state, never a cache's older one.
+
+A kind that is not served (404) is waited for. With `optional=True` it counts as synced meanwhile; `poke()` makes
+the informer look again at once (see `informer_group`). A kind that vanishes takes its objects with it; that it did is believed
+when the server's own list of kinds says so, since proxies that have lost their server answer 404 as well, and never of a kind
+that must be there. Of a kind that servers have in several versions, `versions` names all, the best first: where the one in use
+is not served, the others are tried in turn, `on_version` is told which one it is from then on, and the handler is told all objects
+anew, as they are in that version. `on_served` is told when a kind turns out to be absent, appears or goes; by default that is logged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from typing import Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from navarch.kube.backoff import Backoff
+from navarch.kube.client import Client
+from navarch.kube.errors import (
+    ApiError,
+    BadRequest,
+    Forbidden,
+    Gone,
+    KubeError,
+    NotFound,
+    OutcomeUnknown,
+    error_from_status,
+)
+from navarch.kube.resources import Resource
+from navarch.kube.watch.decoding import (
+    BadObject,
+    Bookmark,
+    BrokenStream,
+    Change,
+    Event,
+    Failure,
+    HasMetadata,
+    Key,
+    ObjectDecoder,
+    Salvage,
+    key_of,
+)
+from navarch.kube.watch.object_store import Handler, Mirror, OnBad, log_bad
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T", bound=HasMetadata)
+#: A stream that lasted this many seconds worked; the next failure starts with the shortest wait.
+LONG_ENOUGH = 1.0
+#: Refusals that say nothing about what was asked for: who asks, or that it is not the time.
+NOT_NOW = frozenset({401, 403, 429, 502, 503, 504})
+#: So often in a row a version may be refused without a telling reason.
+REFUSALS = 3
+
+
+class Patience(Struct, frozen=True):
+    """How long an informer waits for what, in seconds."""
+
+    #: Without a byte for this long a watch is taken for dead. API servers send a bookmark about each minute.
+    idle: float = 90.0
+    #: Without a byte for this long, or in all for `initial_total`, the initial events are asked for as a list instead.
+    initial_idle: float = 20.0
+    initial_total: float = 120.0
+    #: The server is asked to end a watch after a time drawn from here, so that connections spread over its replicas.
+    watch_shortest: float = 300.0
+    watch_longest: float = 600.0
+    #: Waits after failures grow from first to longest.
+    retry_first: float = 0.1
+    retry_longest: float = 10.0
+    #: Up to here a server's Retry-After is obeyed: a mirror that nothing reaches for an hour is of no use.
+    asked_longest: float = 60.0
+    #: The longest wait before looking again for a kind that is not served.
+    absent_longest: float = 10.0
+
+
+class InformerCounters(Struct):
+    """What happened so far, for metrics."""
+
+    events: int = 0
+    bad_objects: int = 0
+    lists: int = 0
+    streams: int = 0
+    failures: int = 0
+    #: `loop.time()` of the last bytes from the server.
+    last_contact: float | None = None
+
+
+class _StartOver(Exception):
+    """The next attempt must begin with the whole state."""
+
+
+def log_served(resource: Resource, served: bool) -> None:
+    """The `on_served` of those who brought none."""
+    log.info("%s is served now" if served else "%s is not served; waiting for it", resource)
+
+
+def log_forbidden(resource: Resource, error: Forbidden) -> None:
+    """The `on_forbidden` of those who brought none."""
+    log.warning("%s: %s; tried again until it is allowed", resource, error)
+
+
+class Informer(Generic[T]):
+    """See the module's text. `store` maps (namespace, name) to the objects that the handler has been told of."""
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource,
+        type: type[T],
+        handler: Handler[T],
+        *,
+        on_bad: OnBad = log_bad,
+        salvage: Salvage[T] | None = None,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        optional: bool = False,
+        versions: Sequence[Resource] = (),
+        on_version: Callable[[Resource], None] = lambda resource: None,
+        on_served: Callable[[Resource, bool], None] = log_served,
+        on_forbidden: Callable[[Resource, Forbidden], None] = log_forbidden,
+        patience: Patience | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.resource = resource
+        self.versions = tuple(versions) or (resource,)
+        self._on_version = on_version
+        self._on_served = on_served
+        self._on_forbidden = on_forbidden
+        self._served: bool | None = None  # not known yet
+        self.optional = optional
+        self.counters = InformerCounters()
+        self._client = client
+        self._namespace = namespace
+        self._selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
+        self._patience = patience or Patience()
+        self._rng = rng or random.Random()
+        self._decoder = ObjectDecoder(type, salvage)
+        self._on_bad = on_bad
+        self._mirror = Mirror(handler, self._count_bad)
+        self._backoff = Backoff(first=self._patience.retry_first, cap=self._patience.retry_longest, rng=self._rng)
+        self._version = ""  # empty: the whole state is needed first
+        self._watch_list = True
+        self._broken_starts = 0
+        self._missing = 0
+        self._refusals = 0
+        self._mirrored: Resource | None = None  # the version that the handler has the objects in
+        self._last_failure = ""
+        self._synced = asyncio.Event()
+        self._poked = asyncio.Event()
+
+    @property
+    def store(self) -> dict[tuple[str, str], T]:
+        return self._mirror.objects
+
+    @property
+    def synced(self) -> bool:
+        """Whether the handler has been told the whole state once (or the kind is optional and not served)."""
+        return self._synced.is_set()
+
+    @property
+    def absent(self) -> bool:
+        """Whether the server does not serve this kind now."""
+        return self._missing > 0
+
+    @property
+    def resource_version(self) -> str:
+        """The version up to which all is known; empty before the first list."""
+        return self._version
+
+    async def wait_for_sync(self) -> None:
+        await self._synced.wait()
+
+    def poke(self) -> None:
+        """Something changed that may let a failing or absent kind work: try again now."""
+        self._poked.set()
+
+    async def run(self) -> None:
+        """Mirror until cancelled."""
+        while True:
+            # A poke from here on is about what this attempt did not see: `_pause` returns at once.
+            self._poked.clear()
+            wait = await self._attempt()
+            if wait > 0:
+                await self._pause(wait)
+
+    async def _attempt(self) -> float:
+        """One list or one stream; the seconds to wait before the next."""
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        initial = not self._version
+        try:
+            if initial and not self._watch_list:
+                await self._list()
+            else:
+                await self._stream(initial, clock)
+        except _StartOver as reason:
+            log.info("%s: %s: listing again", self.resource, reason)
+            self._version = ""
+        except NotFound as error:
+            return await self._not_served(error)
+        except BadRequest as error:
+            if not (initial and self._watch_list):
+                return self._failed(error)
+            log.info("%s: no WatchList here, listing instead: %s", self.resource, error.message)
+            self._watch_list = False
+            return 0.0
+        except KubeError as error:
+            # Credentials that cannot be had are among these: whatever gives them out may be back in a moment.
+            if initial and self._watch_list and _is_no_start(error):
+                self._count_broken_start()
+            if clock() - started >= LONG_ENOUGH:
+                self._backoff.reset()
+            return self._failed(error)
+        if clock() - started >= LONG_ENOUGH:
+            self._backoff.reset()
+            return 0.0
+        # After a list the watch follows at once. A stream that ends at once, again and again, must not be a busy loop.
+        return 0.0 if initial and not self._watch_list and self._version else self._backoff.next()
+
+    async def _list(self) -> None:
+        items: list[T | BadObject] = []
+        version = ""
+        selectors = self._selectors
+        for page_size in (500, 0):
+            items.clear()
+            try:
+                async for page in self._client.pages(
+                    self.resource,
+                    msgspec.Raw,
+                    namespace=self._namespace,
+                    label_selector=selectors["labelSelector"],
+                    field_selector=selectors["fieldSelector"],
+                    page_size=page_size,
+                ):
+                    items.extend(self._decoder.item(raw) for raw in page.items or ())
+                    version = page.metadata.resource_version
+                break
+            except Gone:
+                if page_size == 0:
+                    raise
+                log.info("%s: pages expired under way, listing in one piece", self.resource)
+        self._whole_state(items, version)
+
+    async def _stream(self, initial: bool, clock: Callable[[], float]) -> None:
+        params: dict[str, str | int] = {name: value for name, value in self._selectors.items() if value}
+        lifetime = self._rng.uniform(self._patience.watch_shortest, self._patience.watch_longest)
+        params.update(watch="true", allowWatchBookmarks="true", timeoutSeconds=int(lifetime))
+        if initial:
+            params.update(sendInitialEvents="true", resourceVersionMatch="NotOlderThan")
+        else:
+            params["resourceVersion"] = self._version
+        patience = self._patience
+        initial_idle = min(patience.idle, patience.initial_idle)
+        deadline = clock() + patience.initial_total
+        beginning: dict[Key, T | BadObject] | None = {} if initial else None
+        self._decoder.restart()
+        self.counters.streams += 1
+        chunks = self._client.transport.stream(
+            self.resource.path(self._namespace),
+            params,
+            idle_timeout=lambda: patience.idle if beginning is None else initial_idle,
+        )
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                now = self.counters.last_contact = clock()
+                self._missing = 0
+                events = self._decoder.feed(chunk)
+                if beginning is None:
+                    self._live(events)
+                    continue
+                rest = _collect(events, beginning)
+                if rest is not None:
+                    end, live = rest
+                    self._whole_state(_emptied(beginning), end.resource_version)
+                    beginning = None
+                    self._live(live)
+                elif now > deadline:
+                    break
+        if beginning is not None:
+            self._count_broken_start()
+
+    def _live(self, events: Sequence[Event[T]]) -> None:
+        """The hot path: one call a chunk, no task and no await an event."""
+        apply = self._mirror.apply
+        version = self._version
+        for event in events:
+            if isinstance(event, Change):
+                apply(event)
+                version = event.object.metadata.resource_version or version
+            elif isinstance(event, Bookmark):
+                if _went_back(event.resource_version, version):
+                    raise _StartOver(f"bookmark {event.resource_version} is older than {version}")
+                version = event.resource_version or version
+            elif isinstance(event, BadObject):
+                self._mirror.apply_bad(event)
+                version = event.metadata.resource_version or version
+            else:
+                self._version = version
+                raise _ended(event)
+        self._version = version
+        self._refusals = 0
+        self.counters.events += len(events)
+
+    def _whole_state(self, items: Iterable[T | BadObject], version: str) -> None:
+        self.counters.lists += 1
+        self.counters.last_contact = asyncio.get_running_loop().time()
+        self._missing = 0
+        self._refusals = 0
+        self._broken_starts = 0
+        if self._served is False:
+            self._on_served(self.resource, True)
+        self._served = True
+        self._mirror.replace(items, anew=self._mirrored not in (None, self.resource))
+        self._mirrored = self.resource
+        self._version = version
+        self._synced.set()
+
+    async def _not_served(self, error: NotFound) -> float:
+        self._version = ""
+        self._missing += 1
+        if self._missing == 1:
+            self._backoff.reset()
+        # Twice, because an API server that starts up may answer 404 for a moment before it knows its CRDs.
+        rounds = 2 if self._served else 1
+        if self._served is not False and self._missing >= rounds * len(self.versions) and await self._is_gone(error):
+            self._mirror.replace([])
+            self._served = False
+            self._on_served(self.versions[0], False)
+            if self.optional:
+                self._synced.set()
+        if len(self.versions) > 1:
+            at = self.versions.index(self.resource) + 1
+            self.resource = self.versions[at % len(self.versions)]
+            self._on_version(self.resource)
+        return min(self._backoff.next(), self._patience.absent_longest)
+
+    async def _is_gone(self, error: NotFound) -> bool:
+        """Whether 404 means what it says."""
+        if not self.optional:
+            if self._served and self._missing == 2 * len(self.versions):
+                log.warning("%s: %s; what is known of it stands, since it must be there", self.resource, error)
+            return not self._served
+        try:
+            return await self._client.discovery.lacks(self.versions)
+        except Forbidden:
+            return True  # there is nobody else to ask
+        except KubeError as doubt:
+            log.info("%s: %s; not believed: %s", self.resource, error, doubt)
+            return False
+
+    def _failed(self, error: KubeError) -> float:
+        self.counters.failures += 1
+        wait = self._backoff.next()
+        refused = False
+        if isinstance(error, ApiError):
+            refused = error.code in (400, 401, 403, 422)
+            wait = max(wait, min(error.retry_after or 0.0, self._patience.asked_longest))
+            if self._version and error.code not in NOT_NOW:
+                self._refusals += 1
+            if isinstance(error, (Gone, BadRequest)) or _is_from_the_future(error) or self._refusals >= REFUSALS:
+                self._version, self._refusals = "", 0
+        # The same refusal is told once, not at every attempt.
+        known = str(error) == self._last_failure
+        self._last_failure = str(error)
+        if isinstance(error, Forbidden) and not known:
+            self._on_forbidden(self.resource, error)
+            return wait
+        level = logging.DEBUG if known else logging.WARNING if refused else logging.INFO
+        log.log(level, "%s: %s; again in %.1f s", self.resource, error, wait)
+        return wait
+
+    def _count_broken_start(self) -> None:
+        """Twice without reaching the end of the initial events: this server or what stands before it cannot."""
+        self._broken_starts += 1
+        if self._broken_starts >= 2:
+            log.info("%s: the initial events did not end, listing instead", self.resource)
+            self._watch_list = False
+
+    def _count_bad(self, metadata: object, error: Exception) -> None:
+        self.counters.bad_objects += 1
+        self._on_bad(metadata, error)  # type: ignore[arg-type]
+
+    async def _pause(self, wait: float) -> None:
+        try:
+            async with asyncio.timeout(wait):
+                await self._poked.wait()
+        except TimeoutError:
+            return
+        self._backoff.reset()
+
+
+def _emptied(collected: dict[Key, T | BadObject]) -> Iterator[T | BadObject]:
+    """The objects in their order, let go of one by one: whoever takes them is the only one who holds them."""
+    for key in list(collected):
+        yield collected.pop(key)
+
+
+def _collect(events: Sequence[Event[T]], into: dict[Key, T | BadObject]) -> tuple[Bookmark, Sequence[Event[T]]] | None:
+    """Initial events, of any type since live changes come between them; at their end, the bookmark and what follows."""
+    for position, event in enumerate(events):
+        if isinstance(event, Change):
+            key = key_of(event.object.metadata)
+            if event.type == "DELETED":
+                into.pop(key, None)
+            else:
+                into[key] = event.object
+        elif isinstance(event, BadObject):
+            key = key_of(event.metadata)
+            if event.type == "DELETED":
+                into.pop(key, None)
+            else:
+                into[key] = event
+        elif isinstance(event, Failure):
+            raise _ended(event)
+        elif event.initial_end:
+            return event, events[position + 1 :]
+    return None
+
+
+def _ended(failure: Failure) -> Exception:
+    """What an ERROR event means."""
+    status = failure.status
+    if status.code == 410 or status.reason in ("Expired", "Gone"):
+        return _StartOver(status.message or "410 Gone")
+    return error_from_status(status, method="WATCH")
+
+
+def _is_no_start(error: KubeError) -> bool:
+    """Whether the initial events failed for a reason that a list may not have."""
+    return isinstance(error, (OutcomeUnknown, BrokenStream)) or (isinstance(error, ApiError) and error.code not in NOT_NOW)
+
+
+def _is_from_the_future(error: ApiError) -> bool:
+    return error.has_cause("ResourceVersionTooLarge") or "Too large resource version" in error.message
+
+
+def _went_back(version: str, known: str) -> bool:
+    try:
+        return int(version) < int(known)
+    except ValueError:
+        return False

@@ -1,0 +1,469 @@
+"""Thousands of small writes a second over a few keep-alive connections.
+
+A scheduler's throughput ends at how fast it can post bindings. Through a general client each costs more CPU here than in
+the API server; so this pool speaks HTTP/1.1 itself (`http1`), one request in flight on each connection, and sends the
+next one from the very callback that completed the last: no task, no lock, no await a request.
+
+    pool = WritePool(endpoint)
+    await pool.bind("default", "p", uid=uid, node="n1")                  # raises ApiError, Unreachable, OutcomeUnknown
+    pool.submit(Write("POST", path, body, priority=Priority.EVENT), done)  # done(outcome), called in the loop
+    await pool.drain(); await pool.close()
+
+What a caller can rely on:
+- Waiting writes go out by priority, then in the order they came; a lower one that waited for `patience` goes first.
+- 429, and 5xx with Retry-After, are sent again after that time if it lies within the write's own; 401 once, with the
+  credential fetched anew.
+- A write that was on the wire when its connection broke or its time ran out is `OutcomeUnknown`. It is sent again by
+  itself only if it said `repeatable=True`: that doing it twice is the same as doing it once.
+- A write that was never sent, or was only refused with 429, fails as `Unreachable`; after 5xx nobody knows.
+- Only 2xx with JSON is a yes: a proxy that asks for a log-in, by a redirect or by a page, has bound no pod.
+- Every write gets exactly one outcome.
+- `may_write` is asked before each is put on the wire. Once it says no, all that wait fail as `Unreachable`.
+- Replaced certificates hold for the writes after them: connections made with older ones are given up between two writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import logging
+import random
+import ssl
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from navarch.kube.backoff import Backoff
+from navarch.kube.client import binding
+from navarch.kube.connect import Endpoint
+from navarch.kube.errors import ApiError, KubeError, OutcomeUnknown, Unreachable, error_from_reply
+from navarch.kube.resources import PODS
+from navarch.kube.transport import WITHHELD
+from navarch.kube.tunnel import open_tunnel
+from navarch.kube.write.connection import Connection, RequestHead
+from navarch.kube.write.http1 import Reply
+
+log = logging.getLogger(__name__)
+
+#: How often time-outs are looked at. One timer for all writes, since one a write would cost as much as the write.
+TICK = 0.25
+#: API servers close idle connections after 90 s or more; we do so earlier, so that no write races with that.
+IDLE_LIMIT = 45.0
+
+_JSON = (b"{", b"")
+"""How what an API server says begins."""
+
+Outcome = Reply | KubeError
+Done = Callable[[Outcome], None]
+
+
+class Priority(enum.IntEnum):
+    """Which write goes first when all connections are busy."""
+
+    BINDING = 0
+    STATUS = 1
+    EVENT = 2
+
+
+@dataclass(slots=True)
+class Write:
+    """One request of the pool."""
+
+    method: str
+    path: str
+    body: bytes
+    content_type: str = "application/json"
+    priority: Priority = Priority.STATUS
+    #: Seconds from submission to an outcome.
+    timeout: float = 30.0
+    #: Sending it twice does no more than sending it once.
+    repeatable: bool = False
+    attempts: int = 5
+    # Kept by the pool.
+    done: Done | None = field(default=None, repr=False)
+    submitted: float = 0.0
+    credential: str | None = field(default=None, repr=False)
+    refreshed: bool = False
+    #: It was on a connection that broke, or was answered with 5xx: the server may have done it.
+    maybe_done: bool = False
+
+
+@dataclass
+class PoolCounters:
+    """What happened so far, for metrics."""
+
+    sent: int = 0
+    replies: int = 0
+    throttled: int = 0
+    unknown: int = 0
+    connections_opened: int = 0
+    connections_failed: int = 0
+
+
+class WritePool:
+    """See the module's text."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        connections: int = 32,
+        connect_timeout: float = 10.0,
+        patience: float = 5.0,
+        rng: random.Random | None = None,
+        may_write: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self.counters = PoolCounters()
+        self._may_write = may_write
+        self._endpoint = endpoint
+        self._limit = connections
+        self._connect_timeout = connect_timeout
+        self._patience = patience
+        self._rng = rng or random.Random()
+        self._head = RequestHead(endpoint)
+        self._context = endpoint.ssl_context
+        self._waiting: tuple[deque[Write], ...] = tuple(deque() for _ in Priority)
+        self._delayed: dict[int, tuple[Write, asyncio.TimerHandle]] = {}
+        self._idle: list[Connection] = []
+        self._busy: dict[Connection, Write] = {}
+        self._opening: set[asyncio.Task[None]] = set()
+        self._backoff = Backoff(first=0.05, cap=5.0, rng=self._rng)
+        #: The last connection failed before it carried a reply: probe with one at a time, not with all at once.
+        self._troubled = False
+        self._last_connect_error = ""
+        self._tick: asyncio.TimerHandle | None = None
+        self._refreshing: asyncio.Task[None] | None = None
+        self._drained: list[asyncio.Future[None]] = []
+        self._closed = False
+
+    @property
+    def waiting(self) -> int:
+        """Writes not yet on the wire."""
+        return sum(map(len, self._waiting)) + len(self._delayed)
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._busy)
+
+    @property
+    def idle(self) -> int:
+        """Connections that wait for work."""
+        return len(self._idle)
+
+    def submit(self, write: Write, done: Done) -> None:
+        """Send as soon as a connection is free; `done` is called once, in the loop; what it raises is logged."""
+        loop = asyncio.get_running_loop()
+        write.done, write.submitted = done, loop.time()
+        if self._closed:
+            loop.call_soon(done, Unreachable("the pool is closed", method=write.method, path=write.path))
+            return
+        self._waiting[write.priority].append(write)
+        self._dispatch()
+        if self._tick is None:
+            self._tick = loop.call_later(TICK, self._look_at_the_clock)
+
+    async def request(self, write: Write) -> Reply:
+        """Send and wait; a refusal raises."""
+        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+
+        def done(outcome: Outcome) -> None:
+            if future.cancelled():
+                return
+            if isinstance(outcome, Reply):
+                future.set_result(outcome)
+            else:
+                future.set_exception(outcome)
+
+        self.submit(write, done)
+        return await future
+
+    async def bind(self, namespace: str, name: str, *, uid: str, node: str) -> None:
+        """Assign a pod to a node, before all other kinds of writes."""
+        await self.request(bind_write(namespace, name, uid, node))
+
+    async def drain(self, timeout: float | None = None) -> bool:
+        """Wait until every write submitted so far has its outcome; False if time ran out first."""
+        if not self.waiting and not self._busy:
+            return True
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._drained.append(future)
+        try:
+            async with asyncio.timeout(timeout):
+                await future
+        except TimeoutError:
+            return False
+        return True
+
+    async def close(self) -> None:
+        """Close all connections. Whoever still waits is told: unknown if it was on the wire, unreachable if not."""
+        self._closed = True
+        if self._tick is not None:
+            self._tick.cancel()
+        tasks = [*self._opening, *([self._refreshing] if self._refreshing else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        closing = [*self._idle, *self._busy]
+        for write, handle in list(self._delayed.values()):
+            handle.cancel()
+            self._waiting[write.priority].append(write)
+        self._delayed.clear()
+        for queue in self._waiting:
+            while queue:
+                self._give_up(queue.popleft(), "the pool was closed before it was sent")
+        for connection in closing:
+            connection.abort("the pool was closed")
+        for connection in closing:
+            await connection.closed.wait()
+
+    # The way of a write: waiting -> busy -> outcome, or back to waiting.
+
+    def _dispatch(self) -> None:
+        """Put waiting writes on free connections, and open more while writes wait and the limit allows."""
+        while self._idle:
+            if not self._idle[-1].usable:
+                self._idle.pop()
+            elif (write := self._next()) is not None:
+                self._send(self._idle.pop(), write)
+            else:
+                break
+        wanted = min(self._limit - len(self._busy) - len(self._idle), sum(map(len, self._waiting)))
+        if self._troubled:
+            wanted = min(wanted, 1)
+        while len(self._opening) < wanted and self._refreshing is None:
+            task = asyncio.get_running_loop().create_task(self._open())
+            self._opening.add(task)
+            task.add_done_callback(self._opening.discard)
+
+    def _next(self) -> Write | None:
+        if not self._may_write():
+            self._withhold()
+            return None
+        if self._head.current() is None:
+            self._refresh()
+            return None
+        for queue in self._waiting[Priority.STATUS :]:
+            if queue and asyncio.get_running_loop().time() - queue[0].submitted > self._patience:
+                return queue.popleft()
+        for queue in self._waiting:
+            if queue:
+                return queue.popleft()
+        return None
+
+    def _withhold(self) -> None:
+        for queue in self._waiting:
+            late = list(queue)
+            queue.clear()
+            for write in late:
+                self._give_up(write, WITHHELD)
+
+    def _send(self, connection: Connection, write: Write) -> None:
+        self._busy[connection] = write
+        write.attempts -= 1
+        write.credential = self._head.credential
+        self.counters.sent += 1
+        connection.send(write.method, write.path, write.content_type, write.body)
+
+    def _refresh(self) -> None:
+        """The credential is stale: fetch it, then go on."""
+        if self._refreshing is None and any(self._waiting):
+            self._refreshing = asyncio.get_running_loop().create_task(self._fetch_credential())
+
+    async def _fetch_credential(self) -> None:
+        try:
+            await self._head.fetch()
+        except KubeError as error:
+            log.warning("no credential for writes: %s", error)
+            self._last_connect_error = str(error)
+            await asyncio.sleep(self._backoff.next())
+        self._refreshing = None
+        self._look_at_certificates()
+        self._dispatch()
+
+    async def _open(self) -> None:
+        endpoint, loop = self._endpoint, asyncio.get_running_loop()
+        if self._troubled:
+            await asyncio.sleep(self._backoff.next())
+        try:
+            # A credential can be a client certificate, which must be there before the handshake.
+            if self._head.current() is None:
+                await self._head.fetch()
+            context = self._look_at_certificates()
+            if endpoint.proxy is not None:
+                connection = await open_tunnel(endpoint, self._connection, context, self._connect_timeout)
+            else:
+                async with asyncio.timeout(self._connect_timeout):
+                    _, connection = await loop.create_connection(
+                        self._connection,
+                        endpoint.host,
+                        endpoint.port,
+                        ssl=context,
+                        server_hostname=(endpoint.tls_server_name or endpoint.host) if context else None,
+                    )
+        except (OSError, KubeError) as error:  # TimeoutError and ssl.SSLError are OSErrors
+            self.counters.connections_failed += 1
+            self._last_connect_error = str(error) or type(error).__name__
+            log.info("%s: no connection for writes: %s", endpoint.base, self._last_connect_error)
+            self._troubled = True
+            self._opening.discard(_this_task())
+            self._dispatch()
+            return
+        self.counters.connections_opened += 1
+        self._opening.discard(_this_task())
+        connection.idle_since = loop.time()
+        connection.outdated = context is not self._context
+        if connection.outdated:
+            connection.abort("certificates were replaced meanwhile")
+        else:
+            self._idle.append(connection)
+        self._dispatch()
+
+    def _connection(self) -> Connection:
+        return Connection(self._head, self._replied, self._lost)
+
+    def _look_at_certificates(self) -> ssl.SSLContext | None:
+        """What connections are made with now; if it is new, those made before are let go as soon as they carry nothing."""
+        context = self._endpoint.ssl_context
+        if context is not self._context:
+            self._context = context
+            idle, self._idle = self._idle, []
+            for connection in (*idle, *self._busy):
+                connection.outdated = True
+            for connection in idle:
+                connection.abort("certificates were replaced")
+        return context
+
+    def _replied(self, connection: Connection, reply: Reply) -> None:
+        if reply.status == 401:
+            # Perhaps it is the certificate that has run out, and its successor is there.
+            self._look_at_certificates()
+        write = self._busy.pop(connection)
+        self.counters.replies += 1
+        if self._troubled:
+            self._troubled = False
+            self._backoff.reset()
+        kept = reply.reusable and not connection.outdated
+        if kept:
+            # The next write first: the server works on it while we look at this reply.
+            following = self._next()
+            if following is not None:
+                self._send(connection, following)
+            else:
+                connection.idle_since = asyncio.get_running_loop().time()
+                self._idle.append(connection)
+        else:
+            connection.abort("certificates were replaced" if reply.reusable else "the server does not keep it open")
+        if reply.status < 300:  # a redirection is no success: something before the server sent it, and nothing was done
+            self._finish(write, reply if reply.body[:1] in _JSON else _unreadable(write, reply))
+        else:
+            self._refused(connection, write, reply)
+        if not kept:
+            self._dispatch()
+
+    def _refused(self, connection: Connection, write: Write, reply: Reply) -> None:
+        if reply.status == 401 and not write.refreshed:
+            write.refreshed = True
+            # Others may have been refused at the same time, and the credential fetched anew meanwhile.
+            if self._endpoint.credentials.cached() == write.credential and not connection.outdated:
+                self._endpoint.credentials.rejected()
+            self._waiting[write.priority].appendleft(write)
+            self._dispatch()
+            return
+        later = reply.status == 429 or (reply.status >= 500 and reply.retry_after is not None)
+        # A store that timed out says 5xx and when to come back, and may have taken it all the same.
+        write.maybe_done |= reply.status >= 500
+        asked = 0.5 if reply.retry_after is None else reply.retry_after
+        pause = asked * (1 + 0.1 * self._rng.random())
+        in_time = asyncio.get_running_loop().time() + pause <= write.submitted + write.timeout
+        if later and write.attempts > 0 and in_time and not self._closed:
+            self.counters.throttled += 1
+            self._delayed[id(write)] = (write, asyncio.get_running_loop().call_later(pause, self._again, write))
+            return
+        self._finish(write, _refusal(write, reply))
+
+    def _again(self, write: Write) -> None:
+        del self._delayed[id(write)]
+        self._waiting[write.priority].append(write)
+        self._dispatch()
+
+    def _lost(self, connection: Connection, reason: str) -> None:
+        """A connection is gone."""
+        if not connection.proven and not connection.outdated:
+            self._troubled = True
+            self._last_connect_error = reason
+        write = self._busy.pop(connection, None)
+        if write is None:
+            if connection in self._idle:
+                self._idle.remove(connection)
+            return
+        write.maybe_done = True
+        in_time = asyncio.get_running_loop().time() - write.submitted <= write.timeout
+        if write.repeatable and write.attempts > 0 and in_time and not self._closed:
+            self._waiting[write.priority].appendleft(write)
+        else:
+            self._give_up(write, reason)
+        if not self._closed:
+            self._dispatch()
+
+    def _finish(self, write: Write, outcome: Outcome) -> None:
+        assert write.done is not None
+        done, write.done = write.done, None
+        try:
+            done(outcome)
+        except Exception:
+            log.exception("the caller of %s %s failed on its outcome %s", write.method, write.path, outcome)
+        if self._drained and not self._busy and not self.waiting:
+            for future in self._drained:
+                if not future.done():
+                    future.set_result(None)
+            self._drained.clear()
+
+    def _give_up(self, write: Write, reason: str) -> None:
+        """No reply will come. Only what was never on the wire is known not to have been done."""
+        self.counters.unknown += write.maybe_done
+        kind = OutcomeUnknown if write.maybe_done else Unreachable
+        self._finish(write, kind(reason, method=write.method, path=write.path))
+
+    def _look_at_the_clock(self) -> None:
+        """Time-outs of writes on the wire and in the queue, and connections nobody needs any more."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        self._look_at_certificates()
+        for connection, write in list(self._busy.items()):
+            if now - write.submitted > write.timeout:
+                connection.abort(f"no reply within {write.timeout:g} s")
+        cause = self._last_connect_error or "all connections are busy"
+        for queue in self._waiting:
+            late = [write for write in queue if now - write.submitted > write.timeout]
+            if late:
+                kept = [write for write in queue if now - write.submitted <= write.timeout]
+                queue.clear()
+                queue.extend(kept)
+            for write in late:
+                self._give_up(write, f"not sent within {write.timeout:g} s: {cause}")
+        for connection in [each for each in self._idle if now - each.idle_since > IDLE_LIMIT]:
+            self._idle.remove(connection)
+            connection.abort("idle")
+        working = self._busy or self._idle or self._opening or self.waiting
+        self._tick = loop.call_later(TICK, self._look_at_the_clock) if working else None
+
+
+def bind_write(namespace: str, name: str, uid: str, node: str) -> Write:
+    """A binding as a write. Not repeatable: a second one is refused, and that refusal would hide the success."""
+    body = binding(namespace, name, uid, node)
+    return Write("POST", PODS.path(namespace, name, "binding"), body, priority=Priority.BINDING)
+
+
+def _unreadable(write: Write, reply: Reply) -> OutcomeUnknown:
+    """200, and a page for people: what became of the write is not in it."""
+    return OutcomeUnknown(f"a reply that cannot be read: {reply.body[:80]!r}", method=write.method, path=write.path)
+
+
+def _refusal(write: Write, reply: Reply) -> ApiError:
+    return error_from_reply(reply.status, reply.body, method=write.method, path=write.path, retry_after=reply.retry_after)
+
+
+def _this_task() -> asyncio.Task[None]:
+    task = asyncio.current_task()
+    assert task is not None
+    return task

@@ -1,0 +1,185 @@
+"""Between informers and the mirror: read each object with its dialect, set aside what cannot be read.
+
+A bad object never stops the others: it is counted, told once for each of its versions, and what was known of it before stands
+(forgetting a running pod would give its node away a second time). Of a pod that holds a node and was never good, what can be read
+counts (see `half_read`), and if that does not say how much it holds, its node takes no more pods (see `unread`).
+
+Nodes, and pods that have one, are the bulk of a large cluster. Once the mirror has read them, the informer's store keeps no
+more of them than who they are: half of the memory.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from navarch.apis.core.nodes import Node
+from navarch.apis.core.objects import KubeObject, Metadata
+from navarch.apis.core.partial_pod import HalfReadPod, half_read
+from navarch.apis.core.pod_objects import Pod
+from navarch.apis.errors import ObjectError
+from navarch.ingest.pod_reader import queue_of, status_of
+from navarch.kube.resources import Resource
+from navarch.kube.watch.decoding import Key, key_of
+from navarch.kube.watch.decoding import Metadata as AnyMetadata
+from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.watched_kinds import Watched
+from navarch.model.spec import ObjectSpec, TaskSpec
+from navarch.model.status import IS_TERMINAL
+
+log = logging.getLogger(__name__)
+
+SetAside = Callable[[str, Resource, AnyMetadata, Exception], None]
+"""kind, resource, metadata of the object, what is wrong with it."""
+
+
+class HalfRead(Exception):
+    """What is wrong with a pod of which a part can be read, and what comes of it."""
+
+
+class PodHandler:
+    """`store` is the informer's, set once that is there."""
+
+    def __init__(self, mirror: Mirror, resource: Resource, set_aside: SetAside) -> None:
+        self.store: dict[tuple[str, str], Pod] = {}
+        self._mirror = mirror
+        self._resource = resource
+        self._set_aside = set_aside
+
+    def added(self, new: Pod, /) -> None:
+        self._put(new, None)
+
+    def updated(self, old: Pod, new: Pod, /) -> None:
+        self._put(new, old)
+
+    def _put(self, new: Pod, old: Pod | None) -> None:
+        if isinstance(new, HalfReadPod):
+            self._put_half(new)
+            return
+        keep = False  # of a version that was not read: the next one must not be taken for one that reads like it
+        try:
+            self._mirror.put_pod(new, old)
+            keep = not new.spec.node_name
+        except ObjectError as error:
+            half = half_read(new, error)
+            if half is not None:
+                self._put_half(half)
+            else:
+                self._set_aside("Pod", self._resource, new.metadata, error)
+        finally:
+            if not keep:
+                self._shrink(new)
+
+    def _put_half(self, pod: HalfReadPod) -> None:
+        try:
+            what = self._take_half(pod)
+            self._set_aside("Pod", self._resource, pod.metadata, HalfRead(f"{pod.error}; {what}"))
+        finally:
+            self._shrink(pod)
+
+    def _take_half(self, pod: HalfReadPod) -> str:
+        """Of a pod that was good before, only where it is and whether it has ended is taken. Says what comes of it."""
+        mirror, uid, node = self._mirror, pod.metadata.uid or pod.key, pod.spec.node_name or ""
+        status, task, leaving = status_of(pod), mirror.truth(uid), pod.metadata.deletion_timestamp is not None
+        if task is not None and uid not in mirror.unread:
+            task, what = replace(task, node=node, status=status, deleting=leaving), "what was known of it stands"
+        else:
+            task, what = self._half_of(pod), f"it counts on {node} by what could be read of it"
+        if task is not None:
+            mirror.take(task, queue_of(pod))
+        elif IS_TERMINAL[status]:
+            mirror.remove_pod(uid)
+        else:
+            mirror.take_unread(pod)
+            what = f"what it asks for is not known, so {node} takes no more pods until it is gone or can be read"
+        return "it has ended and holds nothing" if IS_TERMINAL[status] else what
+
+    def _half_of(self, pod: HalfReadPod) -> TaskSpec | None:
+        """None: nobody knows what it holds."""
+        try:
+            return None if pod.unknown else self._mirror.reader.read(pod)
+        except ObjectError as error:
+            log.warning("%s can be read even less than that: %s", pod.key, error)
+            return None
+
+    def _shrink(self, pod: Pod) -> None:
+        meta = pod.metadata
+        self.store[meta.namespace or "", meta.name] = Pod(metadata=_who(meta))
+
+    def deleted(self, old: Pod, /) -> None:
+        self._mirror.remove_pod(old.metadata.uid or old.key)
+
+    def bad(self, metadata: AnyMetadata, error: Exception) -> None:
+        self._set_aside("Pod", self._resource, metadata, error)
+
+
+class KindHandler:
+    """Every kind but pods."""
+
+    def __init__(self, mirror: Mirror, watched: Watched, resource: Resource, set_aside: SetAside) -> None:
+        self.store: dict[tuple[str, str], KubeObject] = {}
+        self._mirror = mirror
+        self.kind = watched
+        self.resource = resource
+        """The version that is watched now."""
+        self._set_aside = set_aside
+        self._standing: dict[Key, Any] = {}
+        """Of objects whose newest version is bad: the last good one, which the mirror still has."""
+
+    def added(self, new: KubeObject, /) -> None:
+        self._put(new, None)
+
+    def updated(self, old: KubeObject, new: KubeObject, /) -> None:
+        self._put(new, old)
+
+    def _put(self, new: KubeObject, old: KubeObject | None) -> None:
+        try:
+            self._mirror.put(self._read(new), _version(new))
+            if self._standing:
+                self._standing.pop(key_of(new.metadata), None)
+        except ObjectError as error:
+            if old is not None:
+                self._remember(old)
+            self._set_aside(self.kind.kind, self.resource, new.metadata, error)
+        if isinstance(new, Node):
+            self.store["", new.metadata.name] = Node(metadata=_who(new.metadata))
+
+    def _remember(self, old: KubeObject) -> None:
+        try:
+            self._standing[key_of(old.metadata)] = self._read(old)
+        except ObjectError:
+            return  # bad as well: what stood before it stands
+
+    def deleted(self, old: KubeObject, /) -> None:
+        standing = self._standing.pop(key_of(old.metadata), None)
+        try:
+            self._mirror.remove(standing or self._read(old))
+        except ObjectError:
+            # It never was good, so the mirror knows nothing of it.
+            return
+
+    def bad(self, metadata: AnyMetadata, error: Exception) -> None:
+        self._set_aside(self.kind.kind, self.resource, metadata, error)
+
+    def _read(self, found: KubeObject) -> Any:
+        if not found.api_version:
+            found = msgspec.structs.replace(found, api_version=self.resource.api_version)
+        if self.kind.reader is not None:
+            return self.kind.reader.read(found, self._mirror.settings)
+        meta = found.metadata
+        manifest = msgspec.to_builtins(found)
+        manifest["kind"] = self.kind.kind
+        return ObjectSpec(self.kind.kind, meta.namespace or "", meta.name, manifest)
+
+
+def _who(meta: Metadata) -> Metadata:
+    return Metadata(name=meta.name, namespace=meta.namespace, uid=meta.uid, resource_version=meta.resource_version)
+
+
+def _version(found: KubeObject) -> int:
+    text = found.metadata.resource_version or ""
+    return int(text) if text.isdecimal() else 0

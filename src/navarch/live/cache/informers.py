@@ -1,0 +1,148 @@
+"""Every informer with its handler: where the mirror gets its objects from."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+
+from navarch.apis.core.nodes import Node
+from navarch.apis.core.objects import KubeObject
+from navarch.apis.core.partial_pod import half_read
+from navarch.apis.core.pod_objects import Pod
+from navarch.apis.operators.readers import KINDS as WORKLOAD_KINDS
+from navarch.kube.backoff import Backoff
+from navarch.kube.client import PAGE_SIZE, Client
+from navarch.kube.errors import Gone, KubeError
+from navarch.kube.resources import PODS, Resource
+from navarch.kube.watch.decoding import BadObject, ObjectDecoder, Salvage
+from navarch.kube.watch.informer import Informer, Patience
+from navarch.kube.watch.informer_group import InformerGroup
+from navarch.kube.watch.object_store import is_newer
+from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.handlers import KindHandler, PodHandler, SetAside
+from navarch.live.cache.watched_kinds import Watched, choose, watched
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T", bound=KubeObject)
+ADVICE = "`navarch install` makes an account that has every right it needs"
+
+
+class Sources:
+    """Pods alone until it runs: which versions of the other kinds are watched is asked of the server."""
+
+    def __init__(self, client: Client, mirror: Mirror, set_aside: SetAside, patience: Patience | None, rng: random.Random) -> None:
+        self.group = InformerGroup(client, patience=patience, rng=rng, advice=ADVICE)
+        self.kinds: list[tuple[Informer[Any], KindHandler]] = []
+        self.resources: dict[str, Resource] = {}
+        """Kind -> the version that is watched (the last one, for kinds that several groups have)."""
+        self.pod_handler = PodHandler(mirror, PODS, set_aside)
+        self.pods: Informer[Pod] = self.group.add(PODS, Pod, self.pod_handler, on_bad=self.pod_handler.bad, salvage=half_read)
+        self.pod_handler.store = self.pods.store
+        self._of_owners: dict[str, Informer[Any]] = {}
+        """Of kinds that own pods and say how many of them form a gang."""
+        self._opened = asyncio.Event()
+        self._backoff = Backoff(first=0.5, cap=10.0, rng=rng)
+        self._client = client
+        self._mirror = mirror
+        self._set_aside = set_aside
+        mirror.pods = self.pods.store
+        mirror.owners_come = self._come
+
+    async def run(self) -> None:
+        """Mirror everything until cancelled; a server that does not answer yet is waited for."""
+        await self._open()
+        await self.group.run()
+
+    async def wait_for_sync(self) -> None:
+        await self._opened.wait()
+        await self.group.wait_for_sync()
+
+    async def _open(self) -> None:
+        for kind in watched():
+            resource = await self._choose(kind)
+            handler = KindHandler(self._mirror, kind, resource, self._set_aside)
+            informer = self.group.add(
+                resource,
+                kind.struct,
+                handler,
+                on_bad=handler.bad,
+                optional=kind.optional,
+                versions=kind.candidates,
+                on_version=partial(self._moved, handler),
+            )
+            handler.store = informer.store
+            self.kinds.append((informer, handler))
+            self.resources[kind.kind] = resource
+            if kind.reader in WORKLOAD_KINDS:
+                self._of_owners[kind.kind] = informer
+        self._opened.set()
+
+    def _come(self, kind: str) -> bool:
+        """Whether every owner of this kind is shown to us sooner or later."""
+        informer = self._of_owners.get(kind)
+        return informer is not None and informer.synced and not informer.absent
+
+    def _moved(self, handler: KindHandler, resource: Resource) -> None:
+        """A CRD came with another version than we waited for, or the server was upgraded under us."""
+        handler.resource = resource
+        self.resources[handler.kind.kind] = resource
+
+    async def _choose(self, kind: Watched) -> Resource:
+        while True:
+            try:
+                return await choose(self._client, kind)
+            except KubeError as error:
+                wait = self._backoff.next()
+                log.warning("the API server does not tell what it serves: %s; again in %.1f s", error, wait)
+                await asyncio.sleep(wait)
+
+    async def read_again(self) -> None:
+        """Tell the mirror everything anew. What the stores no longer hold in full is fetched; what cannot be read at all of that was
+        told when it was seen first."""
+        for informer, handler in self.kinds:
+            if issubclass(handler.kind.struct, Node):
+                async for node in self._fetch(informer.resource, Node):
+                    if _is_current(node, informer.store.get(("", node.metadata.name))):
+                        handler.added(node)
+            else:
+                for found in list(informer.store.values()):
+                    handler.added(found)
+        async for pod in self._fetch(PODS, Pod, half_read):
+            if _is_current(pod, self.pods.store.get((pod.metadata.namespace or "", pod.metadata.name))):
+                self.pod_handler.added(pod)
+
+    async def _fetch(self, resource: Resource, kind: type[T], salvage: Salvage[T] | None = None) -> AsyncIterator[T]:
+        """All good objects of a kind; some of them twice where pages expire under way."""
+        decoder = ObjectDecoder(kind, salvage)
+        for page_size in (PAGE_SIZE, 0):
+            try:
+                async for page in self._client.pages(resource, msgspec.Raw, page_size=page_size):
+                    for raw in page.items or ():
+                        found = decoder.item(raw)
+                        if not isinstance(found, BadObject):
+                            yield found
+                return
+            except Gone:
+                if page_size == 0:
+                    raise
+
+    def serves(self, resource: Resource) -> bool:
+        """Whether the kind is served, as far as its informer knows."""
+        return any(i.resource == resource and i.synced and not i.absent for i, _ in self.kinds)
+
+    def missing(self) -> list[str]:
+        if not self._opened.is_set():
+            return ["the API server did not answer yet"]
+        return [f"{resource} is not mirrored yet" for resource in self.group.unsynced]
+
+
+def _is_current(listed: KubeObject, known: KubeObject | None) -> bool:
+    """Whether the watch has shown nothing newer of it since it was listed: that would be in the mirror already."""
+    return known is not None and not is_newer(known.metadata, listed.metadata)

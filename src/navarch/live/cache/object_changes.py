@@ -1,0 +1,77 @@
+"""Two versions of an object: whether they differ in what scheduling reads, and whether the new one leaves more to others.
+
+Most of what a watch shows are new versions that say nothing new: a heartbeat, a status, a condition of our own. Whoever sleeps is not
+woken for them, nor for what can only keep it waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from navarch.ingest.groups import same_own_labels
+from navarch.live.queue.equivalence_classes import held_by, less_held
+from navarch.model.spec import JobSpec, QuotaSpec, Requests, TaskSpec
+from navarch.model.status import TaskStatus
+
+
+def same_member(a: TaskSpec, b: TaskSpec) -> bool:
+    """Whether two versions of a pod say the same of the job that is made for it in memory."""
+    return (
+        a.job == b.job
+        and a.annotations == b.annotations
+        and same_own_labels(a.labels, b.labels)
+        and a.pod_priority == b.pod_priority
+        and a.priority_class == b.priority_class
+        and a.owner == b.owner
+    )
+
+
+def same_wish(a: TaskSpec, b: TaskSpec) -> bool:
+    """Whether two versions of a pending pod ask for the same: status conditions and the like do not count."""
+    return (
+        a.shape == b.shape
+        and a.job == b.job
+        and a.gates == b.gates
+        and a.priority == b.priority
+        and a.labels == b.labels
+        and a.nominated_node == b.nominated_node
+    )
+
+
+def given_up(before: TaskSpec, task: TaskSpec) -> Requests:
+    """What others may have of a pod that goes on to wait or run: a place that it was promised, or what it asks for less in place."""
+    if before.status == TaskStatus.PENDING:
+        promised = before.nominated_node
+        return held_by(before.shape) if promised and promised != (task.node or task.nominated_node) else ()
+    stays = before.node and before.node == task.node and before.shape is not task.shape
+    return less_held(before.shape, task.shape) if stays else ()
+
+
+def same_standing(a: JobSpec, b: JobSpec) -> bool:
+    """Whether two versions of a group count in the same queue, and keep their pods from others alike."""
+    return (
+        a.queue == b.queue
+        and a.min_member == b.min_member
+        and a.priority == b.priority
+        and (a.preemptable, a.never_preempted, a.preemptible_below) == (b.preemptable, b.never_preempted, b.preemptible_below)
+        and (a.roles, a.sub_groups, a.min_sub_groups) == (b.roles, b.sub_groups, b.min_sub_groups)
+    )
+
+
+def permits_more(before: QuotaSpec, now: QuotaSpec) -> bool:
+    """Of some resource. Every pod that is made changes a quota's status, and keeps those waiting that it keeps waiting."""
+    hard, used, was = dict(now.hard), dict(now.used), dict(before.used)
+    return any(name not in hard or hard[name] - used.get(name, 0) > limit - was.get(name, 0) for name, limit in before.hard)
+
+
+def same_object(before: Any, now: Any) -> bool:
+    """But for the version."""
+    if not isinstance(before, Mapping) or not isinstance(now, Mapping):
+        return bool(before == now)
+    return _said(before) == _said(now)
+
+
+def _said(manifest: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[str, Any]]:
+    meta = {key: value for key, value in (manifest.get("metadata") or {}).items() if key != "resourceVersion"}
+    return {key: value for key, value in manifest.items() if key != "metadata"}, meta

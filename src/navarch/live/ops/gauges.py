@@ -1,0 +1,84 @@
+"""Figures that are read when somebody asks for /metrics, so that keeping them costs nothing in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+from prometheus_client import Counter
+
+from navarch.model.status import TaskStatus
+
+if TYPE_CHECKING:
+    from navarch.live.scheduler import Scheduler
+
+
+_INFORMERS = {
+    "events": "Watch events seen.",
+    "lists": "Whole states read: once, and again after each expired watch.",
+    "failures": "Lists and watches that failed.",
+}
+_WRITES = ("sent", "replies", "throttled", "unknown")
+
+
+class Gauges:
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        metrics = scheduler.metrics
+        scheduler.events.counted = _counting(metrics.events)
+        scheduler.evictor.counted = _counting(metrics.evictions)
+        for writer in (scheduler.pod_statuses, scheduler.group_statuses, scheduler.queue_statuses):
+            writer.counted = _counting(metrics.status_writes)
+        metrics.watch("navarch_writes_waiting", "Writes without an outcome.", "kind", self._waiting_writes)
+        metrics.watch("navarch_api_writes", "Writes on the wire by what became of them.", "event", self._writes, counts=True)
+        metrics.watch("navarch_api_connections", "Connections for writes.", "result", self._connections, counts=True)
+        for name, text in _INFORMERS.items():
+            metrics.watch(f"navarch_informer_{name}", text, "kind", partial(self._informers, name), counts=True)
+
+    def refresh(self) -> None:
+        scheduler = self._scheduler
+        cluster, metrics = scheduler.mirror.cluster, scheduler.metrics
+        pending = cluster.jobs.counts[: cluster.jobs.rows.top, TaskStatus.PENDING]
+        held = len(scheduler.holding)
+        metrics.pending_pods.set(int(pending.sum()))
+        metrics.pending_jobs.labels("held").set(held)
+        metrics.pending_jobs.labels("active").set(max(0, int((pending > 0).sum()) - held))
+        metrics.assumed.labels("bind").set(len(scheduler.assumed.binds))
+        metrics.assumed.labels("eviction").set(len(scheduler.assumed.evictions))
+        metrics.nodes.set(int(cluster.nodes.alive.sum()))
+        metrics.closed_nodes.set(len(scheduler.mirror.unread.nodes))
+        metrics.pods.set(len(cluster.tasks.rows))
+        metrics.policy_in_force.set(0 if scheduler.policy_file.refused else 1)
+        if scheduler.last is not None:
+            metrics.queues(scheduler.last.record.queues)
+
+    def _waiting_writes(self) -> dict[str, float]:
+        scheduler = self._scheduler
+        statuses = (scheduler.pod_statuses, scheduler.group_statuses, scheduler.queue_statuses)
+        return {
+            "binding": len(scheduler.binder.outbox),
+            "eviction": len(scheduler.evictor),
+            "status": sum(len(each.outbox) for each in statuses),
+            "event": len(scheduler.events.outbox),
+        }
+
+    def _writes(self) -> dict[str, float]:
+        return {event: getattr(self._scheduler.pool.counters, event) for event in _WRITES}
+
+    def _connections(self) -> dict[str, float]:
+        counters = self._scheduler.pool.counters
+        return {"opened": counters.connections_opened, "failed": counters.connections_failed}
+
+    def _informers(self, counter: str) -> dict[str, float]:
+        return {str(each.resource): getattr(each.counters, counter) for each in self._scheduler.sources.group.informers}
+
+
+def _counting(counter: Counter) -> Callable[[str, str], None]:
+    """Counts by two labels; the child of each pair is looked up once, since that costs ten times what counting does."""
+
+    @cache
+    def child(first: str, second: str) -> Counter:
+        return counter.labels(first, second)
+
+    return lambda first, second: child(first, second).inc()

@@ -1,0 +1,87 @@
+"""The `coordination.k8s.io/v1` Lease as a lock: read it, write it, and be told when somebody else was quicker."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import msgspec
+
+from navarch.kube.client import Client, decoder_for
+from navarch.kube.errors import NotFound
+from navarch.kube.resources import LEASES
+from navarch.kube.watch.decoding import decoded
+
+
+class LeaseRecord(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """`Lease.spec`. The times are for people to read: electors never compare another machine's clock with theirs."""
+
+    holder_identity: str = ""
+    lease_duration_seconds: int = 0
+    acquire_time: str = ""
+    renew_time: str = ""
+    lease_transitions: int = 0
+
+
+class LeaseLock(Protocol):
+    """Where the record is kept. `write` refuses (`Conflict`, `AlreadyExists`) if another wrote since `read`."""
+
+    async def read(self) -> LeaseRecord | None:
+        """The record as it is, None if there is none yet."""
+
+    async def write(self, record: LeaseRecord) -> None:
+        """Replace what the last `read` or `write` of ours saw."""
+
+
+class ApiLeaseLock:
+    """A Lease object on an API server.
+
+    `timeout` bounds each request: an elector whose requests hang must notice before its lease runs out.
+    """
+
+    def __init__(self, client: Client, namespace: str, name: str, *, timeout: float = 5.0) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._name = name
+        self._timeout = timeout
+        self._seen: dict[str, Any] | None = None
+
+    async def read(self) -> LeaseRecord | None:
+        path = LEASES.path(self._namespace, self._name)
+        try:
+            body = await self._client.transport.request("GET", path, timeout=self._timeout, attempts=1)
+        except NotFound:
+            self._seen = None
+            return None
+        seen: dict[str, Any] = decoded(decoder_for(dict[str, Any]), body, "GET", path)
+        self._seen = seen
+        return msgspec.convert(seen.get("spec") or {}, LeaseRecord, strict=False)
+
+    async def write(self, record: LeaseRecord) -> None:
+        spec = msgspec.to_builtins(record)
+        if self._seen is None:
+            path, method = LEASES.path(self._namespace), "POST"
+            lease = {
+                "apiVersion": LEASES.api_version,
+                "kind": "Lease",
+                "metadata": {"name": self._name, "namespace": self._namespace},
+                "spec": spec,
+            }
+        else:
+            path, method = LEASES.path(self._namespace, self._name), "PUT"
+            # With the resourceVersion we saw: the server refuses if it is not the latest. Fields we do not know stay.
+            spec = {**(self._seen.get("spec") or {}), **spec}
+            if not record.holder_identity:
+                spec["holderIdentity"] = ""
+            lease = {**self._seen, "spec": spec}
+        body = await self._client.transport.request(method, path, body=msgspec.json.encode(lease), timeout=self._timeout, attempts=1)
+        self._seen = decoded(decoder_for(dict[str, Any]), body, method, path)
+
+
+def micro_time(seconds: float) -> str:
+    """`metav1.MicroTime`: RFC 3339 with six digits.
+
+    >>> micro_time(0.25)
+    '1970-01-01T00:00:00.250000Z'
+    """
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,75 @@
+"""`--record DIR`: cycles that decided something, on file for `navarch replay`.
+
+Encoding happens in a thread from values that no longer change; while one recording is being written the next cycles are
+not recorded, so recording never holds the scheduler up. The oldest files go when there are more than `KEPT`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from pathlib import Path
+
+from navarch.live.cycle import Cycle
+from navarch.offline.replay import record
+
+log = logging.getLogger(__name__)
+
+KEPT = 200
+
+
+def encoded(cycle: Cycle) -> bytes:
+    """The cycle as `navarch.replay.read` takes it."""
+    return record(cycle.snapshot, cycle.policy, cycle.now, cycle.uid, cycle.held, cycle.record)
+
+
+class FolderError(ValueError):
+    """Recordings cannot be written there; the message says where and why."""
+
+
+class Recorder:
+    def __init__(self, folder: Path, kept: int = KEPT) -> None:
+        """FolderError now, rather than an error with each cycle: in a pod whose file system is read-only, say."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FolderError(f"{folder}: expected a folder that can be written: {error.strerror}") from None
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise FolderError(f"{folder}: expected a folder that can be written: it is not writable for user {os.geteuid()}")
+        self.folder = folder
+        self.skipped = 0
+        self._kept = kept
+        self._writing: asyncio.Task[None] | None = None
+
+    def take(self, cycle: Cycle) -> bool:
+        """Save the cycle if it decided anything and no other is being saved. True: its snapshot is being read from now on."""
+        decided = cycle.record
+        if not (decided.binds or decided.evictions or decided.nominations):
+            return False
+        if self._writing is not None and not self._writing.done():
+            self.skipped += 1
+            return False
+        self._writing = asyncio.get_running_loop().create_task(self._save(cycle))
+        return True
+
+    async def finish(self) -> None:
+        if self._writing is not None:
+            await asyncio.gather(self._writing, return_exceptions=True)
+
+    async def _save(self, cycle: Cycle) -> None:
+        try:
+            await asyncio.to_thread(self._write, cycle)
+        except OSError as error:
+            log.error("cycle %d was not recorded: %s", cycle.number, error)
+        except Exception:
+            # A value that cannot be encoded, or a fault of ours: whoever asked for recordings must hear of it, and nobody else.
+            log.exception("cycle %d was not recorded", cycle.number)
+
+    def _write(self, cycle: Cycle) -> None:
+        name = f"cycle-{int(cycle.now * 1000):013d}-{cycle.number:06d}.json.gz"
+        partial = self.folder / f".{name}"
+        partial.write_bytes(encoded(cycle))
+        partial.replace(self.folder / name)
+        for old in sorted(self.folder.glob("cycle-*.json.gz"))[: -self._kept]:
+            old.unlink(missing_ok=True)

@@ -1,0 +1,280 @@
+"""Devices before the pod: the allocation that a cycle found is written to each ResourceClaim, with the pod as its user.
+
+A claim that has its devices already only gets the pod added to those it is reserved for. If the pod is not bound after all, it is
+taken off again, and the allocation with it where that was ours and nobody else uses it. Pods that share a claim share what is
+assumed of it: it lasts until the API shows all of them, and goes on without one that is not bound.
+
+A claim is protected from deletion before it gets devices. By the same finalizer the claims' controller knows whose devices are its to
+take back when the last pod has ended: without it they would be held for as long as the claim exists.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from navarch.engine.record import ClaimAllocation
+from navarch.kube.client import Client, PatchType
+from navarch.kube.errors import Conflict, KubeError, NotFound
+from navarch.kube.resources import Resource
+from navarch.live.cache.assumed_pods import AssumedBind
+from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cycle import Cycle
+from navarch.live.prebind import device_settings
+from navarch.live.prebind.preparation import PreparationFailed
+
+log = logging.getLogger(__name__)
+
+KIND = "ResourceClaim"
+PROTECTION = "resource.kubernetes.io/delete-protection"
+ATTEMPTS = 5
+
+
+class _Use(Struct):
+    namespace: str
+    name: str
+    allocation: dict[str, Any] | None
+    """None: the claim has its devices already."""
+    claim: str = ""
+    """uid: another claim may have the name by the time of the write."""
+    begun: bool = False
+    """Its write was begun: one whose answer was lost may have been made."""
+    version: int | None = None
+    """resourceVersion of our write."""
+
+
+class _Promised:
+    """Who was promised a claim and is not yet seen among its users; the assumption lasts until all are."""
+
+    def __init__(self) -> None:
+        self.unseen: dict[str, tuple[_Use, str]] = {}
+        """uid -> what it was promised, and the pod's name."""
+
+    def __call__(self, claim: Mapping[str, Any]) -> bool:
+        for user in (claim.get("status") or {}).get("reservedFor") or ():
+            self.unseen.pop(user.get("uid"), None)
+        # Or it was seen too late: the pod has come and gone, while the watch was cut.
+        now = _version(claim)
+        for uid in [uid for uid, (use, _) in self.unseen.items() if use.version is not None and use.version <= now]:
+            del self.unseen[uid]
+        return not self.unseen
+
+
+class DeviceClaims:
+    """`resource()` is the version of ResourceClaim that is served now."""
+
+    def __init__(self, client: Client, mirror: Mirror, resource: Callable[[], Resource]) -> None:
+        self._resource = resource
+        self._client = client
+        self._mirror = mirror
+        self._uses: dict[str, list[_Use]] = {}
+
+    def wants(self, uid: str) -> bool:
+        return uid in self._uses
+
+    def plan(self, cycle: Cycle) -> None:
+        allocated = {each.claim: each for each in cycle.record.claims}
+        for bind in cycle.record.binds:
+            task = self._mirror.cluster.task(bind.uid)
+            if task is None or not task.shape.claims:
+                continue
+            uses = []
+            for _, name in task.shape.claims:
+                found = allocated.get(f"{task.namespace}/{name}")
+                # Several pods may share a claim that is only now allocated: whoever comes first writes it.
+                claim = self._visible(task.namespace, name) or {}
+                allocation = self._allocation(found, claim, bind.node) if found else self._promised(task.namespace, name)
+                use = _Use(task.namespace, name, allocation, (claim.get("metadata") or {}).get("uid") or "")
+                uses.append(use)
+                self._assume(use, task.name, task.uid)
+            self._uses[bind.uid] = uses
+
+    async def prepare(self, bind: AssumedBind) -> None:
+        for use in self._uses[bind.uid]:
+            use.begun = True
+            try:
+                use.version = await self._change(use, lambda claim, use=use: _used(claim, use, bind))
+            except KubeError as error:
+                raise PreparationFailed(f"resource claim {use.name}: {error}") from error
+            self._look(use)
+
+    async def undo(self, bind: AssumedBind) -> None:
+        for use in self._uses.pop(bind.uid, ()):
+            self._forget(use, bind.uid)
+            if not use.begun:
+                continue
+            try:
+                await self._change(use, lambda claim, use=use: _unused(claim, use, bind))
+            except NotFound:
+                continue
+            except KubeError as error:
+                log.warning("resource claim %s/%s stays reserved: %s", use.namespace, use.name, error)
+
+    def done(self, bind: AssumedBind) -> None:
+        # The overlay goes by itself as soon as the watch shows the allocation.
+        self._uses.pop(bind.uid, None)
+
+    async def _change(self, use: _Use, edit: Any) -> int | None:
+        """Read, change and write back, again if somebody else wrote in between. The version that this made, if any."""
+        for attempt in range(ATTEMPTS):
+            resource = self._resource()
+            claim = await self._client.get(resource, use.name, namespace=use.namespace)
+            status = edit(claim)
+            if status is None:
+                return None
+            try:
+                if status.get("allocation") and not (claim.get("status") or {}).get("allocation"):
+                    claim = await self._protected(resource, claim)
+                body = {**claim, "status": status}
+                made = await self._client.update(resource, use.name, body, namespace=use.namespace, subresource="status")
+                return _version(made) or None
+            except Conflict:
+                if attempt == ATTEMPTS - 1:
+                    raise
+        return None
+
+    async def _protected(self, resource: Resource, claim: dict[str, Any]) -> dict[str, Any]:
+        """The claim with its finalizer."""
+        metadata = claim["metadata"]
+        finalizers = metadata.get("finalizers") or []
+        if PROTECTION in finalizers:
+            return claim
+        held = {key: metadata[key] for key in ("uid", "resourceVersion") if key in metadata}
+        body = {"metadata": {**held, "finalizers": [*finalizers, PROTECTION]}}
+        made: dict[str, Any] = await self._client.patch(
+            resource, metadata["name"], body, PatchType.MERGE, namespace=metadata["namespace"]
+        )
+        return made
+
+    def _allocation(self, found: ClaimAllocation, claim: Mapping[str, Any], node: str) -> dict[str, Any]:
+        results = []
+        for device in found.devices:
+            result: dict[str, Any] = {
+                "request": device.request,
+                "driver": device.driver,
+                "pool": device.pool,
+                "device": device.device,
+            }
+            if device.admin_access:
+                result["adminAccess"] = True
+            if tolerated := device_settings.tolerations(claim, device.request):
+                result["tolerations"] = tolerated
+            results.append(result)
+        allocation: dict[str, Any] = {"devices": {"results": results}}
+        chosen = {device.request for device in found.devices}
+        if told := device_settings.config(claim, chosen, self._device_class):
+            allocation["devices"]["config"] = told
+        selector = self._reach(found, node)
+        if selector is not None:
+            allocation["nodeSelector"] = selector
+        return allocation
+
+    def _device_class(self, name: str) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self._mirror.cluster.objects.get("DeviceClass", {}).get(("", name)) or {}
+        return found
+
+    def _reach(self, found: ClaimAllocation, node: str) -> dict[str, Any] | None:
+        """From where the devices can be used: this node only if any of them is a node's own."""
+        pools = {(device.driver, device.pool) for device in found.devices}
+        terms: list[dict[str, Any]] = []
+        for slice_ in self._mirror.cluster.objects.get("ResourceSlice", {}).values():
+            spec = slice_.get("spec") or {}
+            if (spec.get("driver"), (spec.get("pool") or {}).get("name")) not in pools:
+                continue
+            if spec.get("nodeName") or spec.get("perDeviceNodeSelection"):
+                field = {"key": "metadata.name", "operator": "In", "values": [node]}
+                return {"nodeSelectorTerms": [{"matchFields": [field]}]}
+            if spec.get("nodeSelector"):
+                terms += [t for t in spec["nodeSelector"].get("nodeSelectorTerms") or () if t not in terms]
+        return {"nodeSelectorTerms": terms} if terms else None
+
+    def _promised(self, namespace: str, name: str) -> dict[str, Any] | None:
+        """The allocation of an earlier cycle that is still on its way to the claim."""
+        if not self._mirror.is_assumed(KIND, namespace, name):
+            return None
+        seen = (self._visible(namespace, name) or {}).get("status") or {}
+        found: dict[str, Any] | None = seen.get("allocation")
+        return found
+
+    def _visible(self, namespace: str, name: str) -> Any:
+        return self._mirror.cluster.objects.get(KIND, {}).get((namespace, name))
+
+    def _assume(self, use: _Use, pod: str, uid: str) -> None:
+        if self._visible(use.namespace, use.name) is None:
+            return
+        found = self._mirror.assumption(KIND, use.namespace, use.name)
+        promised = found if isinstance(found, _Promised) else _Promised()
+        promised.unseen[uid] = use, pod
+        self._show(use, promised)
+
+    def _forget(self, use: _Use, uid: str) -> None:
+        promised = self._mirror.assumption(KIND, use.namespace, use.name)
+        if not isinstance(promised, _Promised):
+            return
+        promised.unseen.pop(uid, None)
+        if promised.unseen:
+            self._show(use, promised)
+        else:
+            self._mirror.forget_object(KIND, use.namespace, use.name)
+
+    def _look(self, use: _Use) -> None:
+        """Our write has its version, and the API may have shown a later one already."""
+        promised = self._mirror.assumption(KIND, use.namespace, use.name)
+        if isinstance(promised, _Promised) and promised(self._mirror.true_object(KIND, use.namespace, use.name)):
+            self._mirror.forget_object(KIND, use.namespace, use.name)
+
+    def _show(self, claim: _Use, promised: _Promised) -> None:
+        """The claim as the API shows it, with all that is promised of it."""
+        truth = self._mirror.true_object(KIND, claim.namespace, claim.name)
+        status = dict(truth.get("status") or {})
+        for uid, (use, pod) in promised.unseen.items():
+            status = _with_user(status, use, pod, uid)
+        self._mirror.assume_object(KIND, claim.namespace, claim.name, {**truth, "status": status}, promised)
+
+
+def _with_user(status: dict[str, Any], use: _Use, pod: str, uid: str) -> dict[str, Any]:
+    users = list(status.get("reservedFor") or ())
+    if not any(user.get("uid") == uid for user in users):
+        users.append({"resource": "pods", "name": pod, "uid": uid})
+    status["reservedFor"] = users
+    if use.allocation is not None and not status.get("allocation"):
+        status["allocation"] = use.allocation
+    return status
+
+
+def _used(claim: Mapping[str, Any], use: _Use, bind: AssumedBind) -> dict[str, Any] | None:
+    before = dict(claim.get("status") or {})
+    if not _is_meant(claim, use):
+        raise PreparationFailed(f"resource claim {use.name} is gone; another has its name")
+    if claim["metadata"].get("deletionTimestamp"):
+        raise PreparationFailed(f"resource claim {use.name} is being deleted")
+    if use.allocation is None and not before.get("allocation"):
+        raise PreparationFailed(f"resource claim {use.name} lost its devices")
+    if use.allocation is not None and before.get("allocation") not in (None, use.allocation):
+        raise PreparationFailed(f"resource claim {use.name} was allocated by somebody else")
+    return _with_user(before, use, bind.name, bind.uid)
+
+
+def _unused(claim: Mapping[str, Any], use: _Use, bind: AssumedBind) -> dict[str, Any] | None:
+    status = dict(claim.get("status") or {})
+    if not _is_meant(claim, use):
+        return None
+    users = [user for user in status.get("reservedFor") or () if user.get("uid") != bind.uid]
+    if len(users) == len(status.get("reservedFor") or ()):
+        return None
+    status["reservedFor"] = users
+    if not users and use.allocation is not None:
+        status.pop("allocation", None)
+    return status
+
+
+def _is_meant(claim: Mapping[str, Any], use: _Use) -> bool:
+    return not use.claim or claim["metadata"].get("uid") == use.claim
+
+
+def _version(claim: Mapping[str, Any]) -> int:
+    text = str((claim.get("metadata") or {}).get("resourceVersion") or "")
+    return int(text) if text.isdecimal() else 0

@@ -1,0 +1,48 @@
+"""What an operator may say to `navarch run`, in one value."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from navarch.live.loop import PERIOD, SETTLE
+
+
+class RunOptions(Struct, frozen=True):
+    """Seconds where it is time."""
+
+    policy: str = "navarch"
+    """A preset's name or a file; a file is read again when it changes."""
+    scheduler_names: tuple[str, ...] = ("navarch",)
+    listen: str = "127.0.0.1:8080"
+    """Host and port of health and metrics; empty: none."""
+    leader_elect: bool = True
+    lock_namespace: str = ""
+    """Empty: the namespace of the kubeconfig's context or of the pod we run in."""
+    lock_name: str = "navarch"
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+    period: float = PERIOD
+    settle: float = SETTLE
+    record: Path | None = None
+    dry_run: bool = False
+    namespace_as_queue: bool = False
+    node_pool_label_key: str = ""
+    partition_label_value: str = ""
+    plugin_dirs: tuple[Path, ...] = ()
+    write_connections: int = 64
+    gang_timeout: float = 120.0
+    """A gang that is bound in part for this long and cannot be completed is released."""
+    volume_timeout: float = 600.0
+    eviction_timeout: float = 60.0
+    """How long a disruption budget is waited for before an eviction is given up."""
+    eviction_rate: float = 50.0
+    """Evictions a second."""
+    shutdown_timeout: float = 20.0
+    gpu_sharing: str = ""
+    """`annotations`: pods that share GPUs are bound directly, with the GPUs written on them."""
+    bind_requests: bool = True
+    """Pods of KAI's groups are handed to KAI's binder where its BindRequest is served."""
+    seed: int | None = None

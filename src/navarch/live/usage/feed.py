@@ -1,0 +1,110 @@
+"""Usage at hand: asks a source in the background and always has an answer, if an old one.
+
+A scheduler must not wait for statistics and must not stop for want of them. What was fetched last is used until something
+newer comes; how old it is and what went wrong is said beside it, in the log and in `reading`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+
+from navarch.live.usage.history import HistorySource
+from navarch.live.usage.params import UsageConfig, UsageConfigError, UsageParams
+from navarch.live.usage.prometheus import PrometheusSource
+from navarch.live.usage.source import Usage, UsageError, UsageSource
+
+log = logging.getLogger(__name__)
+
+
+class Reading(Struct, frozen=True):
+    """`fetched` None: nothing was ever fetched, and everyone's usage counts as none."""
+
+    usage: Usage
+    fetched: float | None = None
+    stale: bool = False
+    error: str = ""
+
+    def __str__(self) -> str:
+        """A sentence for warnings; empty while all is well."""
+        if self.fetched is None:
+            return f"usage over time is not known yet{f': {self.error}' if self.error else ''}"
+        if self.stale:
+            return f"usage over time is old and used all the same{f': {self.error}' if self.error else ''}"
+        return ""
+
+
+class UsageFeed:
+    """`clock` gives seconds since the epoch."""
+
+    def __init__(self, source: UsageSource, params: UsageParams, clock: Callable[[], float]) -> None:
+        self.source = source
+        self.params = params
+        self._clock = clock
+        self._usage: Usage = {}
+        self._fetched: float | None = None
+        self._error = ""
+        self._first = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> Reading:
+        """Begin to fetch; waits for the first answer, though not longer than the configuration says."""
+        self._task = asyncio.create_task(self._run(), name="usage-feed")
+        try:
+            async with asyncio.timeout(self.params.wait_timeout):
+                await self._first.wait()
+        except TimeoutError:
+            self._error = self._error or f"no answer within {self.params.wait_timeout:g} s"
+            log.warning("scheduling begins without usage over time: %s", self._error)
+        return self.reading()
+
+    def reading(self) -> Reading:
+        stale = self._fetched is not None and self._clock() - self._fetched > self.params.staleness
+        return Reading(self._usage, self._fetched, stale, self._error)
+
+    async def fetch(self) -> bool:
+        """One attempt; on failure what is known stays."""
+        asked = self._clock()
+        try:
+            usage = await self.source.fetch(asked)
+        except UsageError as error:
+            if str(error) != self._error:
+                log.warning("usage over time could not be fetched: %s", error)
+            self._error = str(error)
+            return False
+        except Exception as error:  # Statistics must never end the scheduler; what was not foreseen is logged in full.
+            log.exception("usage over time could not be fetched")
+            self._error = f"{type(error).__name__}: {error}"
+            return False
+        if self._error:
+            log.info("usage over time is fetched again")
+        self._usage, self._fetched, self._error = usage, asked, ""
+        self._first.set()
+        return True
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+        await self.source.close()
+
+    async def _run(self) -> None:
+        while True:
+            await self.fetch()
+            await asyncio.sleep(self.params.fetch_interval)
+
+
+def open_source(config: UsageConfig) -> UsageSource:
+    """The source that a policy names."""
+    makers: Mapping[str, Callable[[str, UsageParams], UsageSource]] = {
+        "prometheus": PrometheusSource,
+        "builtin": HistorySource,
+    }
+    maker = makers.get(config.client)
+    if maker is None:
+        raise UsageConfigError(f"clientType: found {config.client!r}, expected one of {', '.join(sorted(makers))}")
+    return maker(config.connection, config.params)

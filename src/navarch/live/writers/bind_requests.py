@@ -1,0 +1,150 @@
+"""KAI's way to bind: a BindRequest for its binder, which knows how to share a GPU, instead of the binding itself.
+
+Used for pods of KAI's groups where the kind is served, so that Navarch can take the place of the scheduler in an installation of
+KAI. From the moment the request is seen it is the truth: a request under way places its pod. One that the binder gave up is removed
+and then the pod is decided anew; so it is if the node is gone, or if the request was for an older pod of the same name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from navarch.kube.client import Client
+from navarch.kube.errors import KubeError, NotFound
+from navarch.kube.resources import Resource
+from navarch.kube.write.pool import Priority, Write
+from navarch.live.cache.assumed_pods import AssumedBind
+from navarch.live.cache.cluster_cache import Mirror
+from navarch.model.spec import BindRequestSpec, TaskSpec
+
+log = logging.getLogger(__name__)
+
+RESOURCE = Resource("scheduling.run.ai", "v1alpha2", "bindrequests")
+KIND = "BindRequest"
+BACKOFF_LIMIT = 3
+UNANSWERED = 30.0
+"""Seconds after which it is told that nobody takes a request up."""
+NOBODY = "is KAI's binder running? Without it start navarch with --no-bind-requests, which binds by itself"
+GPU_MEMORY_LABEL = "nvidia.com/gpu.memory"
+
+
+class BindRequests:
+    """`served` tells whether the kind is there now; `enabled` False: never used."""
+
+    def __init__(self, client: Client, mirror: Mirror, served: Callable[[], bool], *, enabled: bool) -> None:
+        self._client = client
+        self._mirror = mirror
+        self._served = served
+        self._enabled = enabled
+        self._removing: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._waiting: dict[tuple[str, str], float] = {}
+        """Requests of which no binder has said anything -> since when that is seen."""
+        self._complained = False
+
+    def used_for(self, job: str) -> bool:
+        """Whether pods of this job are bound by KAI's binder."""
+        if not self._enabled:
+            return False
+        jobs = self._mirror.cluster.jobs
+        row = jobs.rows.of.get(job)
+        spec = jobs.specs[row] if row is not None else None
+        return spec is not None and spec.dialect == "kai" and self._served()
+
+    def write(self, bind: AssumedBind) -> Write | None:
+        """The request as a write; None if the pod is not known any more."""
+        task = self._mirror.cluster.task(bind.uid)
+        if task is None:
+            return None
+        labels = {"selected-node": bind.node}
+        settings = self._mirror.settings
+        if settings.node_pool_key and settings.node_pool:
+            labels[settings.node_pool_key] = settings.node_pool
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": bind.name, "uid": bind.uid}
+        body = {
+            "apiVersion": RESOURCE.api_version,
+            "kind": KIND,
+            "metadata": {"name": bind.name, "namespace": bind.namespace, "labels": labels, "ownerReferences": [owner]},
+            "spec": {
+                "podName": bind.name,
+                "selectedNode": bind.node,
+                "backoffLimit": BACKOFF_LIMIT,
+                **self._received(bind, task),
+            },
+        }
+        path = RESOURCE.path(bind.namespace)
+        return Write("POST", path, msgspec.json.encode(body), priority=Priority.BINDING)
+
+    def _received(self, bind: AssumedBind, task: TaskSpec) -> dict[str, Any]:
+        devices = task.shape.devices
+        whole = sum(amount for name, amount in task.shape.requests if name.endswith(("/gpu", ".gpu"))) // 1000
+        if devices is not None and (devices.fraction or devices.memory):
+            portion = devices.fraction / 1000 if devices.fraction else devices.memory / self._gpu_memory(bind.node)
+            return {
+                "receivedResourceType": "Fraction",
+                "receivedGPU": {"count": devices.count, "portion": f"{portion:.2f}"},
+                "selectedGPUGroups": list(bind.gpu_groups),
+            }
+        if devices is not None and devices.profiles:
+            return {"receivedResourceType": "MigInstance", "receivedGPU": {"count": 0, "portion": "0.00"}}
+        return {"receivedResourceType": "Regular", "receivedGPU": {"count": whole, "portion": "1.00"}}
+
+    def _gpu_memory(self, node: str) -> float:
+        row = self._mirror.cluster.nodes.rows.of.get(node)
+        spec = self._mirror.cluster.nodes.specs[row] if row is not None else None
+        text = spec.labels.get(GPU_MEMORY_LABEL, "") if spec is not None else ""
+        return float(text) if text.isdecimal() and int(text) else 1.0
+
+    def clean(self) -> None:
+        """Remove requests that will never be carried out: given up, for a node that is gone, or for a pod that is."""
+        for (namespace, name), request in self._mirror.cluster.objects.get(KIND, {}).items():
+            if isinstance(request, BindRequestSpec) and (namespace, name) not in self._removing and (why := self._useless(request)):
+                log.warning("BindRequest %s/%s %s: it is removed", namespace, name, why)
+                task = asyncio.get_running_loop().create_task(self._remove(namespace, name))
+                self._removing[namespace, name] = task
+
+    def unanswered(self, now: float) -> list[TaskSpec]:
+        """Pods whose requests nobody has taken up for too long: their binder does not run, most likely. Logged when it begins."""
+        before, cluster = self._waiting, self._mirror.cluster
+        requests = cluster.objects.get(KIND, {})
+        self._waiting = {key: before.get(key, now) for key, request in requests.items() if not request.phase}
+        late = [key for key, since in self._waiting.items() if now - since >= UNANSWERED]
+        found = [(key, self._mirror.pods.get(key)) for key in late]
+        tasks = [task for _, pod in found if pod is not None and (task := cluster.task(pod.metadata.uid or "")) is not None]
+        if tasks and not self._complained:
+            log.warning("%d BindRequests were not taken up for %.0f s: %s", len(tasks), UNANSWERED, NOBODY)
+        self._complained = bool(tasks)
+        return tasks
+
+    def _useless(self, request: BindRequestSpec) -> str:
+        """Why nothing will come of it; empty if something may."""
+        cluster = self._mirror.cluster
+        if request.is_given_up:
+            return f"failed {request.failed_attempts} times"
+        pod = self._mirror.pods.get((request.namespace, request.pod))
+        if pod is not None and request.pod_uid and pod.metadata.uid != request.pod_uid:
+            return "is for an older pod of that name"
+        row = cluster.nodes.rows.of.get(request.node)
+        if request.is_under_way and (row is None or not cluster.nodes.alive[row]) and self._mirror.settings.is_in_pool(request.labels):
+            return f"is for node {request.node}, which is gone"
+        return ""
+
+    async def _remove(self, namespace: str, name: str) -> None:
+        try:
+            await self._client.delete(RESOURCE, name, namespace=namespace)
+        except NotFound:
+            pass
+        except KubeError as error:
+            log.warning("BindRequest %s/%s was not removed: %s", namespace, name, error)
+        finally:
+            self._removing.pop((namespace, name), None)
+
+
+def is_fraction(task: TaskSpec) -> bool:
+    """Whether the pod shares GPUs, which takes more than a binding."""
+    devices = task.shape.devices
+    return devices is not None and bool(devices.fraction or devices.memory)

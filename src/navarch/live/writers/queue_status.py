@@ -1,0 +1,130 @@
+"""Volcano's Queue status: what the queue's jobs hold, with all queues below it, and the state Open where nobody set one.
+
+Volcano's own controller sets the state when it runs; where it does not, a queue without a state would admit nothing under
+Volcano's rules. A state that somebody set is never written, not even unchanged: we may not have seen yet that it was set to
+another. Other dialects' queues carry no figures that a scheduler writes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import msgspec
+from msgspec import Struct
+
+from navarch.engine.record import QueueFigures
+from navarch.kube.errors import KubeError
+from navarch.kube.resources import Resource
+from navarch.kube.write.pool import Done, Outcome, Priority, Write, WritePool
+from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.writers.group_status import MERGE
+from navarch.live.writers.outbox import Outbox
+from navarch.model.resources import format_amount
+
+log = logging.getLogger(__name__)
+
+QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
+PAUSE = 1.0
+LONGEST = 30.0
+"""Seconds until a write that failed again and again is tried once more."""
+
+
+class _Queue(Struct):
+    uid: str
+    """Whose this is: another queue may have the name by now."""
+    wanted: dict[str, object]
+    sent: dict[str, object] | None = None
+    in_flight: bool = False
+    failures: int = 0
+    again: float = 0.0
+    """Not before this, after a failure."""
+
+    @property
+    def differs(self) -> bool:
+        return self.sent is None or any(self.sent.get(name) != value for name, value in self.wanted.items())
+
+
+class QueueStatuses:
+    def __init__(self, pool: WritePool, mirror: Mirror, *, enabled: bool = True) -> None:
+        self.outbox = Outbox(pool, room=4)
+        self.counted: Callable[[str, str], None] = lambda kind, result: None
+        self._mirror = mirror
+        self._enabled = enabled
+        self._queues: dict[str, _Queue] = {}
+        self._newest: list[QueueFigures] | None = None
+        self._flushed = -PAUSE
+
+    def take(self, figures: list[QueueFigures]) -> None:
+        """What a cycle found the queues to hold; looked at when the next writes are due, not in every cycle."""
+        self._newest = figures
+
+    def _sum_up(self, figures: list[QueueFigures]) -> None:
+        specs = self._mirror.cluster.queues
+        total: dict[str, dict[str, int]] = {each.queue: {} for each in figures}
+        for each in figures:
+            name, above = each.queue, set[str]()
+            while name in total and name not in above:
+                above.add(name)
+                for resource, amount in each.allocated.items():
+                    total[name][resource] = total[name].get(resource, 0) + amount
+                name = specs[name].parent if name in specs and not each.with_below else ""
+        for name in self._queues.keys() - total.keys():
+            del self._queues[name]
+        for name, allocated in total.items():
+            spec = specs.get(name)
+            if spec is None or spec.dialect != "volcano":
+                continue
+            wanted: dict[str, object] = {
+                "allocated": {r: format_amount(r, amount) for r, amount in sorted(allocated.items()) if amount},
+            }
+            if not spec.state:
+                wanted["state"] = "Open"
+            queue = self._queues.get(name)
+            if queue is None or queue.uid != spec.uid:
+                self._queues[name] = _Queue(spec.uid, wanted)
+            else:
+                queue.wanted = wanted
+                if spec.state and queue.sent is not None:
+                    queue.sent.pop("state", None)
+
+    def forget_all(self) -> None:
+        """Nothing is known of what queues say."""
+        self._queues.clear()
+
+    def flush(self, now: float) -> None:
+        if not self._enabled or now - self._flushed < PAUSE:
+            return
+        self._flushed = now
+        if self._newest is not None:
+            self._sum_up(self._newest)
+            self._newest = None
+        for name, queue in self._queues.items():
+            if queue.differs and not queue.in_flight and now >= queue.again:
+                queue.in_flight = True
+                self.outbox.put(lambda name=name, queue=queue: self._make(name, queue))  # type: ignore[misc]
+
+    def _make(self, name: str, queue: _Queue) -> tuple[Write, Done] | None:
+        if self._queues.get(name) is not queue:
+            return None
+        # What is held no longer has to be taken off by name. Of what the object says we only know what we wrote last; before that
+        # it was somebody else, or a write whose end nobody knows, and any resource may be there.
+        before = self._mirror.cluster.space.names if queue.sent is None else queue.sent["allocated"]
+        queue.sent = dict(queue.wanted)
+        status = dict(queue.wanted)
+        held: dict[str, object] = status["allocated"]  # type: ignore[assignment]
+        status["allocated"] = {**held, **dict.fromkeys(sorted(set(before) - held.keys()))}  # type: ignore[call-overload]
+        body = msgspec.json.encode({"status": status})
+        path = QUEUES.path(name=name, subresource="status")
+        write = Write("PATCH", path, body, content_type=MERGE, priority=Priority.STATUS, repeatable=True)
+        return write, lambda outcome: self._ended(name, queue, outcome)
+
+    def _ended(self, name: str, queue: _Queue, outcome: Outcome) -> None:
+        queue.in_flight = False
+        if isinstance(outcome, KubeError):
+            wait = min(LONGEST, PAUSE * 2 ** min(queue.failures, 10))
+            log.warning("status of Queue %s was not written: %s; again in %.1f s", name, outcome, wait)
+            queue.sent, queue.failures, queue.again = None, queue.failures + 1, self._flushed + wait
+        else:
+            queue.failures, queue.again = 0, 0.0
+        self.counted("Queue", "error" if isinstance(outcome, KubeError) else "ok")

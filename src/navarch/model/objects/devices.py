@@ -1,0 +1,225 @@
+"""Dynamic resources: devices that drivers publish, classes of them, and claims on them, as values of the model.
+
+A cluster keeps the kinds ResourceSlice, DeviceClass and ResourceClaim as decoded manifests. Attributes and capacities of a
+device stay as the API has them: only device selectors read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from navarch.model.objects.typed import Key, of_kind
+from navarch.model.selectors import read_node_selector, read_taint, read_toleration
+from navarch.model.snapshot import Snapshot
+from navarch.model.spec import NodeTerm, Taint, Toleration
+
+DEVICE_CLASS, RESOURCE_SLICE, RESOURCE_CLAIM = "DeviceClass", "ResourceSlice", "ResourceClaim"
+DeviceId = tuple[str, str, str]
+"""(driver, pool, device name): what makes a device unique in a cluster."""
+
+
+class DeviceSpec(Struct, frozen=True, eq=False):
+    name: str
+    manifest: Mapping[str, Any]
+    """Attributes and capacity, for selectors."""
+    taints: tuple[Taint, ...] = ()
+    node_name: str = ""
+    all_nodes: bool = False
+    node_selector: tuple[NodeTerm, ...] | None = None
+    unsupported: tuple[str, ...] = ()
+    """Features of the device that are not modelled; it is never allocated."""
+
+
+class ResourceSliceSpec(Struct, frozen=True, eq=False):
+    """Devices of one pool; a pool is complete once all its slices of the newest generation are known."""
+
+    name: str
+    driver: str
+    pool: str
+    generation: int = 0
+    slice_count: int = 1
+    node_name: str = ""
+    all_nodes: bool = False
+    node_selector: tuple[NodeTerm, ...] | None = None
+    per_device: bool = False
+    """Each device says by itself where it can be reached."""
+    devices: tuple[DeviceSpec, ...] = ()
+
+
+class DeviceClassSpec(Struct, frozen=True):
+    name: str
+    selectors: tuple[str, ...] = ()
+    extended_resource: str = ""
+    """Pods may ask for the class by this resource name instead of a claim."""
+
+
+class DeviceDemand(Struct, frozen=True):
+    """One request of a claim. `alternatives`: the first that can be satisfied is taken, and nothing else here counts."""
+
+    name: str
+    device_class: str = ""
+    selectors: tuple[str, ...] = ()
+    all_devices: bool = False
+    count: int = 1
+    admin_access: bool = False
+    tolerations: tuple[Toleration, ...] = ()
+    alternatives: tuple[DeviceDemand, ...] = ()
+    unsupported: tuple[str, ...] = ()
+
+
+class DeviceConstraint(Struct, frozen=True):
+    """All devices of these requests (none named: of all) agree in an attribute, or all differ in it."""
+
+    requests: tuple[str, ...]
+    attribute: str
+    distinct: bool = False
+
+
+class AllocatedDevice(Struct, frozen=True):
+    request: str
+    driver: str
+    pool: str
+    device: str
+    admin_access: bool = False
+
+    @property
+    def id(self) -> DeviceId:
+        return self.driver, self.pool, self.device
+
+
+class Allocation(Struct, frozen=True):
+    devices: tuple[AllocatedDevice, ...]
+    node_selector: tuple[NodeTerm, ...] | None = None
+    """Where the devices can be reached; None: everywhere."""
+
+
+class ResourceClaimSpec(Struct, frozen=True):
+    namespace: str
+    name: str
+    uid: str = ""
+    requests: tuple[DeviceDemand, ...] = ()
+    constraints: tuple[DeviceConstraint, ...] = ()
+    allocation: Allocation | None = None
+    reserved_for: tuple[str, ...] = ()
+    """UIDs of the pods that use it."""
+    deleting: bool = False
+    owner: tuple[str, str, str] | None = None
+
+
+def _selectors(entries: Any) -> tuple[str, ...]:
+    return tuple((entry.get("cel") or {}).get("expression") or "" for entry in entries or ())
+
+
+def read_device(manifest: Mapping[str, Any]) -> DeviceSpec:
+    body = manifest.get("basic") or manifest
+    features = [name for name in ("consumesCounters", "bindsToNode", "bindingConditions") if body.get(name)]
+    if body.get("allowMultipleAllocations"):
+        features.append("allowMultipleAllocations")
+    return DeviceSpec(
+        name=manifest.get("name") or "",
+        manifest=manifest,
+        taints=tuple(read_taint(taint) for taint in body.get("taints") or ()),
+        node_name=body.get("nodeName") or "",
+        all_nodes=bool(body.get("allNodes")),
+        node_selector=read_node_selector(body.get("nodeSelector")),
+        unsupported=tuple(features),
+    )
+
+
+def read_slice(manifest: Mapping[str, Any]) -> ResourceSliceSpec:
+    spec = manifest.get("spec") or {}
+    pool = spec.get("pool") or {}
+    return ResourceSliceSpec(
+        name=manifest["metadata"]["name"],
+        driver=spec.get("driver") or "",
+        pool=pool.get("name") or "",
+        generation=int(pool.get("generation") or 0),
+        slice_count=int(pool.get("resourceSliceCount") or 1),
+        node_name=spec.get("nodeName") or "",
+        all_nodes=bool(spec.get("allNodes")),
+        node_selector=read_node_selector(spec.get("nodeSelector")),
+        per_device=bool(spec.get("perDeviceNodeSelection")),
+        devices=tuple(read_device(device) for device in spec.get("devices") or ()),
+    )
+
+
+def read_device_class(manifest: Mapping[str, Any]) -> DeviceClassSpec:
+    spec = manifest.get("spec") or {}
+    resource = spec.get("extendedResourceName") or ""
+    return DeviceClassSpec(manifest["metadata"]["name"], _selectors(spec.get("selectors")), resource)
+
+
+def read_demand(manifest: Mapping[str, Any]) -> DeviceDemand:
+    """v1 puts a plain request under `exactly`; v1beta1 has its fields in the request itself."""
+    body = manifest.get("exactly") or manifest
+    mode = body.get("allocationMode") or "ExactCount"
+    unsupported = ["capacity requirements"] if (body.get("capacity") or {}).get("requests") else []
+    if mode not in ("ExactCount", "All"):
+        unsupported.append(f"allocationMode {mode}")
+    return DeviceDemand(
+        name=manifest.get("name") or "",
+        device_class=body.get("deviceClassName") or "",
+        selectors=_selectors(body.get("selectors")),
+        all_devices=mode == "All",
+        count=int(body.get("count") or 1),
+        admin_access=bool(body.get("adminAccess")),
+        tolerations=tuple(read_toleration(each) for each in body.get("tolerations") or ()),
+        alternatives=tuple(read_demand(each) for each in manifest.get("firstAvailable") or ()),
+        unsupported=tuple(unsupported),
+    )
+
+
+def read_allocation(manifest: Mapping[str, Any]) -> Allocation:
+    results = (manifest.get("devices") or {}).get("results") or ()
+    devices = tuple(
+        AllocatedDevice(
+            each.get("request") or "",
+            each.get("driver") or "",
+            each.get("pool") or "",
+            each.get("device") or "",
+            bool(each.get("adminAccess")),
+        )
+        for each in results
+    )
+    return Allocation(devices, read_node_selector(manifest.get("nodeSelector")))
+
+
+def read_resource_claim(manifest: Mapping[str, Any]) -> ResourceClaimSpec:
+    meta, status = manifest["metadata"], manifest.get("status") or {}
+    devices = (manifest.get("spec") or {}).get("devices") or {}
+    owners = [o for o in meta.get("ownerReferences") or () if o.get("controller")]
+    constraints = tuple(
+        DeviceConstraint(
+            tuple(each.get("requests") or ()),
+            each.get("matchAttribute") or each.get("distinctAttribute") or "",
+            distinct=not each.get("matchAttribute"),
+        )
+        for each in devices.get("constraints") or ()
+    )
+    allocation = status.get("allocation")
+    return ResourceClaimSpec(
+        namespace=meta.get("namespace") or "default",
+        name=meta["name"],
+        uid=meta.get("uid") or "",
+        requests=tuple(read_demand(each) for each in devices.get("requests") or ()),
+        constraints=constraints,
+        allocation=None if allocation is None else read_allocation(allocation),
+        reserved_for=tuple(each.get("uid") or "" for each in status.get("reservedFor") or ()),
+        deleting=meta.get("deletionTimestamp") is not None,
+        owner=(owners[0].get("kind") or "", owners[0].get("name") or "", owners[0].get("uid") or "") if owners else None,
+    )
+
+
+def device_classes(snapshot: Snapshot) -> Mapping[Key, DeviceClassSpec]:
+    return of_kind(snapshot, DEVICE_CLASS, read_device_class)
+
+
+def resource_slices(snapshot: Snapshot) -> Mapping[Key, ResourceSliceSpec]:
+    return of_kind(snapshot, RESOURCE_SLICE, read_slice)
+
+
+def resource_claims(snapshot: Snapshot) -> Mapping[Key, ResourceClaimSpec]:
+    return of_kind(snapshot, RESOURCE_CLAIM, read_resource_claim, namespaced=True)

@@ -1,0 +1,122 @@
+"""The node table: what nodes have, what is used of it, and what is being released, as columns.
+
+`used` and `releasing` are kept per change: placing or removing one task touches one column of one node. Pods may arrive
+before their node does (watches are not ordered across kinds); such figures wait in a placeholder row that is not alive.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from navarch.model.resources import BOUND, BoolArray, IntArray, ResourceSpace
+from navarch.model.spec import NodeSpec
+from navarch.model.tables.columns import Rows, grown
+
+
+class NodeTable:
+    def __init__(self, space: ResourceSpace) -> None:
+        self.space = space
+        self.rows = Rows()
+        self.names: list[str] = []
+        self.specs: list[NodeSpec | None] = []
+        self.serial: list[int] = []
+        """Order of first appearance, for those who keep the order in which nodes were listed."""
+        self.alive: BoolArray = np.zeros(8, dtype=bool)
+        size = (len(space), 8)
+        self.allocatable: IntArray = np.zeros(size, dtype=np.int64)
+        self.used: IntArray = np.zeros(size, dtype=np.int64)
+        self.releasing: IntArray = np.zeros(size, dtype=np.int64)
+        self.scoring: IntArray = np.zeros((2, 8), dtype=np.int64)
+        """cpu and memory with defaults for containers that ask for none: what scores read."""
+        self.tasks: list[int] = []
+        """How many tasks refer to the row; a dead row without any is free."""
+        self.version = 0
+        """Changes when a node comes, goes, or changes anything but its figures: static answers hold while it stays."""
+        self.changes = 0
+        """Changes whenever a node's spec does."""
+        self._serial = 0
+
+    def put(self, spec: NodeSpec) -> int:
+        self.space.learn(spec.allocatable)
+        row = self.row_for(spec.name)
+        before = self.specs[row]
+        self.fit_space()
+        if before is None or before.allocatable != spec.allocatable:
+            self.allocatable[: len(self.space), row] = self.space.bounded_vector(spec.allocatable, most=BOUND // 2)
+        if before is None or not _same_but_figures(before, spec):
+            self.version += 1
+        self.specs[row] = spec
+        self.changes += 1
+        self.alive[row] = True
+        return row
+
+    def remove(self, name: str) -> None:
+        row = self.rows.of.get(name)
+        if row is None or not self.alive[row]:
+            return
+        self.version += 1
+        self.changes += 1
+        self.alive[row] = False
+        self.specs[row] = None
+        self.allocatable[:, row] = 0
+        self.drop_if_unused(row)
+
+    def row_for(self, name: str) -> int:
+        """The node's row, a placeholder one if it is not known yet."""
+        row = self.rows.of.get(name)
+        if row is not None:
+            return row
+        row = self.rows.take(name)
+        self._serial += 1
+        if row == len(self.names):
+            self.names.append(name)
+            self.specs.append(None)
+            self.tasks.append(0)
+            self.serial.append(self._serial)
+            if row >= self.alive.shape[0]:
+                self.alive = grown(self.alive, row + 1)
+                self.scoring = grown(self.scoring, row + 1)
+                self.allocatable = grown(self.allocatable, row + 1)
+                self.used = grown(self.used, row + 1)
+                self.releasing = grown(self.releasing, row + 1)
+        else:
+            self.names[row], self.serial[row] = name, self._serial
+        self.alive[row] = False
+        return row
+
+    def occupy(self, row: int, request: IntArray, footprint: tuple[int, int], sign: int, *, releasing: bool) -> None:
+        """Add (sign 1) or take away (-1) one task's figures."""
+        self.fit_space()
+        count = request.shape[0]
+        self.used[:count, row] += sign * request
+        if releasing:
+            self.releasing[:count, row] += sign * request
+        self.scoring[0, row] += sign * footprint[0]
+        self.scoring[1, row] += sign * footprint[1]
+        self.tasks[row] += sign
+        if sign < 0:
+            self.drop_if_unused(row)
+
+    def drop_if_unused(self, row: int) -> None:
+        if not self.alive[row] and not self.tasks[row]:
+            self.rows.give_back(self.names[row])
+
+    def fit_space(self) -> None:
+        """Have a place for every resource that has been learned."""
+        if self.used.shape[0] < len(self.space):
+            self.allocatable = grown(self.allocatable, len(self.space), axis=0)
+            self.used = grown(self.used, len(self.space), axis=0)
+            self.releasing = grown(self.releasing, len(self.space), axis=0)
+
+
+def _same_but_figures(a: NodeSpec, b: NodeSpec) -> bool:
+    return (
+        a.labels == b.labels
+        and a.taints == b.taints
+        and a.unschedulable == b.unschedulable
+        and a.ready == b.ready
+        and a.conditions == b.conditions
+        and a.annotations == b.annotations
+        and a.images == b.images
+        and a.declared_features == b.declared_features
+    )

@@ -1,0 +1,60 @@
+"""Shapes interned to numbers, with their requests as columns.
+
+Tasks with equal requests and constraints share one shape number. Numbers are kept while any task uses the shape; a freed
+number may be reused, so caches that outlive a cycle key on the Shape value and not on its number.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from navarch.model.resources import IntArray, ResourceSpace
+from navarch.model.spec import Shape
+from navarch.model.tables.columns import grown
+
+
+class ShapeTable:
+    def __init__(self, space: ResourceSpace) -> None:
+        self.space = space
+        self.specs: list[Shape] = []
+        self.uses: list[int] = []
+        self.request: IntArray = np.zeros((len(space), 8), dtype=np.int64)
+        """(R, shapes): what a task of the shape asks for, one pod included."""
+        self.best_effort: list[bool] = []
+        """Asks for nothing but its pod slot."""
+        self.social: dict[int, Shape] = {}
+        """Those in use that have rules about other pods, by number: few, where there may be as many shapes as pods."""
+        self._number: dict[Shape, int] = {}
+        self._free: list[int] = []
+
+    def acquire(self, shape: Shape) -> int:
+        number = self._number.get(shape)
+        if number is None:
+            number = self._add(shape)
+        self.uses[number] += 1
+        return number
+
+    def release(self, number: int) -> None:
+        self.uses[number] -= 1
+        if not self.uses[number]:
+            del self._number[self.specs[number]]
+            self.social.pop(number, None)
+            self._free.append(number)
+
+    def _add(self, shape: Shape) -> int:
+        self.space.learn(shape.requests)
+        if self._free:
+            number = self._free.pop()
+            self.specs[number] = shape
+        else:
+            number = len(self.specs)
+            self.specs.append(shape)
+            self.uses.append(0)
+            self.best_effort.append(False)
+        self._number[shape] = number
+        if shape.pod_affinity is not None or shape.spread:
+            self.social[number] = shape
+        self.request = grown(grown(self.request, len(self.space), axis=0), number + 1)
+        self.request[: len(self.space), number] = self.space.bounded_vector(shape.requests, pods=1)
+        self.best_effort[number] = not any(amount for name, amount in shape.requests if name != "pods")
+        return number

@@ -1,0 +1,120 @@
+"""The task table: every pod that waits for us or holds a node, as columns beside its immutable spec."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from navarch.model.resources import BoolArray, FloatArray, IntArray, RowArray
+from navarch.model.spec import TaskSpec
+from navarch.model.tables.columns import Rows, grown
+
+StatusArray = npt.NDArray[np.int8]
+
+
+class TaskTable:
+    def __init__(self) -> None:
+        self.rows = Rows()
+        self.specs: list[TaskSpec | None] = []
+        self.status: StatusArray = np.zeros(8, dtype=np.int8)
+        self.alive: BoolArray = np.zeros(8, dtype=bool)
+        self.shape: RowArray = np.zeros(8, dtype=np.int32)
+        self.job: RowArray = np.full(8, -1, dtype=np.int32)
+        self.node: RowArray = np.full(8, -1, dtype=np.int32)
+        self.priority: IntArray = np.zeros(8, dtype=np.int64)
+        self.labels: RowArray = np.zeros(8, dtype=np.int32)
+        """Number of the pod's (namespace, label set) pair in `Cluster.identities`."""
+        self.created: FloatArray = np.zeros(8, dtype=np.float64)
+        self.started: FloatArray = np.zeros(8, dtype=np.float64)
+        """When the pod began to run; infinite before that."""
+        self.gated: BoolArray = np.zeros(8, dtype=bool)
+        """The pod has scheduling gates: it waits for someone else."""
+        self.preemptable: BoolArray = np.zeros(8, dtype=bool)
+        self.pod_priority: IntArray = np.zeros(8, dtype=np.int64)
+        """The pod's own, by which pods preempt each other."""
+        self.nominated: BoolArray = np.zeros(8, dtype=bool)
+        """The pod was promised a node."""
+        self.in_part: BoolArray = np.zeros(8, dtype=bool)
+        """The pod says of which part of its job it is."""
+        self.index: IntArray = np.zeros(8, dtype=np.int64)
+        """The number that the pod's name ends in, -1 for none."""
+        self.touched: set[int] = set()
+        """Rows written since the last snapshot (see `twin`)."""
+
+    def take(self, spec: TaskSpec, *, shape: int, job: int, node: int, labels: int) -> int:
+        row = self.rows.take(spec.uid)
+        if row == len(self.specs):
+            self.specs.append(spec)
+            if row >= self.status.shape[0]:
+                for name in (*COLUMNS, "status", "node"):
+                    setattr(self, name, grown(getattr(self, name), row + 1))
+        else:
+            self.specs[row] = spec
+        self.status[row] = spec.status
+        self.alive[row] = True
+        self.shape[row] = shape
+        self.job[row] = job
+        self.node[row] = node
+        self.priority[row] = spec.priority
+        self.labels[row] = labels
+        self.created[row] = spec.created
+        self.started[row] = np.inf if spec.started is None else spec.started
+        self.gated[row] = bool(spec.gates)
+        self.preemptable[row] = spec.preemptable
+        self.pod_priority[row] = spec.pod_priority
+        self.nominated[row] = bool(spec.nominated_node)
+        self.in_part[row] = bool(spec.sub_group)
+        self.index[row] = pod_index(spec.name)
+        self.touched.add(row)
+        return row
+
+    def restate(self, row: int, spec: TaskSpec, node: int) -> None:
+        """A newer version of the same pod: same shape, job, name and labels."""
+        self.specs[row] = spec
+        self.status[row] = spec.status
+        self.node[row] = node
+        self.priority[row] = spec.priority
+        self.created[row] = spec.created
+        self.started[row] = np.inf if spec.started is None else spec.started
+        self.gated[row] = bool(spec.gates)
+        self.preemptable[row] = spec.preemptable
+        self.pod_priority[row] = spec.pod_priority
+        self.nominated[row] = bool(spec.nominated_node)
+        self.in_part[row] = bool(spec.sub_group)
+        self.touched.add(row)
+
+    def drop(self, uid: str) -> None:
+        row = self.rows.give_back(uid)
+        self.specs[row] = None
+        self.alive[row] = False
+        self.job[row] = self.node[row] = -1
+        self.touched.add(row)
+
+
+COLUMNS = (
+    "alive",
+    "shape",
+    "job",
+    "priority",
+    "labels",
+    "created",
+    "started",
+    "gated",
+    "preemptable",
+    "pod_priority",
+    "nominated",
+    "in_part",
+    "index",
+)
+"""Those that a snapshot has as they are: where a task stands (`status`, `node`) is its own to write."""
+
+
+def pod_index(name: str) -> int:
+    """The number at the end of a name of at least three parts, else -1.
+
+    >>> pod_index("job-worker-7"), pod_index("web-7"), pod_index("a-b-c")
+    (7, -1, -1)
+    """
+    parts = name.rsplit("-", 2)
+    last = parts[-1]
+    return int(last) if len(parts) == 3 and last.isascii() and last.isdigit() and len(last) < 18 else -1

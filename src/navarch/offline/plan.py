@@ -1,0 +1,358 @@
+"""Manifests in, decisions out: whole scheduling cycles with no cluster at all.
+
+`plan` reads decoded manifests into the same columns that the live scheduler keeps, runs the same `decide`, and plays between
+cycles what a cluster would do: bound pods run, evicted pods come back pending, a promise stays on the pod. The same objects,
+policy and moment give the same bytes.
+
+>>> from navarch.testing.builders import node, pod
+>>> plan([node("n1").cpu("4"), pod("a").cpu("1")]).to_dict()["cycles"][0]["binds"]
+[{'node': 'n1', 'pod': 'default/a'}]
+"""
+
+from __future__ import annotations
+
+import difflib
+import gc
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from navarch.apis.core.pod_objects import PodStatus
+from navarch.apis.dialect import Settings
+from navarch.apis.errors import ObjectError
+from navarch.engine.cycle import decide
+from navarch.engine.policy import PRESETS, Mistake, Policy, PolicyError, load
+from navarch.engine.reasons import Reason
+from navarch.engine.record import Bind, CycleRecord, JobDecision, Nomination, QueueFigures
+from navarch.engine.registry import Registry
+from navarch.ingest.absent_jobs import absent
+from navarch.ingest.groups import is_shadow, shown_key
+from navarch.installed import installed
+from navarch.model.cluster import Cluster
+from navarch.model.resources import UNLIMITED, format_amount
+from navarch.model.status import TaskStatus
+from navarch.offline.config_maps import missing_config_maps
+from navarch.offline.inventory import Inventory
+from navarch.offline.manifests import STDIN, Document, objects_in, stdin_text
+from navarch.plugins.kai.config_maps import KIND as MISSING_CONFIG_MAPS
+
+Objects = Iterable[Mapping[str, Any] | Document]
+
+
+class PlanError(ValueError):
+    """Objects that cannot be planned with; `mistakes` has one entry for each."""
+
+    def __init__(self, mistakes: list[ObjectError]) -> None:
+        self.mistakes = mistakes
+        super().__init__("\n".join(str(mistake) for mistake in mistakes))
+
+
+class Plan(Struct):
+    """What was decided. `to_dict` is the documented form (docs/plan.md); `records` holds the same as the engine gave it."""
+
+    records: list[CycleRecord]
+    timings: dict[str, float]
+    """Seconds: `policy`, `read`, `snapshot`, then `open`, one entry for each action and `close`, summed over the cycles; what
+    plugins took of opening and closing stands beside them as `NAME (open)` and `NAME (close)`."""
+    ignored: dict[str, int] = field(default_factory=dict)
+    """`apiVersion kind` -> objects of kinds that scheduling does not read."""
+    mistakes: list[ObjectError] = field(default_factory=list)
+    """Objects that were left out (only with `keep_going`)."""
+    warnings: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"cycles": [_cycle(number, record) for number, record in enumerate(self.records, start=1)]}
+
+
+def plan(
+    objects: Objects | Mapping[str, Any],
+    policy: str | Path | Mapping[str, object] | Policy = "navarch",
+    cycles: int = 1,
+    scheduler_names: Iterable[str] | str | None = None,
+    now: float | None = None,
+    *,
+    keep_going: bool = False,
+    namespace_as_queue: bool = False,
+    plugin_dirs: Iterable[str | Path] = (),
+) -> Plan:
+    """Decide for decoded manifests (or a single one, such as a List), as many cycles as wished.
+
+    `policy` is a preset's name, a path, or the decoded mapping of a policy file. `scheduler_names`: whose pending pods are
+    decided; None: everyone's. `now` in seconds since the epoch; None: the newest moment in the objects, else 0. Raises
+    `PlanError` with every mistake in the objects unless `keep_going`, and `PolicyError` with every mistake in the policy.
+    """
+    started = perf_counter()
+    registry = installed(tuple(Path(each) for each in plugin_dirs))
+    chosen = read_policy(policy, registry)
+    settings = settings_for(chosen, scheduler_names, namespace_as_queue)
+    if now is not None and not math.isfinite(now):
+        raise ValueError(f"now: found {now}, expected seconds since the epoch")
+    timings = {"policy": perf_counter() - started, "read": 0.0, "snapshot": 0.0}
+    started = perf_counter()
+    with _collector_at_rest():
+        documents, mistakes = _taken_apart([objects] if isinstance(objects, Mapping) else objects)
+        inventory = Inventory(documents, settings)
+        mistakes += inventory.mistakes
+        if mistakes and not keep_going:
+            raise PlanError(mistakes)
+        cluster = Cluster()
+        inventory.fill(cluster)
+        for (namespace, name), lacks in sorted(missing_config_maps(documents).items()):
+            cluster.put_object(MISSING_CONFIG_MAPS, namespace, name, lacks)
+    moment = inventory.newest if now is None else now
+    timings["read"] = perf_counter() - started
+    records = []
+    for number in range(1, cycles + 1):
+        record = _decide(cluster, chosen, registry, moment, number, timings)
+        records.append(record)
+        if number < cycles:
+            _settle(cluster, inventory, record, moment, promises_last=chosen.semantics.nominations_last)
+    warnings = [*chosen.warnings, *inventory.warnings, *(text for record in records for text in record.warnings)]
+    left_out = mistakes if keep_going else []
+    read = {"v1 ConfigMap"} if chosen.dialect == "kai" else set()
+    ignored = {kind: count for kind, count in sorted(inventory.ignored.items()) if kind not in read}
+    return Plan(records, timings, ignored, left_out, list(dict.fromkeys(warnings)))
+
+
+def _taken_apart(objects: Objects) -> tuple[list[Document], list[ObjectError]]:
+    documents: list[Document] = []
+    mistakes: list[ObjectError] = []
+    for each in objects:
+        for found in (each,) if isinstance(each, Document) else objects_in(each):
+            if isinstance(found, ObjectError):
+                mistakes.append(found)
+            else:
+                documents.append(found)
+    return documents, mistakes
+
+
+@contextmanager
+def _collector_at_rest() -> Iterator[None]:
+    """Reading makes many objects and no garbage: without the collector looking at them it takes a third less time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+_policies: WeakKeyDictionary[Registry, dict[bytes, Policy]] = WeakKeyDictionary()
+"""By the registry itself: its number is the next one's when it is gone."""
+
+
+def read_policy(policy: str | Path | Mapping[str, object] | Policy, registry: Registry) -> Policy:
+    """A policy by preset name, path or mapping. Mappings are read once per content: small plans come by the thousand."""
+    if isinstance(policy, Policy):
+        return policy
+    name = "policy"
+    document: str | Mapping[str, object]
+    if isinstance(policy, Mapping):
+        document = policy
+    elif str(policy) in PRESETS:
+        name, document = str(policy), PRESETS[str(policy)]
+    else:
+        name, document = str(policy), policy_text(policy)
+    key, known = msgspec.msgpack.encode((name, document)), _policies.setdefault(registry, {})
+    found = known.get(key)
+    if found is None:
+        if len(known) > 256:
+            known.clear()
+        found = known[key] = load(document, registry.catalogue(), name)
+    return found
+
+
+def policy_text(path: str | Path) -> str:
+    """What a policy file says; `-` is standard input."""
+    try:
+        return stdin_text() if str(path) == STDIN else Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not UTF-8 text"
+        near = difflib.get_close_matches(str(path), PRESETS, n=1)
+        meant = f" (did you mean {near[0]!r}?)" if near else ""
+        message = f"expected a preset ({', '.join(PRESETS)}) or a file that can be read, but: {reason}{meant}"
+        raise PolicyError(str(path), [Mistake(message)]) from None
+
+
+def settings_for(policy: Policy, scheduler_names: Iterable[str] | str | None = None, namespace_as_queue: bool = False) -> Settings:
+    """How objects are read under this policy. Names given here go before those of the policy's own parameters."""
+    semantics = policy.semantics
+    if isinstance(scheduler_names, str):
+        scheduler_names = [scheduler_names]
+    if scheduler_names is None and policy.params.get("schedulerName"):
+        scheduler_names = [str(policy.params["schedulerName"])]
+    pooled = policy.compat == "kai" or "partitionLabelValue" in policy.params
+    return Settings(
+        scheduler_names=None if scheduler_names is None else frozenset(scheduler_names),
+        node_pool_key=str(policy.param("nodePoolLabelKey")) if pooled else "",
+        node_pool=str(policy.param("partitionLabelValue")),
+        namespace_as_queue=namespace_as_queue,
+        default_queue=str(policy.param("defaultQueue")),
+        shadow_groups=semantics.shadow_groups,
+        imply_queues=semantics.implied_queues,
+        absent_priority=1 if semantics.absent_priority_is_one else 0,
+        default_preemptable=semantics.default_preemptable,
+    )
+
+
+def _decide(cluster: Cluster, policy: Policy, registry: Registry, now: float, number: int, timings: dict[str, float]) -> CycleRecord:
+    started = perf_counter()
+    snapshot = cluster.snapshot(policy.semantics.node_order)
+    timings["snapshot"] += perf_counter() - started
+    record = decide(snapshot, policy, registry, now, uid=f"cycle-{number}")
+    for name, duration in record.timings.items():
+        timings[name] = timings.get(name, 0.0) + duration
+    record.jobs += _left_out(cluster, {job.job for job in record.jobs})
+    record.jobs.sort(key=lambda job: job.job)
+    return record
+
+
+def _left_out(cluster: Cluster, decided: set[str]) -> list[JobDecision]:
+    """Jobs that took no part: pods that name a group nobody gave, and groups in a queue that does not exist."""
+    found = []
+    jobs = cluster.jobs
+    for key, row in jobs.rows.of.items():
+        spec = jobs.specs[row]
+        if key in decided or (spec is None and not jobs.tasks[row]):
+            continue
+        found.append(absent(key, spec, jobs.counts[row].tolist()))
+    return found
+
+
+def _settle(cluster: Cluster, inventory: Inventory, record: CycleRecord, now: float, *, promises_last: bool) -> None:
+    """What a cluster does between two cycles."""
+    evicted = {eviction.uid for eviction in record.evictions}
+    for bind in record.binds:
+        task = cluster.task(bind.uid)
+        if task is not None and bind.uid not in evicted:
+            scheduled = ("PodScheduled", "True", "", now)
+            cluster.put_task(
+                replace(
+                    task,
+                    node=bind.node,
+                    status=TaskStatus.RUNNING,
+                    nominated_node="",
+                    started=now,
+                    gpu_groups=bind.gpu_groups,
+                    conditions=(*(c for c in task.conditions if c[0] != "PodScheduled"), scheduled),
+                )
+            )
+    for uid in sorted(evicted):
+        pod = inventory.pods[uid]
+        fresh = msgspec.structs.replace(
+            pod,
+            metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp=None),
+            spec=msgspec.structs.replace(pod.spec, node_name=None),
+            status=PodStatus(phase="Pending", qos_class=pod.status.qos_class),
+        )
+        task = inventory.reader.read(fresh)
+        if task is None:  # another scheduler's pod: gone from here, its own scheduler places it again
+            cluster.remove_task(uid)
+        else:
+            cluster.put_task(task)
+    for nomination in record.nominations:
+        task = cluster.task(nomination.uid)
+        if task is not None and promises_last:
+            cluster.put_task(replace(task, nominated_node=nomination.node))
+    for budget in inventory.measure(task for task in cluster.tasks.specs if task is not None):
+        cluster.put_budget(budget)
+    for decision in record.jobs:
+        if not decision.changed:
+            continue
+        if is_shadow(decision.job):
+            job = inventory.shadows.settle(decision.job, decision.phase, decision.conditions)
+        else:
+            job = replace(
+                inventory.jobs[decision.job],
+                phase=decision.phase,
+                conditions=decision.conditions,
+                last_started=decision.last_started,
+                last_evicted=decision.last_evicted,
+                stale_since=decision.stale_since,
+            )
+            inventory.jobs[decision.job] = job
+        if job is not None:
+            cluster.put_job(job)
+
+
+def _cycle(number: int, record: CycleRecord) -> dict[str, Any]:
+    return {
+        "binds": sorted((_placement(bind) for bind in record.binds), key=_by("pod", "node")),
+        "cycle": number,
+        "evictions": sorted(
+            (
+                {"action": e.action, "for": shown_key(e.for_), "node": e.node, "pod": e.pod, "reason": e.reason}
+                for e in record.evictions
+            ),
+            key=_by("pod", "node"),
+        ),
+        "jobs": sorted((_job(job) for job in record.jobs), key=_by("job")),
+        "nominations": sorted((_placement(nomination) for nomination in record.nominations), key=_by("pod", "node")),
+        "queues": sorted((_queue(queue) for queue in record.queues), key=_by("queue")),
+    }
+
+
+def _placement(placed: Bind | Nomination) -> dict[str, Any]:
+    """Shared GPUs and NUMA zones are there only for pods that have them."""
+    out: dict[str, Any] = {"node": placed.node, "pod": placed.pod}
+    if placed.gpu_groups:
+        out["gpuGroups"] = list(placed.gpu_groups)
+    if placed.numa_zones:
+        out["numaZones"] = list(placed.numa_zones)
+    return out
+
+
+def _job(job: JobDecision) -> dict[str, Any]:
+    return {
+        "conditions": [
+            {"message": c.message, "reason": c.reason, "status": c.status, "type": c.type}
+            for c in sorted(job.conditions, key=lambda c: c.type)
+        ],
+        "job": shown_key(job.job),
+        "minMember": job.min_member,
+        "phase": job.phase,
+        "pods": dict(sorted(job.pods.items())),
+        "queue": job.queue,
+        "reasons": [_reason(reason) for reason in job.reasons],
+    }
+
+
+def _reason(reason: Reason) -> dict[str, Any]:
+    return {
+        "code": reason.code,
+        "figures": dict(sorted(reason.figures.items())),
+        "message": reason.message,
+        "nodes": dict(sorted(reason.nodes.items())),
+        "undoneBy": [str(event) for event in reason.undone_by],
+    }
+
+
+def _queue(queue: QueueFigures) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "allocated": _amounts(queue.allocated),
+        "deserved": _amounts(queue.deserved),
+        "queue": queue.queue,
+        "request": _amounts(queue.request),
+        "share": queue.share,
+    }
+    if queue.fair_share is not None:
+        out["fairShare"] = _amounts(queue.fair_share)
+    return out
+
+
+def _amounts(amounts: Mapping[str, float]) -> dict[str, str]:
+    """Quantities as Kubernetes writes them; a resource without a limit is left out."""
+    return {name: format_amount(name, amount) for name, amount in sorted(amounts.items()) if amount < UNLIMITED}
+
+
+def _by(*names: str) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
+    return lambda entry: tuple(entry[name] for name in names)

@@ -1,0 +1,99 @@
+"""Which tasks of a queue may be taken from it, one after the other, as the capacity plugin's rules have it.
+
+A task may go if the queue keeps its guarantee without it and either none of the resources it holds is anything the queue
+deserves, or the queue is above what it deserves in a resource that the task holds (and, unless the policy says otherwise, the
+reclaimer asks for). Each task taken lowers what its queue holds before the next is judged. With ancestors counted in, the same
+must hold for those of the victim's ancestors, up to that many levels, that are not the reclaimer's too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from navarch.engine.node_functions import TaskClass
+from navarch.engine.queue import ROOT
+from navarch.model.resources import PODS, IntArray
+from navarch.plugins.queues.amounts import fits
+
+if TYPE_CHECKING:
+    from navarch.plugins.capacity.plugin import Capacity
+
+
+class Taking:
+    """One search for victims. Without a reclaimer (whole gangs take), only the victim's own queue is looked at."""
+
+    def __init__(self, capacity: Capacity, reclaimer: TaskClass | None = None, queue: int = -1) -> None:
+        self.capacity = capacity
+        self.reclaimer = reclaimer
+        self.queue = queue
+        self.held: dict[int, IntArray] = {}
+        """Queue number -> what it holds less what was taken."""
+
+    def take(self, number: int, victim: TaskClass) -> bool:
+        capacity = self.capacity
+        if number in capacity.tree.broken or (self.reclaimer is not None and not _share_a_resource(victim, self.reclaimer)):
+            return False
+        held = self._of(number)
+        if not fits(capacity.due.guarantee[number].values, held - victim.request):
+            return False
+        if self._owed_nothing(number, victim):
+            if self._both_owed_nothing_together(number):
+                return False
+        elif not self._above_deserved(number, victim):
+            return False
+        ancestors = self._ancestors_to_ask(number)
+        for each in ancestors:
+            if not self._owed_nothing(each, victim) and not self._above_deserved(each, victim):
+                return False
+        for each in (number, *ancestors):
+            self.held[each] -= victim.request
+        return True
+
+    def _of(self, number: int) -> IntArray:
+        found = self.held.get(number)
+        if found is None:
+            found = self.held[number] = self.capacity.ledger.allocated[number].copy()
+        return found
+
+    def _owed_nothing(self, number: int, task: TaskClass) -> bool:
+        """Nothing that the task holds is anything the queue deserves; pods count."""
+        return not bool((self.capacity.counted[number] & (task.request > 0)).any())
+
+    def _above_deserved(self, number: int, victim: TaskClass) -> bool:
+        capacity = self.capacity
+        relevant = capacity.exceedable[number] & (victim.request > 0)
+        if self.reclaimer is not None and capacity.session.semantics.reclaim_minds_every_resource:
+            relevant &= self.reclaimer.request > 0
+        return bool((relevant & (self._of(number) > capacity.due.deserved[number].values)).any())
+
+    def _both_owed_nothing_together(self, number: int) -> bool:
+        """Two queues under one near ancestor, neither of which deserves what is at stake, do not take from each other."""
+        capacity = self.capacity
+        if self.reclaimer is None or not capacity.reclaim_level:
+            return False
+        mine, theirs = self._near(self.queue), self._near(number)
+        return bool(mine & theirs) and self._owed_nothing(self.queue, self.reclaimer)
+
+    def _near(self, number: int) -> set[int]:
+        """Ancestors up to the level that counts, the root aside."""
+        capacity = self.capacity
+        near = (capacity.tree.above(number, depth) for depth in range(1, capacity.reclaim_level + 1))
+        return {each for each in near if each is not None and capacity.queues[each].name != ROOT}
+
+    def _ancestors_to_ask(self, number: int) -> list[int]:
+        capacity = self.capacity
+        if self.reclaimer is None:
+            return []
+        out = []
+        for depth in range(1, capacity.reclaim_level + 1):
+            theirs = capacity.tree.above(number, depth)
+            if theirs is not None and capacity.queues[theirs].name != ROOT and theirs != capacity.tree.above(self.queue, depth):
+                self._of(theirs)
+                out.append(theirs)
+        return out
+
+
+def _share_a_resource(victim: TaskClass, reclaimer: TaskClass) -> bool:
+    both = (victim.request > 0) & (reclaimer.request > 0)
+    both[PODS] = False
+    return bool(both.any())

@@ -1,0 +1,137 @@
+"""dynamicresources: devices that pods claim, where evictions count as well as placements.
+
+What a pod holds by a claim of its own is free again as soon as it is evicted, so that a search sees who could use it; undoing
+the eviction takes it back. A claim on GPUs that several pods share must say by a label in whose queue it counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+
+from navarch.engine.arguments import Argument
+from navarch.engine.node_functions import NodeFilter, TaskClass
+from navarch.engine.plugin import Plugin
+from navarch.engine.points.protocols import Change
+from navarch.engine.reasons import Event, Reason
+from navarch.model.objects.devices import ResourceClaimSpec
+from navarch.model.status import ON_NODE
+from navarch.plugins.kai.amounts import FairAmounts
+from navarch.plugins.predicates.devices.dynamic_resources import MOST_USERS, Claims, DynamicResources
+
+Key = tuple[str, str]
+_UNDONE_BY = (Event.CLAIM_CHANGED, Event.POD_REMOVED)
+
+
+class DynamicClaims(Plugin):
+    """Places pods where the devices that they claim can be had"""
+
+    name = "dynamicresources"
+    arguments = (Argument("maxCelCacheEntries", "int", 10, "accepted; expressions are compiled once each"),)
+
+    def open(self) -> None:
+        session = self.session
+        self.users: dict[Key, set[int]] = {}
+        """Claim -> tasks that stand on a node with it, or are promised one."""
+        self.freed: dict[int, list[ResourceClaimSpec]] = {}
+        """Task that was evicted -> its own claims as they were."""
+        claiming = [bool(shape.claims) for shape in session.snapshot.shapes]
+        self.in_use = any(claiming)
+        if not self.in_use:
+            return
+        self.claims = session.shared(Claims)
+        self.specs: dict[Key, ResourceClaimSpec] = dict(self.claims.claims)
+        self.claims.claims = self.specs
+        self.manifests: Mapping[Key, Mapping[str, Any]] = session.snapshot.objects.get("ResourceClaim", {})
+        tasks = session.snapshot.tasks
+        standing = np.flatnonzero(tasks.alive & ON_NODE[session.status] & np.array(claiming, dtype=bool)[tasks.shape])
+        for task in standing.tolist():
+            spec = tasks.spec(task)
+            for _, name in spec.shape.claims:
+                self.users.setdefault((spec.namespace, name), set()).add(task)
+
+    def close(self) -> None:
+        if self.in_use:
+            self.claims.record()
+
+    def node_filters(self) -> list[NodeFilter]:
+        self.filter = DynamicResources(self.session)
+        return [self.filter]
+
+    # before any node is looked at
+
+    def pre_predicate(self, task: TaskClass) -> Reason | None:
+        if not task.shape.claims:
+            return None
+        session, pod = self.session, self.session.task(task.task)
+        job = session.job_of(task.task)
+        key = str(session.policy.param("queueLabelKey"))
+        for _, name in task.shape.claims:
+            claim = self.specs.get((task.namespace, name))
+            if claim is None:
+                continue
+            here = self.users.get((task.namespace, name), set())
+            others = {uid for uid in claim.reserved_for if uid != pod.uid}
+            others |= {session.task(row).uid for row in here}
+            if len(others) >= MOST_USERS:
+                text = f"resource claim {pod.namespace}/{name} has reached its maximum number of consumers ({MOST_USERS})"
+                return Reason("PodSchedulingErrors", text, undone_by=_UNDONE_BY)
+            if claim.owner is None and session.shared(FairAmounts).claimed_gpus(task.namespace, name):
+                labels = (self.manifests[task.namespace, name].get("metadata") or {}).get("labels") or {}
+                wrong = _wrong_queue(name, labels.get(key), key, job.queue.name if job is not None else "")
+                if wrong:
+                    text = f"pod {pod.key} cannot be scheduled: DRA claim {wrong}"
+                    return Reason("PodSchedulingErrors", text, undone_by=_UNDONE_BY)
+        rejected = self.filter.reject(task) if self.filter.applies(task) else None
+        return None if rejected is None else rejected.as_reason(self.filter.undone_by)
+
+    # figures that follow placements
+
+    def on_allocate(self, change: Change) -> None:
+        if not change.task.shape.claims:
+            return
+        for task in change.tasks:
+            for _, name in change.task.shape.claims:
+                self.users.setdefault((change.task.namespace, name), set()).add(task)
+            if change.undone:
+                for claim in self.freed.pop(task, ()):
+                    self._take_back(claim)
+
+    def on_deallocate(self, change: Change) -> None:
+        if not change.task.shape.claims:
+            return
+        for task in change.tasks:
+            for _, name in change.task.shape.claims:
+                self.users.get((change.task.namespace, name), set()).discard(task)
+            if not change.undone:
+                self._free(change.task, task)
+
+    def _free(self, kind: TaskClass, task: int) -> None:
+        for _, name in kind.shape.claims:
+            key = (kind.namespace, name)
+            claim = self.specs.get(key)
+            if claim is None or claim.allocation is None or self.users.get(key):
+                continue
+            devices = [device.id for device in claim.allocation.devices if not device.admin_access]
+            self.freed.setdefault(task, []).append(claim)
+            self.specs[key] = replace(claim, allocation=None)
+            self.claims.taken.difference_update(devices)
+            self.claims.renew(devices)
+
+    def _take_back(self, claim: ResourceClaimSpec) -> None:
+        assert claim.allocation is not None
+        devices = [device.id for device in claim.allocation.devices if not device.admin_access]
+        self.specs[claim.namespace, claim.name] = claim
+        self.claims.taken.update(devices)
+        self.claims.renew(devices)
+
+
+def _wrong_queue(name: str, label: str | None, key: str, queue: str) -> str:
+    if label is None:
+        return f"{name} is a shared GPU claim but does not have a queue label ({key})"
+    if label != queue:
+        return f"{name} is a shared GPU claim with wrong queue label (expected queue: {queue}, claim queue label: {label})"
+    return ""

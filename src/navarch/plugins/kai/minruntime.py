@@ -1,0 +1,116 @@
+"""Jobs run for a while before they may be evicted: a guard by queue, for preemption and for reclaim.
+
+A job that has not run long enough is no victim; an elastic one is, as long as it keeps its minimum. For reclaim the guard that
+counts is that of the victim's queue at the level where the two families of queues part, or of the nearest above that has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from navarch.engine.arguments import Argument
+from navarch.engine.gangs.run_times import Lifetimes
+from navarch.engine.job import Job
+from navarch.engine.plugin import Plugin
+from navarch.engine.points.gang_protocols import Scenario
+from navarch.engine.queue import Queue
+from navarch.engine.reasons import Event, Reason
+from navarch.model.status import TaskStatus
+from navarch.model.timestamps import rfc3339
+
+
+class MinRuntime(Plugin):
+    """Protects jobs that started a short while ago from being evicted"""
+
+    name = "minruntime"
+    arguments = (
+        Argument("defaultReclaimMinRuntime", "duration", 0.0, "how long a job runs before other queues may take from it"),
+        Argument("defaultPreemptMinRuntime", "duration", 0.0, "how long a job runs before jobs of its queue may preempt it"),
+        Argument("reclaimResolveMethod", "str", "lca", "whose guard counts for reclaim", ("lca", "queue")),
+    )
+
+    def open(self) -> None:
+        self.lifetimes = self.session.shared(Lifetimes)
+        self._guards: dict[tuple[str, str], float] = {}
+        self._spared: dict[int, tuple[Job, str, float]] = {}
+        """Row of a job that looked for victims -> the job, the protected one that may go first, and when that is."""
+
+    def close(self) -> None:
+        for job, victim, until in self._spared.values():
+            if job.counts[TaskStatus.PENDING] and not job.tree.active:
+                text = f"Workloads that could be evicted for it are within their minimal run time, {victim} until {rfc3339(until)}"
+                figures: dict[str, int | float | str] = {"victim": victim, "until": until}
+                job.refuse(Reason("VictimsProtected", text, figures=figures, undone_by=(Event.TIME_PASSED,)))
+
+    def reclaim_victim(self, job: Job, tasks: Sequence[int], victim: Job) -> bool:
+        return self._may_go(job, victim, self._reclaim_guard(job.queue, victim.queue))
+
+    def preempt_victim(self, job: Job, victim: Job) -> bool:
+        return self._may_go(job, victim, self._preempt_guard(victim.queue))
+
+    def _may_go(self, job: Job, victim: Job, guard: float) -> bool:
+        if not self._protected(victim, guard) or victim.tree.is_elastic:
+            return True
+        until = (self.lifetimes.started(victim) or 0.0) + guard
+        first = self._spared.get(job.row)
+        if first is None or (until, victim.key) < (first[2], first[1]):
+            self._spared[job.row] = job, victim.key, until
+        return False
+
+    def reclaim_scenario(self, scenario: Scenario) -> bool:
+        queue = scenario.job.queue
+        return all(
+            self._keeps_minimum(victim, tasks)
+            for victim, tasks in scenario.victims
+            if self._protected(victim, self._reclaim_guard(queue, victim.queue))
+        )
+
+    def preempt_scenario(self, scenario: Scenario) -> bool:
+        return all(
+            self._keeps_minimum(victim, tasks)
+            for victim, tasks in scenario.victims
+            if self._protected(victim, self._preempt_guard(victim.queue))
+        )
+
+    def _protected(self, victim: Job, guard: float) -> bool:
+        if guard <= 0:
+            return False
+        started = self.lifetimes.started(victim)
+        return started is not None and started + guard > self.session.now
+
+    def _keeps_minimum(self, victim: Job, tasks: Sequence[int]) -> bool:
+        tree, gone = victim.tree, set(tasks)
+        return all(
+            tree.standing(leaf).used - sum(1 for task in leaf.tasks if task in gone) >= tree.required(leaf) for leaf in tree.leaves
+        )
+
+    def _preempt_guard(self, queue: Queue) -> float:
+        kept = self._guards.get(("", queue.name))
+        if kept is None:
+            kept = self._guards["", queue.name] = self._find_preempt_guard(queue)
+        return kept
+
+    def _reclaim_guard(self, queue: Queue, victim: Queue) -> float:
+        kept = self._guards.get((queue.name, victim.name))
+        if kept is None:
+            kept = self._guards[queue.name, victim.name] = self._find_reclaim_guard(queue, victim)
+        return kept
+
+    def _find_preempt_guard(self, queue: Queue) -> float:
+        for each in (queue, *queue.ancestors):
+            if each.spec.preempt_min_runtime is not None:
+                return each.spec.preempt_min_runtime
+        return self.given.number("defaultPreemptMinRuntime")
+
+    def _find_reclaim_guard(self, queue: Queue, victim: Queue) -> float:
+        way = [victim, *victim.ancestors]
+        if self.given.text("reclaimResolveMethod") == "lca":
+            ours = {each.name for each in (queue, *queue.ancestors)}
+            below = [each for each in way if each.name not in ours]
+            common = way[len(below) :]
+            if below:
+                way = below[-1:] + common
+        for each in way:
+            if each.spec.reclaim_min_runtime is not None:
+                return each.spec.reclaim_min_runtime
+        return self.given.number("defaultReclaimMinRuntime")

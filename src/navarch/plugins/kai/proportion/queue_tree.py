@@ -1,0 +1,83 @@
+"""Where queues stand in a cycle: a tree with quota, limit, fair share and what is allocated, as arrays.
+
+Arrays are (resources, queues); `UNLIMITED` bounds are infinite, so that every comparison reads as it is said. A queue is a
+row number, amounts are vectors over the same resources. Nothing here changes a queue: whoever allocates owns `allocated`
+and `fixed` and writes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from navarch.plugins.kai.proportion.share_division import NO_PARENT, Floats, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class QueueTree:
+    parent: Ints
+    quota: Floats
+    limit: Floats
+    share: Floats
+    """Fair share, as of the start of the cycle."""
+    allocated: Floats
+    fixed: Floats
+    """The part of `allocated` that cannot be preempted."""
+
+    def path(self, queue: int) -> Iterator[int]:
+        """The queue and its ancestors, leaf first."""
+        while queue != NO_PARENT:
+            yield queue
+            queue = int(self.parent[queue])
+
+    def siblings(self, queue: int) -> Ints:
+        """The other children of the queue's parent."""
+        alike = self.parent == self.parent[queue]
+        alike[queue] = False
+        return np.flatnonzero(alike)
+
+    def rivals(self, one: int, other: int) -> tuple[int, int]:
+        """The ancestors of both just below the lowest they have in common: the two queues between which a taking is
+        judged. Where one leads to the other there is no such pair, and each stands for itself."""
+        ours, theirs = list(self.path(one))[::-1], list(self.path(other))[::-1]
+        for mine, yours in zip(ours, theirs):
+            if mine != yours:
+                return mine, yours
+        return one, other
+
+    def allocatable(self, queue: int | Ints | slice = slice(None)) -> Floats:
+        """What a queue may hold without owing any of it: its fair share or quota, whichever is more, within its limit."""
+        return np.minimum(self.limit[:, queue], np.maximum(self.quota[:, queue], self.share[:, queue]))
+
+
+def exceeds(amount: Floats, bound: Floats) -> bool:
+    """Whether any resource is above its bound."""
+    return bool((amount > bound).any())
+
+
+@dataclass(frozen=True, slots=True)
+class OverCapacity:
+    """Which queue on the way up refuses an amount, and in which resources (flags)."""
+
+    queue: int
+    over_limit: bool
+    """False: the quota, which what cannot be preempted must stay within."""
+    resources: NDArray[np.bool_]
+
+
+def over_capacity(tree: QueueTree, queue: int, amount: Floats, preemptible: bool) -> OverCapacity | None:
+    """The first bound that `amount` more in `queue` would break: limits from leaf to root, then, for what cannot be
+    preempted, quotas from leaf to root. Resources that are not asked for are not looked at."""
+    path = list(tree.path(queue))
+    checks = [(True, tree.limit, tree.allocated)]
+    if not preemptible:
+        checks.append((False, tree.quota, tree.fixed))
+    for over_limit, bound, held in checks:
+        for row in path:
+            broken = (amount > 0) & (held[:, row] + amount > bound[:, row])
+            if broken.any():
+                return OverCapacity(row, over_limit, broken)
+    return None

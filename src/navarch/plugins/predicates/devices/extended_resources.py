@@ -1,0 +1,95 @@
+"""Extended resources that stand for devices: which class is behind a name, and how many such devices a node can reach.
+
+A pod may ask for devices of a class as if they were an ordinary extended resource. On nodes that do not report the resource
+themselves, scores count the devices in published slices instead, and the fit of the request is the claims' affair.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from msgspec import Struct
+
+from navarch.engine.session import Session
+from navarch.model.objects.devices import (
+    DEVICE_CLASS,
+    DeviceClassSpec,
+    ResourceSliceSpec,
+    device_classes,
+    resource_claims,
+    resource_slices,
+)
+from navarch.model.resources import BoolArray, IntArray
+from navarch.model.snapshot import Snapshot
+from navarch.plugins.predicates.devices.cel.program import CelRuntimeError, Device, compile_selector
+from navarch.plugins.predicates.nodes.columns import NodeColumns, node_columns
+
+CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"
+MILLI = 1000
+
+
+def class_behind(snapshot: Snapshot, resource: str) -> DeviceClassSpec | None:
+    """The device class that an extended resource name stands for."""
+    if DEVICE_CLASS not in snapshot.objects:
+        return None
+    classes = device_classes(snapshot)
+    if resource.startswith(CLASS_PREFIX):
+        return classes.get(("", resource.removeprefix(CLASS_PREFIX)))
+    return next((found for found in classes.values() if found.extended_resource == resource), None)
+
+
+def reachable_from(columns: NodeColumns, slice_: ResourceSliceSpec) -> BoolArray:
+    if slice_.all_nodes:
+        return np.ones(len(columns), dtype=bool)
+    if slice_.node_name:
+        return columns.named((slice_.node_name,))
+    if slice_.node_selector is not None:
+        return columns.terms(slice_.node_selector)
+    return np.ones(len(columns), dtype=bool)
+
+
+class Counts(Struct):
+    """Over all nodes, in thousandths like every scalar."""
+
+    total: IntArray
+    taken: IntArray
+
+
+class DeviceCounts:
+    """One object a session. Claims that this cycle allocates do not move the figures: scores read what is written."""
+
+    def __init__(self, session: Session) -> None:
+        self.snapshot = session.snapshot
+        self._counts: dict[str, Counts] = {}
+
+    def of(self, resource: str) -> Counts:
+        found = self._counts.get(resource)
+        if found is None:
+            found = self._counts[resource] = self._count(resource)
+        return found
+
+    def _count(self, resource: str) -> Counts:
+        columns = node_columns(self.snapshot)
+        total, taken = np.zeros(len(columns), dtype=np.int64), np.zeros(len(columns), dtype=np.int64)
+        device_class = class_behind(self.snapshot, resource)
+        tests = [compile_selector(text) for text in device_class.selectors] if device_class else []
+        held = {
+            device.id
+            for claim in resource_claims(self.snapshot).values()
+            for device in (claim.allocation.devices if claim.allocation else ())
+        }
+        for slice_ in resource_slices(self.snapshot).values():
+            where = reachable_from(columns, slice_)
+            for device in slice_.devices:
+                if all(_passes(test, slice_.driver, device.manifest) for test in tests):
+                    total[where] += MILLI
+                    if (slice_.driver, slice_.pool, device.name) in held:
+                        taken[where] += MILLI
+        return Counts(total, taken)
+
+
+def _passes(test: object, driver: str, manifest: object) -> bool:
+    """A device that lacks what a selector reads is not of the class."""
+    try:
+        return bool(test(Device.read(driver, manifest)))  # type: ignore[operator, arg-type]
+    except CelRuntimeError:
+        return False

@@ -1,0 +1,107 @@
+"""Devices that drivers publish, by the nodes that reach them.
+
+A pool counts once all slices of its newest generation are there. Where devices can be reached is a property of the slice (one
+node, some nodes, all) or, if the slice says so, of each device. Kept across cycles while slices and nodes stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from msgspec import Struct, field
+
+from navarch.engine.figures import Rows
+from navarch.model.objects.devices import RESOURCE_SLICE, DeviceId, DeviceSpec, ResourceSliceSpec, resource_slices
+from navarch.model.resources import BoolArray
+from navarch.model.snapshot import Snapshot
+from navarch.plugins.predicates.devices.cel.program import CelError, CelRuntimeError, Device, compile_selector
+from navarch.plugins.predicates.devices.extended_resources import reachable_from
+from navarch.plugins.predicates.nodes.columns import NodeColumns, kept, node_columns
+
+
+class SelectorFailure(Exception):
+    """A device selector that cannot be used, in the words that users know."""
+
+
+def _ask(selector: str, device: Device) -> bool | SelectorFailure:
+    try:
+        return compile_selector(selector)(device)
+    except CelRuntimeError as error:
+        return SelectorFailure(f"CEL runtime error: {error}")
+    except CelError as error:
+        return SelectorFailure(f"CEL compile error: {error}")
+
+
+class Published(Struct, eq=False):
+    """One device and the nodes that reach it."""
+
+    id: DeviceId
+    spec: DeviceSpec
+    nodes: Rows
+    seen: Device
+    passed: dict[str, bool | SelectorFailure] = field(default_factory=dict)
+    """Selector -> its answer on this device."""
+
+    def passes(self, selectors: Iterable[str], whose: str) -> bool:
+        """A selector that fails on the device (it reads what the device has not) fails the whole search, not the device."""
+        for number, selector in enumerate(selectors):
+            answer = self.passed.get(selector)
+            if answer is None:
+                answer = self.passed[selector] = _ask(selector, self.seen)
+            if isinstance(answer, SelectorFailure):
+                raise SelectorFailure(f"{whose}: selector #{number}: {answer}")
+            if not answer:
+                return False
+        return True
+
+    def attribute(self, name: str) -> object:
+        """The value of a fully named attribute, None if the device has none."""
+        domain, _, short = name.rpartition("/")
+        values = self.seen.attributes.get(domain or self.id[0]) or {}
+        return values.get(short)
+
+
+class DevicePools:
+    def __init__(self, snapshot: Snapshot) -> None:
+        columns = node_columns(snapshot)
+        self.devices: list[Published] = []
+        self.at: dict[int, list[Published]] = {}
+        """Node row -> devices in reach, in the order of their names."""
+        for slice_ in complete(resource_slices(snapshot).values()):
+            everywhere = None if slice_.per_device else np.flatnonzero(reachable_from(columns, slice_))
+            for device in slice_.devices:
+                nodes = everywhere if everywhere is not None else np.flatnonzero(_reach(columns, device))
+                seen = Device.read(slice_.driver, device.manifest)
+                found = Published((slice_.driver, slice_.pool, device.name), device, nodes, seen)
+                self.devices.append(found)
+                for node in nodes.tolist():
+                    self.at.setdefault(node, []).append(found)
+        self.by_id = {device.id: device for device in self.devices}
+
+
+def complete(slices: Iterable[ResourceSliceSpec]) -> list[ResourceSliceSpec]:
+    """Slices of pools of which every slice of the newest generation is known, by driver, pool and name."""
+    pools: dict[tuple[str, str], list[ResourceSliceSpec]] = {}
+    for slice_ in slices:
+        pools.setdefault((slice_.driver, slice_.pool), []).append(slice_)
+    out = []
+    for _, members in sorted(pools.items()):
+        newest = max(slice_.generation for slice_ in members)
+        current = [slice_ for slice_ in members if slice_.generation == newest]
+        if len(current) >= current[0].slice_count:
+            out += sorted(current, key=lambda slice_: slice_.name)
+    return out
+
+
+def _reach(columns: NodeColumns, device: DeviceSpec) -> BoolArray:
+    if device.all_nodes:
+        return np.ones(len(columns), dtype=bool)
+    if device.node_name:
+        return columns.named((device.node_name,))
+    return columns.terms(device.node_selector) if device.node_selector is not None else np.zeros(len(columns), dtype=bool)
+
+
+def device_pools(snapshot: Snapshot) -> DevicePools:
+    version = (snapshot.versions.get(RESOURCE_SLICE, 0), snapshot.nodes.version)
+    return kept(snapshot, "device pools", version, lambda: DevicePools(snapshot))

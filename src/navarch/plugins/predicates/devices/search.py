@@ -1,0 +1,147 @@
+"""Devices for the claims of a pod on one node: depth first, request by request, and the first full solution is taken.
+
+Requests ask for a number of devices or for all of a kind; a request with alternatives takes the first that leads to a solution.
+Constraints bind devices of several requests together by an attribute. The search gives up after a bounded number of steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from msgspec import Struct, field
+
+from navarch.model.objects.devices import AllocatedDevice, DeviceClassSpec, DeviceConstraint, DeviceDemand, DeviceId, ResourceClaimSpec
+from navarch.model.selectors import first_untolerated
+from navarch.plugins.predicates.devices.pools import Published
+
+MOST_DEVICES = 32
+"""Of one claim."""
+STEPS = 20_000
+Chosen = tuple[str, Published, bool]
+"""(request, device, whether it is shared for administration)"""
+
+
+class Solution(Struct):
+    """Devices by claim, and for scores the sum of what early alternatives are worth."""
+
+    devices: list[list[AllocatedDevice]]
+    published: list[Published]
+    rank: int = 0
+
+
+class Search(Struct):
+    """One pod's claims on one node. `taken` devices belong to others."""
+
+    claims: Sequence[ResourceClaimSpec]
+    classes: Mapping[tuple[str, str], DeviceClassSpec]
+    reach: Sequence[Published]
+    taken: Collection[DeviceId]
+    steps: int = 0
+    used: set[DeviceId] = field(default_factory=set)
+    rank: int = 0
+    chosen: list[list[Chosen]] = field(default_factory=list)
+
+    def run(self) -> Solution | None:
+        """None: there is no solution. A selector that fails raises SelectorFailure."""
+        self.chosen = [[] for _ in self.claims]
+        if not self._claim(0):
+            return None
+        devices = [[AllocatedDevice(request, *device.id, admin) for request, device, admin in chosen] for chosen in self.chosen]
+        return Solution(devices, [device for chosen in self.chosen for _, device, _ in chosen], self.rank)
+
+    def _claim(self, number: int) -> bool:
+        if number == len(self.claims):
+            return True
+        return self._request(number, 0, lambda: self._claim(number + 1))
+
+    def _request(self, claim: int, number: int, then: Callable[[], bool]) -> bool:
+        requests = self.claims[claim].requests
+        if number == len(requests):
+            return then()
+        demand = requests[number]
+
+        def go_on() -> bool:
+            return self._request(claim, number + 1, then)
+
+        if not demand.alternatives:
+            return self._take(claim, demand, demand.name, go_on)
+        for index, alternative in enumerate(demand.alternatives):
+            worth = 8 - index
+            self.rank += worth
+            if self._take(claim, alternative, f"{demand.name}/{alternative.name}", go_on):
+                return True
+            self.rank -= worth
+        return False
+
+    def _take(self, claim: int, demand: DeviceDemand, name: str, then: Callable[[], bool]) -> bool:
+        device_class = self.classes.get(("", demand.device_class))
+        if device_class is None or demand.unsupported:
+            return False
+        owner = self.claims[claim]
+        of_class, of_claim = f"class {device_class.name}", f"claim {owner.namespace}/{owner.name}"
+        suitable = [
+            device
+            for device in self.reach
+            if device.passes(device_class.selectors, of_class)
+            and device.passes(demand.selectors, of_claim)
+            and not device.spec.unsupported
+        ]
+        if demand.all_devices:
+            if not suitable or not all(self._may_take(device, demand) for device in suitable):
+                return False
+            return self._choose(claim, demand, name, suitable, len(suitable), 0, then)
+        return self._choose(claim, demand, name, suitable, demand.count, 0, then)
+
+    def _may_take(self, device: Published, demand: DeviceDemand) -> bool:
+        if not demand.admin_access and (device.id in self.taken or device.id in self.used):
+            return False
+        return first_untolerated(device.spec.taints, demand.tolerations) is None
+
+    def _choose(
+        self,
+        claim: int,
+        demand: DeviceDemand,
+        name: str,
+        suitable: Sequence[Published],
+        count: int,
+        start: int,
+        then: Callable[[], bool],
+    ) -> bool:
+        """`count` more of the suitable devices from `start` on, then the rest of the search."""
+        if not count:
+            return then()
+        mine = self.chosen[claim]
+        for index in range(start, len(suitable) - count + 1):
+            device = suitable[index]
+            self.steps += 1
+            if self.steps > STEPS:
+                return False
+            if len(mine) >= MOST_DEVICES or not self._may_take(device, demand):
+                continue
+            mine.append((name, device, demand.admin_access))
+            if self._agrees(claim):
+                if not demand.admin_access:
+                    self.used.add(device.id)
+                if self._choose(claim, demand, name, suitable, count - 1, index + 1, then):
+                    return True
+                self.used.discard(device.id)
+            mine.pop()
+        return False
+
+    def _agrees(self, claim: int) -> bool:
+        """Whether the devices chosen so far keep the claim's constraints."""
+        return all(_kept(constraint, self.chosen[claim]) for constraint in self.claims[claim].constraints)
+
+
+def _kept(constraint: DeviceConstraint, chosen: Sequence[Chosen]) -> bool:
+    values = []
+    for request, device, _ in chosen:
+        if constraint.requests and request not in constraint.requests and request.partition("/")[0] not in constraint.requests:
+            continue
+        value = device.attribute(constraint.attribute)
+        if value is None:
+            return False
+        values.append(value)
+    if constraint.distinct:
+        return all(values[i] != other for i in range(len(values)) for other in values[i + 1 :])
+    return all(value == values[0] for value in values)

@@ -1,0 +1,257 @@
+"""What queues hold, ask for and have promised: the sums that proportion and capacity judge by.
+
+Taken from the job columns in a few passes when a session opens, whatever the number of jobs; from then on `allocated` moves with
+each placement and eviction and `inqueue` with each admission. Arrays are (queues, resources) by `Queue.number`, so that a queue's
+figures lie together.
+
+`inqueue` is what admitted jobs may still claim: their minimum less what they hold. `elastic` is what jobs hold beyond their
+minimum: it can be taken back, so it does not stand in the way of an admission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from navarch.engine.figures import Rows
+from navarch.engine.job import Job
+from navarch.engine.node_functions import TaskClass
+from navarch.engine.points.protocols import Change
+from navarch.engine.queue import Queue
+from navarch.engine.reasons import Event, Reason
+from navarch.engine.record import QueueFigures
+from navarch.engine.session import Session
+from navarch.model.resources import UNLIMITED, BoolArray, IntArray
+from navarch.model.status import IS_ALLOCATED, TaskStatus
+from navarch.model.tables.columns import sums_by_group
+from navarch.plugins.queues.amount_text import side_by_side
+from navarch.plugins.queues.amounts import Amounts, Vector, asked_dims, in_order, total_of
+
+_ALL = slice(None)
+_IS_ALLOCATED = IS_ALLOCATED.astype(np.int64)
+FREED = (Event.POD_REMOVED, Event.QUEUE_CHANGED, Event.NODE_ADDED, Event.NODE_CHANGED)
+
+
+class QueueLedger:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.names = session.snapshot.resource_names
+        jobs, queues = session.snapshot.jobs, sorted(session.queues.values(), key=lambda q: q.number)
+        size = (len(queues), len(self.names))
+        self.allocated: IntArray = np.array([q.allocated for q in queues], dtype=np.int64).reshape(size)
+        self.request: IntArray = np.array([q.request for q in queues], dtype=np.int64).reshape(size)
+        self.has_jobs: BoolArray = np.zeros(len(queues), dtype=bool)
+        for name, count in zip(jobs.queue_names, jobs.queue_jobs.tolist()):
+            if count and name in session.queues:
+                self.has_jobs[session.queues[name].number] = True
+        asking = np.flatnonzero(jobs.has_min_resources)
+        """Only jobs that say what they need have anything to keep or to claim; pods without a group are not among them."""
+        minimum = jobs.min_resources[:, asking]
+        needed = np.minimum(jobs.allocated[:, asking], minimum)
+        self.elastic: IntArray = self.allocated - self._sums(needed, queue_of_job(session, asking))
+        self._gated = gated_requests(session)
+        claiming = in_phase(session, "Inqueue", asking) | running_in_full(session, asking)
+        rows = asking[claiming]
+        claims = minimum[:, claiming] - needed[:, claiming]
+        for column, row in enumerate(rows.tolist() if self._gated else ()):
+            if row in self._gated:
+                claims[:, column] = np.maximum(claims[:, column] - self._gated[row], 0)
+        self.inqueue: IntArray = self._sums(claims, queue_of_job(session, rows))
+        self._asked: dict[int, tuple[Rows, IntArray]] = {}
+        self._pairs: dict[int, list[tuple[int, int]]] = {}
+
+    def _sums(self, columns: IntArray, queue: Rows) -> IntArray:
+        return np.ascontiguousarray(sums_by_group(columns, queue, len(self.session.queues)).T)
+
+    def add_queue(self) -> None:
+        """One more queue that the snapshot does not have, without figures of its own."""
+        for name in ("allocated", "request", "inqueue", "elastic"):
+            columns = getattr(self, name)
+            setattr(self, name, np.vstack([columns, np.zeros_like(columns, shape=(1, columns.shape[1]))]))
+        self.has_jobs = np.append(self.has_jobs, False)
+
+    # moving
+
+    def allocate(self, queues: Iterable[int], change: Change) -> None:
+        for number in queues:
+            self.allocated[number] += change.total
+
+    def deallocate(self, queues: Iterable[int], change: Change) -> None:
+        for number in queues:
+            self.allocated[number] -= change.total
+
+    def admit(self, queues: Iterable[int], job: Job) -> None:
+        amount = without_gated(least(job), self._gated, job)
+        for number in queues:
+            self.inqueue[number] += amount
+
+    # asking
+
+    def asked(self, task: TaskClass) -> tuple[Rows, IntArray]:
+        """The resources that the class asks for, pods aside, and how much of each."""
+        found = self._asked.get(task.number)
+        if found is None:
+            dims = asked_dims(task.request)
+            found = self._asked[task.number] = (dims, task.request[dims])
+        return found
+
+    def _amounts_asked(self, task: TaskClass) -> list[tuple[int, int]]:
+        found = self._pairs.get(task.number)
+        if found is None:
+            dims, request = self.asked(task)
+            found = self._pairs[task.number] = list(zip(dims.tolist(), request.tolist()))
+        return found
+
+    def room(self, number: int, task: TaskClass, limit: IntArray, count: int) -> int:
+        """How many of `count` such tasks the queue can take on within an integer limit."""
+        held = self.allocated[number]
+        for dim, amount in self._amounts_asked(task):  # a few: cheaper one by one than as arrays
+            count = min(count, (int(limit[dim]) - int(held[dim])) // amount)
+        return count
+
+    def over_limit(self, queue: Queue, task: TaskClass, limit: Vector, *, limit_is: str) -> Reason:
+        """Why not even one more: for when `room` found none."""
+        dims, request = self.asked(task)
+        held = self.allocated[queue.number]
+        short = [d for d, asked in zip(dims.tolist(), request.tolist()) if held[d] + asked > limit[d]]
+        tried, pods = _tried(self.session)
+        asked, others, prefix = task.request + tried, held - tried, f"queue {queue.name} would exceed its {limit_is}"
+        return self.refusal("QueueLimit", prefix, short, queue, others, asked, limit, limit_is, pods)
+
+    def enqueueable(self, queue: Queue, job: Job, limit: Vector) -> Reason | None:
+        """Whether the job's minimum finds room beside what the queue holds and has admitted, less what can be taken back."""
+        number, asked = queue.number, least(job)
+        dims = asked_dims(asked)
+        held = self.allocated[number] + self.inqueue[number] - self.elastic[number]
+        short = dims[held[dims] + asked[dims] > limit[dims]]
+        if not len(short):
+            return None
+        prefix = "queue resource quota insufficient"
+        return self.refusal("QueueQuotaInsufficient", prefix, short.tolist(), queue, held, asked, limit, "capability")
+
+    def refusal(
+        self,
+        code: str,
+        prefix: str,
+        short: Sequence[int],
+        queue: Queue,
+        held: Vector,
+        asked: Vector,
+        limit: Vector,
+        limit_is: str,
+        tried: int = 0,
+    ) -> Reason:
+        """`tried`: so many further pods of the job are in `asked`, and not in `held`."""
+        figures: dict[str, int | float | str] = {"queue": queue.name}
+        if tried:
+            figures["pods"] = tried + 1
+        for dim in short:
+            name = self.names[dim]
+            figures[f"{name} held"] = held[dim].item()
+            figures[f"{name} asked"] = asked[dim].item()
+            figures[f"{name} {limit_is}"] = limit[dim].item()
+        lacking = [f"insufficient {name}" for name in in_order(short, self.names)]
+        if code == "QueueLimit":
+            amounts = {self.names[d]: (asked[d].item(), held[d].item(), limit[d].item()) for d in short}
+            lacking = [f"insufficient {name} ({_of(name, *amounts[name], tried)})" for name in in_order(short, self.names)]
+        return Reason(code, f"{prefix}: {', '.join(lacking)}", figures=figures, undone_by=FREED)
+
+    def figures(self, queue: Queue, deserved: Amounts, share: float, *, with_below: bool = False) -> QueueFigures:
+        number = queue.number
+        due = zip(self.names, deserved.values.tolist(), deserved.given.tolist())
+        return QueueFigures(
+            queue=queue.name,
+            deserved={name: value for name, value, given in sorted(due) if given and value < UNLIMITED},
+            allocated=self._named(self.allocated[number]),
+            request=self._named(self.request[number]),
+            share=share,
+            with_below=with_below,
+        )
+
+    def _named(self, values: IntArray) -> Mapping[str, int]:
+        return {name: value for name, value in sorted(zip(self.names, values.tolist())) if value}
+
+
+def queue_of_job(session: Session, rows: Rows | slice = _ALL) -> Rows:
+    """Queue number of each of these job rows; -1: it takes no part."""
+    jobs = session.snapshot.jobs
+    number = [queue.number if (queue := session.queues.get(name)) else -1 for name in jobs.queue_names]
+    found: Rows = np.array([*number, -1], dtype=np.intp)[jobs.queue[rows]]
+    return found
+
+
+def real_capabilities(names: Sequence[str], total: IntArray, queues: Sequence[Queue]) -> list[Amounts]:
+    """What each queue may hold at most: the cluster less what is guaranteed to others, within its own capability."""
+    guarantees = [Amounts.of(names, q.spec.guarantee) for q in queues]
+    common = Amounts(total, np.ones(len(names), dtype=bool)).beyond(total_of(guarantees, len(names)))
+    out = []
+    for queue, guarantee in zip(queues, guarantees):
+        limit = common.plus(guarantee)
+        out.append(limit.within(Amounts.limit(names, queue.spec.capability)) if queue.spec.capability else limit)
+    return out
+
+
+def closed(session: Session, queue: Queue) -> Reason | None:
+    """Only an open queue takes on work."""
+    state = queue.spec.state
+    if state == "Open" or (not state and session.semantics.empty_queue_state_is_open):
+        return None
+    text = f"queue {queue.name} is {state or 'without a state'}, not Open"
+    return Reason("QueueClosed", text, figures={"queue": queue.name, "state": state}, undone_by=(Event.QUEUE_CHANGED,))
+
+
+def running_in_full(session: Session, rows: Rows) -> BoolArray:
+    """Which of these job rows are in phase Running with enough pods, and say what they need: whose minimum is spoken for as far as
+    they do not hold it yet. A job whose main pod has finished is not among them: it does not claim its minimum again."""
+    jobs = session.snapshot.jobs
+    enough = jobs.counts[rows] @ _IS_ALLOCATED >= jobs.min_member[rows]
+    mask: BoolArray = jobs.has_min_resources[rows] & in_phase(session, "Running", rows) & enough
+    return mask
+
+
+def in_phase(session: Session, phase: str, rows: Rows | slice = _ALL) -> BoolArray:
+    jobs = session.snapshot.jobs
+    mask: BoolArray = jobs.phase[rows] == (jobs.phases.index(phase) if phase in jobs.phases else -1)
+    return mask
+
+
+def least(job: Job) -> IntArray:
+    """What the job needs to start, as it says itself."""
+    columns = job.session.snapshot.jobs
+    amount: IntArray = columns.min_resources[:, job.row] * columns.has_min_resources[job.row]
+    return amount
+
+
+def without_gated(amount: IntArray, gated: Mapping[int, IntArray], job: Job) -> IntArray:
+    return np.maximum(amount - gated[job.row], 0) if job.row in gated else amount
+
+
+def gated_requests(session: Session) -> dict[int, IntArray]:
+    """Job row -> what its gated pods ask for: they wait for someone else, so nothing is kept for them."""
+    snapshot, out = session.snapshot, dict[int, IntArray]()
+    tasks = snapshot.tasks
+    if not tasks.gated.any():
+        return out
+    for task in np.flatnonzero(tasks.gated & tasks.alive & (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0)).tolist():
+        row = int(tasks.job[task])
+        out[row] = out.get(row, 0) + snapshot.shape_request[:, tasks.shape[task]]
+    return out
+
+
+def _tried(session: Session) -> tuple[IntArray | int, int]:
+    """What the gang that is being placed holds of this attempt alone, and with how many pods. It is given back if the gang finds
+    no room, so its owner must not read that others hold it."""
+    job = session.placing
+    if job is None or job.is_ready or not session.semantics.refusals_tell_all:
+        return 0, 0
+    rows = job.tasks_in(TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
+    return (session.snapshot.shape_request[:, session.snapshot.tasks.shape[rows]].sum(axis=1), len(rows)) if rows else (0, 0)
+
+
+def _of(name: str, asked: float, held: float, limit: float, tried: int) -> str:
+    """`asks 2, holds 7 of 8`: what a user needs to see at once why the queue refused."""
+    asks, holds, of = side_by_side(name, asked, held, limit)
+    if tried:
+        return f"{tried + 1} pods of this job ask {asks}, others hold {holds} of {of}"
+    return f"asks {asks}, holds {holds} of {of}"

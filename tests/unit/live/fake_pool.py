@@ -1,0 +1,37 @@
+"""A write pool without a wire: the test reads what was submitted and says how it ended."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import msgspec
+
+from navarch.kube.errors import KubeError
+from navarch.kube.write.http1 import Reply
+from navarch.kube.write.pool import Done, Write, WritePool
+
+
+class Submitted:
+    """The writes in their order; `end` gives the oldest open one its outcome."""
+
+    def __init__(self) -> None:
+        self.writes: list[Write] = []
+        self.open: list[tuple[Write, Done]] = []
+
+    def submit(self, write: Write, done: Done) -> None:
+        self.writes.append(write)
+        self.open.append((write, done))
+
+    def end(self, outcome: KubeError | dict[str, Any] | None = None) -> None:
+        _, done = self.open.pop(0)
+        if isinstance(outcome, KubeError):
+            done(outcome)
+        else:
+            done(Reply(200, msgspec.json.encode(outcome or {}), None, True))
+
+    def bodies(self) -> list[dict[str, Any]]:
+        return [msgspec.json.decode(write.body) for write in self.writes]
+
+    @property
+    def pool(self) -> WritePool:
+        return cast(WritePool, self)

@@ -1,0 +1,250 @@
+"""The end of a bind: yes, no, or nobody knows; and what the watch had shown by then."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+from tests.unit.live.fake_pool import Submitted
+from tests.unit.live.test_live_mirror import mirror, pod, put
+
+from navarch.kube.client import Client
+from navarch.kube.errors import Conflict, Forbidden, NotFound, OutcomeUnknown, ServerFault, Status, TooManyRequests, Unreachable
+from navarch.live.cache.assumed_pods import Assumed, AssumedBind
+from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.writers.bind_requests import BindRequests
+from navarch.live.writers.binder import Binder, BindHooks, binding
+from navarch.live.writers.events import Events
+from navarch.model.spec import BindRequestSpec, JobSpec, ObjectSpec
+from navarch.model.status import TaskStatus
+
+
+class Ends:
+    """What the hooks heard, and what was asked for."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        self.told = Submitted()
+
+    def ask(self, bind: AssumedBind, delay: float) -> None:
+        self.heard.append(f"ask after {delay:g}")
+
+    def hooks(self) -> BindHooks:
+        return BindHooks(
+            bound=lambda bind: self.heard.append("bound"),
+            failed=lambda bind, why: self.heard.append("failed"),
+            dropped=lambda bind: self.heard.append("dropped"),
+        )
+
+
+def scene() -> tuple[Binder, Mirror, Submitted, Ends, AssumedBind]:
+    assumed = Assumed()
+    made, _ = mirror(assumed)
+    put(made, pod("a"))
+    submitted, ends = Submitted(), Ends()
+    binder = Binder(submitted.pool, made, assumed, Events(ends.told.pool), ends.hooks())
+    binder.resync = ends
+    bind = assumed.binds["uid-a"] = AssumedBind("uid-a", "default", "a", "n1", "default/pod/a", 0.0)
+    made.refresh("uid-a")
+    binder.bind(bind)
+    return binder, made, submitted, ends, bind
+
+
+def status(made: Mirror) -> TaskStatus:
+    task = made.cluster.task("uid-a")
+    assert task is not None
+    return task.status
+
+
+def refused(kind: type[Conflict] | type[Forbidden] | type[NotFound], code: int) -> Conflict | Forbidden | NotFound:
+    return kind(Status(code=code, reason="", message="no"))
+
+
+def test_yes_leaves_the_pod_assumed_until_the_watch_shows_it() -> None:
+    _, made, submitted, ends, bind = scene()
+    submitted.end()
+    assert (ends.heard, bind.written, status(made)) == (["bound"], True, TaskStatus.BINDING)
+    put(made, pod("a", "n1"))
+    assert (made.assumed.binds, status(made)) == ({}, TaskStatus.BOUND)
+
+
+async def test_no_gives_the_place_back_and_the_pod_waits_before_it_is_tried_again() -> None:
+    for outcome in (refused(Forbidden, 403), refused(NotFound, 404), Unreachable("no connection")):
+        _, made, submitted, ends, bind = scene()
+        submitted.end(outcome)
+        assert (ends.heard, status(made), made.assumed.binds) == (["failed"], TaskStatus.PENDING, {})
+        assert list(made.assumed.postponed) == [bind.uid]
+
+
+def test_a_conflict_and_a_lost_answer_are_asked_for_and_the_place_is_kept_meanwhile() -> None:
+    for outcome, delay in ((refused(Conflict, 409), 0), (OutcomeUnknown("cut"), 1)):
+        _, made, submitted, ends, _ = scene()
+        submitted.end(outcome)
+        assert (ends.heard, status(made)) == ([f"ask after {delay}"], TaskStatus.BINDING)
+
+
+def test_a_refusal_after_an_attempt_that_may_have_been_carried_out_is_asked_for() -> None:
+    for outcome in (refused(Forbidden, 403), TooManyRequests(Status(code=429, reason="", message="later"))):
+        _, made, submitted, ends, _ = scene()
+        submitted.writes[0].maybe_done = True
+        submitted.end(outcome)
+        assert (ends.heard, status(made)) == (["ask after 1"], TaskStatus.BINDING)
+
+
+def test_a_lost_answer_that_the_watch_has_given_already_is_a_yes() -> None:
+    _, made, submitted, ends, _ = scene()
+    put(made, pod("a", "n1"))
+    submitted.end(OutcomeUnknown("cut"))
+    assert ends.heard == ["bound"]
+
+
+@pytest.mark.parametrize(("answered_5xx_before", "events"), [(False, []), (True, ["Scheduled"])])
+def test_the_same_binding_of_somebody_else_is_theirs_to_tell(answered_5xx_before: bool, events: list[str]) -> None:
+    """Unless the refusal may be that of our own second attempt. Both as the watch shows it and as the resync finds it."""
+    for seen in (True, False):
+        binder, made, submitted, ends, bind = scene()
+        submitted.writes[0].maybe_done = answered_5xx_before
+        if seen:
+            put(made, pod("a", "n1"))
+        submitted.end(refused(Conflict, 409))
+        if not seen:
+            binder.succeeded(bind)
+        assert (ends.heard[-1], bind.written) == ("bound", True)
+        assert [event["reason"] for event in ends.told.bodies()] == events
+
+
+def test_a_pod_that_was_deleted_is_dropped_whether_sent_or_not() -> None:
+    binder, made, submitted, ends, _ = scene()
+    made.remove_pod("uid-a")
+    submitted.end(refused(NotFound, 404))
+    assert ends.heard == ["dropped"]
+    put(made, pod("a"))
+    late = made.assumed.binds["uid-a"] = AssumedBind("uid-a", "default", "a", "n1", "default/pod/a", 0.0)
+    binder.outbox.pause()
+    binder.bind(late)
+    made.remove_pod("uid-a")
+    binder.outbox.resume()
+    assert (ends.heard, len(submitted.writes)) == (["dropped", "dropped"], 1)
+
+
+@pytest.mark.parametrize(("node", "end"), [("n1", "bound"), ("n2", "dropped")])
+@pytest.mark.parametrize("prepared", [True, False])
+def test_what_was_prepared_stays_where_somebody_else_bound_the_pod_to_the_same_node(node: str, end: str, prepared: bool) -> None:
+    """Who led before us, with a binding that came late: the pod needs its devices there. It is not ours to tell."""
+    binder, made, submitted, ends, _ = scene()
+    put(made, pod("b"))
+    late = made.assumed.binds["uid-b"] = AssumedBind("uid-b", "default", "b", "n1", "default/pod/b", 0.0)
+    binder.outbox.pause()
+    if prepared:
+        binder.bind(late)
+    put(made, pod("b", node))
+    binder.outbox.resume()
+    if not prepared:
+        binder.forget(late, "the pod is gone")
+    assert (ends.heard, len(submitted.writes), ends.told.writes) == ([end], 1, [])
+
+
+def test_the_body_is_a_binding_with_the_pods_uid_and_the_gpus_it_shares() -> None:
+    bind = AssumedBind("uid-a", "default", "a", "n1", "j", 0.0, gpu_groups=("g1", "g2"))
+    plain = msgspec.json.decode(binding(bind).body)
+    assert plain["metadata"] == {"name": "a", "namespace": "default", "uid": "uid-a"}
+    assert plain["target"] == {"apiVersion": "v1", "kind": "Node", "name": "n1"}
+    marked = msgspec.json.decode(binding(bind, label_gpus=True).body)
+    assert marked["metadata"]["labels"] == {"runai-gpu-group/g1": "g1", "runai-gpu-group/g2": "g2"}
+    assert marked["metadata"]["annotations"] == {"runai-gpu-group": "g1,g2", "received-resource-type": "Fraction"}
+    assert binding(bind).path == "/api/v1/namespaces/default/pods/a/binding"
+
+
+def delegated() -> tuple[Mirror, Submitted, Ends, AssumedBind]:
+    binder, made, submitted, ends, _ = scene()
+    submitted.end()
+    ends.heard.clear()
+    made.put(JobSpec("default/g", "default", namespace="default", name="g", dialect="kai"))
+    binder.requests = BindRequests(cast(Client, None), made, lambda: True, enabled=True)
+    bind = made.assumed.binds["uid-a"] = AssumedBind("uid-a", "default", "a", "n1", "default/g", 0.0)
+    binder.bind(bind)
+    assert submitted.writes[-1].path.endswith("/bindrequests")
+    return made, submitted, ends, bind
+
+
+async def test_a_request_that_was_written_is_looked_for_if_the_watch_never_shows_it() -> None:
+    _, submitted, ends, bind = delegated()
+    submitted.end()
+    assert (ends.heard, bind.written) == (["bound"], True)
+
+
+async def test_a_request_that_is_refused_gives_the_place_back() -> None:
+    for outcome in (refused(Forbidden, 403), refused(Conflict, 409), Unreachable("no connection")):
+        made, submitted, ends, _ = delegated()
+        submitted.end(outcome)
+        assert (ends.heard, status(made), made.assumed.binds) == (["failed"], TaskStatus.PENDING, {})
+
+
+async def test_a_request_is_told_once_by_whoever_finds_out_first() -> None:
+    """When it was written; and not again when its pod is found bound."""
+    binder, made, submitted, ends, _ = scene()
+    submitted.end()
+    made.put(JobSpec("default/g", "default", namespace="default", name="g", dialect="kai"))
+    binder.requests = BindRequests(cast(Client, None), made, lambda: True, enabled=True)
+    put(made, pod("b"))
+    bind = made.assumed.binds["uid-b"] = AssumedBind("uid-b", "default", "b", "n1", "default/g", 0.0)
+    binder.bind(bind)
+    submitted.end()
+    binder.succeeded(bind)
+    assert [event["regarding"]["name"] for event in ends.told.bodies()] == ["a", "b"]
+
+
+async def test_a_request_that_may_have_been_written_keeps_its_place_until_that_is_known() -> None:
+    unknown = (OutcomeUnknown("cut"), False), (ServerFault(Status(code=500, reason="", message="store")), False)
+    for outcome, answered_5xx_before in (*unknown, (refused(Conflict, 409), True)):
+        made, submitted, ends, _ = delegated()
+        submitted.writes[-1].maybe_done = answered_5xx_before
+        submitted.end(outcome)
+        assert (ends.heard, status(made)) == (["ask after 5"], TaskStatus.BINDING)
+
+
+async def test_a_pod_that_shares_a_gpu_is_not_bound_directly_because_its_group_went_meanwhile() -> None:
+    binder, made, submitted, _, _ = scene()
+    job = JobSpec("default/g", "default", namespace="default", name="g", dialect="kai")
+    made.put(job)
+    put(made, pod("b"))
+    binder.requests = BindRequests(cast(Client, None), made, lambda: True, enabled=True)
+    bind = made.assumed.binds["uid-b"] = AssumedBind("uid-b", "default", "b", "n1", "default/g", 0.0)
+    binder.outbox.pause()
+    binder.bind(bind)
+    made.remove(job)
+    binder.outbox.resume()
+    assert submitted.writes[-1].path.endswith("/bindrequests")
+
+
+@pytest.mark.parametrize(("dialect", "served"), [("kai", False), ("volcano", True)])
+async def test_what_is_not_for_kais_binder_is_bound_directly(dialect: str, served: bool) -> None:
+    """A request that nobody carries out would leave the pod waiting."""
+    binder, made, submitted, _, _ = scene()
+    made.put(JobSpec("default/g", "default", namespace="default", name="g", dialect=dialect))
+    put(made, pod("b"))
+    binder.requests = BindRequests(cast(Client, None), made, lambda: served, enabled=True)
+    bind = made.assumed.binds["uid-b"] = AssumedBind("uid-b", "default", "b", "n1", "default/g", 0.0)
+    binder.bind(bind)
+    assert submitted.writes[-1].path.endswith("/pods/b/binding")
+
+
+async def test_a_pod_keeps_its_place_from_the_request_to_the_binding_whatever_is_shown_first() -> None:
+    """Requests and pods are watched apart: that a request was carried out may be shown before the binding that it led to."""
+    made, submitted, _, _ = delegated()
+    made.pods = {("default", "a"): pod("a")}
+    submitted.end()
+    for phase in ("", "Pending", "Succeeded"):
+        request = BindRequestSpec("default", "a", "n1", phase=phase)
+        made.put(ObjectSpec("BindRequest", "default", "a", request))
+        assert (made.assumed.binds, status(made)) == ({}, TaskStatus.BINDING), phase
+    put(made, pod("a", "n1"))
+    assert status(made) == TaskStatus.BOUND
+    # Another pod of that name is not what the request was for.
+    made.remove_pod("uid-a")
+    another = pod("a")
+    put(made, replace(another, metadata=replace(another.metadata, uid="uid-other")))
+    task = made.cluster.task("uid-other")
+    assert task is not None and task.status == TaskStatus.PENDING

@@ -1,0 +1,93 @@
+"""Whose a group without pods is: its Job says it, and pods say it better."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.unit.live.test_live_mirror import mirror
+
+from navarch.apis.core.objects import from_manifest
+from navarch.apis.core.pod_objects import Pod
+from navarch.apis.dialect import Settings
+from navarch.apis.operators.workload import PodMaker
+from navarch.apis.volcano.job_schedulers import KIND, Job
+from navarch.apis.volcano.podgroups import PodGroup, read_pod_group
+from navarch.live.cache.cluster_cache import Mirror
+
+OWNER = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "train", "uid": "u", "controller": True}
+
+
+def put_group(into: Mirror, owner: dict[str, Any] | None = OWNER) -> Any:
+    metadata = {"name": "g", "namespace": "default", "ownerReferences": [owner] if owner else []}
+    spec = read_pod_group(from_manifest({"metadata": metadata, "spec": {"minMember": 2}}, PodGroup), Settings())
+    into.put(spec, 1)
+    return spec
+
+
+def maker(scheduler: str | None, *of_tasks: str | None) -> PodMaker:
+    tasks = [{"name": f"t{i}", "template": {"spec": {"schedulerName": name} if name else {}}} for i, name in enumerate(of_tasks)]
+    manifest = {"metadata": {"name": "train", "namespace": "default"}, "spec": {"schedulerName": scheduler, "tasks": tasks}}
+    read = KIND.read(from_manifest(manifest, Job), Settings())
+    assert isinstance(read, PodMaker)
+    return read
+
+
+def takes_part(of: Mirror) -> bool:
+    jobs = of.cluster.jobs
+    row = jobs.rows.of.get("default/g")
+    return row is not None and jobs.specs[row] is not None
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "of_tasks", "ours"),
+    [
+        ("navarch", (None,), True),
+        ("volcano", (None,), False),
+        ("volcano", (None, "navarch"), True),
+        ("navarch", ("volcano",), False),
+        (None, (None,), False),
+        ("navarch", (), True),
+    ],
+)
+def test_a_group_without_pods_is_of_those_whom_its_job_names(scheduler: str | None, of_tasks: tuple[str, ...], ours: bool) -> None:
+    for group_first in (True, False):
+        made, _ = mirror()
+        if group_first:
+            put_group(made)
+            assert not takes_part(made)
+        made.put(maker(scheduler, *of_tasks), 1)
+        if not group_first:
+            put_group(made)
+        assert takes_part(made) is ours
+        assert ("default/g" in made.elsewhere) is not ours
+
+
+def test_a_group_that_no_job_made_is_everybodys() -> None:
+    made, _ = mirror()
+    put_group(made, owner=None)
+    assert takes_part(made)
+
+
+def test_pods_that_are_ours_make_the_group_ours() -> None:
+    made, _ = mirror()
+    put_group(made)
+    pod = {
+        "metadata": {"name": "p", "namespace": "default", "uid": "p", "annotations": {"scheduling.k8s.io/group-name": "g"}},
+        "spec": {"schedulerName": "navarch", "containers": [{"name": "c"}]},
+        "status": {"phase": "Pending"},
+    }
+    made.put_pod(from_manifest(pod, Pod))
+    assert takes_part(made) and "default/g" not in made.elsewhere
+
+
+def test_a_job_that_is_given_to_us_brings_its_group_and_nothing_of_it_stays() -> None:
+    made, _ = mirror()
+    made.put(maker("volcano", None), 1)
+    group = put_group(made)
+    assert not takes_part(made)
+    made.put(maker("navarch", None), 2)
+    assert takes_part(made)
+    made.remove(group)
+    made.remove(maker("navarch", None))
+    assert not takes_part(made) and not made.elsewhere and not made.empty._makers and not made.empty._made

@@ -1,0 +1,289 @@
+"""Evictions one by one: marked, asked for, waited for, given up."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.unit.live.fake_pool import Submitted
+from tests.unit.live.test_live_mirror import mirror, pod, put
+
+from navarch.engine.record import Eviction
+from navarch.kube.errors import Conflict, Forbidden, NotFound, Status, TooManyRequests
+from navarch.live.cache.assumed_pods import Assumed
+from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.writers.events import Events, Regarding
+from navarch.live.writers.evictor import SCHEDULE, STALE_GANGS, Evictor
+from navarch.model.spec import JobSpec, SubGroupSpec
+from navarch.model.status import TaskStatus
+
+pytestmark = pytest.mark.looptime
+NOT_NOW = TooManyRequests(Status(code=429, reason="TooManyRequests", message="the budget allows none"))
+WRITTEN_MEANWHILE = Conflict(Status(code=409, reason="Conflict", message="the object has been modified"))
+GONE = NotFound(Status(code=404, reason="NotFound", message="no such pod"))
+
+
+class Told(Events):
+    """What would be said, without a wire."""
+
+    def __init__(self) -> None:
+        super().__init__(Submitted().pool)
+        self.reasons: list[str] = []
+        self.notes: list[str] = []
+        self.annotations: list[dict[str, str] | None] = []
+
+    def emit(self, regarding: Regarding, kind: str, reason: str, action: str, note: str, *others: Any, **more: Any) -> None:
+        self.reasons.append(reason)
+        self.notes.append(note)
+        self.annotations.append(more.get("annotations"))
+
+
+def scene(**options: float) -> tuple[Evictor, Mirror, Submitted, list[tuple[str, str]]]:
+    assumed = Assumed()
+    made, _ = mirror(assumed)
+    for name in ("a", "b"):
+        put(made, pod(name, "n1", "Running"))
+    submitted, ends = Submitted(), list[tuple[str, str]]()
+    evictor = Evictor(submitted.pool, made, assumed, Events(Submitted().pool), lambda: 1e9, **options)
+    evictor.counted = lambda action, result: ends.append((action, result))
+    return evictor, made, submitted, ends
+
+
+def evict(evictor: Evictor, made: Mirror, name: str) -> None:
+    task = made.cluster.task(f"uid-{name}")
+    assert task is not None
+    made.assumed.evictions[task.uid] = 0.0
+    made.refresh(task.uid)
+    evictor.evict(Eviction(task.key, "n1", task.uid, task.job, "preempt", "default/winner", "preempt"), task)
+
+
+def status(made: Mirror, name: str) -> TaskStatus:
+    task = made.cluster.task(f"uid-{name}")
+    assert task is not None
+    return task.status
+
+
+async def test_a_victim_is_marked_and_then_evicted() -> None:
+    evictor, made, submitted, ends = scene()
+    evict(evictor, made, "a")
+    (mark,) = submitted.bodies()[0]["status"]["conditions"]
+    assert (mark["type"], mark["message"]) == ("DisruptionTarget", "preempt: default/winner")
+    submitted.end()
+    assert submitted.writes[1].path == "/api/v1/namespaces/default/pods/a/eviction"
+    assert submitted.bodies()[1]["deleteOptions"]["preconditions"] == {"uid": "uid-a"}
+    submitted.end()
+    assert ends == [("preempt", "ok")]
+    assert status(made, "a") == TaskStatus.RELEASING
+
+
+async def test_evictions_keep_to_their_rate() -> None:
+    evictor, made, submitted, _ = scene(rate=2.0)
+    evict(evictor, made, "a")
+    evict(evictor, made, "b")
+    assert len(submitted.writes) == 1
+    await asyncio.sleep(0.4)
+    assert len(submitted.writes) == 1
+    await asyncio.sleep(0.2)
+    assert len(submitted.writes) == 2
+
+
+async def test_a_budget_is_waited_for_and_given_up_in_the_end() -> None:
+    evictor, made, submitted, ends = scene(timeout=5.0)
+    evict(evictor, made, "a")
+    submitted.end()
+    for _ in range(10):
+        if not submitted.open:
+            break
+        submitted.end(NOT_NOW)
+        await asyncio.sleep(5.0)
+    assert ends == [("preempt", "given up")]
+    assert status(made, "a") == TaskStatus.RUNNING
+    assert made.assumed.evictions == {}
+    assert len(evictor) == 0
+
+
+async def test_a_refusal_for_good_does_not_make_the_same_victim_chosen_in_every_cycle() -> None:
+    """A namespace that is being deleted, a webhook that says no, a permission that was taken away."""
+    evictor, made, submitted, ends = scene(timeout=60.0)
+    for _ in range(3):
+        evict(evictor, made, "a")
+        submitted.end()
+        asked = 0
+        while submitted.open:
+            submitted.end(Forbidden(Status(code=403, reason="Forbidden", message="the namespace is being terminated")))
+            asked += 1
+            await asyncio.sleep(11.0)
+        assert 5 <= asked <= 10
+    assert (ends, status(made, "a")) == ([("preempt", "given up")] * 3, TaskStatus.RUNNING)
+    assert asyncio.get_running_loop().time() > 150.0
+
+
+async def test_a_pod_that_is_gone_is_no_failure() -> None:
+    for answers in ([GONE], [None, GONE]):  # to the mark, to the eviction
+        evictor, made, submitted, ends = scene()
+        evict(evictor, made, "a")
+        for outcome in answers:
+            submitted.end(outcome)
+        assert (ends, len(evictor), submitted.open) == ([("preempt", "gone")], 0, [])
+
+
+async def test_a_budget_is_asked_less_and_less_often() -> None:
+    evictor, made, submitted, _ = scene(timeout=60.0)
+    evict(evictor, made, "a")
+    submitted.end()
+    waits: list[float] = []
+    for _ in range(6):
+        submitted.end(NOT_NOW)
+        since = asyncio.get_running_loop().time()
+        while not submitted.open:
+            await asyncio.sleep(0.25)
+        waits.append(round(asyncio.get_running_loop().time() - since))
+    assert waits == [1, 2, 4, 8, 10, 10]
+
+
+async def test_stopped_what_waits_is_forgotten() -> None:
+    evictor, made, submitted, _ = scene(rate=0.1)
+    said = evictor._events = Told()
+    evict(evictor, made, "a")
+    evict(evictor, made, "b")
+    evictor.stop()
+    assert status(made, "b") == TaskStatus.RUNNING
+    assert len(submitted.writes) == 1
+    assert said.reasons == ["Evicted", "Evicted"], "nothing was given up: whoever leads next decides"
+    # Nor is the pace another when it leads again.
+    await asyncio.sleep(5.0)
+    evict(evictor, made, "b")
+    assert len(submitted.writes) == 2
+    evict(evictor, made, "a")
+    await asyncio.sleep(9.0)
+    assert len(submitted.writes) == 2
+    await asyncio.sleep(2.0)
+    assert len(submitted.writes) == 3
+
+
+async def test_a_victim_is_told_what_it_goes_for() -> None:
+    for eviction, note in (
+        (
+            Eviction("default/a", "n1", "uid-a", "default/pod/a", "preempt", "default/winner", "p"),
+            "Evicted by preempt for default/winner",
+        ),
+        (Eviction("default/a", "n1", "uid-a", "default/pod/a", "shuffle", "", "p"), "Evicted by shuffle"),
+        (Eviction("default/a", "n1", "uid-a", "default/pod/a", "release", "x/y", "p", "the gang is released"), "the gang is released"),
+    ):
+        evictor, made, _, _ = scene()
+        said = evictor._events = Told()
+        task = made.cluster.task("uid-a")
+        assert task is not None
+        evictor.evict(eviction, task)
+        assert said.notes == [note]
+
+
+async def test_a_conflict_is_asked_again_since_the_pod_may_run_on() -> None:
+    evictor, made, submitted, ends = scene(timeout=5.0)
+    evict(evictor, made, "a")
+    submitted.end(WRITTEN_MEANWHILE)
+    assert evictor.on_the_wire == 1
+    submitted.end(WRITTEN_MEANWHILE)
+    assert (len(evictor), evictor.on_the_wire) == (1, 0)
+    await asyncio.sleep(1.1)
+    assert (len(evictor), evictor.on_the_wire) == (1, 1)
+    submitted.end()
+    assert (len(evictor), evictor.on_the_wire) == (0, 0)
+    assert [write.path.rpartition("/")[2] for write in submitted.writes] == ["status", "eviction", "eviction"]
+    assert ends == [("preempt", "ok")]
+
+
+async def test_a_conflict_because_another_pod_has_the_name_ends_when_the_watch_shows_it() -> None:
+    evictor, made, submitted, ends = scene(timeout=5.0)
+    evict(evictor, made, "a")
+    submitted.end()
+    submitted.end(WRITTEN_MEANWHILE)
+    made.remove_pod("uid-a")
+    await asyncio.sleep(1.1)
+    assert (ends, len(evictor), submitted.open) == ([("preempt", "gone")], 0, [])
+
+
+@pytest.mark.parametrize("lost", [False, True])
+async def test_a_stale_gang_is_evicted_whatever_is_left_of_its_group(lost: bool) -> None:
+    evictor, made, submitted, ends = scene()
+    said = evictor._events = Told()
+    made.put(JobSpec("default/g", "default", namespace="default", name="g", dialect="kai", min_member=3))
+    if lost:
+        made.cluster.remove_job("default/g")
+    task = made.cluster.task("uid-a")
+    assert task is not None
+    made.assumed.evictions[task.uid] = 0.0
+    evictor.evict(Eviction(task.key, "n1", task.uid, "default/g", STALE_GANGS, "", "stale"), task)
+    submitted.end()
+    submitted.end()
+    assert ends == [(STALE_GANGS, "ok")]
+    assert said.reasons == ["Evicted", "Evicted", "StaleJob"]
+    assert said.notes[1:] == [f"Pod default/a: {said.notes[0]}", "Job is stale. 0 pods are active, minMember is 3"]
+
+
+async def test_a_group_is_told_for_whom_its_pod_goes() -> None:
+    evictor, made, _, _ = scene()
+    said = evictor._events = Told()
+    parts = (SubGroupSpec("a", min_member=2), SubGroupSpec("b", min_member=3))
+    made.put(JobSpec("default/g", "default", namespace="default", name="g", dialect="kai", min_member=1, sub_groups=parts))
+    task = made.cluster.task("uid-a")
+    assert task is not None
+    evictor.evict(Eviction(task.key, "n1", task.uid, "default/g", "preempt", "lab/winner", "p"), task)
+    assert said.reasons == ["Evicted", "Evicted"]
+    assert said.annotations[-1] == {
+        "evictor-action-type": "preempt", "evictor-pod-group-namespace": "lab", "evictor-pod-group-name": "winner"
+    }  # fmt: skip
+    evictor.evict(Eviction(task.key, "n1", task.uid, "default/g", STALE_GANGS, "", "stale"), task)
+    assert said.notes[-1].endswith("minMember is 5"), "of all its parts"
+
+
+async def test_a_victim_of_kube_schedulers_rules_is_told_in_its_words() -> None:
+    evictor, made, _, _ = scene()
+    said = Submitted()
+    evictor._events = Events(said.pool, clock=lambda: 1e9)
+    task = made.cluster.task("uid-a")
+    assert task is not None
+    words = "Preempted by pod uid-b on node n1"
+    evictor.evict(Eviction(task.key, "n1", task.uid, task.job, SCHEDULE, "default/b", "preempt", words), task)
+    (body,) = said.bodies()
+    assert (body["type"], body["reason"], body["action"], body["note"]) == ("Normal", "Preempted", "Preempting", words)
+
+
+async def test_one_that_a_budget_held_up_is_forgotten_as_well_when_the_lead_is_lost() -> None:
+    """And not asked for when it comes back: another may have led, and nobody may want the place any more."""
+    for answered in (0, 1, 2):
+        evictor, made, submitted, _ = scene(timeout=60.0)
+        said = evictor._events = Told()
+        evict(evictor, made, "a")
+        answers = [None, NOT_NOW]  # to the mark, to the eviction
+        for outcome in answers[:answered]:
+            submitted.end(outcome)
+        evictor.stop()
+        for outcome in answers[answered:]:
+            if submitted.open:
+                submitted.end(outcome)
+        await asyncio.sleep(30.0)
+        asked = len(submitted.writes)
+        assert asked == min(answered + 1, 2)
+        assert (status(made, "a"), made.assumed.evictions) == (TaskStatus.RUNNING, {})
+        assert (len(evictor), evictor.on_the_wire, said.reasons) == (0, 0, ["Evicted"])
+        evict(evictor, made, "a")
+        submitted.end()
+        submitted.end()
+        assert (len(submitted.writes), len(evictor)) == (asked + 2, 0)
+
+
+async def test_a_victim_that_its_budget_protects_is_told_in_a_series() -> None:
+    evictor, made, submitted, _ = scene(timeout=5.0)
+    said = Submitted()
+    evictor._events = Events(said.pool, clock=lambda: 1e9 + asyncio.get_running_loop().time())
+    for _ in range(5):
+        evict(evictor, made, "a")
+        submitted.end()
+        while "uid-a" in made.assumed.evictions:
+            submitted.end(NOT_NOW)
+            await asyncio.sleep(5.0)
+        while said.open:
+            said.end()
+    assert sorted(body["reason"] for body in said.bodies() if "reason" in body) == ["Evicted", "EvictionGivenUp"]

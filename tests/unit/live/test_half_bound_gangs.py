@@ -1,0 +1,184 @@
+"""When a gang counts as half bound for too long: by the time since we saw it so, while we lead."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from msgspec.structs import replace
+from tests.unit.live.test_live_mirror import group, mirror, pod, put
+
+from navarch.apis.core.objects import from_manifest
+from navarch.apis.core.pod_objects import Pod, PodStatus
+from navarch.live.cache.assumed_pods import AssumedBind
+from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.half_bound_gangs import HalfBoundGangs
+from navarch.live.ops.periodic_tasks import Duties
+from navarch.live.scheduler import Scheduler
+from navarch.model.spec import TaskSpec
+
+BOUND = {"conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:10Z"}]}
+
+
+def half_bound() -> Mirror:
+    made, _ = mirror()
+    made.put(group("g", 2))
+    bound = pod("a", "n1", group="g")
+    put(made, replace(bound, status=from_manifest(BOUND, PodStatus)))
+    put(made, pod("b", group="g"))
+    return made
+
+
+def younger(name: str) -> Pod:
+    """Made after the others were bound."""
+    found = pod(name, group="g")
+    return replace(found, metadata=replace(found.metadata, creation_timestamp=datetime(2026, 1, 1, 0, 0, 20, tzinfo=UTC)))
+
+
+def test_it_is_released_when_its_time_is_over() -> None:
+    released = list[tuple[str, list[TaskSpec]]]()
+    gangs = HalfBoundGangs(half_bound(), lambda job, tasks: released.append((job, tasks)), 10.0)
+    for now in (100.0, 105.0):
+        gangs.look(now)
+    assert (released, len(gangs)) == ([], 1)
+    gangs.look(110.0)
+    assert [(job, [task.name for task in tasks]) for job, tasks in released] == [("default/g", ["a"])]
+
+
+def test_a_member_that_is_made_anew_meanwhile_does_not_make_it_a_gang_that_was_whole() -> None:
+    released, made = list[str](), half_bound()
+    gangs = HalfBoundGangs(made, lambda job, tasks: released.append(job), 10.0)
+    gangs.look(100.0)
+    made.remove_pod("uid-b")
+    gangs.look(101.0)
+    put(made, younger("c"))
+    for now in (102.0, 109.0):
+        gangs.look(now)
+    assert released == []
+    gangs.look(110.0)
+    assert released == ["default/g"]
+    for now in (111.0, 120.0):  # its budget has kept what is bound
+        gangs.look(now)
+    assert released == ["default/g"] * 2
+
+
+def test_a_gang_that_was_whole_and_lost_a_member_is_not_half_bound() -> None:
+    released, made = list[str](), half_bound()
+    gangs = HalfBoundGangs(made, lambda job, tasks: released.append(job), 10.0)
+    gangs.look(100.0)
+    put(made, replace(pod("b", "n1", group="g"), status=from_manifest(BOUND, PodStatus)))
+    gangs.look(101.0)
+    made.remove_pod("uid-b")
+    put(made, younger("c"))
+    for now in (102.0, 200.0):
+        gangs.look(now)
+    assert released == []
+
+
+def with_roles(bound: str, waits: str, covered: bool) -> Mirror:
+    """Two of `bound` stand and one of `waits` waits, where a master and a worker are needed; the minimum covers both, or not."""
+    made, _ = mirror()
+    made.put(replace(group("g", 2 if covered else 1), roles=(("master", 1), ("worker", 1))))
+    for name, role, node in (("a", bound, "n1"), ("b", bound, "n1"), ("c", waits, "")):
+        found = pod(name, node, group="g")
+        annotations = {**(found.metadata.annotations or {}), "volcano.sh/task-spec": role}
+        status = from_manifest(BOUND if node else {}, PodStatus)
+        put(made, replace(found, metadata=replace(found.metadata, annotations=annotations), status=status))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("bound", "waits", "covered", "released"),
+    [
+        ("worker", "master", True, [("default/g", ["a", "b"])]),
+        ("worker", "worker", True, []),
+        ("worker", "master", False, []),
+    ],
+    ids=["a role is missing", "nobody has the role", "roles that do not count"],
+)
+def test_a_gang_that_lacks_a_role_is_half_bound_whatever_its_number(
+    bound: str, waits: str, covered: bool, released: list[tuple[str, list[str]]]
+) -> None:
+    found = list[tuple[str, list[str]]]()
+    made = with_roles(bound, waits, covered)
+    gangs = HalfBoundGangs(made, lambda job, tasks: found.append((job, sorted(task.name for task in tasks))), 10.0)
+    for now in (100.0, 111.0):
+        gangs.look(now)
+    assert found == released
+
+
+def test_under_a_policy_without_gangs_nothing_is_half_bound_and_no_time_runs() -> None:
+    released, applies = list[str](), [True]
+    gangs = HalfBoundGangs(half_bound(), lambda job, tasks: released.append(job), 10.0, lambda: applies[0])
+    assert gangs.starts("default/g") and not gangs.starts("default/none")
+    gangs.look(100.0)
+    applies[0] = False
+    gangs.look(120.0)
+    assert (released, len(gangs), gangs.starts("default/g")) == ([], 0, False)
+    applies[0] = True
+    gangs.look(121.0)
+    assert released == []
+
+
+def test_a_gang_that_stands_does_not_start() -> None:
+    made = half_bound()
+    gangs = HalfBoundGangs(made, lambda job, tasks: None, 10.0)
+    assert gangs.starts("default/g")
+    put(made, replace(pod("b", "n1", group="g"), status=from_manifest(BOUND, PodStatus)))
+    assert not gangs.starts("default/g")
+
+
+async def test_the_time_begins_anew_with_the_lead() -> None:
+    released = list[str]()
+    gangs = HalfBoundGangs(half_bound(), lambda job, tasks: released.append(job), 10.0)
+    now = asyncio.get_running_loop().time()
+    gangs.look(now - 100.0)
+    parts = dict.fromkeys(("pod_statuses", "group_statuses", "clock", "dry"))
+    scheduler = SimpleNamespace(**parts, mirror=SimpleNamespace(cluster=None), gangs=gangs)
+    Duties(cast(Scheduler, scheduler)).begin()
+    gangs.look(now + 9.0)
+    assert released == []
+    gangs.look(now + 1000.0)
+    assert released == ["default/g"]
+
+
+@pytest.mark.parametrize("bound", [("a",), ()], ids=["one is bound", "none is"])
+def test_what_is_prepared_for_a_member_is_waited_for_as_long_as_it_gets_on(bound: tuple[str, ...]) -> None:
+    """A preparation may last for ten minutes; a gang of which nothing is bound may take them."""
+    made, _ = mirror()
+    made.put(group("g", 2))
+    for name in ("a", "b"):
+        found = pod(name, "n1" if name in bound else "", group="g")
+        put(made, replace(found, status=from_manifest(BOUND, PodStatus)) if name in bound else found)
+        if name not in bound:
+            made.assumed.binds[f"uid-{name}"] = AssumedBind(f"uid-{name}", "default", name, "n1", "default/g", 0.0)
+            made.refresh(f"uid-{name}")
+    released, got_on = list[tuple[float, list[str]]](), [float("-inf")]
+    now = 100.0
+    gangs = HalfBoundGangs(
+        made, lambda job, tasks: released.append((now, [task.name for task in tasks])), 10.0, prepared=lambda job: got_on[0]
+    )
+    for now in (100.0, 109.0):
+        gangs.look(now)
+    got_on[0] = 109.0  # one of its two volumes has come
+    for now in (110.0, 118.0, 119.0):
+        gangs.look(now)
+    assert released == ([(119.0, ["a"])] if bound else [])
+
+
+def test_a_member_that_is_made_anew_and_prepared_does_not_make_a_gang_half_bound() -> None:
+    """It was whole and lost a member; the one in its place waits for a volume."""
+    made, _ = mirror()
+    made.put(group("g", 2))
+    put(made, replace(pod("a", "n1", group="g"), status=from_manifest(BOUND, PodStatus)))
+    put(made, younger("c"))
+    made.assumed.binds["uid-c"] = AssumedBind("uid-c", "default", "c", "n1", "default/g", 0.0)
+    made.refresh("uid-c")
+    released = list[str]()
+    gangs = HalfBoundGangs(made, lambda job, tasks: released.append(job), 10.0, prepared=lambda job: float("-inf"))
+    for now in (100.0, 200.0):
+        gangs.look(now)
+    assert (released, len(gangs)) == ([], 0)

@@ -1,0 +1,73 @@
+"""Versions that cannot be read: what was known stands, and goes with the object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.unit.live.test_live_mirror import SETTINGS, mirror, pod
+
+from navarch.apis.core.objects import from_manifest
+from navarch.apis.volcano.podgroups import PodGroup
+from navarch.engine.reasons import Event
+from navarch.kube.resources import PODS
+from navarch.kube.watch.decoding import Change
+from navarch.kube.watch.object_store import Mirror as Store
+from navarch.live.cache.assumed_pods import Assumed
+from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.handlers import KindHandler, PodHandler
+from navarch.live.cache.watched_kinds import watched
+
+
+def group(members: int, version: int) -> PodGroup:
+    metadata = {"name": "g", "namespace": "default", "uid": "u", "resourceVersion": str(version)}
+    return from_manifest({"metadata": metadata, "spec": {"minMember": members}}, PodGroup)
+
+
+def told(into: list[str]) -> Any:
+    return lambda kind, resource, metadata, error: into.append(metadata.resource_version or "")
+
+
+@pytest.mark.parametrize("bad", [[], [2], [2, 3]])
+def test_a_group_whose_last_versions_were_bad_goes_when_it_is_deleted(bad: list[int]) -> None:
+    made, _ = mirror()
+    kind = next(each for each in watched() if each.struct is PodGroup)
+    aside: list[str] = []
+    handler = KindHandler(made, kind, kind.candidates[0], told(aside))
+    store: Store[Any] = Store(handler)
+    handler.store = store.objects
+    store.apply(Change("ADDED", group(3, version=1)))
+    for version in bad:
+        store.apply(Change("MODIFIED", group(-1, version)))
+    standing = made.group("default/g")
+    assert standing is not None and standing.min_member == 3
+    assert aside == [str(version) for version in bad]
+    store.apply(Change("DELETED", group(-1 if bad else 3, version=9)))
+    assert made.group("default/g") is None and made.groups() == []
+    assert "default/g" not in made.cluster.jobs.rows.of
+
+
+def test_a_good_version_after_a_bad_one_is_what_a_deletion_takes() -> None:
+    made, _ = mirror()
+    kind = next(each for each in watched() if each.struct is PodGroup)
+    handler = KindHandler(made, kind, kind.candidates[0], told([]))
+    store: Store[Any] = Store(handler)
+    handler.store = store.objects
+    for version, members in enumerate((3, -1, 5), start=1):
+        store.apply(Change("MODIFIED", group(members, version)))
+    again = made.group("default/g")
+    assert again is not None and again.min_member == 5
+    store.apply(Change("DELETED", group(5, version=9)))
+    assert made.groups() == []
+
+
+def test_of_a_pod_on_which_the_mirror_failed_nothing_is_kept_to_compare_with() -> None:
+    """Else the next version, equal to it but for its status, would be taken for what was read of an earlier one."""
+
+    def notice(event: Event, job: str = "", *, urgent: bool = True, freed: object = None) -> None:
+        raise RuntimeError("a mistake of ours")
+
+    handler = PodHandler(Mirror(SETTINGS, Assumed(), notice), PODS, told([]))
+    with pytest.raises(RuntimeError, match="of ours"):
+        handler.added(pod("a"))
+    assert handler.store["default", "a"].spec.containers is None

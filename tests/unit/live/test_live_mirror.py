@@ -1,0 +1,324 @@
+"""The mirror: whatever happens, in whatever order, its figures are those of a mirror made from what is there in the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from navarch.apis.core.nodes import Node, read_node
+from navarch.apis.core.objects import from_manifest
+from navarch.apis.core.pod_objects import Pod
+from navarch.apis.dialect import Settings
+from navarch.apis.kube_batch import PodGroup as OldGroup
+from navarch.apis.kube_batch import read_pod_group as read_old_group
+from navarch.apis.upstream.podgroups import PodGroup as UpstreamGroup
+from navarch.apis.upstream.podgroups import read_pod_group as read_upstream_group
+from navarch.apis.volcano.podgroups import PodGroup, Queue, read_pod_group, read_queue
+from navarch.engine.reasons import Event
+from navarch.live.cache.assumed_pods import Assumed, AssumedBind
+from navarch.live.cache.cluster_cache import Mirror
+from navarch.model.spec import NamespaceSpec, ObjectSpec, PriorityClassSpec
+from navarch.model.status import TaskStatus
+
+SETTINGS = Settings(scheduler_names=frozenset({"navarch"}))
+PHASES = ("Pending", "Running", "Succeeded", "Failed")
+
+
+class Heard:
+    def __init__(self) -> None:
+        self.notices: list[tuple[Event, str, bool]] = []
+
+    def __call__(self, event: Event, job: str = "", *, urgent: bool = True, freed: object = None) -> None:
+        self.notices.append((event, job, urgent))
+
+
+def mirror(assumed: Assumed | None = None) -> tuple[Mirror, Heard]:
+    heard = Heard()
+    made = Mirror(SETTINGS, Assumed() if assumed is None else assumed, heard)
+    made.pods = {}
+    return made, heard
+
+
+def pod(name: str, node: str = "", phase: str = "Pending", group: str = "", cpu: str = "1", scheduler: str = "navarch") -> Pod:
+    metadata: dict[str, Any] = {"name": name, "namespace": "default", "uid": f"uid-{name}"}
+    if group:
+        metadata["annotations"] = {"scheduling.k8s.io/group-name": group}
+    container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
+    spec: dict[str, Any] = {"schedulerName": scheduler, "containers": [container]}
+    if node:
+        spec["nodeName"] = node
+        metadata["labels"] = {"topology.kubernetes.io/zone": f"zone of {node}"}  # as the API server does at binding
+    return from_manifest({"metadata": metadata, "spec": spec, "status": {"phase": phase}}, Pod)
+
+
+def node(name: str, cpu: str = "4") -> Any:
+    capacity = {"cpu": cpu, "pods": "10"}
+    return read_node(from_manifest({"metadata": {"name": name}, "status": {"allocatable": capacity}}, Node), SETTINGS)
+
+
+def group(name: str, members: int, **more: Any) -> Any:
+    manifest = {"metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"}, "spec": {"minMember": members, **more}}
+    return read_pod_group(from_manifest(manifest, PodGroup), SETTINGS)
+
+
+def put(made: Mirror, found: Pod) -> None:
+    """As the informer does it: the store first, then the handler with what was there before."""
+    key = (found.metadata.namespace or "", found.metadata.name)
+    old = made.pods.get(key)
+    made.pods[key] = found  # type: ignore[index]
+    made.put_pod(found, old)
+
+
+def figures(made: Mirror) -> dict[str, Any]:
+    cluster = made.cluster
+    snapshot = cluster.snapshot()
+    names = list(snapshot.resource_names)
+
+    def column(values: Any, row: int) -> dict[str, int]:
+        return {name: int(values[i, row]) for i, name in enumerate(names) if values[i, row]}
+
+    return {
+        "nodes": {
+            name: (column(snapshot.nodes.allocatable, i), column(snapshot.nodes.used, i), column(snapshot.nodes.releasing, i))
+            for i, name in enumerate(snapshot.nodes.names)
+        },
+        "jobs": {
+            key: (cluster.jobs.specs[row], cluster.jobs.counts[row].tolist(), column(cluster.jobs.allocated, row))
+            for key, row in cluster.jobs.rows.of.items()
+        },
+        "tasks": {uid: cluster.tasks.specs[row] for uid, row in cluster.tasks.rows.of.items()},
+        "queues": dict(cluster.queues),
+    }
+
+
+names = st.sampled_from("abcd")
+nodes = st.sampled_from(["n1", "n2"])
+changes = st.one_of(
+    st.tuples(
+        st.just("pod"), names, st.sampled_from(["", "n1", "n2"]), st.sampled_from(PHASES), st.sampled_from(["", "g"]),
+        st.sampled_from(["1", "2"]), st.sampled_from(["navarch", "other"]),
+    ),
+    st.tuples(st.just("no pod"), names),
+    st.tuples(st.just("node"), nodes, st.sampled_from(["4", "8"])),
+    st.tuples(st.just("no node"), nodes),
+    st.tuples(st.just("group"), st.integers(1, 3)),
+    st.tuples(st.just("no group")),
+    st.tuples(st.just("bind"), names, nodes),
+    st.tuples(st.just("evict"), names),
+    st.tuples(st.just("forget"), names),
+)  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(changes, max_size=40))
+@example([("pod", "a", "n1", "Pending", "g", "1", "other"), ("pod", "a", "", "Pending", "g", "1", "other")])
+def test_any_history_ends_in_the_figures_of_its_end(history: list[tuple[Any, ...]]) -> None:
+    assumed = Assumed()
+    made, _ = mirror(assumed)
+    there: dict[str, Any] = {}
+    for kind, *rest in history:
+        match kind:
+            case "pod":
+                name, where, phase, of, cpu, scheduler = rest
+                there["pod", name] = pod(name, where, phase, of, cpu, scheduler)
+                put(made, there["pod", name])
+            case "no pod":
+                if there.pop(("pod", rest[0]), None):
+                    del made.pods["default", rest[0]]  # type: ignore[attr-defined]
+                    made.remove_pod(f"uid-{rest[0]}")
+            case "node":
+                there["node", rest[0]] = node(*rest)
+                made.put(there["node", rest[0]])
+            case "no node":
+                if gone := there.pop(("node", rest[0]), None):
+                    made.remove(gone)
+            case "group":
+                there["group", "g"] = group("g", rest[0])
+                made.put(there["group", "g"])
+            case "no group":
+                if gone := there.pop(("group", "g"), None):
+                    made.remove(gone)
+            case "bind":
+                task = made.cluster.task(f"uid-{rest[0]}")
+                if task is not None and task.status == TaskStatus.PENDING:
+                    assumed.binds[task.uid] = AssumedBind(task.uid, "default", rest[0], rest[1], task.job, 0.0)
+                    made.refresh(f"uid-{rest[0]}")
+            case "evict":
+                task = made.cluster.task(f"uid-{rest[0]}")
+                if task is not None and task.node and ("pod", rest[0]) in there:
+                    assumed.evictions[task.uid] = 0.0
+                    made.refresh(f"uid-{rest[0]}")
+            case "forget":
+                assumed.gone(f"uid-{rest[0]}")
+                made.refresh(f"uid-{rest[0]}")
+    fresh, _ = mirror(assumed)
+    for (kind, _), found in there.items():
+        if kind == "pod":
+            put(fresh, found)
+        else:
+            fresh.put(found)
+    assert figures(made) == figures(fresh)
+
+
+def test_new_waiting_pods_and_freed_room_are_urgent_and_our_own_bind_is_not() -> None:
+    assumed = Assumed()
+    made, heard = mirror(assumed)
+    put(made, pod("a"))
+    assert heard.notices[-1] == (Event.POD_CHANGED, "default/pod/a", True)
+    assumed.binds["uid-a"] = AssumedBind("uid-a", "default", "a", "n1", "default/pod/a", 0.0)
+    made.refresh("uid-a")
+    heard.notices.clear()
+    put(made, pod("a", "n1"))
+    assert all(not urgent for _, _, urgent in heard.notices)
+    put(made, pod("a", "n1", "Succeeded"))
+    assert heard.notices[-1] == (Event.POD_REMOVED, "default/pod/a", True)
+
+
+def test_a_heartbeat_of_a_node_is_no_change() -> None:
+    made, heard = mirror()
+    made.put(node("n1"))
+    heard.notices.clear()
+    made.put(node("n1"))
+    assert heard.notices == []
+    made.put(node("n1", "8"))
+    assert heard.notices == [(Event.NODE_CHANGED, "", True)]
+
+
+def test_a_status_that_comes_back_to_a_group_is_no_reason_to_hurry() -> None:
+    made, heard = mirror()
+    made.put(group("g", 2))
+    heard.notices.clear()
+    metadata = {"name": "g", "namespace": "default", "uid": "uid-g"}
+    manifest = {"metadata": metadata, "spec": {"minMember": 2}, "status": {"phase": "Running"}}
+    made.put(read_pod_group(from_manifest(manifest, PodGroup), SETTINGS))
+    assert heard.notices == [(Event.JOB_CHANGED, "default/g", False)]
+
+
+def test_priority_classes_and_namespaces_reach_the_groups_that_are_there_already() -> None:
+    made, _ = mirror()
+    made.put(group("g", 1, priorityClassName="high"))
+    made.put(PriorityClassSpec("high", 1000))
+    made.put(NamespaceSpec("default", annotations={"scheduling.volcano.sh/queue-name": "team"}))
+    row = made.cluster.jobs.rows.of["default/g"]
+    spec = made.cluster.jobs.specs[row]
+    assert spec is not None
+    assert (spec.priority, spec.queue) == (1000, "team")
+
+
+def test_of_two_dialects_that_name_the_same_group_one_speaks_and_the_other_follows_it() -> None:
+    made, _ = mirror()
+    metadata = {"name": "g", "namespace": "default", "uid": "o"}
+    old = {"apiVersion": "scheduling.sigs.dev/v1alpha2", "metadata": metadata, "spec": {"minMember": 7}}
+    made.put(group("g", 2))
+    made.put(read_old_group(from_manifest(old, OldGroup), SETTINGS))
+    row = made.cluster.jobs.rows.of["default/g"]
+    assert made.cluster.jobs.min_member[row] == 7
+    made.remove(read_old_group(from_manifest(old, OldGroup), SETTINGS))
+    assert made.cluster.jobs.min_member[row] == 2
+
+
+def test_a_group_shown_in_another_version_after_an_upgrade_is_the_same_group() -> None:
+    made, _ = mirror()
+
+    def upstream(version: str, members: int) -> Any:
+        spec = {"schedulingPolicy": {"gang": {"minCount": members}}}
+        manifest = {"apiVersion": f"scheduling.k8s.io/{version}", "metadata": {"name": "g", "uid": "u"}, "spec": spec}
+        return read_upstream_group(from_manifest(manifest, UpstreamGroup), SETTINGS)
+
+    made.put(upstream("v1alpha2", 2))
+    made.put(upstream("v1beta1", 3))
+    found = made.group("default/g")
+    assert found is not None and (found.api_version, found.min_member) == ("scheduling.k8s.io/v1beta1", 3)
+    made.remove(upstream("v1beta1", 3))
+    assert made.groups() == []
+
+
+def test_what_is_promised_of_an_object_outlives_another_policy() -> None:
+    """A device on its way to a claim would be given away again, as if it were free, by the first cycle of a new policy."""
+    made, _ = mirror()
+    claim = ObjectSpec("ResourceClaim", "default", "c", {"status": {}})
+    allocated = {"status": {"allocation": {"devices": {}}}}
+    made.put(claim)
+    made.assume_object("ResourceClaim", "default", "c", allocated, lambda value: "allocation" in value["status"])
+    made.configure(SETTINGS)
+    assert made.cluster.objects["ResourceClaim"]["default", "c"] == allocated
+    made.put(claim)
+    assert made.cluster.objects["ResourceClaim"]["default", "c"] == allocated
+    assert made.true_object("ResourceClaim", "default", "c") == {"status": {}}
+    made.forget_object("ResourceClaim", "default", "c")
+    assert made.cluster.objects["ResourceClaim"]["default", "c"] == {"status": {}}
+    made.configure(SETTINGS)
+    assert made.cluster.objects == {}
+
+
+def test_queues_exist_without_an_object_until_one_comes() -> None:
+    made, _ = mirror()
+    assert sorted(made.cluster.queues) == ["default", "root"]
+    queue = read_queue(from_manifest({"metadata": {"name": "default"}, "spec": {"weight": 3}}, Queue), SETTINGS)
+    made.put(queue)
+    assert made.cluster.queues["default"].weight == 3
+    made.remove(queue)
+    assert made.cluster.queues["default"].dialect == "implied"
+
+
+def test_the_root_of_volcanos_tree_needs_no_object() -> None:
+    made, _ = mirror()
+    made.configure(replace(SETTINGS, imply_queues=False))
+    queue = read_queue(from_manifest({"metadata": {"name": "team"}, "spec": {}}, Queue), SETTINGS)
+    made.put(queue)
+    assert sorted(made.cluster.queues) == ["root", "team"]
+    made.remove(queue)
+    assert sorted(made.cluster.queues) == ["default", "root"], "nothing is said about queues at all"
+
+
+def test_only_the_pod_that_makes_a_gang_complete_is_worth_a_cycle() -> None:
+    made, heard = mirror()
+    put(made, pod("a", group="g"))
+    made.put(group("g", 3))
+    heard.notices.clear()
+    put(made, pod("b", group="g"))
+    put(made, pod("c", group="g"))
+    assert heard.notices == [(Event.POD_CHANGED, "default/g", False), (Event.POD_CHANGED, "default/g", True)]
+
+
+def test_labels_that_a_pod_gets_from_its_node_change_nothing_of_its_job() -> None:
+    made, _ = mirror()
+    put(made, pod("a"))
+    before = made.cluster.jobs.specs[made.cluster.jobs.rows.of["default/pod/a"]]
+    put(made, pod("a", node="n1"))
+    assert made.cluster.jobs.specs[made.cluster.jobs.rows.of["default/pod/a"]] is before
+    assert made.cluster.tasks.specs[0] is not None and made.cluster.tasks.specs[0].labels
+
+
+def shadow(made: Mirror, key: str) -> tuple[int, str, str]:
+    spec = made.cluster.jobs.specs[made.cluster.jobs.rows.of[key]]
+    assert spec is not None
+    return spec.priority, spec.priority_class, spec.queue
+
+
+def test_priority_classes_and_namespaces_reach_the_groups_made_in_memory_too() -> None:
+    """Informers start together, so pods may well be learned of before the classes and namespaces that they are in."""
+    labels = {"kai.scheduler/queue": "team-a", "priorityClassName": "urgent"}
+    metadata = {"name": "k", "namespace": "default", "uid": "uid-k", "labels": labels}
+    labelled = from_manifest({"metadata": metadata, "spec": {"schedulerName": "navarch", "containers": [{"name": "c"}]}}, Pod)
+    urgent = PriorityClassSpec("urgent", 300)
+    space = NamespaceSpec("default", annotations={"scheduling.volcano.sh/queue-name": "team"})
+    first, _ = mirror()
+    last, heard = mirror()
+    for each in (urgent, space):
+        first.put(each)
+    for made in (first, last):
+        put(made, pod("a"))
+        put(made, labelled)
+    heard.notices.clear()
+    for each in (urgent, space):
+        last.put(each)
+    assert [shadow(last, f"default/pod/{name}") for name in "ak"] == [(0, "", "team"), (300, "urgent", "team-a")]
+    assert [shadow(first, f"default/pod/{name}") for name in "ak"] == [(0, "", "team"), (300, "urgent", "team-a")]
+    assert heard.notices == [(Event.JOB_CHANGED, "default/pod/k", True), (Event.JOB_CHANGED, "default/pod/a", True)]
+    last.remove(urgent)
+    last.put(NamespaceSpec("default"))
+    assert [shadow(last, f"default/pod/{name}")[::2] for name in "ak"] == [(0, "default"), (50, "team-a")]

@@ -1,0 +1,133 @@
+"""When cycles run: the event loop's time is faked, nothing sleeps."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import pytest
+
+from navarch.engine.reasons import Event
+from navarch.live.loop import Loop
+from navarch.live.queue.scheduling_queue import Holding
+
+pytestmark = pytest.mark.looptime
+
+
+@contextlib.asynccontextmanager
+async def running(loop: Loop) -> AsyncIterator[None]:
+    task = asyncio.create_task(loop.run())
+    yield
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def recorded(holding: Holding | None = None, period: float = 1.0, settle: float = 0.004) -> tuple[Loop, list[float]]:
+    times: list[float] = []
+
+    def cycle() -> None:
+        times.append(round(asyncio.get_running_loop().time(), 3))
+
+    loop = Loop(Holding() if holding is None else holding, cycle, period=period, settle=settle)
+    return loop, times
+
+
+async def test_without_changes_a_cycle_runs_once_in_a_period() -> None:
+    loop, times = recorded()
+    async with running(loop):
+        await asyncio.sleep(3.5)
+    assert times == [1.004, 2.008, 3.012]
+
+
+async def test_a_change_starts_a_cycle_after_the_settling_time_and_many_changes_start_one() -> None:
+    loop, times = recorded()
+    async with running(loop):
+        await asyncio.sleep(0.2)
+        loop.notice(Event.NODE_ADDED)
+        await asyncio.sleep(0.002)
+        loop.notice(Event.NODE_ADDED)
+        await asyncio.sleep(0.1)
+    assert times == [0.204]
+
+
+async def test_what_only_has_to_be_noted_waits_for_the_period() -> None:
+    loop, times = recorded()
+    async with running(loop):
+        await asyncio.sleep(0.2)
+        loop.notice(Event.POD_CHANGED, urgent=False)
+        await asyncio.sleep(0.5)
+        assert times == []
+
+
+async def test_an_event_that_a_held_job_waits_for_is_urgent() -> None:
+    holding = Holding()
+    loop, times = recorded(holding)
+    holding.failed("default/a", (Event.POD_CHANGED,), 1, now=0.0)
+    async with running(loop):
+        await asyncio.sleep(0.2)
+        loop.notice(Event.POD_CHANGED, urgent=False)
+        await asyncio.sleep(0.1)
+    assert times == [0.204]
+    assert holding.asleep() == []
+
+
+async def test_a_job_is_woken_by_a_change_of_its_own() -> None:
+    holding = Holding()
+    loop, _ = recorded(holding)
+    holding.failed("default/a", (), 1, now=0.0)
+    holding.failed("default/b", (), 1, now=0.0)
+    loop.notice(Event.POD_CHANGED, "default/a")
+    assert holding.asleep() == ["default/b"]
+
+
+async def test_the_end_of_a_wait_starts_a_cycle_before_the_period_does() -> None:
+    holding = Holding(first=0.25)
+    loop, times = recorded(holding)
+    holding.failed("default/a", (), 1, now=0.0)
+    async with running(loop):
+        await asyncio.sleep(0.5)
+    assert times == [0.254]
+
+
+async def test_after_a_long_cycle_comes_a_pause_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    starts: list[float] = []
+    ends: list[float] = []
+
+    clock = asyncio.get_running_loop().time
+    offset = 0.0
+
+    def cycle() -> None:
+        nonlocal offset
+        starts.append(clock() + offset)
+        offset += 0.3
+        ends.append(clock() + offset)
+
+    loop = Loop(Holding(), cycle)
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: clock() + offset)
+    async with running(loop):
+        for _ in range(60):
+            loop.notice(Event.NODE_ADDED)
+            await asyncio.sleep(0.02)
+    pauses = [start - end for start, end in zip(starts[1:], ends)]
+    assert len(pauses) >= 2
+    assert all(pause >= 0.29 for pause in pauses)
+
+
+async def test_a_change_long_after_a_long_cycle_waits_for_the_settling_time_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = asyncio.get_running_loop().time
+    starts: list[float] = []
+    offset = 0.0
+
+    def cycle() -> None:
+        nonlocal offset
+        starts.append(round(clock(), 3))
+        offset += 0.3
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: clock() + offset)
+    loop = Loop(Holding(), cycle, settle=0.004)
+    async with running(loop):
+        for _ in range(2):
+            loop.notice(Event.NODE_ADDED)
+            await asyncio.sleep(0.8)
+    assert starts == [0.004, 0.504]

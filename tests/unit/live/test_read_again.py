@@ -1,0 +1,53 @@
+"""A policy that reads objects differently: the mirror is filled anew, and nothing is bound by half of it."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from tests.unit.live.fake_pool import Submitted
+
+from navarch.apis.dialect import Settings
+from navarch.kube.write.http1 import Reply
+from navarch.kube.write.pool import Write
+from navarch.live.ops.periodic_tasks import Duties
+from navarch.live.scheduler import Scheduler
+from navarch.live.writers.outbox import Outbox
+
+
+class Sources:
+    """Read the cluster when they are told to."""
+
+    def __init__(self) -> None:
+        self.may = asyncio.Event()
+
+    async def read_again(self) -> None:
+        await self.may.wait()
+
+
+@pytest.mark.parametrize("leading", [True, False])
+async def test_nothing_is_bound_meanwhile_and_only_by_the_leader_afterwards(leading: bool) -> None:
+    submitted, sources = Submitted(), Sources()
+    outbox = Outbox(submitted.pool)
+    parts: dict[str, Any] = dict.fromkeys(("pod_statuses", "group_statuses", "clock"))
+    scheduler = SimpleNamespace(
+        **parts,
+        mirror=SimpleNamespace(configure=lambda settings: None, cluster=None),
+        sources=sources,
+        binder=SimpleNamespace(outbox=outbox),
+        reading=False,
+        leading=leading,
+    )
+    task = asyncio.create_task(Duties(cast(Scheduler, scheduler))._read_all_again(Settings()))
+    await asyncio.sleep(0)
+    outbox.put(lambda: (Write("POST", "/binding", b"{}"), _heard))
+    assert (scheduler.reading, submitted.writes) == (True, [])
+    sources.may.set()
+    await task
+    assert (scheduler.reading, len(submitted.writes)) == (False, int(leading))
+
+
+def _heard(outcome: Reply | Exception) -> None:
+    return None

@@ -1,0 +1,147 @@
+"""Binds whose end nobody knows: asked for until it is known, and told once, whoever finds it out first."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any, cast
+
+import pytest
+from msgspec.structs import replace
+from tests.unit.live.test_binder import Ends, scene, status
+from tests.unit.live.test_live_mirror import pod, put
+
+from navarch.apis.core.pod_objects import Pod
+from navarch.kube.client import Client
+from navarch.kube.errors import KubeError, NotFound, OutcomeUnknown, ServerFault, Status, Unreachable
+from navarch.live.cache.assumed_pods import AssumedBind
+from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.writers.binder import Binder
+from navarch.live.writers.resync import UNSEEN, Resync
+from navarch.model.status import TaskStatus
+
+pytestmark = pytest.mark.looptime
+
+
+class Server:
+    """Has one pod; answers when it is told to."""
+
+    def __init__(self, found: Pod) -> None:
+        self.found = found
+        self.asked = 0
+        self.answers = asyncio.Event()
+        self.failures: list[KubeError] = []
+
+    async def get(self, *_: Any, **__: Any) -> Pod:
+        self.asked += 1
+        await self.answers.wait()
+        if self.failures:
+            raise self.failures.pop(0)
+        return self.found
+
+
+def unknown() -> tuple[Resync, Server, Binder, Mirror, Ends, AssumedBind]:
+    """The binding of a pod left, and no answer came."""
+    binder, made, submitted, ends, bind = scene()
+    server = Server(pod("a"))
+    resync = binder.resync = Resync(cast(Client, server), binder, made.assumed, random.Random(1))
+    submitted.end(OutcomeUnknown("cut"))
+    return resync, server, binder, made, ends, bind
+
+
+async def led(resync: Resync, seconds: float) -> None:
+    """Lead for a while."""
+    task = asyncio.create_task(resync.run())
+    await asyncio.sleep(seconds)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_one_that_was_being_asked_for_when_the_lead_was_lost_is_asked_for_when_it_comes_back() -> None:
+    resync, server, _, made, ends, _ = unknown()
+    await led(resync, 2.0)
+    assert (server.asked, ends.heard, status(made)) == (1, [], TaskStatus.BINDING)
+    server.answers.set()
+    await led(resync, 2.0)
+    assert (server.asked, ends.heard, status(made)) == (2, ["failed"], TaskStatus.PENDING)
+
+
+@pytest.mark.parametrize("asked", [False, True], ids=["before it is asked for", "while it is asked for"])
+@pytest.mark.parametrize(("node", "end"), [("n1", "bound"), ("n2", "dropped")])
+async def test_what_the_watch_shows_first_is_told_all_the_same(asked: bool, node: str, end: str) -> None:
+    resync, server, _, made, ends, _ = unknown()
+    if asked:
+        await led(resync, 2.0)
+    put(made, pod("a", node))
+    server.answers.set()
+    await led(resync, 2.0)
+    assert ends.heard == [end]
+    assert [event["reason"] for event in ends.told.bodies()] == (["Scheduled"] if end == "bound" else [])
+
+
+async def test_it_is_asked_for_when_it_is_due_and_not_when_the_next_look_is() -> None:
+    binder, made, submitted, ends, _ = scene()
+    server = Server(pod("a"))
+    server.answers.set()
+    resync = binder.resync = Resync(cast(Client, server), binder, made.assumed, random.Random(1))
+    task = asyncio.create_task(resync.run())
+    await asyncio.sleep(2.0)
+    submitted.end(OutcomeUnknown("cut"))
+    await asyncio.sleep(1.5)
+    assert (server.asked, ends.heard) == (1, ["failed"])
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.mark.parametrize(
+    ("found", "end", "place"),
+    [
+        (pod("a", "n1"), "bound", TaskStatus.BINDING),
+        (pod("a"), "failed", TaskStatus.PENDING),
+        (pod("a", "n2"), "failed", TaskStatus.PENDING),
+        (replace(pod("a", "n1"), metadata=replace(pod("a").metadata, uid="uid-other")), "failed", TaskStatus.PENDING),
+        (None, "failed", TaskStatus.PENDING),
+    ],
+    ids=["bound", "not bound", "bound elsewhere", "another pod", "no pod"],
+)
+async def test_what_the_server_says_is_told(found: Pod | None, end: str, place: TaskStatus) -> None:
+    resync, server, _, made, ends, bind = unknown()
+    if found is None:
+        server.failures.append(NotFound(Status(code=404, reason="NotFound", message="no such pod")))
+    else:
+        server.found = found
+    server.answers.set()
+    await led(resync, 10.0)
+    assert (server.asked, ends.heard, status(made), len(resync)) == (1, [end], place, 0)
+    assert (bind.uid in made.assumed.binds) == (end == "bound"), "its place is kept until the watch shows it"
+
+
+async def test_a_server_that_cannot_say_is_asked_again_until_it_can() -> None:
+    resync, server, _, made, ends, _ = unknown()
+    server.failures = [ServerFault(Status(code=500, reason="", message="store")), OutcomeUnknown("cut"), Unreachable("down")]
+    server.answers.set()
+    await led(resync, 0.5)
+    assert (server.asked, len(resync)) == (0, 1), "not before a second has passed"
+    await led(resync, 30.0)
+    assert (server.asked, ends.heard, status(made)) == (4, ["failed"], TaskStatus.PENDING)
+
+
+async def test_a_pod_that_is_deleted_meanwhile_is_dropped() -> None:
+    resync, server, _, made, ends, _ = unknown()
+    made.remove_pod("uid-a")
+    await led(resync, 2.0)
+    assert (server.asked, ends.heard) == (0, ["dropped"])
+
+
+async def test_a_binding_that_the_watch_does_not_show_is_looked_at_and_told_once() -> None:
+    binder, made, submitted, ends, bind = scene()
+    server = Server(pod("a", "n1"))
+    server.answers.set()
+    resync = binder.resync = Resync(cast(Client, server), binder, made.assumed, random.Random(1))
+    submitted.end()
+    await led(resync, UNSEEN + 10)
+    assert (server.asked, ends.heard, bind.written) == (1, ["bound"], True)
+    resync.ask(bind, 0.0)
+    put(made, pod("a", "n1"))
+    await led(resync, 1.0)
+    assert (server.asked, ends.heard, len(resync)) == (1, ["bound"], 0)

@@ -1,0 +1,125 @@
+"""Small parts of running it: who may see a snapshot, how metrics stay bounded, what a log line looks like."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession
+from prometheus_client.parser import text_string_to_metric_families
+
+from navarch.cli.run import _JsonLines
+from navarch.engine.record import QueueFigures
+from navarch.installed import installed
+from navarch.live.cache.watched_kinds import watched
+from navarch.live.ops.health import Health, _is_loopback, _split
+from navarch.live.ops.metrics import MOST_QUEUES, OTHERS, Metrics
+from navarch.live.ops.policy_file import PolicyFile
+from navarch.version import version
+
+
+@pytest.mark.parametrize(("address", "ours"), [("127.0.0.1", True), ("::1", True), ("10.0.0.7", False), ("", False), (None, False)])
+def test_a_snapshot_is_for_callers_on_the_machine(address: str | None, ours: bool) -> None:
+    assert _is_loopback(address) == ours
+
+
+@pytest.mark.parametrize(
+    ("listen", "where"),
+    [
+        ("0.0.0.0:8080", ("0.0.0.0", 8080)),
+        (":8080", (None, 8080)),
+        ("8080", (None, 8080)),
+        ("[::1]:0", ("::1", 0)),
+        ("localhost:65535", ("localhost", 65535)),
+    ],
+)
+def test_an_address_is_host_and_port(listen: str, where: tuple[str | None, int]) -> None:
+    assert _split(listen) == where
+
+
+async def test_what_is_served_before_the_first_cycle_is_read_by_prometheus_and_has_no_snapshot() -> None:
+    async def nothing() -> bytes:
+        return b""
+
+    metrics = Metrics()
+    health = Health(lambda: ["pods"], metrics.registry, nothing, lambda: None)
+    await health.start("127.0.0.1:0")
+    base = f"http://127.0.0.1:{health.port}"
+    try:
+        async with ClientSession() as http:
+            for path, status, text in (
+                ("/livez", 200, "ok"),
+                ("/readyz", 503, "[-]pods\n"),
+                ("/healthz", 503, "[-]pods\n"),
+                ("/debug/snapshot", 503, "no cycle yet: ask the replica that leads (navarch_leading 1)\n"),
+            ):
+                async with http.get(base + path) as reply:
+                    assert (reply.status, await reply.text()) == (status, text)
+            async with http.get(f"{base}/metrics") as reply:
+                families = {each.name: each for each in text_string_to_metric_families(await reply.text())}
+    finally:
+        await health.stop()
+    assert not [name for name in families if name.endswith("_created")]
+    for family in families.values():
+        assert len(family.documentation) > 10 and family.documentation[-1] == ".", family
+        assert family.type != "unknown", family
+        assert all(sample.name.endswith("_total") for sample in family.samples if family.type == "counter")
+    (build,) = families["navarch_build_info"].samples
+    assert (build.labels, build.value) == ({"version": version()}, 1)
+    assert {each.labels["result"]: each.value for each in families["navarch_binds"].samples} == {"ok": 0, "failed": 0, "dropped": 0}
+    assert {each.labels["result"]: each.value for each in families["navarch_policy_loads"].samples} == {"ok": 0, "refused": 0}
+
+
+def test_queues_beyond_a_number_share_one_label() -> None:
+    metrics = Metrics()
+    figures = [QueueFigures(f"queue-{i}", {}, {"cpu": 1}, {}, 0.5) for i in range(MOST_QUEUES + 3)]
+    metrics.queues(figures)
+    assert metrics.registry.get_sample_value("navarch_queue_share", {"queue": "queue-0"}) == 0.5
+    labels = {"queue": OTHERS, "figure": "allocated", "resource": "cpu"}
+    assert metrics.registry.get_sample_value("navarch_queue_resource", labels) == 3
+    metrics.queues([])
+    assert metrics.registry.get_sample_value("navarch_queue_share", {"queue": "queue-0"}) is None
+
+
+def test_a_log_line_is_json() -> None:
+    record = logging.LogRecord("navarch.live", logging.WARNING, "f", 1, "bind of %s failed", ("a/b",), None)
+    line = json.loads(_JsonLines().format(record))
+    assert (line["level"], line["message"], line["logger"]) == ("warning", "bind of a/b failed", "navarch.live")
+
+
+def test_every_kind_is_watched_once_and_what_every_server_has_is_not_optional() -> None:
+    kinds = watched()
+    resources = [each.candidates[0] for each in kinds]
+    assert len(resources) == len(set(resources))
+    required = {each.kind for each in kinds if not each.optional}
+    assert required == {"Node", "Namespace", "ResourceQuota", "PriorityClass", "PodDisruptionBudget"}
+    claims = next(each for each in kinds if each.kind == "ResourceClaim")
+    assert [each.version for each in claims.candidates] == ["v1", "v1beta2", "v1beta1"]
+
+
+def test_a_policy_is_taken_from_a_mounted_config_map_as_the_kubelet_changes_it(tmp_path: Path) -> None:
+    """The file is a link into `..data`, itself a link to a folder; another folder is made and `..data` replaced in one step."""
+    text = "actions: {}\ntiers:\n- plugins:\n  - name: gang\n"
+
+    def mount(version: str, actions: str) -> None:
+        (tmp_path / version).mkdir()
+        (tmp_path / version / "policy.yaml").write_text(text.format(actions))
+        (tmp_path / "..data_tmp").symlink_to(version)
+        (tmp_path / "..data_tmp").replace(tmp_path / "..data")
+
+    mount("..1", "allocate")
+    (tmp_path / "policy.yaml").symlink_to("..data/policy.yaml")
+    file = PolicyFile(str(tmp_path / "policy.yaml"), installed())
+    assert not file.look()
+    mount("..2", "backfill")
+    shutil.rmtree(tmp_path / "..1")
+    assert file.look() and file.policy.actions == ("backfill",)
+    mount("..3", "alocate")
+    assert not file.look() and "unknown action 'alocate'" in file.refused
+    shutil.rmtree(tmp_path / "..3")
+    assert not file.look() and file.policy.actions == ("backfill",), "a link to nothing, for a moment"
+    mount("..4", "allocate")
+    assert file.look() and file.policy.actions == ("allocate",) and not file.refused

@@ -1,0 +1,148 @@
+"""Leading again: what was decided in an earlier term and not sent is void, and what was written then proves nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from tests.unit.live.fake_pool import Submitted
+from tests.unit.live.test_live_mirror import SETTINGS, group, mirror, pod, put
+from tests.unit.live.test_statuses import Asked, figures
+
+from navarch.kube.client import Client
+from navarch.live.cache.assumed_pods import AssumedBind, AssumedStatus
+from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.ops.periodic_tasks import Duties
+from navarch.live.scheduler import Scheduler
+from navarch.live.writers.binder import Binder, BindHooks
+from navarch.live.writers.events import Events
+from navarch.live.writers.evictor import Evictor
+from navarch.live.writers.group_status import GroupStatuses
+from navarch.live.writers.pod_status import PodStatuses
+from navarch.live.writers.queue_status import QueueStatuses
+from navarch.live.writers.writers import LiveWriters
+from navarch.model.spec import QueueSpec
+from navarch.model.status import TaskStatus
+
+pytestmark = pytest.mark.looptime
+
+
+class Scene:
+    def __init__(self) -> None:
+        self.mirror: Mirror = mirror()[0]
+        self.sent = Submitted()
+        self.dropped: list[str] = []
+        pool, events, assumed = self.sent.pool, Events(Submitted().pool), self.mirror.assumed
+        hooks = BindHooks(bound=lambda bind: None, failed=lambda bind, why: None, dropped=lambda b: self.dropped.append(b.uid))
+        self.binder = Binder(pool, self.mirror, assumed, events, hooks)
+        self.pods = PodStatuses(pool, self.mirror, events, lambda: 1e9)
+        self.queues = QueueStatuses(pool, self.mirror)
+        groups = GroupStatuses(pool, cast(Client, Asked(True)), self.mirror, assumed, events, lambda: 1e9)
+        evictor = Evictor(pool, self.mirror, assumed, events, lambda: 1e9)
+        self.writers = LiveWriters(self.mirror, self.binder, evictor, self.pods, groups, self.queues)
+
+    def decide(self, name: str, now: float) -> None:
+        bind = AssumedBind(f"uid-{name}", "default", name, "n1", f"default/pod/{name}", now)
+        self.mirror.assumed.binds[bind.uid] = bind
+        self.mirror.refresh(bind.uid)
+        self.writers.bind(bind)
+
+    def again(self, now: float) -> None:
+        self.writers.pause()
+        self.writers.resume(now)
+
+    def status(self, name: str) -> TaskStatus:
+        task = self.mirror.cluster.task(f"uid-{name}")
+        assert task is not None
+        return task.status
+
+
+async def test_binds_of_an_earlier_term_that_were_not_sent_never_are() -> None:
+    scene = Scene()
+    for name in ("a", "b", "c"):
+        put(scene.mirror, pod(name))
+    scene.writers.resume(10.0)
+    scene.decide("a", 10.0)
+    scene.writers.pause()
+    scene.decide("b", 11.0)
+    scene.writers.resume(20.0)
+    assert (scene.dropped, scene.status("a"), scene.status("b")) == (["uid-b"], TaskStatus.BINDING, TaskStatus.PENDING)
+    scene.decide("c", 20.0)
+    assert [write.path.split("/")[-2] for write in scene.sent.writes] == ["a", "c"]
+
+
+def seen(made: Mirror) -> tuple[str, str]:
+    """The node promised to the pod, the phase of the group."""
+    jobs = made.cluster.jobs
+    task, job = made.cluster.task("uid-a"), jobs.specs[jobs.rows.of["default/g"]]
+    assert task is not None and job is not None
+    return task.nominated_node, job.phase
+
+
+async def test_promises_and_phases_of_an_earlier_term_give_way_to_what_the_objects_say() -> None:
+    scene = Scene()
+    put(scene.mirror, pod("a"))
+    scene.mirror.put(group("g", 2))
+    assumed = scene.mirror.assumed
+    assumed.nominations["uid-a"] = "n1"
+    scene.mirror.refresh("uid-a")
+    assumed.statuses["default/g"] = AssumedStatus("uid-g", "Running", ())
+    scene.mirror.refresh_group("default/g")
+    assert seen(scene.mirror) == ("n1", "Running")
+    scene.again(10.0)
+    assert seen(scene.mirror) == ("", "Pending")
+
+
+async def test_what_was_written_in_an_earlier_term_is_written_again_where_it_may_have_changed() -> None:
+    scene = Scene()
+    put(scene.mirror, pod("a"))
+    scene.mirror.put(QueueSpec("root", dialect="volcano", state="Open"))
+    task = scene.mirror.cluster.task("uid-a")
+    assert task is not None
+    for now in (0.0, 100.0):
+        scene.writers.resume(now)
+        scene.queues.take([figures("root", 500)])
+        scene.pods.refuse(task, "Unschedulable", "no room", now)
+        scene.writers.flush(now + 1)
+        while scene.sent.open:
+            scene.sent.end()
+        scene.writers.pause()
+    paths = [write.path.split("/")[-2] for write in scene.sent.writes]
+    assert sorted(paths) == ["a", "a", "root", "root"]
+
+
+async def test_half_a_mirror_is_filled_when_the_lead_comes_back() -> None:
+    """The lead is lost while all objects are read again for a new policy."""
+    reads: list[str] = []
+    begun, hang = asyncio.Event(), asyncio.Event()
+
+    async def read_again() -> None:
+        reads.append("begun")
+        begun.set()
+        await hang.wait()
+        reads.append("done")
+
+    looks = iter([True])
+    made: Any = SimpleNamespace(
+        mirror=SimpleNamespace(settings=None, configure=lambda settings: setattr(made.mirror, "settings", settings)),
+        pod_statuses=None, group_statuses=None, clock=None, reading=False,
+        policy_file=SimpleNamespace(refused="", look=lambda: next(looks, False), policy=SimpleNamespace(usage={})),
+        metrics=SimpleNamespace(policy_loads=SimpleNamespace(labels=lambda *_: SimpleNamespace(inc=lambda: None))),
+        usage=SimpleNamespace(open=lambda usage: asyncio.sleep(0)),
+        read_settings=lambda: SETTINGS,
+        sources=SimpleNamespace(read_again=read_again),
+        holding=SimpleNamespace(wake_all=lambda: None),
+        loop=SimpleNamespace(hurry=lambda: None),
+        binder=SimpleNamespace(outbox=SimpleNamespace(pause=lambda: None, resume=lambda: None)), leading=True,
+    )  # fmt: skip
+    duties = Duties(cast(Scheduler, made))
+    looking = asyncio.create_task(duties.look_at_policy())
+    await begun.wait()
+    looking.cancel()
+    await asyncio.gather(looking, return_exceptions=True)
+    assert made.reading, "no cycle may run on half a mirror"
+    hang.set()
+    await duties.look_at_policy()
+    assert (made.reading, reads) == (False, ["begun", "begun", "done"])

@@ -1,0 +1,244 @@
+"""Pods on nodes that cannot be read: they count by what can be, and where that is nothing their node takes no more pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+from tests.unit.apis.test_half_read import ODD
+from tests.unit.live.test_live_mirror import SETTINGS, figures, group, mirror, node, put
+from tests.unit.live.test_live_mirror import pod as good_pod
+
+from navarch.apis.core.objects import from_manifest
+from navarch.apis.core.partial_pod import half_read
+from navarch.apis.core.pod_objects import Container, Pod
+from navarch.engine.policy import preset
+from navarch.installed import installed
+from navarch.kube.resources import PODS
+from navarch.kube.watch.decoding import BadObject, Change, ObjectDecoder
+from navarch.kube.watch.object_store import Mirror as Store
+from navarch.live.cache.assumed_pods import Assumed, AssumedBind
+from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.handlers import PodHandler
+from navarch.live.cycle import run_cycle
+from navarch.model.spec import NodeSpec
+from navarch.model.status import TaskStatus
+
+A_LOT: dict[str, Any] = {"cpu": "a lot"}
+
+
+class Scene:
+    """A node of four cores, and what a watch tells of pods."""
+
+    def __init__(self, assumed: Assumed | None = None) -> None:
+        self.mirror, self.heard = mirror(assumed)
+        self.told: list[str] = []
+        self.handler = PodHandler(self.mirror, PODS, lambda kind, resource, metadata, error: self.told.append(str(error)))
+        self.store: Store[Pod] = Store(self.handler, self.handler.bad)
+        self.handler.store = self.mirror.pods = self.store.objects
+        self.decoder = ObjectDecoder(Pod, half_read)
+        self.version = 0
+        self.mirror.put(node("n1"))
+
+    def send(self, name: str, requests: dict[str, Any], event: str = "MODIFIED", *, phase: str = "Running", **spec: Any) -> None:
+        """A pod that the decoder, or the reader, refuses."""
+        self.version += 1
+        metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "resourceVersion": str(self.version)}
+        body = {"nodeName": "n1", "containers": [{"name": "c", "resources": {"requests": requests}}], **spec}
+        status: dict[str, Any] = {"phase": phase, "conditions": [ODD]}
+        change = {"type": event, "object": {"metadata": metadata, "spec": body, "status": status}}
+        for found in self.decoder.feed(msgspec.json.encode(change) + b"\n"):
+            if isinstance(found, Change):
+                self.store.apply(found)
+            elif isinstance(found, BadObject):
+                self.store.apply_bad(found)
+
+    def good(self, found: Pod) -> None:
+        self.version += 1
+        self.store.apply(Change("MODIFIED", replace(found, metadata=replace(found.metadata, resource_version=str(self.version)))))
+
+    @property
+    def used(self) -> int:
+        return int(figures(self.mirror)["nodes"]["n1"][1].get("cpu", 0))
+
+    @property
+    def is_open(self) -> bool:
+        cluster = self.mirror.cluster
+        spec = cluster.nodes.specs[cluster.nodes.rows.of["n1"]]
+        assert spec is not None
+        return not spec.unschedulable
+
+    def binds(self, policy: str = "navarch") -> int:
+        """How many pods of one core, and of none, a cycle puts there."""
+        for i, cpu in enumerate(("1", "1", "1", "1", "0")):
+            put(self.mirror, good_pod(f"w{i}", cpu=cpu))
+        registry = installed()
+        return len(run_cycle(self.mirror.cluster, preset(policy, registry.catalogue()), registry, 0.0, 1, "1").record.binds)
+
+
+def test_a_pod_on_a_node_counts_by_what_can_be_read_of_it() -> None:
+    scene = Scene()
+    scene.send("odd", {"cpu": "3"})
+    assert (scene.used, scene.is_open, scene.binds()) == (3000, True, 2)
+    [told] = scene.told
+    assert "lastTransitionTime" in told and told.endswith("; it counts on n1 by what could be read of it")
+    scene.send("odd", {"cpu": "3"}, "DELETED")
+    assert scene.used == 0
+
+
+def test_a_node_takes_no_more_pods_while_nobody_knows_what_one_on_it_holds() -> None:
+    scene = Scene()
+    for _ in range(2):  # of each version as of the first
+        scene.send("odd", A_LOT)
+    assert (scene.used, scene.is_open, scene.binds()) == (4000, False, 0)
+    assert scene.told[0].endswith("; what it asks for is not known, so n1 takes no more pods until it is gone or can be read")
+    assert scene.mirror.unread.nodes == {"n1"}
+    scene.heard.notices.clear()
+    scene.send("odd", A_LOT, "DELETED")
+    assert (scene.used, scene.is_open, scene.binds(), len(scene.mirror.unread)) == (0, True, 5, 0)
+    assert scene.heard.notices, "who waits is told that there is room"
+
+
+@pytest.mark.parametrize("policy", ["navarch", "volcano", "kube-batch", "kube-scheduler"])
+def test_whatever_the_policy_nobody_is_put_on_a_closed_node(policy: str) -> None:
+    scene = Scene()
+    scene.mirror.put(node("n2"))
+    assert scene.binds(policy) > 0
+    scene.mirror.remove(node("n2"))
+    scene.send("odd", A_LOT)
+    assert scene.binds(policy) == 0
+
+
+def test_a_pod_that_can_be_read_again_opens_its_node() -> None:
+    scene = Scene()
+    scene.send("odd", A_LOT)
+    scene.good(good_pod("odd", "n1", "Running", cpu="1"))
+    assert (scene.used, scene.is_open) == (1000, True)
+    scene.send("odd", A_LOT)  # what was known of it stands
+    assert (scene.used, scene.is_open) == (1000, True)
+    assert scene.told[-1].endswith("; what was known of it stands")
+
+
+def test_a_pod_of_which_more_can_be_read_opens_its_node() -> None:
+    scene = Scene()
+    scene.send("odd", A_LOT)
+    scene.send("odd", {"cpu": "2"})
+    assert (scene.used, scene.is_open) == (2000, True)
+
+
+def test_two_of_them_keep_it_closed_until_both_are_gone() -> None:
+    scene = Scene()
+    for name in ("one", "two"):
+        scene.send(name, A_LOT)
+    scene.send("one", A_LOT, "DELETED")
+    assert (scene.used, scene.is_open) == (4000, False)
+    scene.send("two", A_LOT, "DELETED")
+    assert (scene.used, scene.is_open) == (0, True)
+
+
+def test_a_node_that_comes_later_or_changes_or_comes_again_is_closed_as_it_is_then() -> None:
+    scene = Scene()
+    scene.mirror.remove(node("n1"))
+    scene.send("odd", A_LOT)
+    scene.mirror.put(node("n1"))
+    assert (scene.used, scene.is_open) == (4000, False)
+    scene.mirror.put(node("n1", cpu="8"))
+    assert (scene.used, scene.is_open) == (8000, False)
+    scene.mirror.put(node("n2"))
+    scene.mirror.remove(node("n1"))
+    scene.mirror.put(node("n1", cpu="2"))
+    assert (scene.used, scene.is_open, scene.mirror.unread.nodes) == (2000, False, {"n1"})
+    scene.send("odd", A_LOT, "DELETED")
+    assert (scene.used, scene.is_open) == (0, True)
+    row = scene.mirror.cluster.nodes.rows.of["n2"]
+    spec: NodeSpec | None = scene.mirror.cluster.nodes.specs[row]
+    assert spec == node("n2")
+
+
+@pytest.mark.parametrize("requests", [{"cpu": "3"}, A_LOT], ids=["read in part", "unknown"])
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_one_that_has_ended_holds_nothing(phase: str, requests: dict[str, Any]) -> None:
+    scene = Scene()
+    scene.send("odd", requests)
+    scene.send("odd", requests, phase=phase)
+    assert (scene.used, scene.is_open) == (0, True)
+    assert scene.told[-1].endswith("; it has ended and holds nothing")
+
+
+def test_one_that_was_read_while_it_waited_holds_its_node_with_what_it_asked_for() -> None:
+    assumed = Assumed()
+    scene = Scene(assumed)
+    scene.mirror.put(group("g", 1))
+    scene.good(good_pod("a", group="g", cpu="2"))
+    assumed.binds["uid-a"] = AssumedBind("uid-a", "default", "a", "n1", "default/g", 0.0)
+    scene.mirror.refresh("uid-a")
+    scene.send("a", A_LOT)
+    task = scene.mirror.cluster.task("uid-a")
+    assert task is not None
+    assert (task.node, task.status, task.job, scene.used) == ("n1", TaskStatus.RUNNING, "default/g", 2000)
+    assert assumed.binds == {}, "the binding is seen"
+
+
+def test_one_that_waits_is_set_aside_as_before() -> None:
+    scene = Scene()
+    scene.send("odd", A_LOT, nodeName="", phase="Pending")
+    assert (len(scene.told), scene.mirror.cluster.task("uid-odd"), scene.is_open) == (1, None, True)
+    assert list(scene.store.bad) == [("default", "odd")]
+
+
+def test_one_that_is_decoded_and_makes_no_sense_counts_too() -> None:
+    scene = Scene()
+    for name, resources in (("odd", {"requests": A_LOT, "limits": {"cpu": "3"}}), ("other", {"requests": A_LOT})):
+        found = good_pod(name, "n1", "Running")
+        container = from_manifest({"name": "c", "resources": resources}, Container)
+        scene.good(replace(found, spec=replace(found.spec, containers=(container,))))
+        assert len(scene.told) == 1 + (name == "other")
+        assert (scene.used, scene.is_open) == ((3000, True) if name == "odd" else (7000, False))
+
+
+def test_one_in_a_list_counts_and_goes_with_the_next_list() -> None:
+    scene = Scene()
+    spec = {"nodeName": "n1", "containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}
+    metadata = {"name": "odd", "namespace": "default", "uid": "u", "resourceVersion": "1"}
+    raw = msgspec.Raw(msgspec.json.encode({"metadata": metadata, "spec": spec, "status": {"conditions": [ODD]}}))
+    for _ in range(2):
+        scene.store.replace([scene.decoder.item(raw)])
+    assert (scene.used, len(scene.told)) == (2000, 1)
+    scene.store.replace([])
+    assert scene.used == 0
+
+
+@pytest.mark.parametrize(
+    ("beside", "saved"), [(b"[" * 5000 + b"]" * 5000, True), (b"1e400", False)], ids=["nested too deep", "a number beyond all numbers"]
+)
+def test_whatever_stands_beside_what_is_wrong_with_it_the_others_are_read(beside: bytes, saved: bool) -> None:
+    scene = Scene()
+    raw = b'{"metadata":{"name":"odd"},"spec":{"nodeName":"n1","priority":"high","beside":' + beside + b"}}"
+    item = scene.decoder.item(msgspec.Raw(raw))
+    [event] = scene.decoder.feed(b'{"type":"ADDED","object":' + raw + b"}\n")
+    assert (isinstance(item, BadObject), isinstance(event, BadObject)) == (not saved, not saved)
+    assert item.metadata.name == "odd"
+
+
+def test_under_another_policy_it_is_put_again() -> None:
+    scene = Scene()
+    scene.send("odd", A_LOT)
+    scene.mirror.configure(SETTINGS)
+    assert len(scene.mirror.unread) == 0
+    scene.mirror.put(node("n1"))
+    scene.send("odd", A_LOT)
+    assert (scene.used, scene.is_open) == (4000, False)
+
+
+def test_a_mistake_of_ours_leaves_nothing_to_compare_with() -> None:
+    def notice(*_: object, **__: object) -> None:
+        raise RuntimeError("a mistake of ours")
+
+    handler = PodHandler(Mirror(SETTINGS, Assumed(), notice), PODS, lambda *told: None)
+    half = half_read(good_pod("a", "n1"), ValueError("why"))
+    assert half is not None
+    with pytest.raises(RuntimeError, match="of ours"):
+        handler.added(half)
+    assert handler.store["default", "a"].spec.containers is None

@@ -1,0 +1,185 @@
+"""One pod ends and makes room for many of those who wait alike: all of them start, with no clock to help."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from navarch.apis.core.objects import from_manifest
+from navarch.apis.core.pod_objects import Pod
+from navarch.apis.volcano.podgroups import PodGroup, read_pod_group
+from navarch.engine.cycle import decide
+from navarch.engine.policy import preset
+from navarch.installed import installed
+from navarch.live.cache.assumed_pods import Assumed, AssumedBind
+from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.commit import Commit
+from navarch.live.cycle import run_cycle
+from navarch.live.loop import Loop
+from navarch.live.queue.scheduling_queue import Holding
+from navarch.model.resources import requests_from
+from navarch.model.snapshot import Snapshot
+from navarch.model.spec import NodeSpec
+from navarch.offline.plan import settings_for
+
+REGISTRY = installed()
+POLICY = preset("navarch", REGISTRY.catalogue())
+SETTINGS = settings_for(POLICY, ("navarch",), False)
+AWAY_FROM_WORK = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "work"}}}
+        ]
+    }
+}
+
+
+class World:
+    """The parts of the live scheduler between what a watch shows and what is written."""
+
+    def __init__(self) -> None:
+        self.bound: list[str] = []
+        self.holding = Holding()
+        self.mirror = Mirror(SETTINGS, Assumed(), Loop(self.holding, lambda: None).notice)
+        self.mirror.on_gone = self.holding.forget
+        self._commit = Commit(self.mirror, self.mirror.assumed, self.holding, self)
+        self._last: Snapshot | None = None
+        allocatable = requests_from({"cpu": 100, "nvidia.com/gpu": 8, "pods": 110})
+        self.mirror.put(NodeSpec("n", labels={"kubernetes.io/hostname": "n"}, allocatable=allocatable))
+
+    def bind(self, bind: AssumedBind) -> None:
+        self.bound.append(bind.name)
+
+    def _nothing(self, *_: object) -> None: ...
+
+    cannot = evict = nominate = group = refuse = queues = _nothing
+
+    def cycles(self) -> int:
+        """Until nobody was woken for whom there may be room as well; how many it took."""
+        for number in range(1, 20):
+            cluster = self.mirror.cluster
+            for key, held in self.holding.changes(cluster):
+                cluster.jobs.hold(key, held)
+            cycle = run_cycle(cluster, POLICY, REGISTRY, 1e9, number, "test", instead_of=self._last)
+            self._last = cycle.snapshot
+            if not self._commit.take(cycle.record, 0.0):
+                return number
+        raise AssertionError("cycles without end")
+
+    def would_bind(self) -> list[str]:
+        """Whom a cycle would bind in which everyone takes part."""
+        cluster, asleep = self.mirror.cluster, self.holding.asleep()
+        for key in asleep:
+            cluster.jobs.hold(key, False)
+        record = decide(cluster.snapshot(), POLICY, REGISTRY, 1e9)
+        for key in asleep:
+            cluster.jobs.hold(key, True)
+        return [bind.pod for bind in record.binds]
+
+    def put(self, name: str, requests: dict[str, str], *, node: str = "", group: str = "", app: str = "", **spec: Any) -> None:
+        metadata: dict[str, Any] = {"namespace": "ns", "name": name, "uid": name, "labels": {"app": app, "pod-name": name}}
+        if group:
+            metadata["annotations"] = {"scheduling.k8s.io/group-name": group}
+        container = {"name": "c", "resources": {"requests": requests, "limits": requests}}
+        spec |= {"schedulerName": "navarch", "nodeName": node, "containers": [container]}
+        status = {"phase": "Running" if node else "Pending"}
+        self.mirror.put_pod(from_manifest({"metadata": metadata, "spec": spec, "status": status}, Pod))
+
+    def gang(self, name: str, *pods: dict[str, str]) -> None:
+        manifest = {"metadata": {"name": name, "namespace": "ns", "uid": name}, "spec": {"minMember": len(pods)}}
+        self.mirror.put(read_pod_group(from_manifest(manifest, PodGroup), SETTINGS))
+        for number, requests in enumerate(pods):
+            self.put(f"{name}-{number}", requests, group=name)
+
+
+def test_who_was_kept_away_by_a_pod_starts_when_it_ends() -> None:
+    world = World()
+    world.put("guard", {"cpu": "10m"}, node="n", affinity=AWAY_FROM_WORK)
+    names = [f"work-{number:02d}" for number in range(40)]
+    for name in names:
+        world.put(name, {"cpu": "1"}, app="work")
+    world.cycles()
+    assert world.bound == []
+    assert len(world.holding) == 40
+    world.mirror.remove_pod("guard")
+    assert world.cycles() <= 6
+    assert sorted(world.bound) == names
+
+
+def test_gangs_whose_pods_ask_for_different_things_all_start_in_the_place_of_one_pod() -> None:
+    world = World()
+    world.put("large", {"cpu": "1", "nvidia.com/gpu": "8"}, node="n")
+    for number in range(20):
+        world.gang(f"g{number}", {"cpu": "1"}, {"cpu": "1", "nvidia.com/gpu": "1"})
+    world.cycles()
+    assert world.bound == []
+    world.mirror.remove_pod("large")
+    assert world.cycles() == 1
+    assert len(world.bound) == 16
+
+
+def test_a_rule_about_other_labels_keeps_nobody_from_waiting_with_their_kin() -> None:
+    world = World()
+    world.put("large", {"cpu": "100"}, node="n", affinity=AWAY_FROM_WORK)
+    for number in range(10):
+        world.put(f"p{number}", {"cpu": "1"}, app="a" if number % 2 else "b")
+    world.cycles()
+    assert [len(kin) for kin in world.holding._kin.values()] == [5, 5]
+
+
+def test_where_one_of_them_found_no_room_the_others_are_left_asleep() -> None:
+    world = World()
+    world.put("large", {"cpu": "99"}, node="n")
+    world.put("small", {"cpu": "1"}, node="n")
+    for number in range(40):
+        world.put(f"work-{number:02d}", {"cpu": "1"})
+    world.cycles()
+    world.mirror.remove_pod("small")
+    assert world.cycles() == 1
+    assert world.bound == ["work-00"]
+    assert len(world.holding) == 39
+
+
+def test_pods_of_another_shape_are_not_taken_for_those_that_had_its_number() -> None:
+    """A pod that waited and is gone leaves the number of its shape to the next, and must not leave it its group's family."""
+    world = World()
+    world.put("large", {"cpu": "100"}, node="n")
+    shapes = world.mirror.cluster.tasks.shape
+    world.gang("before", {"cpu": "90"})
+    world.cycles()
+    number = shapes[world.mirror.cluster.tasks.rows.of["before-0"]]
+    world.mirror.remove_pod("before-0")
+    world.gang("after", {"cpu": "1"})
+    assert shapes[world.mirror.cluster.tasks.rows.of["after-0"]] == number
+    world.cycles()
+    assert world.holding.asleep() == ["ns/after"]
+    assert [list(kin.until) for kin in world.holding._kin.values()] == [["ns/after"]]
+
+
+KINDS: list[dict[str, str]] = [{"cpu": "1"}, {"cpu": "2"}, {"cpu": "1", "nvidia.com/gpu": "1"}, {"nvidia.com/gpu": "2"}]
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=15, deadline=None)
+def test_nobody_sleeps_who_would_be_bound(seed: int) -> None:
+    """Pods and gangs come, pods end. Whenever it is quiet, a cycle in which everyone is awake binds nobody either."""
+    rng, world = Random(seed), World()
+    world.put("filler", {"cpu": "92", "nvidia.com/gpu": "4"}, node="n")
+    kinds = [(rng.choice(KINDS), rng.choice(("", "", "work")), rng.random() < 0.2) for _ in range(3)]
+    gangs = [[rng.choice(KINDS) for _ in range(rng.randint(2, 4))] for _ in range(2)]
+    for step in range(15):
+        for number in range(rng.choice((0, 1, 8))):
+            if rng.random() < 0.3:
+                world.gang(f"gang-{step}-{number}", *rng.choice(gangs))
+                continue
+            requests, app, lonely = rng.choice(kinds)
+            more = {"affinity": AWAY_FROM_WORK} if lonely else {}
+            world.put(f"pod-{step}-{number}", requests, app=app, **more)
+        there = [task for task in world.mirror.cluster.tasks.specs if task is not None and task.node and task.name != "filler"]
+        for task in rng.sample(there, min(len(there), rng.randint(0, 2))):
+            world.mirror.remove_pod(task.uid)
+        world.cycles()
+        assert world.would_bind() == []
