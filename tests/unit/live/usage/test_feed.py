@@ -9,8 +9,9 @@ from navarch.live.usage.feed import UsageFeed, open_source
 from navarch.live.usage.history import HistorySource
 from navarch.live.usage.params import UsageConfig, UsageConfigError, UsageParams
 from navarch.live.usage.prometheus import PrometheusSource
-from navarch.live.usage.source import OBJECT_KIND, Usage, UsageError, mirror
+from navarch.live.usage.source import Usage, UsageError, mirror
 from navarch.model.cluster import Cluster
+from navarch.model.objects.queue_usage import QUEUE_USAGE
 
 PARAMS = UsageParams(fetch_interval=60, staleness=150, wait_timeout=20)
 ANSWER: Usage = {"a": {"gpu": 0.5}}
@@ -99,4 +100,4 @@ def test_a_snapshot_holds_what_the_feed_knows() -> None:
     cluster = Cluster()
     mirror(cluster, {"a": {"gpu": 0.5}, "b": {"gpu": 0.1}})
     mirror(cluster, {"a": {"gpu": 0.7}})
-    assert cluster.snapshot().objects[OBJECT_KIND] == {("", "a"): {"gpu": 0.7}}
+    assert cluster.snapshot().objects[QUEUE_USAGE] == {("", "a"): {"gpu": 0.7}}
