@@ -23,11 +23,11 @@ from navarch.apis.core.pod_objects import Pod
 from navarch.engine.policy import PRESETS, preset
 from navarch.engine.reasons import Event
 from navarch.installed import installed
-from navarch.live.cache.assumed_pods import Assumed, AssumedBind
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.commit import Commit
 from navarch.live.cycle import run_cycle
-from navarch.live.queue.scheduling_queue import Holding
+from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.model.resources import requests_from
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import NodeSpec, QueueShare, QueueSpec, Requests
@@ -63,8 +63,8 @@ class World:
         self._registry = installed()
         self._policy = preset(size.policy, self._registry.catalogue())
         self._wake_all = wake_all
-        self.holding = Holding()
-        self.mirror = Mirror(settings_for(self._policy, ("navarch",), False), Assumed(), self._notice)
+        self.holding = SchedulingQueue()
+        self.mirror = ClusterCache(settings_for(self._policy, ("navarch",), False), AssumedPods(), self._notice)
         self.writers = NoWriters()
         self._commit = Commit(self.mirror, self.mirror.assumed, self.holding, self.writers)
         self._number = 0

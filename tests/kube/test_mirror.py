@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from navarch.kube.watch.decoding import BadObject, Change, ObjectMetadata
-from navarch.kube.watch.object_store import Mirror
+from navarch.kube.watch.object_store import ObjectStore
 
 from .watching import Metadata, Pod, Recorder
 
@@ -49,7 +49,7 @@ class Cluster:
 @settings(max_examples=300, deadline=None)
 def test_the_handlers_books_are_right_after_any_history(steps: list[tuple[str, str]]) -> None:
     seen, cluster = Recorder(), Cluster()
-    mirror = Mirror(seen, seen.on_bad)
+    mirror = ObjectStore(seen, seen.on_bad)
     lost = False
 
     def deliver(event: Change[Pod] | BadObject) -> None:
@@ -96,7 +96,7 @@ def test_the_handlers_books_are_right_after_any_history(steps: list[tuple[str, s
 
 def test_a_late_event_does_not_go_back_in_time() -> None:
     seen = Recorder()
-    mirror = Mirror(seen, seen.on_bad)
+    mirror = ObjectStore(seen, seen.on_bad)
     mirror.apply(Change("ADDED", Pod(Metadata("a", "d", "u", "10"))))
     mirror.apply(Change("MODIFIED", Pod(Metadata("a", "d", "u", "9"))))
     mirror.apply(Change("MODIFIED", Pod(Metadata("a", "d", "u", "10"))))
@@ -106,7 +106,7 @@ def test_a_late_event_does_not_go_back_in_time() -> None:
 
 def test_versions_that_are_no_numbers_can_only_differ() -> None:
     seen = Recorder()
-    mirror = Mirror(seen, seen.on_bad)
+    mirror = ObjectStore(seen, seen.on_bad)
     for version in ("x1", "x1", "x0"):
         mirror.apply(Change("ADDED", Pod(Metadata("a", "d", "u", version))))
     assert seen.story == [("added", "a"), ("updated", "a")]

@@ -16,7 +16,7 @@ from navarch.model.cluster import Cluster
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
 from navarch.plugins.kai.amounts import RESOURCES
-from navarch.plugins.kai.proportion.plugin import FairProportion
+from navarch.plugins.kai.proportion.plugin import KaiProportion
 
 Case = dict[str, Any]
 FILES = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction", "integration", "random")
@@ -41,7 +41,7 @@ def test_fair_shares_at_the_start_of_the_cycle(case: Case) -> None:
     registry = installed()
     now = datetime.datetime.fromisoformat(case["now"]).timestamp()
     session = Session(cluster.snapshot(), load(POLICY, registry.catalogue(), "policy"), registry, now)
-    plugin = next(plugin for plugin in session.plugins if isinstance(plugin, FairProportion))
+    plugin = next(plugin for plugin in session.plugins if isinstance(plugin, KaiProportion))
     shares = plugin.tree.share
     found = {f"{name}/{res}": shares[r, row] for name, row in plugin.row.items() for r, res in enumerate(RESOURCES)}
     wanted = {f"{name}/{r}": amount for name, amounts in case["fairShare"].items() for r, amount in amounts.items()}

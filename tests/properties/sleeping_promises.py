@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from navarch.kube.resources import Resource
 from navarch.live.cache.assumed_pods import AssumedBind
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cycle import Cycle
 from navarch.live.prebind.device_claims import DeviceClaims
 from navarch.live.prebind.volumes import Volumes
@@ -20,7 +20,7 @@ _NO_SERVER = cast(Any, None)
 
 
 class Promises:
-    def __init__(self, mirror: Mirror) -> None:
+    def __init__(self, mirror: ClusterCache) -> None:
         self._mirror = mirror
         claims = Resource("resource.k8s.io", "v1", "resourceclaims")
         self._steps = DeviceClaims(_NO_SERVER, mirror, lambda: claims), Volumes(_NO_SERVER, mirror, 1.0)

@@ -19,12 +19,12 @@ from navarch.engine.policy import Policy, load, preset
 from navarch.engine.reasons import Event
 from navarch.engine.record import CycleRecord, Eviction
 from navarch.installed import installed
-from navarch.live.cache.assumed_pods import Assumed, AssumedBind
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.commit import Commit
 from navarch.live.cycle import run_cycle
 from navarch.live.loop import Loop
-from navarch.live.queue.scheduling_queue import Holding
+from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.model.resources import requests_from
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import JobSpec, NodeSpec, ObjectSpec, PriorityClassSpec, QueueShare, QueueSpec, Requests, Taint, TaskSpec
@@ -67,12 +67,12 @@ class SleepingWorld:
         self.leaving: dict[str, None] = {}
         """uid of pods whose eviction was decided."""
         self.manifests: dict[str, dict[str, Any]] = {}
-        self.holding = Holding()
+        self.holding = SchedulingQueue()
         settings = settings_for(self.policy, ("navarch",), False)
         self._loop = Loop(self.holding, lambda: None)
         self._called = False
         """Somebody was woken since the cycle ended."""
-        self.mirror = Mirror(settings, Assumed(), self._notice)
+        self.mirror = ClusterCache(settings, AssumedPods(), self._notice)
         self.mirror.on_gone = self.holding.forget
         self.mirror.on_wish = self.holding.changed
         self._commit = Commit(self.mirror, self.mirror.assumed, self.holding, self)

@@ -11,7 +11,7 @@ from tests.properties.fair_world import FairWorld, fair_world, large_world
 from tests.properties.test_fair_cycles import KAI, NOW, SEEDS, finished
 
 from navarch.actions.kai import eviction as fair_eviction
-from navarch.actions.kai.eviction import FairPreempt, FairReclaim
+from navarch.actions.kai.eviction import KaiPreempt, KaiReclaim
 from navarch.actions.kai.solver.solver import Solver
 from navarch.actions.kai.solver.victim_queue import Batch, batches
 from navarch.engine.cycle import decide
@@ -70,7 +70,7 @@ def nobody_in_vain(world: FairWorld) -> int:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fair_eviction, "Solver", Watched)
-        for kind in (FairReclaim, FairPreempt):
+        for kind in (KaiReclaim, KaiPreempt):
             session.action = kind.name
             kind(session).execute()
     return looked_at

@@ -21,7 +21,7 @@ from navarch.engine.placement.shared_devices import Devices
 from navarch.engine.placement.tasks_by_node import Residents
 from navarch.engine.points.profiles import THE_FIRST, functions_by_profile
 from navarch.engine.points.protocols import AllocateEvents, Change, Purpose
-from navarch.engine.points.runner import Asking
+from navarch.engine.points.runner import PluginRunner
 from navarch.engine.policy.values import Policy
 from navarch.engine.queue import Queue
 from navarch.engine.record import Bind, CycleRecord, Eviction
@@ -42,7 +42,7 @@ S = TypeVar("S")
 ALLOCATED, BINDING = int(TaskStatus.ALLOCATED), int(TaskStatus.BINDING)
 
 
-class Session(Asking):
+class Session(PluginRunner):
     def __init__(
         self,
         snapshot: Snapshot,

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from navarch.engine.reasons import Event
 from navarch.engine.record import Bind, CycleRecord, Eviction, JobDecision, Nomination, QueueFigures
 from navarch.ingest.groups import is_shadow
-from navarch.live.cache.assumed_pods import Assumed, AssumedBind, AssumedStatus, same_status
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods, AssumedStatus, same_status
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.queue import claim_signatures as own_claims
-from navarch.live.queue.equivalence_classes import glance, held_by, kin_of, labels_read, least_asked
-from navarch.live.queue.scheduling_queue import Holding
+from navarch.live.queue.equivalence_classes import equivalence_class_of, held_by, labels_read, least_asked, signature
+from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.model.spec import JobSpec, TaskSpec
 
 _OWN = frozenset({Event.POD_CHANGED, Event.JOB_CHANGED})
@@ -42,9 +42,9 @@ class Commit:
 
     def __init__(
         self,
-        mirror: Mirror,
-        assumed: Assumed,
-        holding: Holding,
+        mirror: ClusterCache,
+        assumed: AssumedPods,
+        holding: SchedulingQueue,
         writers: Writers,
         obstacle: Callable[[Bind, TaskSpec], str] = lambda bind, task: "",
     ) -> None:
@@ -171,9 +171,9 @@ class Commit:
             self._labels = labels_read(cluster.shapes.social.values())
         standing = jobs.counts[row].tobytes() + jobs.allocated[:, row].tobytes()
         claims = cluster.objects.get(own_claims.KIND, {})
-        alike = kin_of(job, shapes, tasks, standing, read=self._labels, claims=claims)
+        alike = equivalence_class_of(job, shapes, tasks, standing, read=self._labels, claims=claims)
         asks = least_asked(tasks) if alike is not None else ()
-        seen = glance(cluster, job.key) if alike is not None else None
+        seen = signature(cluster, job.key) if alike is not None else None
         self._holding.failed(job.key, wakes, len(tasks), now, alike=alike, asks=asks, age=job.created, seen=seen)
 
     def _settle(self, decision: JobDecision, job: JobSpec) -> JobSpec:

@@ -22,7 +22,7 @@ import msgspec
 from navarch.kube.errors import KubeError, NotFound
 from navarch.kube.resources import PODS
 from navarch.kube.write.pool import Outcome, Priority, Write, WritePool
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.pod_status import STRATEGIC
 from navarch.model.spec import TaskSpec
 from navarch.model.timestamps import rfc3339
@@ -33,10 +33,10 @@ CONDITION = "navarch.io/GangWasWhole"
 MESSAGE = "its gang had started as a whole before it came to have fewer pods than it needs, so it is not released"
 
 
-class WasWhole:
+class GangHistory:
     """Without a `pool` nothing is written."""
 
-    def __init__(self, mirror: Mirror, pool: WritePool | None = None, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, mirror: ClusterCache, pool: WritePool | None = None, clock: Callable[[], float] = time.time) -> None:
         self._mirror = mirror
         self._pool = pool
         self._clock = clock

@@ -23,8 +23,8 @@ import numpy as np
 
 from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
-from navarch.live.cache.cluster_cache import Mirror
-from navarch.live.gang_history import WasWhole, bound_at
+from navarch.live.cache.cluster_cache import ClusterCache
+from navarch.live.gang_history import GangHistory, bound_at
 from navarch.model.spec import JobSpec, TaskSpec
 from navarch.model.status import TaskStatus
 
@@ -42,19 +42,19 @@ class HalfBoundGangs:
 
     def __init__(
         self,
-        mirror: Mirror,
+        mirror: ClusterCache,
         release: Callable[[str, list[TaskSpec]], None],
         timeout: float,
         applies: Callable[[], bool] = lambda: True,
         prepared: Callable[[str], float | None] = lambda job: None,
-        whole: WasWhole | None = None,
+        whole: GangHistory | None = None,
     ) -> None:
         self._mirror = mirror
         self._release = release
         self._timeout = timeout
         self._applies = applies
         self._prepared = prepared
-        self._whole = whole or WasWhole(mirror)
+        self._whole = whole or GangHistory(mirror)
         self._since: dict[str, float] = {}
 
     def __len__(self) -> int:

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable
 
 from navarch.engine.reasons import Event
-from navarch.live.queue.scheduling_queue import Holding
+from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.model.spec import Requests
 
 SETTLE = 0.001
@@ -25,7 +25,7 @@ class Loop:
 
     def __init__(
         self,
-        holding: Holding,
+        holding: SchedulingQueue,
         cycle: Callable[[], None],
         *,
         period: float = PERIOD,

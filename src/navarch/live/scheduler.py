@@ -26,13 +26,13 @@ from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
 from navarch.kube.watch.informer import Patience
 from navarch.kube.write.pool import WritePool
-from navarch.live.cache.assumed_pods import Assumed, AssumedBind
-from navarch.live.cache.cluster_cache import Mirror
-from navarch.live.cache.informers import Sources
-from navarch.live.cache.invalid_objects import Aside
+from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
+from navarch.live.cache.cluster_cache import ClusterCache
+from navarch.live.cache.informers import Informers
+from navarch.live.cache.invalid_objects import InvalidObjects
 from navarch.live.commit import Commit
 from navarch.live.cycle import Cycle, run_cycle, undecided
-from navarch.live.gang_history import WasWhole
+from navarch.live.gang_history import GangHistory
 from navarch.live.half_bound_gangs import HalfBoundGangs, starts_gangs
 from navarch.live.loop import Loop
 from navarch.live.ops.election import Elector, make_identity
@@ -40,14 +40,14 @@ from navarch.live.ops.gauges import Gauges
 from navarch.live.ops.health import Health
 from navarch.live.ops.lease import ApiLeaseLock
 from navarch.live.ops.metrics import Metrics
-from navarch.live.ops.periodic_tasks import Duties
+from navarch.live.ops.periodic_tasks import PeriodicTasks
 from navarch.live.ops.policy_file import PolicyFile
 from navarch.live.ops.recording import Recorder, encoded
 from navarch.live.prebind.device_claims import DeviceClaims
 from navarch.live.prebind.preparation import Preparations
 from navarch.live.prebind.volumes import Volumes
 from navarch.live.queue.equivalence_classes import held_by
-from navarch.live.queue.scheduling_queue import Holding
+from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.live.settings import RunOptions
 from navarch.live.usage.usage_over_time import UsageOverTime
 from navarch.live.writers.bind_requests import RESOURCE as REQUESTS
@@ -105,16 +105,16 @@ class Scheduler:
         # The lease has a client of its own: it is how we come to be allowed to write, and it waits for nothing else.
         self.lease_client = Client(endpoint, rng=rng)
         self.pool = WritePool(endpoint, connections=options.write_connections, patience=20.0, rng=rng, may_write=self.may_write)
-        self.assumed = Assumed()
-        self.holding = Holding()
+        self.assumed = AssumedPods()
+        self.holding = SchedulingQueue()
         self.loop = Loop(
             self.holding, self.cycle, period=options.period, settle=options.settle, busy=lambda: len(self.binder.outbox) > BUSY
         )
-        self.mirror = Mirror(self.read_settings(), self.assumed, self._notice)
+        self.mirror = ClusterCache(self.read_settings(), self.assumed, self._notice)
         self.mirror.on_gone = self.holding.forget
         self.mirror.on_wish = self.holding.changed
         self.events = Events(self.pool, controller=options.scheduler_names[0], instance=self.identity, clock=clock, enabled=live)
-        self.aside = Aside(self.events, self.metrics)
+        self.aside = InvalidObjects(self.events, self.metrics)
         hooks = BindHooks(bound=self._bound, failed=self._bind_failed, dropped=self._bind_dropped)
         self.binder = Binder(self.pool, self.mirror, self.assumed, self.events, hooks)
         self.bind_requests = BindRequests(self.client, self.mirror, self._serves_requests, enabled=options.bind_requests and live)
@@ -163,11 +163,11 @@ class Scheduler:
             options.gang_timeout,
             lambda: starts_gangs(self.policy_file.policy, self.registry),
             self.preparations.got_on,
-            WasWhole(self.mirror, self.pool, clock),
+            GangHistory(self.mirror, self.pool, clock),
         )
-        self.sources = Sources(self.client, self.mirror, self.aside.take, patience, rng)
+        self.sources = Informers(self.client, self.mirror, self.aside.take, patience, rng)
         self.usage = UsageOverTime(clock)
-        self.duties = Duties(self)
+        self.duties = PeriodicTasks(self)
         self.health = Health(self.missing, self.metrics.registry, self.debug_snapshot, lambda: self.gauges.refresh())
         self.elector: Elector | None = None
         self.last: Cycle | None = None

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from navarch.apis.core.objects import from_manifest
-from navarch.apis.core.partial_pod import HalfReadPod, half_read
+from navarch.apis.core.partial_pod import PartialPod, half_read
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Settings
 from navarch.ingest.pod_reader import PodReader
@@ -34,13 +34,13 @@ def manifest(*resources: Any, **spec: Any) -> dict[str, Any]:
     }
 
 
-def read(found: dict[str, Any]) -> HalfReadPod:
+def read(found: dict[str, Any]) -> PartialPod:
     pod = half_read(msgspec.json.encode(found), WHY)
     assert pod is not None
     return pod
 
 
-def requests(pod: HalfReadPod) -> dict[str, int]:
+def requests(pod: PartialPod) -> dict[str, int]:
     task = PodReader(Settings(scheduler_names=frozenset({"navarch"}))).read(pod)
     assert task is not None
     return dict(task.shape.requests)

@@ -13,8 +13,8 @@ from navarch.apis.dialect import Settings
 from navarch.apis.errors import ObjectError
 from navarch.apis.registry import KINDS
 from navarch.apis.upstream.podgroups import group_of
-from navarch.live.cache.assumed_pods import Assumed
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.assumed_pods import AssumedPods
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.model.spec import Condition, JobSpec
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
@@ -134,7 +134,7 @@ def test_a_workloads_mistakes_name_the_group() -> None:
 
 def test_replicas_of_a_workloads_group_are_learned_of_in_any_order() -> None:
     """Pods first: they wait until the Workload says how many of them make a gang."""
-    mirror = Mirror(Settings(), Assumed(), lambda event, job="", urgent=True, freed=None: None)
+    mirror = ClusterCache(Settings(), AssumedPods(), lambda event, job="", urgent=True, freed=None: None)
     for key in ("0", "1"):
         reference = {"name": "train", "podGroup": "workers", "podGroupReplicaKey": key}
         for i in range(2):
@@ -165,7 +165,7 @@ def test_two_groups_of_one_name_are_one_job_and_the_elder_api_speaks() -> None:
     """Pods name a group without its API, so both mean the same pods; files and the live mirror agree on whose word counts."""
     volcano = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": "g"}, "spec": {"minMember": 3}}
     ours = {"apiVersion": f"{GROUP}v1alpha2", "kind": "PodGroup", "metadata": {"name": "g"}, "spec": GANG}
-    mirror = Mirror(Settings(), Assumed(), lambda event, job="", urgent=True, freed=None: None)
+    mirror = ClusterCache(Settings(), AssumedPods(), lambda event, job="", urgent=True, freed=None: None)
     for order in ((volcano, ours), (ours, volcano)):
         found = Inventory([Document(each) for each in order], Settings()).jobs
         for each in order:

@@ -19,7 +19,7 @@ from navarch.kube.client import Client, PatchType
 from navarch.kube.connect import connect
 from navarch.kube.resources import Resource
 from navarch.live.cache.assumed_pods import AssumedBind
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cycle import run_cycle
 from navarch.live.prebind.volumes import Volumes
 from navarch.model.spec import ObjectSpec
@@ -69,7 +69,7 @@ class Seen:
     """A mirror with nodes, what it is shown, and the step that prepares volumes for what its cycles decide."""
 
     def __init__(self, client: Client, *nodes: str, timeout: float = 600.0) -> None:
-        self.mirror: Mirror = mirror()[0]
+        self.mirror: ClusterCache = mirror()[0]
         for name in nodes or ("n0",):
             manifest = {"metadata": {"name": name, "labels": {HOST: name}}, "status": {"allocatable": {"cpu": "8", "pods": "10"}}}
             self.mirror.put(read_node(from_manifest(manifest, Node), SETTINGS))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from navarch.live.cache.assumed_pods import Assumed, AssumedBind, AssumedStatus
+from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods, AssumedStatus
 from navarch.model.spec import Condition, JobSpec, Shape, TaskSpec
 from navarch.model.status import TaskStatus
 
@@ -18,7 +18,7 @@ def bind(node: str = "n1") -> AssumedBind:
 
 
 def test_a_bind_stands_until_the_watch_shows_it() -> None:
-    assumed = Assumed()
+    assumed = AssumedPods()
     assumed.binds["u1"] = bind()
     assumed.observe(PENDING)
     assert (assumed.over(PENDING).node, assumed.over(PENDING).status) == ("n1", TaskStatus.BINDING)
@@ -28,7 +28,7 @@ def test_a_bind_stands_until_the_watch_shows_it() -> None:
 
 
 def test_a_pod_bound_elsewhere_is_where_the_api_says() -> None:
-    assumed = Assumed()
+    assumed = AssumedPods()
     assumed.binds["u1"] = bind("n1")
     elsewhere = replace(BOUND, node="n2")
     assumed.observe(elsewhere)
@@ -36,14 +36,14 @@ def test_a_pod_bound_elsewhere_is_where_the_api_says() -> None:
 
 
 def test_a_pod_deleted_while_it_is_being_bound_still_holds_its_place() -> None:
-    assumed = Assumed()
+    assumed = AssumedPods()
     assumed.binds["u1"] = bind()
     going = assumed.over(replace(PENDING, deleting=True, status=TaskStatus.RELEASING))
     assert (going.node, going.status) == ("n1", TaskStatus.RELEASING)
 
 
 def test_an_eviction_stands_until_the_pod_is_going() -> None:
-    assumed = Assumed()
+    assumed = AssumedPods()
     assumed.evictions["u1"] = 0.0
     assumed.observe(BOUND)
     assert assumed.over(BOUND).status == TaskStatus.RELEASING
@@ -54,7 +54,7 @@ def test_an_eviction_stands_until_the_pod_is_going() -> None:
 
 def test_a_promise_stands_until_the_pod_carries_it_or_is_placed() -> None:
     for shown in (replace(PENDING, nominated_node="n1"), BOUND):
-        assumed = Assumed()
+        assumed = AssumedPods()
         assumed.nominations["u1"] = "n1"
         assert assumed.over(PENDING).nominated_node == "n1"
         assumed.observe(replace(PENDING, nominated_node="n2"))
@@ -64,7 +64,7 @@ def test_a_promise_stands_until_the_pod_carries_it_or_is_placed() -> None:
 
 
 def test_a_pod_that_is_being_bound_holds_the_shared_gpus_that_were_chosen_for_it() -> None:
-    assumed = Assumed()
+    assumed = AssumedPods()
     assumed.binds["u1"] = replace(bind(), gpu_groups=("g1",))
     assert assumed.over(replace(PENDING, gpu_groups=("g0",))).gpu_groups == ("g1",)
     assumed.binds["u1"] = bind()
@@ -72,7 +72,7 @@ def test_a_pod_that_is_being_bound_holds_the_shared_gpus_that_were_chosen_for_it
 
 
 def test_of_a_pod_that_is_gone_nothing_is_kept() -> None:
-    assumed = Assumed()
+    assumed = AssumedPods()
     assumed.binds["u1"], assumed.evictions["u1"], assumed.nominations["u1"] = bind(), 0.0, "n1"
     assumed.gone("u1")
     assert (assumed.binds, assumed.evictions, assumed.nominations) == ({}, {}, {})
@@ -81,7 +81,7 @@ def test_of_a_pod_that_is_gone_nothing_is_kept() -> None:
 def test_of_a_pod_that_has_ended_nothing_is_assumed() -> None:
     """It failed before its binding came, or was done before its eviction: no watch will ever confirm what was decided."""
     for status in (TaskStatus.FAILED, TaskStatus.SUCCEEDED):
-        assumed = Assumed()
+        assumed = AssumedPods()
         assumed.binds["u1"] = bind()
         assumed.evictions["u1"] = 0.0
         assumed.observe(replace(PENDING, status=status))
@@ -89,7 +89,7 @@ def test_of_a_pod_that_has_ended_nothing_is_assumed() -> None:
 
 
 def test_a_group_keeps_our_status_until_its_object_is_as_new() -> None:
-    assumed = Assumed()
+    assumed = AssumedPods()
     assumed.statuses["default/g"] = AssumedStatus("g1", "Inqueue", ())
     assert assumed.observe_group(GROUP, 5).phase == "Inqueue"
     assumed.statuses["default/g"].version = 7
@@ -99,13 +99,13 @@ def test_a_group_keeps_our_status_until_its_object_is_as_new() -> None:
 
 
 def test_a_group_made_anew_under_the_same_name_has_no_status_of_ours() -> None:
-    assumed = Assumed()
+    assumed = AssumedPods()
     assumed.statuses["default/g"] = AssumedStatus("g1", "Inqueue", ())
     assert assumed.observe_group(replace(GROUP, uid="g2"), 5).phase == "Pending"
 
 
 def test_times_and_ids_of_transitions_do_not_make_a_status_differ() -> None:
-    assumed = Assumed()
+    assumed = AssumedPods()
     said = Condition("Unschedulable", "True", "NotEnoughResources", "no", "cycle-1", 1.0)
     assumed.statuses["default/g"] = AssumedStatus("g1", "Pending", (said,))
     seen = replace(GROUP, conditions=(replace(said, transition_id="cycle-9", last_transition=9.0),))
@@ -114,7 +114,7 @@ def test_times_and_ids_of_transitions_do_not_make_a_status_differ() -> None:
 
 
 def test_a_pod_whose_bind_fails_waits_longer_each_time_and_begins_anew_once_it_is_bound() -> None:
-    assumed = Assumed()
+    assumed = AssumedPods()
     waits = []
     for _ in range(6):
         assumed.postpone("u1", 100.0)

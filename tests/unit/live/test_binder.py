@@ -12,8 +12,8 @@ from tests.unit.live.test_live_mirror import mirror, pod, put
 
 from navarch.kube.client import Client
 from navarch.kube.errors import Conflict, Forbidden, NotFound, OutcomeUnknown, ServerFault, Status, TooManyRequests, Unreachable
-from navarch.live.cache.assumed_pods import Assumed, AssumedBind
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.bind_requests import BindRequests
 from navarch.live.writers.binder import Binder, BindHooks, binding
 from navarch.live.writers.events import Events
@@ -39,8 +39,8 @@ class Ends:
         )
 
 
-def scene() -> tuple[Binder, Mirror, Submitted, Ends, AssumedBind]:
-    assumed = Assumed()
+def scene() -> tuple[Binder, ClusterCache, Submitted, Ends, AssumedBind]:
+    assumed = AssumedPods()
     made, _ = mirror(assumed)
     put(made, pod("a"))
     submitted, ends = Submitted(), Ends()
@@ -52,7 +52,7 @@ def scene() -> tuple[Binder, Mirror, Submitted, Ends, AssumedBind]:
     return binder, made, submitted, ends, bind
 
 
-def status(made: Mirror) -> TaskStatus:
+def status(made: ClusterCache) -> TaskStatus:
     task = made.cluster.task("uid-a")
     assert task is not None
     return task.status
@@ -157,7 +157,7 @@ def test_the_body_is_a_binding_with_the_pods_uid_and_the_gpus_it_shares() -> Non
     assert binding(bind).path == "/api/v1/namespaces/default/pods/a/binding"
 
 
-def delegated() -> tuple[Mirror, Submitted, Ends, AssumedBind]:
+def delegated() -> tuple[ClusterCache, Submitted, Ends, AssumedBind]:
     binder, made, submitted, ends, _ = scene()
     submitted.end()
     ends.heard.clear()

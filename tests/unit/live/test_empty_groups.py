@@ -13,12 +13,12 @@ from navarch.apis.dialect import Settings
 from navarch.apis.operators.workload import PodMaker
 from navarch.apis.volcano.job_schedulers import KIND, Job
 from navarch.apis.volcano.podgroups import PodGroup, read_pod_group
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.cluster_cache import ClusterCache
 
 OWNER = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "train", "uid": "u", "controller": True}
 
 
-def put_group(into: Mirror, owner: dict[str, Any] | None = OWNER) -> Any:
+def put_group(into: ClusterCache, owner: dict[str, Any] | None = OWNER) -> Any:
     metadata = {"name": "g", "namespace": "default", "ownerReferences": [owner] if owner else []}
     spec = read_pod_group(from_manifest({"metadata": metadata, "spec": {"minMember": 2}}, PodGroup), Settings())
     into.put(spec, 1)
@@ -33,7 +33,7 @@ def maker(scheduler: str | None, *of_tasks: str | None) -> PodMaker:
     return read
 
 
-def takes_part(of: Mirror) -> bool:
+def takes_part(of: ClusterCache) -> bool:
     jobs = of.cluster.jobs
     row = jobs.rows.of.get("default/g")
     return row is not None and jobs.specs[row] is not None

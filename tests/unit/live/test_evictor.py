@@ -11,8 +11,8 @@ from tests.unit.live.test_live_mirror import mirror, pod, put
 
 from navarch.engine.record import Eviction
 from navarch.kube.errors import Conflict, Forbidden, NotFound, Status, TooManyRequests
-from navarch.live.cache.assumed_pods import Assumed
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.assumed_pods import AssumedPods
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.events import Events, Regarding
 from navarch.live.writers.evictor import SCHEDULE, STALE_GANGS, Evictor
 from navarch.model.spec import JobSpec, SubGroupSpec
@@ -39,8 +39,8 @@ class Told(Events):
         self.annotations.append(more.get("annotations"))
 
 
-def scene(**options: float) -> tuple[Evictor, Mirror, Submitted, list[tuple[str, str]]]:
-    assumed = Assumed()
+def scene(**options: float) -> tuple[Evictor, ClusterCache, Submitted, list[tuple[str, str]]]:
+    assumed = AssumedPods()
     made, _ = mirror(assumed)
     for name in ("a", "b"):
         put(made, pod(name, "n1", "Running"))
@@ -50,7 +50,7 @@ def scene(**options: float) -> tuple[Evictor, Mirror, Submitted, list[tuple[str,
     return evictor, made, submitted, ends
 
 
-def evict(evictor: Evictor, made: Mirror, name: str) -> None:
+def evict(evictor: Evictor, made: ClusterCache, name: str) -> None:
     task = made.cluster.task(f"uid-{name}")
     assert task is not None
     made.assumed.evictions[task.uid] = 0.0
@@ -58,7 +58,7 @@ def evict(evictor: Evictor, made: Mirror, name: str) -> None:
     evictor.evict(Eviction(task.key, "n1", task.uid, task.job, "preempt", "default/winner", "preempt"), task)
 
 
-def status(made: Mirror, name: str) -> TaskStatus:
+def status(made: ClusterCache, name: str) -> TaskStatus:
     task = made.cluster.task(f"uid-{name}")
     assert task is not None
     return task.status

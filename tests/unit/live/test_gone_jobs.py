@@ -6,18 +6,18 @@ from msgspec.structs import replace
 from tests.unit.live.test_live_mirror import SETTINGS, group, mirror, pod, put
 
 from navarch.engine.reasons import Event
-from navarch.live.cache.assumed_pods import Assumed
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.assumed_pods import AssumedPods
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.loop import Loop
-from navarch.live.queue.scheduling_queue import Holding
+from navarch.live.queue.scheduling_queue import SchedulingQueue
 
 
 class World:
     """A mirror whose news reach those who wait, as in the scheduler."""
 
     def __init__(self) -> None:
-        self.holding = Holding()
-        self.mirror = Mirror(SETTINGS, Assumed(), Loop(self.holding, lambda: None).notice)
+        self.holding = SchedulingQueue()
+        self.mirror = ClusterCache(SETTINGS, AssumedPods(), Loop(self.holding, lambda: None).notice)
         self.mirror.on_gone = self.holding.forget
         self.mirror.pods = {}
 

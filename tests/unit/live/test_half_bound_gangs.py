@@ -14,16 +14,16 @@ from tests.unit.live.test_live_mirror import group, mirror, pod, put
 from navarch.apis.core.objects import from_manifest
 from navarch.apis.core.pod_objects import Pod, PodStatus
 from navarch.live.cache.assumed_pods import AssumedBind
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.half_bound_gangs import HalfBoundGangs
-from navarch.live.ops.periodic_tasks import Duties
+from navarch.live.ops.periodic_tasks import PeriodicTasks
 from navarch.live.scheduler import Scheduler
 from navarch.model.spec import TaskSpec
 
 BOUND = {"conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:10Z"}]}
 
 
-def half_bound() -> Mirror:
+def half_bound() -> ClusterCache:
     made, _ = mirror()
     made.put(group("g", 2))
     bound = pod("a", "n1", group="g")
@@ -78,7 +78,7 @@ def test_a_gang_that_was_whole_and_lost_a_member_is_not_half_bound() -> None:
     assert released == []
 
 
-def with_roles(bound: str, waits: str, covered: bool) -> Mirror:
+def with_roles(bound: str, waits: str, covered: bool) -> ClusterCache:
     """Two of `bound` stand and one of `waits` waits, where a master and a worker are needed; the minimum covers both, or not."""
     made, _ = mirror()
     made.put(replace(group("g", 2 if covered else 1), roles=(("master", 1), ("worker", 1))))
@@ -138,7 +138,7 @@ async def test_the_time_begins_anew_with_the_lead() -> None:
     gangs.look(now - 100.0)
     parts = dict.fromkeys(("pod_statuses", "group_statuses", "clock", "dry"))
     scheduler = SimpleNamespace(**parts, mirror=SimpleNamespace(cluster=None), gangs=gangs)
-    Duties(cast(Scheduler, scheduler)).begin()
+    PeriodicTasks(cast(Scheduler, scheduler)).begin()
     gangs.look(now + 9.0)
     assert released == []
     gangs.look(now + 1000.0)

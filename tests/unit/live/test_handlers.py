@@ -12,9 +12,9 @@ from navarch.apis.volcano.podgroups import PodGroup
 from navarch.engine.reasons import Event
 from navarch.kube.resources import PODS
 from navarch.kube.watch.decoding import Change
-from navarch.kube.watch.object_store import Mirror as Store
-from navarch.live.cache.assumed_pods import Assumed
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.kube.watch.object_store import ObjectStore as Store
+from navarch.live.cache.assumed_pods import AssumedPods
+from navarch.live.cache.cluster_cache import ObjectStore
 from navarch.live.cache.handlers import KindHandler, PodHandler
 from navarch.live.cache.watched_kinds import watched
 
@@ -67,7 +67,7 @@ def test_of_a_pod_on_which_the_mirror_failed_nothing_is_kept_to_compare_with() -
     def notice(event: Event, job: str = "", *, urgent: bool = True, freed: object = None) -> None:
         raise RuntimeError("a mistake of ours")
 
-    handler = PodHandler(Mirror(SETTINGS, Assumed(), notice), PODS, told([]))
+    handler = PodHandler(ObjectStore(SETTINGS, AssumedPods(), notice), PODS, told([]))
     with pytest.raises(RuntimeError, match="of ours"):
         handler.added(pod("a"))
     assert handler.store["default", "a"].spec.containers is None

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from tests.small_world import shape
 
 from navarch.engine.reasons import Event
-from navarch.live.queue.equivalence_classes import kin_of, labels_read
-from navarch.live.queue.scheduling_queue import PAUSE, TRIED, Holding
+from navarch.live.queue.equivalence_classes import equivalence_class_of, labels_read
+from navarch.live.queue.scheduling_queue import PAUSE, TRIED, SchedulingQueue
 from navarch.model.resources import requests_from
 from navarch.model.spec import (
     JobSpec,
@@ -29,20 +29,20 @@ from navarch.model.spec import (
 ONE_CPU = requests_from({"cpu": 1, "memory": "1Gi"})
 
 
-def family(holding: Holding, count: int, *, now: float = 0.0, asks: Requests = ONE_CPU) -> list[str]:
+def family(holding: SchedulingQueue, count: int, *, now: float = 0.0, asks: Requests = ONE_CPU) -> list[str]:
     names = [f"ns/{number:05d}" for number in range(count)]
     for age, name in enumerate(names):
         holding.failed(name, (Event.POD_REMOVED, Event.NODE_ADDED), 1, now, alike="same", asks=asks, age=float(age))
     return names
 
 
-def awake(holding: Holding, names: list[str]) -> list[str]:
+def awake(holding: SchedulingQueue, names: list[str]) -> list[str]:
     asleep = set(holding.asleep())
     return [name for name in names if name not in asleep]
 
 
 def test_a_pod_that_ends_wakes_as_many_as_may_fit_in_its_place_the_eldest_first() -> None:
-    holding = Holding()
+    holding = SchedulingQueue()
     names = family(holding, 1000)
     assert holding.wake(Event.POD_REMOVED, requests_from({"cpu": "250m", "memory": "1Mi"})) == 1
     assert awake(holding, names) == names[:1]
@@ -51,7 +51,7 @@ def test_a_pod_that_ends_wakes_as_many_as_may_fit_in_its_place_the_eldest_first(
 
 
 def test_who_failed_again_is_the_first_again() -> None:
-    holding = Holding()
+    holding = SchedulingQueue()
     names = family(holding, 10)
     holding.wake(Event.POD_REMOVED, ONE_CPU)
     for age in (0, 1):
@@ -61,19 +61,19 @@ def test_who_failed_again_is_the_first_again() -> None:
 
 
 def test_what_may_let_anyone_start_wakes_everyone() -> None:
-    holding = Holding()
+    holding = SchedulingQueue()
     family(holding, 100)
     assert holding.wake(Event.NODE_ADDED) == 100
 
 
 def test_jobs_that_ask_for_nothing_are_all_woken() -> None:
-    holding = Holding()
+    holding = SchedulingQueue()
     family(holding, 100, asks=())
     assert holding.wake(Event.POD_REMOVED, ONE_CPU) == 100
 
 
 def test_the_clock_tries_a_few_of_a_large_family_and_then_the_others() -> None:
-    holding = Holding()
+    holding = SchedulingQueue()
     names = family(holding, 3 * TRIED)
     assert holding.expire(1.0) == TRIED
     assert holding.next_expiry == 1.0 + PAUSE
@@ -85,7 +85,7 @@ def test_the_clock_tries_a_few_of_a_large_family_and_then_the_others() -> None:
 
 
 def test_whoever_the_clock_wakes_has_as_many_elders_beside_it() -> None:
-    holding = Holding()
+    holding = SchedulingQueue()
     for age, name in enumerate(("eldest", "elder", "young", "youngest")):
         holding.failed(name, (Event.POD_REMOVED,), 1, float(3 - age), alike="same", asks=ONE_CPU, age=float(age))
     assert holding.expire(1.0) == 2
@@ -93,7 +93,7 @@ def test_whoever_the_clock_wakes_has_as_many_elders_beside_it() -> None:
 
 
 def test_the_rest_of_a_large_family_waits_its_turn_even_when_it_is_small() -> None:
-    holding = Holding()
+    holding = SchedulingQueue()
     family(holding, 2 * TRIED - 6)
     assert holding.expire(1.0) == TRIED
     assert holding.next_expiry == 1.0 + PAUSE
@@ -101,7 +101,7 @@ def test_the_rest_of_a_large_family_waits_its_turn_even_when_it_is_small() -> No
 
 
 def test_who_came_and_went_while_no_cycle_ran_is_not_remembered() -> None:
-    holding = Holding()
+    holding = SchedulingQueue()
     family(holding, 2)
     holding.changed("new")
     holding.forget("new")
@@ -109,7 +109,7 @@ def test_who_came_and_went_while_no_cycle_ran_is_not_remembered() -> None:
 
 
 def test_each_of_a_small_family_is_tried_when_its_own_back_off_ends() -> None:
-    holding = Holding()
+    holding = SchedulingQueue()
     holding.failed("a", (), 1, 0.0, alike="same")
     holding.failed("b", (), 1, 0.25, alike="same")
     assert holding.expire(1.0) == 1
@@ -118,7 +118,7 @@ def test_each_of_a_small_family_is_tried_when_its_own_back_off_ends() -> None:
 
 
 def test_while_all_who_are_woken_get_a_place_twice_as_many_are_woken_next() -> None:
-    holding = Holding()
+    holding = SchedulingQueue()
     names = family(holding, 20)
     assert holding.more() == 0
     assert holding.wake(Event.POD_REMOVED, requests_from({"cpu": "250m"})) == 1
@@ -136,7 +136,7 @@ def test_while_all_who_are_woken_get_a_place_twice_as_many_are_woken_next() -> N
 
 
 def test_what_is_kept_of_a_family_does_not_grow_with_its_failures() -> None:
-    holding = Holding()
+    holding = SchedulingQueue()
     for _ in range(50):
         family(holding, 20)
     (kin,) = holding._kin.values()
@@ -149,7 +149,7 @@ def test_what_is_kept_of_a_family_does_not_grow_with_its_failures() -> None:
 def test_no_room_stays_empty_that_one_of_the_family_could_use(seed: int) -> None:
     """One node, pods that end one by one, several families. Trying only those who are awake fills it as far as trying all."""
     rng = Random(seed)
-    holding = Holding()
+    holding = SchedulingQueue()
     kinds = [{"cpu": rng.randint(1, 5), "memory": rng.randint(1, 5)} for _ in range(3)]
     waiting = {f"{kind}-{number:02d}": kinds[kind] for kind in range(3) for number in range(rng.randint(0, 30))}
     running: list[dict[str, int]] = []
@@ -190,7 +190,7 @@ def pod(name: str, **more: object) -> TaskSpec:
 
 
 def kin(of: JobSpec, *tasks: TaskSpec, read: frozenset[str] = frozenset()) -> object:
-    return kin_of(of, [1] * len(tasks), tasks, b"", read=read)
+    return equivalence_class_of(of, [1] * len(tasks), tasks, b"", read=read)
 
 
 def test_names_and_ages_do_not_tell_kin_apart_and_demands_do() -> None:
@@ -201,7 +201,7 @@ def test_names_and_ages_do_not_tell_kin_apart_and_demands_do() -> None:
     assert first == kin(job("a", annotations={"kubectl.kubernetes.io/last-applied-configuration": "{}"}), pod("a"))
     assert first != kin(job("a"), pod("a", gates=("wait",)))
     assert first != kin(job("a"), pod("a"), pod("b"))
-    assert first != kin_of(job("a"), [2], [pod("a")], b"")
+    assert first != equivalence_class_of(job("a"), [2], [pod("a")], b"")
     assert first != kin(job("a", tried_once=True), pod("a"))
 
 

@@ -11,7 +11,7 @@ from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Settings
 from navarch.apis.operators.readers import KINDS
 from navarch.ingest.absent_jobs import absent
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.absent_jobs import left_out
 
 KEY = "default/pytorchjob/llm"
@@ -32,7 +32,7 @@ def owner(workers: int) -> Any:
     return PYTORCH.read(from_manifest(manifest, PYTORCH.struct), Settings())
 
 
-def least(of: Mirror) -> int | None:
+def least(of: ClusterCache) -> int | None:
     """Pods that the gang needs; None: there is no gang."""
     jobs = of.cluster.jobs
     spec = jobs.specs[jobs.rows.of[KEY]]

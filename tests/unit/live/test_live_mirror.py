@@ -18,8 +18,8 @@ from navarch.apis.upstream.podgroups import PodGroup as UpstreamGroup
 from navarch.apis.upstream.podgroups import read_pod_group as read_upstream_group
 from navarch.apis.volcano.podgroups import PodGroup, Queue, read_pod_group, read_queue
 from navarch.engine.reasons import Event
-from navarch.live.cache.assumed_pods import Assumed, AssumedBind
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.model.spec import NamespaceSpec, ObjectSpec, PriorityClassSpec
 from navarch.model.status import TaskStatus
 
@@ -35,9 +35,9 @@ class Heard:
         self.notices.append((event, job, urgent))
 
 
-def mirror(assumed: Assumed | None = None) -> tuple[Mirror, Heard]:
+def mirror(assumed: AssumedPods | None = None) -> tuple[ClusterCache, Heard]:
     heard = Heard()
-    made = Mirror(SETTINGS, Assumed() if assumed is None else assumed, heard)
+    made = ClusterCache(SETTINGS, AssumedPods() if assumed is None else assumed, heard)
     made.pods = {}
     return made, heard
 
@@ -64,7 +64,7 @@ def group(name: str, members: int, **more: Any) -> Any:
     return read_pod_group(from_manifest(manifest, PodGroup), SETTINGS)
 
 
-def put(made: Mirror, found: Pod) -> None:
+def put(made: ClusterCache, found: Pod) -> None:
     """As the informer does it: the store first, then the handler with what was there before."""
     key = (found.metadata.namespace or "", found.metadata.name)
     old = made.pods.get(key)
@@ -72,7 +72,7 @@ def put(made: Mirror, found: Pod) -> None:
     made.put_pod(found, old)
 
 
-def figures(made: Mirror) -> dict[str, Any]:
+def figures(made: ClusterCache) -> dict[str, Any]:
     cluster = made.cluster
     snapshot = cluster.snapshot()
     names = list(snapshot.resource_names)
@@ -116,7 +116,7 @@ changes = st.one_of(
 @given(st.lists(changes, max_size=40))
 @example([("pod", "a", "n1", "Pending", "g", "1", "other"), ("pod", "a", "", "Pending", "g", "1", "other")])
 def test_any_history_ends_in_the_figures_of_its_end(history: list[tuple[Any, ...]]) -> None:
-    assumed = Assumed()
+    assumed = AssumedPods()
     made, _ = mirror(assumed)
     there: dict[str, Any] = {}
     for kind, *rest in history:
@@ -164,7 +164,7 @@ def test_any_history_ends_in_the_figures_of_its_end(history: list[tuple[Any, ...
 
 
 def test_new_waiting_pods_and_freed_room_are_urgent_and_our_own_bind_is_not() -> None:
-    assumed = Assumed()
+    assumed = AssumedPods()
     made, heard = mirror(assumed)
     put(made, pod("a"))
     assert heard.notices[-1] == (Event.POD_CHANGED, "default/pod/a", True)
@@ -293,7 +293,7 @@ def test_labels_that_a_pod_gets_from_its_node_change_nothing_of_its_job() -> Non
     assert made.cluster.tasks.specs[0] is not None and made.cluster.tasks.specs[0].labels
 
 
-def shadow(made: Mirror, key: str) -> tuple[int, str, str]:
+def shadow(made: ClusterCache, key: str) -> tuple[int, str, str]:
     spec = made.cluster.jobs.specs[made.cluster.jobs.rows.of[key]]
     assert spec is not None
     return spec.priority, spec.priority_class, spec.queue

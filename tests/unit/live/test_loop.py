@@ -10,7 +10,7 @@ import pytest
 
 from navarch.engine.reasons import Event
 from navarch.live.loop import Loop
-from navarch.live.queue.scheduling_queue import Holding
+from navarch.live.queue.scheduling_queue import SchedulingQueue
 
 pytestmark = pytest.mark.looptime
 
@@ -23,13 +23,13 @@ async def running(loop: Loop) -> AsyncIterator[None]:
     await asyncio.gather(task, return_exceptions=True)
 
 
-def recorded(holding: Holding | None = None, period: float = 1.0, settle: float = 0.004) -> tuple[Loop, list[float]]:
+def recorded(holding: SchedulingQueue | None = None, period: float = 1.0, settle: float = 0.004) -> tuple[Loop, list[float]]:
     times: list[float] = []
 
     def cycle() -> None:
         times.append(round(asyncio.get_running_loop().time(), 3))
 
-    loop = Loop(Holding() if holding is None else holding, cycle, period=period, settle=settle)
+    loop = Loop(SchedulingQueue() if holding is None else holding, cycle, period=period, settle=settle)
     return loop, times
 
 
@@ -61,7 +61,7 @@ async def test_what_only_has_to_be_noted_waits_for_the_period() -> None:
 
 
 async def test_an_event_that_a_held_job_waits_for_is_urgent() -> None:
-    holding = Holding()
+    holding = SchedulingQueue()
     loop, times = recorded(holding)
     holding.failed("default/a", (Event.POD_CHANGED,), 1, now=0.0)
     async with running(loop):
@@ -73,7 +73,7 @@ async def test_an_event_that_a_held_job_waits_for_is_urgent() -> None:
 
 
 async def test_a_job_is_woken_by_a_change_of_its_own() -> None:
-    holding = Holding()
+    holding = SchedulingQueue()
     loop, _ = recorded(holding)
     holding.failed("default/a", (), 1, now=0.0)
     holding.failed("default/b", (), 1, now=0.0)
@@ -82,7 +82,7 @@ async def test_a_job_is_woken_by_a_change_of_its_own() -> None:
 
 
 async def test_the_end_of_a_wait_starts_a_cycle_before_the_period_does() -> None:
-    holding = Holding(first=0.25)
+    holding = SchedulingQueue(first=0.25)
     loop, times = recorded(holding)
     holding.failed("default/a", (), 1, now=0.0)
     async with running(loop):
@@ -103,7 +103,7 @@ async def test_after_a_long_cycle_comes_a_pause_as_long(monkeypatch: pytest.Monk
         offset += 0.3
         ends.append(clock() + offset)
 
-    loop = Loop(Holding(), cycle)
+    loop = Loop(SchedulingQueue(), cycle)
     monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: clock() + offset)
     async with running(loop):
         for _ in range(60):
@@ -125,7 +125,7 @@ async def test_a_change_long_after_a_long_cycle_waits_for_the_settling_time_only
         offset += 0.3
 
     monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: clock() + offset)
-    loop = Loop(Holding(), cycle, settle=0.004)
+    loop = Loop(SchedulingQueue(), cycle, settle=0.004)
     async with running(loop):
         for _ in range(2):
             loop.notice(Event.NODE_ADDED)

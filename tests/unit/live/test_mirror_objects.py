@@ -11,8 +11,8 @@ from tests.unit.live.test_live_mirror import SETTINGS, Heard, group, mirror, nod
 from navarch.apis.core.objects import from_manifest
 from navarch.apis.volcano.podgroups import Queue, read_queue
 from navarch.engine.reasons import Event
-from navarch.live.cache.assumed_pods import Assumed, AssumedBind
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.model.spec import BindRequestSpec, NamespaceSpec, ObjectSpec, PriorityClassSpec, QuotaSpec
 from navarch.model.status import TaskStatus
 
@@ -86,7 +86,7 @@ def test_an_object_that_is_assumed_goes_on_being_read() -> None:
     assert made.cluster.objects["PersistentVolume"]["", "pv"] == {"spec": {"claimRef": {"name": "c"}}}
 
 
-def in_pool() -> tuple[Mirror, Heard]:
+def in_pool() -> tuple[ClusterCache, Heard]:
     made, heard = mirror()
     made.configure(POOL)
     return made, heard
@@ -127,7 +127,7 @@ def test_nothing_is_taken_from_the_root_of_all_queues() -> None:
 
 
 def test_a_request_to_a_binder_counts_for_its_pod_until_it_is_taken_back() -> None:
-    assumed = Assumed()
+    assumed = AssumedPods()
     made, _ = mirror(assumed)
     made.put(node("n1"))
     put(made, pod("a"))
@@ -144,7 +144,7 @@ def test_a_request_to_a_binder_counts_for_its_pod_until_it_is_taken_back() -> No
 
 
 def test_nothing_is_remembered_of_a_pod_that_is_seen_where_it_was_sent_or_is_gone() -> None:
-    assumed = Assumed()
+    assumed = AssumedPods()
     made, _ = mirror(assumed)
     made.put(node("n1"))
     for name in ("a", "b"):
@@ -175,8 +175,8 @@ class Listening:
     ids=["running", "waiting", "waiting with a promise"],
 )
 def test_what_a_pod_leaves_when_it_goes(where: str, promised: str, urgent: bool, freed: str) -> None:
-    heard, assumed = Listening(), Assumed()
-    made = Mirror(SETTINGS, assumed, heard)
+    heard, assumed = Listening(), AssumedPods()
+    made = ClusterCache(SETTINGS, assumed, heard)
     made.pods = {}
     made.put(node("n1"))
     made.put(group("g", 2))

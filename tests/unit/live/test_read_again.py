@@ -12,12 +12,12 @@ from tests.unit.live.fake_pool import Submitted
 from navarch.apis.dialect import Settings
 from navarch.kube.write.http1 import Reply
 from navarch.kube.write.pool import Write
-from navarch.live.ops.periodic_tasks import Duties
+from navarch.live.ops.periodic_tasks import PeriodicTasks
 from navarch.live.scheduler import Scheduler
 from navarch.live.writers.outbox import Outbox
 
 
-class Sources:
+class Informers:
     """Read the cluster when they are told to."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Sources:
 
 @pytest.mark.parametrize("leading", [True, False])
 async def test_nothing_is_bound_meanwhile_and_only_by_the_leader_afterwards(leading: bool) -> None:
-    submitted, sources = Submitted(), Sources()
+    submitted, sources = Submitted(), Informers()
     outbox = Outbox(submitted.pool)
     parts: dict[str, Any] = dict.fromkeys(("pod_statuses", "group_statuses", "clock"))
     scheduler = SimpleNamespace(
@@ -40,7 +40,7 @@ async def test_nothing_is_bound_meanwhile_and_only_by_the_leader_afterwards(lead
         reading=False,
         leading=leading,
     )
-    task = asyncio.create_task(Duties(cast(Scheduler, scheduler))._read_all_again(Settings()))
+    task = asyncio.create_task(PeriodicTasks(cast(Scheduler, scheduler))._read_all_again(Settings()))
     await asyncio.sleep(0)
     outbox.put(lambda: (Write("POST", "/binding", b"{}"), _heard))
     assert (scheduler.reading, submitted.writes) == (True, [])

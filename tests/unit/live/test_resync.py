@@ -15,7 +15,7 @@ from navarch.apis.core.pod_objects import Pod
 from navarch.kube.client import Client
 from navarch.kube.errors import KubeError, NotFound, OutcomeUnknown, ServerFault, Status, Unreachable
 from navarch.live.cache.assumed_pods import AssumedBind
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.binder import Binder
 from navarch.live.writers.resync import UNSEEN, Resync
 from navarch.model.status import TaskStatus
@@ -40,7 +40,7 @@ class Server:
         return self.found
 
 
-def unknown() -> tuple[Resync, Server, Binder, Mirror, Ends, AssumedBind]:
+def unknown() -> tuple[Resync, Server, Binder, ClusterCache, Ends, AssumedBind]:
     """The binding of a pod left, and no answer came."""
     binder, made, submitted, ends, bind = scene()
     server = Server(pod("a"))

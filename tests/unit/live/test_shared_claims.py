@@ -16,7 +16,7 @@ from navarch.engine.policy import load
 from navarch.installed import installed
 from navarch.kube.client import Client
 from navarch.live.cache.assumed_pods import AssumedBind
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cycle import Cycle, run_cycle
 from navarch.live.prebind.device_claims import KIND, DeviceClaims
 from navarch.live.prebind.preparation import PreparationFailed
@@ -47,7 +47,7 @@ class World:
     """A node with two devices, and the claim `shared` on one of them."""
 
     def __init__(self) -> None:
-        self.mirror: Mirror = mirror()[0]
+        self.mirror: ClusterCache = mirror()[0]
         self.mirror.put(node("n1"))
         for found in (device_class(), slice_of("n1", "a", "a"), claim("shared", exactly())):
             self.shows(found)

@@ -12,7 +12,7 @@ from navarch.engine.reasons import Event
 from navarch.engine.record import Bind, CycleRecord, Eviction
 from navarch.live.commit import Commit
 from navarch.live.queue.equivalence_classes import FEW, UNTOLD, held_by
-from navarch.live.queue.scheduling_queue import Holding
+from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.model.resources import requests_from
 from navarch.model.spec import ObjectSpec, QueueShare, Shape, TaskSpec
 
@@ -203,7 +203,7 @@ def test_a_job_that_cannot_be_bound_here_sleeps_and_leaves_the_room_to_others() 
 def test_a_pod_that_kept_others_away_wakes_more_than_figures_tell() -> None:
     asks = requests_from({"cpu": 1})
     for freed, woken in ((asks, 2), ((*asks, UNTOLD), FEW), ((), 1)):
-        holding = Holding()
+        holding = SchedulingQueue()
         for number in range(100):
             holding.failed(f"ns/{number:02d}", (Event.POD_REMOVED,), 1, 0.0, alike="same", asks=asks, age=float(number))
         assert holding.wake(Event.POD_REMOVED, freed) == woken

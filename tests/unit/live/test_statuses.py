@@ -17,7 +17,7 @@ from navarch.engine.record import JobDecision, QueueFigures
 from navarch.kube.client import Client
 from navarch.kube.errors import Conflict, Forbidden, OutcomeUnknown, Status
 from navarch.live.cache.assumed_pods import AssumedStatus
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.events import Events
 from navarch.live.writers.group_status import GroupStatuses
 from navarch.live.writers.pod_status import PodStatuses
@@ -40,14 +40,14 @@ class Asked:
         self.discovery = Discovery(subresource)
 
 
-def pods() -> tuple[PodStatuses, Mirror, Submitted, Submitted]:
+def pods() -> tuple[PodStatuses, ClusterCache, Submitted, Submitted]:
     made, _ = mirror()
     put(made, pod("a"))
     statuses, said = Submitted(), Submitted()
     return PodStatuses(statuses.pool, made, Events(said.pool), lambda: 1e9), made, statuses, said
 
 
-def refuse(writer: PodStatuses, made: Mirror, message: str, now: float, **more: Any) -> None:
+def refuse(writer: PodStatuses, made: ClusterCache, message: str, now: float, **more: Any) -> None:
     task = made.cluster.task("uid-a")
     assert task is not None
     writer.refuse(task, "Unschedulable", message, now, **more)
@@ -263,7 +263,7 @@ def test_words_are_for_one_version_of_the_pod_and_are_made_anew_if_it_has_change
 SCHEDULED = Condition("Scheduled", "True", "tasks in gang are ready to be scheduled", "", "cycle-1", 1e9)
 
 
-def groups(subresource: bool = False) -> tuple[GroupStatuses, Mirror, Submitted]:
+def groups(subresource: bool = False) -> tuple[GroupStatuses, ClusterCache, Submitted]:
     made, _ = mirror()
     made.put(group("g", 2))
     submitted = Submitted()
@@ -276,7 +276,7 @@ def decided(phase: str, *conditions: Condition) -> JobDecision:
     return JobDecision("default/g", "default", phase, 2, {"Running": 2}, conditions)
 
 
-def settle(made: Mirror, phase: str, *conditions: Condition) -> None:
+def settle(made: ClusterCache, phase: str, *conditions: Condition) -> None:
     row = made.cluster.jobs.rows.of["default/g"]
     spec = made.cluster.jobs.specs[row]
     assert spec is not None
@@ -358,7 +358,7 @@ async def test_groups_that_are_gone_are_not_remembered_and_another_of_the_name_i
     assert len(writer) == 0
 
 
-def phase(made: Mirror) -> str:
+def phase(made: ClusterCache) -> str:
     spec = made.cluster.jobs.specs[made.cluster.jobs.rows.of["default/g"]]
     assert spec is not None
     return spec.phase

@@ -13,8 +13,8 @@ from tests.unit.live.test_statuses import Asked, figures
 
 from navarch.kube.client import Client
 from navarch.live.cache.assumed_pods import AssumedBind, AssumedStatus
-from navarch.live.cache.cluster_cache import Mirror
-from navarch.live.ops.periodic_tasks import Duties
+from navarch.live.cache.cluster_cache import ClusterCache
+from navarch.live.ops.periodic_tasks import PeriodicTasks
 from navarch.live.scheduler import Scheduler
 from navarch.live.writers.binder import Binder, BindHooks
 from navarch.live.writers.events import Events
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.looptime
 
 class Scene:
     def __init__(self) -> None:
-        self.mirror: Mirror = mirror()[0]
+        self.mirror: ClusterCache = mirror()[0]
         self.sent = Submitted()
         self.dropped: list[str] = []
         pool, events, assumed = self.sent.pool, Events(Submitted().pool), self.mirror.assumed
@@ -73,7 +73,7 @@ async def test_binds_of_an_earlier_term_that_were_not_sent_never_are() -> None:
     assert [write.path.split("/")[-2] for write in scene.sent.writes] == ["a", "c"]
 
 
-def seen(made: Mirror) -> tuple[str, str]:
+def seen(made: ClusterCache) -> tuple[str, str]:
     """The node promised to the pod, the phase of the group."""
     jobs = made.cluster.jobs
     task, job = made.cluster.task("uid-a"), jobs.specs[jobs.rows.of["default/g"]]
@@ -137,7 +137,7 @@ async def test_half_a_mirror_is_filled_when_the_lead_comes_back() -> None:
         loop=SimpleNamespace(hurry=lambda: None),
         binder=SimpleNamespace(outbox=SimpleNamespace(pause=lambda: None, resume=lambda: None)), leading=True,
     )  # fmt: skip
-    duties = Duties(cast(Scheduler, made))
+    duties = PeriodicTasks(cast(Scheduler, made))
     looking = asyncio.create_task(duties.look_at_policy())
     await begun.wait()
     looking.cancel()

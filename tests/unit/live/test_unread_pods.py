@@ -18,9 +18,9 @@ from navarch.engine.policy import preset
 from navarch.installed import installed
 from navarch.kube.resources import PODS
 from navarch.kube.watch.decoding import BadObject, Change, ObjectDecoder
-from navarch.kube.watch.object_store import Mirror as Store
-from navarch.live.cache.assumed_pods import Assumed, AssumedBind
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.kube.watch.object_store import ObjectStore as Store
+from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
+from navarch.live.cache.cluster_cache import ObjectStore
 from navarch.live.cache.handlers import PodHandler
 from navarch.live.cycle import run_cycle
 from navarch.model.spec import NodeSpec
@@ -32,7 +32,7 @@ A_LOT: dict[str, Any] = {"cpu": "a lot"}
 class Scene:
     """A node of four cores, and what a watch tells of pods."""
 
-    def __init__(self, assumed: Assumed | None = None) -> None:
+    def __init__(self, assumed: AssumedPods | None = None) -> None:
         self.mirror, self.heard = mirror(assumed)
         self.told: list[str] = []
         self.handler = PodHandler(self.mirror, PODS, lambda kind, resource, metadata, error: self.told.append(str(error)))
@@ -168,7 +168,7 @@ def test_one_that_has_ended_holds_nothing(phase: str, requests: dict[str, Any]) 
 
 
 def test_one_that_was_read_while_it_waited_holds_its_node_with_what_it_asked_for() -> None:
-    assumed = Assumed()
+    assumed = AssumedPods()
     scene = Scene(assumed)
     scene.mirror.put(group("g", 1))
     scene.good(good_pod("a", group="g", cpu="2"))
@@ -236,7 +236,7 @@ def test_a_mistake_of_ours_leaves_nothing_to_compare_with() -> None:
     def notice(*_: object, **__: object) -> None:
         raise RuntimeError("a mistake of ours")
 
-    handler = PodHandler(Mirror(SETTINGS, Assumed(), notice), PODS, lambda *told: None)
+    handler = PodHandler(ObjectStore(SETTINGS, AssumedPods(), notice), PODS, lambda *told: None)
     half = half_read(good_pod("a", "n1"), ValueError("why"))
     assert half is not None
     with pytest.raises(RuntimeError, match="of ours"):

@@ -10,12 +10,12 @@ from tests.properties.sleeping_world import POLICIES, SleepingWorld
 
 from navarch.apis.dialect import Settings
 from navarch.engine.reasons import Event
-from navarch.live.cache.assumed_pods import Assumed
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.assumed_pods import AssumedPods
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cache.object_changes import permits_more, same_object
 from navarch.live.loop import Loop
 from navarch.live.queue.equivalence_classes import FEW
-from navarch.live.queue.scheduling_queue import Holding
+from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.model.resources import requests_from
 from navarch.model.spec import NamespaceSpec, NodeSpec, ObjectSpec, QueueSpec, QuotaSpec
 
@@ -118,8 +118,8 @@ class Sleepers:
     """A mirror, and two jobs that sleep: one until a node, the other until a queue changes."""
 
     def __init__(self, settings: Settings) -> None:
-        self.holding = Holding()
-        self.mirror = Mirror(settings, Assumed(), Loop(self.holding, lambda: None).notice)
+        self.holding = SchedulingQueue()
+        self.mirror = ClusterCache(settings, AssumedPods(), Loop(self.holding, lambda: None).notice)
         self.sleep()
 
     def sleep(self) -> None:
@@ -196,8 +196,8 @@ def test_an_object_that_is_only_written_anew_wakes_nobody(kind: str) -> None:
 
 def test_replica_sets_do_not_wake_everyone_who_waits_for_a_node() -> None:
     """One comes with each roll-out. Whose like a pod is may matter to a few, and they are tried a few at a time."""
-    holding = Holding()
-    mirror = Mirror(Settings(), Assumed(), Loop(holding, lambda: None).notice)
+    holding = SchedulingQueue()
+    mirror = ClusterCache(Settings(), AssumedPods(), Loop(holding, lambda: None).notice)
     for number in range(100):
         holding.failed(f"j{number}", (Event.POD_REMOVED, Event.NODE_CHANGED), 1, 0.0, alike="alike", asks=(("cpu", 1000),))
     value = {"kind": "ReplicaSet", "metadata": {"name": "r", "namespace": "ns"}, "spec": {"selector": {"matchLabels": {"app": "x"}}}}

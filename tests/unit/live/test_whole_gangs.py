@@ -17,8 +17,8 @@ from navarch.apis.core.pod_objects import Pod, PodStatus
 from navarch.apis.upstream import podgroups as upstream
 from navarch.apis.volcano import podgroups as volcano
 from navarch.kube.errors import Unreachable
-from navarch.live.cache.cluster_cache import Mirror
-from navarch.live.gang_history import CONDITION, WasWhole
+from navarch.live.cache.cluster_cache import ClusterCache
+from navarch.live.gang_history import CONDITION, GangHistory
 from navarch.live.half_bound_gangs import HalfBoundGangs
 from navarch.model.spec import JobSpec
 
@@ -48,7 +48,7 @@ class Scene:
         """A scheduler that knows nothing, in the place of the one before."""
         self.released: list[str] = []
         self.writes = Submitted()
-        whole = WasWhole(self.mirror, self.writes.pool, lambda: 1_800_000_000.0)
+        whole = GangHistory(self.mirror, self.writes.pool, lambda: 1_800_000_000.0)
         self.gangs = HalfBoundGangs(self.mirror, lambda job, tasks: self.released.append(job), TIMEOUT, whole=whole)
         self.gangs.begin(self.now)
 
@@ -202,7 +202,7 @@ def test_what_a_group_said_before_its_minimum_was_raised_with_no_scheduler_there
 
 def test_what_a_group_says_later_counts_no_more() -> None:
     """The phase may lag behind the pods: a gang all of whose pods went a moment ago still says that it runs."""
-    made: Mirror = Scene(minimum=2).mirror
+    made: ClusterCache = Scene(minimum=2).mirror
     released = list[str]()
     gangs = HalfBoundGangs(made, lambda job, tasks: released.append(job), TIMEOUT)
     made.put(read("volcano", {"phase": "Running", "running": 2}))

@@ -14,12 +14,12 @@ from navarch.apis.volcano.podgroups import PodGroup, read_pod_group
 from navarch.engine.cycle import decide
 from navarch.engine.policy import preset
 from navarch.installed import installed
-from navarch.live.cache.assumed_pods import Assumed, AssumedBind
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.commit import Commit
 from navarch.live.cycle import run_cycle
 from navarch.live.loop import Loop
-from navarch.live.queue.scheduling_queue import Holding
+from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.model.resources import requests_from
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import NodeSpec
@@ -42,8 +42,8 @@ class World:
 
     def __init__(self) -> None:
         self.bound: list[str] = []
-        self.holding = Holding()
-        self.mirror = Mirror(SETTINGS, Assumed(), Loop(self.holding, lambda: None).notice)
+        self.holding = SchedulingQueue()
+        self.mirror = ClusterCache(SETTINGS, AssumedPods(), Loop(self.holding, lambda: None).notice)
         self.mirror.on_gone = self.holding.forget
         self._commit = Commit(self.mirror, self.mirror.assumed, self.holding, self)
         self._last: Snapshot | None = None

@@ -13,7 +13,7 @@ from navarch.model.cluster import Cluster
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
 from navarch.plugins.kai.amounts import GPU
-from navarch.plugins.kai.proportion.plugin import FairProportion
+from navarch.plugins.kai.proportion.plugin import KaiProportion
 
 Manifest = dict[str, Any]
 POLICY = {"compat": "kai", "actions": "allocate", "tiers": [{"plugins": [{"name": "proportion"}]}]}
@@ -46,7 +46,7 @@ def gang(name: str, queue: str, gpus: int, pods: int = 1, preemptible: bool = Tr
     return made
 
 
-def opened(*objects: Manifest | list[Manifest], asleep: tuple[str, ...] = ()) -> tuple[Session, FairProportion]:
+def opened(*objects: Manifest | list[Manifest], asleep: tuple[str, ...] = ()) -> tuple[Session, KaiProportion]:
     manifests = [m for found in objects for m in (found if isinstance(found, list) else [found])]
     inventory = Inventory([Document(m) for m in manifests], Settings(imply_queues=False))
     assert not inventory.mistakes
@@ -57,7 +57,7 @@ def opened(*objects: Manifest | list[Manifest], asleep: tuple[str, ...] = ()) ->
     registry = installed()
     session = Session(cluster.snapshot(), load(POLICY, registry.catalogue(), "policy"), registry, now=0.0)
     plugin = session.plugins[0]
-    assert isinstance(plugin, FairProportion)
+    assert isinstance(plugin, KaiProportion)
     return session, plugin
 
 
@@ -65,7 +65,7 @@ def job(session: Session, name: str) -> Job:
     return next(job for job in session.all_jobs() if job.key == f"default/{name}")
 
 
-def gpus(plugin: FairProportion, queue: str, figures: str = "allocated") -> float:
+def gpus(plugin: KaiProportion, queue: str, figures: str = "allocated") -> float:
     return float(getattr(plugin.tree, figures)[GPU, plugin.row[queue]])
 
 

@@ -18,7 +18,7 @@ from navarch.engine.points.gang_protocols import NodeSet
 from navarch.model.status import TaskStatus
 
 
-class FairAllocate(FairAction):
+class KaiAllocate(FairAction):
     """Places waiting jobs on what is idle or being released, queue by queue as fair shares have it"""
 
     name = "allocate"

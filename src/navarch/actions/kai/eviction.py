@@ -182,7 +182,7 @@ def _nobody_lost(scenario: Scenario) -> bool:
     return all(task in scenario.stays for _, tasks in scenario.victims for task in tasks)
 
 
-class FairReclaim(EvictingAction):
+class KaiReclaim(EvictingAction):
     """Takes from queues that hold more than their share what a queue below its share waits for"""
 
     name = "reclaim"
@@ -216,7 +216,7 @@ class FairReclaim(EvictingAction):
         return solver.solve(job)
 
 
-class FairPreempt(EvictingAction):
+class KaiPreempt(EvictingAction):
     """Makes room for a job among those of its own queue that have lower priority"""
 
     name = "preempt"

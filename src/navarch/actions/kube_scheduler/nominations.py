@@ -14,7 +14,7 @@ import numpy as np
 from navarch.engine.figures import Selected
 from navarch.engine.placement.class_view import ClassView
 from navarch.engine.session import Session
-from navarch.engine.victims.what_if import Trial
+from navarch.engine.victims.what_if import WhatIf
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.status import TaskStatus
 
@@ -70,7 +70,7 @@ class Nominations:
         """Whether the node takes the task with and without those whom it was promised to."""
         others = self.expected(task, node)
         if others:
-            with Trial(self.session) as trial:
+            with WhatIf(self.session) as trial:
                 for other in others:
                     trial.add(other, node)
                 if not view.admits(node):
@@ -79,7 +79,7 @@ class Nominations:
 
     def refusal_at(self, view: ClassView, task: int, node: int) -> tuple[list[str], bool]:
         others = self.expected(task, node)
-        with Trial(self.session) as trial:
+        with WhatIf(self.session) as trial:
             for other in others:
                 trial.add(other, node)
             said = view.refusal_at(node)

@@ -19,7 +19,7 @@ from navarch.actions.kube_scheduler.nominations import Nominations
 from navarch.actions.kube_scheduler.reprieve import OFFSET, Reprieve, Searched
 from navarch.engine.placement.fit_errors import FitErrors
 from navarch.engine.session import Session
-from navarch.engine.victims.what_if import Trial
+from navarch.engine.victims.what_if import WhatIf
 from navarch.model.resources import BoolArray
 from navarch.model.selectors import selector_matches
 from navarch.model.spec import TaskSpec
@@ -122,7 +122,7 @@ class PodPreemption:
             return Hopeless((NO_VICTIMS,))
         session, nominations = self.session, self.nominations
         view = session.view(session.class_of(row))
-        with Trial(session) as trial:
+        with WhatIf(session) as trial:
             for task in lesser:
                 trial.remove(task, node)
             if not nominations.admits(view, row, node):

@@ -22,7 +22,7 @@ from navarch.engine.placement.class_view import ClassView
 from navarch.engine.placement.fit_errors import ROOM, FitErrors
 from navarch.engine.reasons import Event
 from navarch.engine.record import Eviction, Nomination
-from navarch.engine.victims.what_if import Trial
+from navarch.engine.victims.what_if import WhatIf
 from navarch.model.resources import BoolArray
 from navarch.model.status import TaskStatus
 
@@ -344,7 +344,7 @@ class Schedule(Action):
             statement = session.statement()
             statement.evict(victim, for_=job.key if job else "", reason="preempt", message=message)
             statement.commit()
-            Trial(session).add(victim, node)  # outside of any context: it stays
+            WhatIf(session).add(victim, node)  # outside of any context: it stays
             for follower in session.followers:
                 follower.leaves(session.class_of(victim), victim, node)
         self.nominations.drop_lesser(node, spec.pod_priority)

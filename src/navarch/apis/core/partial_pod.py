@@ -25,14 +25,14 @@ _OF_STATUS = ("phase", "start_time", "conditions")
 _OF_CONTAINER = ("name", "restart_policy", "ports")
 
 
-class HalfReadPod(Pod, frozen=True):
+class PartialPod(Pod, frozen=True):
     error: Exception | None = None
     """Why it cannot be read as a whole."""
     unknown: bool = False
     """It asks for something, and there is no telling how much."""
 
 
-def half_read(found: bytes | Pod, error: Exception) -> HalfReadPod | None:
+def half_read(found: bytes | Pod, error: Exception) -> PartialPod | None:
     """What can be read of a pod that holds a node, as it came or as far as it was decoded; None: it has no node, or no name.
 
     >>> pod = half_read(b'{"metadata": {"name": "a"}, "spec": {"nodeName": "n", "priority": []}}', ValueError("spec.priority"))
@@ -45,7 +45,7 @@ def half_read(found: bytes | Pod, error: Exception) -> HalfReadPod | None:
     if not spec.node_name or not metadata.name:
         return None
     status = _fitting(_mapping(manifest).get("status"), PodStatus, _OF_STATUS)
-    return HalfReadPod(metadata=metadata, spec=spec, status=status, error=error, unknown=not known)
+    return PartialPod(metadata=metadata, spec=spec, status=status, error=error, unknown=not known)
 
 
 def _spec(found: Any) -> tuple[PodSpec, bool]:

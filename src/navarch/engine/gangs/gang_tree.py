@@ -54,7 +54,7 @@ class Part:
         return f"Part({self.name!r}, {self.minimum}, {self.tasks})"
 
 
-class Standing:
+class SubGroupCounts:
     """Of one leaf: tasks that hold or are promised a node, how many hold one in any way, and tasks that wait."""
 
     __slots__ = ("active", "pending", "releasing", "used")
@@ -74,7 +74,7 @@ class GangTree:
         self.root = root
         self.leaves = list(root.leaves())
         self._version = -1
-        self._standing: list[Standing] = []
+        self._standing: list[SubGroupCounts] = []
 
     # copies
 
@@ -92,7 +92,7 @@ class GangTree:
 
     # what stands where
 
-    def standing(self, leaf: Part) -> Standing:
+    def standing(self, leaf: Part) -> SubGroupCounts:
         if self._version != self.job.version:
             self._count()
         return self._standing[0 if len(self.leaves) == 1 else self.leaves.index(leaf)]
@@ -102,7 +102,7 @@ class GangTree:
         status, gated = session.status, session.snapshot.tasks.gated
         self._standing = []
         for leaf in self.leaves:
-            here = Standing()
+            here = SubGroupCounts()
             for task in leaf.tasks:
                 at = int(status[task])
                 if at in _ACTIVE:

@@ -17,8 +17,8 @@ import numpy as np
 from navarch.engine.figures import Figures, Rows
 from navarch.engine.node_functions import NodeScorer, Refusal, Scope, TaskClass
 from navarch.engine.placement.fit_errors import ROOM, FitErrors
-from navarch.engine.placement.node_ranking import WORST, Standing, best_rows
-from navarch.engine.placement.row_answer_cache import FEW, Answer, Foretold
+from navarch.engine.placement.node_ranking import WORST, NodeRanking, best_rows
+from navarch.engine.placement.row_answer_cache import FEW, Answer, RowAnswerCache
 from navarch.engine.placement.shared_devices import shares_devices
 from navarch.engine.placement.static_cache import static_mask, static_raw
 from navarch.model.resources import CPU, MEMORY, BoolArray, FloatArray, IntArray
@@ -82,12 +82,12 @@ class ClassView:
         self.is_local = not (self.global_filters or self.global_scorers or self.normalised)
         """Every answer about a node depends on that node alone."""
         self._refused: tuple[int, FitErrors] | None = None
-        self._foretold: Foretold | None = None
+        self._foretold: RowAnswerCache | None = None
         self._foretells = self.figures_only and self.devices is None and not moving
         parts = session.shard is not None and not session.shard_is_hard
         local = not (self.global_filters or self.global_scorers or moving or parts)
         self._may_stand = local and not session.semantics.releasing_is_apart
-        self._standing: Standing | None = None
+        self._standing: NodeRanking | None = None
         self._singles = 0
 
     def _judge(self, at: Figures, rows: Rows | slice | None = None) -> tuple[BoolArray, BoolArray, BoolArray, FloatArray]:
@@ -145,7 +145,7 @@ class ClassView:
 
     def _foretell(self, rows: set[int]) -> list[Answer] | None:
         if self._foretold is None:
-            self._foretold = Foretold(self.session.nodes, self.task, self._judge, self.static, self.base)
+            self._foretold = RowAnswerCache(self.session.nodes, self.task, self._judge, self.static, self.base)
         return self._foretold.of(rows)
 
     def _refresh_row(self, row: int, answer: Answer) -> None:
@@ -307,7 +307,7 @@ class ClassView:
             return None
         extra = self._extra(group)
         kept = [(raw, normal[0], normal[1]) for raw, normal in zip(self.raw, self.normal) if normal is not None]
-        self._standing = Standing(group, self.score, extra, kept)
+        self._standing = NodeRanking(group, self.score, extra, kept)
         return self._standing.best()
 
     def one_by_one(self, group: BoolArray | None) -> bool:

@@ -17,7 +17,7 @@ from navarch.model.resources import BoolArray, FloatArray
 WORST = -np.inf
 
 
-class Standing:
+class NodeRanking:
     def __init__(
         self, group: BoolArray, score: FloatArray, extra: FloatArray | None, normalised: Sequence[tuple[FloatArray, float, float]]
     ) -> None:

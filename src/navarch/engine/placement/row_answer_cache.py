@@ -52,7 +52,7 @@ class Asked(Selected):
         return self._added
 
 
-class Foretold:
+class RowAnswerCache:
     def __init__(self, nodes: NodeState, task: TaskClass, judge: Judge, static: BoolArray, base: FloatArray) -> None:
         """`static` and `base`: what the judge knows of each row besides its figures."""
         self._nodes = nodes

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 NO_QUEUE_ROOM = Reason("QueueLimit", "the queue has no room for the task", undone_by=(Event.POD_REMOVED, Event.QUEUE_CHANGED))
 
 
-class Asking:
+class PluginRunner:
     policy: Policy
     semantics: Semantics
     snapshot: Snapshot

@@ -30,14 +30,14 @@ class FollowsTrials(Protocol):
         """A pod was asked to leave its node. It stands there until it is gone, but some rules no longer count it."""
 
 
-class Trial:
+class WhatIf:
     """Use as a context: what was moved inside is moved back at its end. Without one, it stays moved."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self._moves: list[tuple[int, int, int]] = []
 
-    def __enter__(self) -> Trial:
+    def __enter__(self) -> WhatIf:
         for follower in self.session.followers:
             follower.trial_begins()
         return self

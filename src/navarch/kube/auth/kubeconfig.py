@@ -37,7 +37,7 @@ class Extension(msgspec.Struct, frozen=True):
     extension: Any = None
 
 
-class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
+class KubeconfigCluster(msgspec.Struct, frozen=True, rename="kebab"):
     server: str = ""
     certificate_authority: str = ""
     certificate_authority_data: str = ""
@@ -85,7 +85,7 @@ class Context(msgspec.Struct, frozen=True):
     namespace: str = ""
 
 
-Section = TypeVar("Section", Cluster, User, Context)
+Section = TypeVar("Section", KubeconfigCluster, User, Context)
 
 
 class Merged:
@@ -93,7 +93,7 @@ class Merged:
 
     def __init__(self) -> None:
         self.current_context = ""
-        self.clusters: dict[str, tuple[Cluster, Path]] = {}
+        self.clusters: dict[str, tuple[KubeconfigCluster, Path]] = {}
         self.users: dict[str, tuple[User, Path]] = {}
         self.contexts: dict[str, tuple[Context, Path]] = {}
 
@@ -110,7 +110,7 @@ class Merged:
         if not isinstance(document, Mapping):
             raise ConfigError(f"kubeconfig {path}: expected a mapping, found {type(document).__name__}")
         self.current_context = self.current_context or str(document.get("current-context") or "")
-        self._read(path, document, "clusters", "cluster", Cluster, self.clusters)
+        self._read(path, document, "clusters", "cluster", KubeconfigCluster, self.clusters)
         self._read(path, document, "users", "user", User, self.users)
         self._read(path, document, "contexts", "context", Context, self.contexts)
 
@@ -186,7 +186,7 @@ def _decoded(value: str, field: str) -> bytes:
         raise ConfigError(f"{field}: expected base64: {error}") from error
 
 
-def _tls(cluster: Cluster, cluster_folder: Path, user: User, user_folder: Path, who: str) -> Tls | None:
+def _tls(cluster: KubeconfigCluster, cluster_folder: Path, user: User, user_folder: Path, who: str) -> Tls | None:
     certificate = _pem(user.client_certificate, user.client_certificate_data, user_folder, f"{who}: client-certificate-data")
     key = _pem(user.client_key, user.client_key_data, user_folder, f"{who}: client-key-data")
     if (certificate is None) != (key is None):
@@ -202,7 +202,9 @@ def _pem(file: str, data: str, folder: Path, field: str) -> Source | None:
     return _decoded(data, field) if data else folder / file if file else None
 
 
-def _credentials(user: User, folder: Path, cluster: Cluster, cluster_folder: Path, tls: Tls | None, where: str) -> Credentials:
+def _credentials(
+    user: User, folder: Path, cluster: KubeconfigCluster, cluster_folder: Path, tls: Tls | None, where: str
+) -> Credentials:
     # kubectl's order: a token file wins over an inline token, those over a password, those over exec.
     if user.token_file:
         return TokenFileCredentials(folder / user.token_file)
@@ -218,7 +220,7 @@ def _credentials(user: User, folder: Path, cluster: Cluster, cluster_folder: Pat
     return StaticCredentials()
 
 
-def _exec_command(spec: Exec, folder: Path, cluster: Cluster, cluster_folder: Path, where: str) -> ExecCommand:
+def _exec_command(spec: Exec, folder: Path, cluster: KubeconfigCluster, cluster_folder: Path, where: str) -> ExecCommand:
     if spec.api_version not in API_VERSIONS:
         raise ConfigError(f"{where}: exec.apiVersion: expected one of {list(API_VERSIONS)}, found {spec.api_version!r}")
     if spec.interactive_mode == "Always":

@@ -61,7 +61,7 @@ from navarch.kube.watch.decoding import (
     Salvage,
     key_of,
 )
-from navarch.kube.watch.object_store import Handler, Mirror, OnBad, log_bad
+from navarch.kube.watch.object_store import Handler, ObjectStore, OnBad, log_bad
 
 log = logging.getLogger(__name__)
 
@@ -158,7 +158,7 @@ class Informer(Generic[T]):
         self._rng = rng or random.Random()
         self._decoder = ObjectDecoder(type, salvage)
         self._on_bad = on_bad
-        self._mirror = Mirror(handler, self._count_bad)
+        self._mirror = ObjectStore(handler, self._count_bad)
         self._backoff = Backoff(first=self._patience.retry_first, cap=self._patience.retry_longest, rng=self._rng)
         self._version = ""  # empty: the whole state is needed first
         self._watch_list = True

@@ -43,7 +43,7 @@ def log_bad(metadata: Metadata, error: Exception) -> None:
     log.warning("%s/%s (uid %s) is set aside: %s", metadata.namespace, metadata.name, metadata.uid, error)
 
 
-class Mirror(Generic[T]):
+class ObjectStore(Generic[T]):
     """`objects` by (namespace, name); `bad` holds the metadata of those set aside."""
 
     def __init__(self, handler: Handler[T], on_bad: OnBad = log_bad) -> None:

@@ -52,7 +52,7 @@ class AssumedStatus(Struct):
     version: int | None = None
 
 
-class Assumed:
+class AssumedPods:
     def __init__(self) -> None:
         self.binds: dict[str, AssumedBind] = {}
         self.evictions: dict[str, float] = {}

@@ -21,10 +21,10 @@ from navarch.ingest.groups import NAMESPACE_QUEUE, ShadowGroups, completed, is_s
 from navarch.ingest.pod_reader import PodReader, queue_of
 from navarch.ingest.queue_names import Contested
 from navarch.live.cache.assumed_objects import AssumedObjects
-from navarch.live.cache.assumed_pods import Assumed
+from navarch.live.cache.assumed_pods import AssumedPods
 from navarch.live.cache.empty_groups import EmptyGroups
 from navarch.live.cache.object_changes import given_up, permits_more, same_member, same_object, same_standing, same_wish
-from navarch.live.cache.unreadable_pods import UnreadPods
+from navarch.live.cache.unreadable_pods import UnreadablePods
 from navarch.live.queue import claim_signatures as own_claims
 from navarch.live.queue.equivalence_classes import UNTOLD, held_by, reads_namespaces
 from navarch.model.objects.workloads import CONTROLLERS, SERVICE
@@ -55,10 +55,10 @@ class Notice(Protocol):
         ended, () if it only asked for something; None: no telling what there is room for now."""
 
 
-class Mirror(AssumedObjects):
+class ClusterCache(AssumedObjects):
     """`pods` is the pod informer's store; of pods that have a node it holds no more than who they are (see `handlers`)."""
 
-    def __init__(self, settings: Settings, assumed: Assumed, notice: Notice) -> None:
+    def __init__(self, settings: Settings, assumed: AssumedPods, notice: Notice) -> None:
         self.assumed = assumed
         self.pods: Mapping[tuple[str, str], Pod] = {}
         self.on_volume: Callable[[], None] = lambda: None
@@ -86,7 +86,7 @@ class Mirror(AssumedObjects):
         self.elsewhere: set[str] = set()
         """Groups of other pools, and of other schedulers' Jobs that have no pods: whoever they belong to decides for them."""
         self.empty = EmptyGroups(settings.scheduler_names)
-        self.unread = UnreadPods(lambda task: self._put_task(task, ""), self._put_node)
+        self.unread = UnreadablePods(lambda task: self._put_task(task, ""), self._put_node)
         """Pods of which nothing is known but their node."""
         self._truths: dict[str, TaskSpec] = {}
         """uid -> the pod as the API shows it, where the cluster holds something else."""

@@ -19,14 +19,14 @@ from msgspec.structs import replace
 
 from navarch.apis.core.nodes import Node
 from navarch.apis.core.objects import KubeObject, Metadata
-from navarch.apis.core.partial_pod import HalfReadPod, half_read
+from navarch.apis.core.partial_pod import PartialPod, half_read
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.errors import ObjectError
 from navarch.ingest.pod_reader import queue_of, status_of
 from navarch.kube.resources import Resource
 from navarch.kube.watch.decoding import Key, key_of
 from navarch.kube.watch.decoding import Metadata as AnyMetadata
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cache.watched_kinds import Watched
 from navarch.model.spec import ObjectSpec, TaskSpec
 from navarch.model.status import IS_TERMINAL
@@ -37,14 +37,14 @@ SetAside = Callable[[str, Resource, AnyMetadata, Exception], None]
 """kind, resource, metadata of the object, what is wrong with it."""
 
 
-class HalfRead(Exception):
+class PartiallyRead(Exception):
     """What is wrong with a pod of which a part can be read, and what comes of it."""
 
 
 class PodHandler:
     """`store` is the informer's, set once that is there."""
 
-    def __init__(self, mirror: Mirror, resource: Resource, set_aside: SetAside) -> None:
+    def __init__(self, mirror: ClusterCache, resource: Resource, set_aside: SetAside) -> None:
         self.store: dict[tuple[str, str], Pod] = {}
         self._mirror = mirror
         self._resource = resource
@@ -57,7 +57,7 @@ class PodHandler:
         self._put(new, old)
 
     def _put(self, new: Pod, old: Pod | None) -> None:
-        if isinstance(new, HalfReadPod):
+        if isinstance(new, PartialPod):
             self._put_half(new)
             return
         keep = False  # of a version that was not read: the next one must not be taken for one that reads like it
@@ -74,14 +74,14 @@ class PodHandler:
             if not keep:
                 self._shrink(new)
 
-    def _put_half(self, pod: HalfReadPod) -> None:
+    def _put_half(self, pod: PartialPod) -> None:
         try:
             what = self._take_half(pod)
-            self._set_aside("Pod", self._resource, pod.metadata, HalfRead(f"{pod.error}; {what}"))
+            self._set_aside("Pod", self._resource, pod.metadata, PartiallyRead(f"{pod.error}; {what}"))
         finally:
             self._shrink(pod)
 
-    def _take_half(self, pod: HalfReadPod) -> str:
+    def _take_half(self, pod: PartialPod) -> str:
         """Of a pod that was good before, only where it is and whether it has ended is taken. Says what comes of it."""
         mirror, uid, node = self._mirror, pod.metadata.uid or pod.key, pod.spec.node_name or ""
         status, task, leaving = status_of(pod), mirror.truth(uid), pod.metadata.deletion_timestamp is not None
@@ -98,7 +98,7 @@ class PodHandler:
             what = f"what it asks for is not known, so {node} takes no more pods until it is gone or can be read"
         return "it has ended and holds nothing" if IS_TERMINAL[status] else what
 
-    def _half_of(self, pod: HalfReadPod) -> TaskSpec | None:
+    def _half_of(self, pod: PartialPod) -> TaskSpec | None:
         """None: nobody knows what it holds."""
         try:
             return None if pod.unknown else self._mirror.reader.read(pod)
@@ -120,7 +120,7 @@ class PodHandler:
 class KindHandler:
     """Every kind but pods."""
 
-    def __init__(self, mirror: Mirror, watched: Watched, resource: Resource, set_aside: SetAside) -> None:
+    def __init__(self, mirror: ClusterCache, watched: Watched, resource: Resource, set_aside: SetAside) -> None:
         self.store: dict[tuple[str, str], KubeObject] = {}
         self._mirror = mirror
         self.kind = watched

@@ -24,7 +24,7 @@ from navarch.kube.watch.decoding import BadObject, ObjectDecoder, Salvage
 from navarch.kube.watch.informer import Informer, Patience
 from navarch.kube.watch.informer_group import InformerGroup
 from navarch.kube.watch.object_store import is_newer
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cache.handlers import KindHandler, PodHandler, SetAside
 from navarch.live.cache.watched_kinds import Watched, choose, watched
 
@@ -34,10 +34,12 @@ T = TypeVar("T", bound=KubeObject)
 ADVICE = "`navarch install` makes an account that has every right it needs"
 
 
-class Sources:
+class Informers:
     """Pods alone until it runs: which versions of the other kinds are watched is asked of the server."""
 
-    def __init__(self, client: Client, mirror: Mirror, set_aside: SetAside, patience: Patience | None, rng: random.Random) -> None:
+    def __init__(
+        self, client: Client, mirror: ClusterCache, set_aside: SetAside, patience: Patience | None, rng: random.Random
+    ) -> None:
         self.group = InformerGroup(client, patience=patience, rng=rng, advice=ADVICE)
         self.kinds: list[tuple[Informer[Any], KindHandler]] = []
         self.resources: dict[str, Resource] = {}

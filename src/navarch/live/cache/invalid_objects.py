@@ -15,7 +15,7 @@ MOST = 1000
 """Bad objects remembered until we lead; whoever has more of them finds the rest in the log."""
 
 
-class Aside:
+class InvalidObjects:
     def __init__(self, events: Events, metrics: Metrics) -> None:
         self._events = events
         self._metrics = metrics

@@ -17,7 +17,7 @@ from navarch.model.status import TaskStatus
 HIGHEST = (1 << 31) - 1
 
 
-class UnreadPods:
+class UnreadablePods:
     """`put_task` and `put_node` change what cycles see; the latter comes back to `over`."""
 
     def __init__(self, put_task: Callable[[TaskSpec], None], put_node: Callable[[NodeSpec], None]) -> None:

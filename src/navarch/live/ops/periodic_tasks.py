@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 PERIOD = 1.0
 
 
-class Duties:
+class PeriodicTasks:
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self._left_out = LeftOut(scheduler.mirror, scheduler.pod_statuses, scheduler.group_statuses, scheduler.clock)

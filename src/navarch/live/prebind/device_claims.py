@@ -21,7 +21,7 @@ from navarch.kube.client import Client, PatchType
 from navarch.kube.errors import Conflict, KubeError, NotFound
 from navarch.kube.resources import Resource
 from navarch.live.cache.assumed_pods import AssumedBind
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cycle import Cycle
 from navarch.live.prebind import device_settings
 from navarch.live.prebind.preparation import PreparationFailed
@@ -66,7 +66,7 @@ class _Promised:
 class DeviceClaims:
     """`resource()` is the version of ResourceClaim that is served now."""
 
-    def __init__(self, client: Client, mirror: Mirror, resource: Callable[[], Resource]) -> None:
+    def __init__(self, client: Client, mirror: ClusterCache, resource: Callable[[], Resource]) -> None:
         self._resource = resource
         self._client = client
         self._mirror = mirror

@@ -19,7 +19,7 @@ from navarch.kube.client import Client, PatchType
 from navarch.kube.errors import Conflict, KubeError, NotFound
 from navarch.kube.resources import Resource
 from navarch.live.cache.assumed_pods import AssumedBind
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cycle import Cycle
 from navarch.live.prebind.preparation import PreparationFailed
 from navarch.model.objects.storage import (
@@ -56,7 +56,7 @@ class _Plan(Struct):
 
 
 class Volumes:
-    def __init__(self, client: Client, mirror: Mirror, timeout: float) -> None:
+    def __init__(self, client: Client, mirror: ClusterCache, timeout: float) -> None:
         self._client = client
         self._mirror = mirror
         self._timeout = timeout

@@ -33,7 +33,7 @@ UNTOLD = ("what no figure tells", 1)
 _OF_KUBECTL = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-class Kin:
+class EquivalenceClass:
     """Those that sleep of a family."""
 
     def __init__(self, key: Hashable, wakes: frozenset[Event], asks: Requests, seen: Hashable | None = None) -> None:
@@ -84,7 +84,7 @@ class Kin:
             heapq.heappop(heap)
         return heap[0][0]
 
-    def eldest(self, most: int) -> list[str]:
+    def oldest(self, most: int) -> list[str]:
         found: dict[str, None] = {}
         while self._by_age and len(found) < most:
             job = heapq.heappop(self._by_age)[1]
@@ -100,7 +100,7 @@ class Kin:
         return max(most, FEW) if untold else most
 
 
-def glance(cluster: Cluster, key: str) -> Hashable | None:
+def signature(cluster: Cluster, key: str) -> Hashable | None:
     """What those have in common of whom one would say at first sight that they are alike: a few look-ups, no more. None: it is no
     job that could be tried."""
     jobs = cluster.jobs
@@ -114,7 +114,7 @@ def glance(cluster: Cluster, key: str) -> Hashable | None:
     return spec.queue, spec.namespace, spec.priority, spec.min_member, len(rows), sight
 
 
-def kin_of(
+def equivalence_class_of(
     job: JobSpec,
     shapes: Sequence[int],
     tasks: Sequence[TaskSpec],

@@ -17,7 +17,7 @@ from collections.abc import Hashable, Iterable
 from msgspec import Struct
 
 from navarch.engine.reasons import Event
-from navarch.live.queue.equivalence_classes import FEW, Kin, glance
+from navarch.live.queue.equivalence_classes import FEW, EquivalenceClass, signature
 from navarch.model.cluster import Cluster
 from navarch.model.spec import Requests
 
@@ -31,39 +31,39 @@ so many when a pod came or went that they only look at. If all of them get a pla
 PAUSE = 1.0
 
 
-class Held(Struct):
+class UnschedulableJob(Struct):
     until: float
     attempts: int
-    kin: Kin | None
+    kin: EquivalenceClass | None
     """With whom it sleeps; None: it is awake."""
     family: tuple[Hashable, frozenset[Event]]
     """What it had in common with others when it failed last, and what wakes them."""
 
 
-class Holding:
+class SchedulingQueue:
     """Times are those of the caller's monotonic clock."""
 
     def __init__(self, first: float = FIRST_WAIT, longest: float = LONGEST_WAIT) -> None:
         self._first = first
         self._longest = longest
-        self._jobs: dict[str, Held] = {}
+        self._jobs: dict[str, UnschedulableJob] = {}
         self._tidy = 0.0
         self._asleep: dict[str, None] = {}
         self._changed: dict[str, None] = {}
         """Jobs that fell asleep or awoke since somebody asked for `changes`."""
         self._told: object = None
-        self._kin: dict[Hashable, Kin] = {}
-        self._timers: list[tuple[float, int, Kin]] = []
+        self._kin: dict[Hashable, EquivalenceClass] = {}
+        self._timers: list[tuple[float, int, EquivalenceClass]] = []
         """(when, number, family); one that says another time than the family's `due` is out of date."""
         self._number = 0
-        self._by_event: dict[Event, dict[Hashable, Kin]] = {event: {} for event in Event}
+        self._by_event: dict[Event, dict[Hashable, EquivalenceClass]] = {event: {} for event in Event}
         self._refused: set[Hashable] = set()
         """What those have in common of whom somebody failed since `more` was asked."""
         self._started: dict[tuple[Hashable, frozenset[Event]], int] = {}
         """Family -> how many that had waited got a place since then."""
         self._come: dict[str, None] = {}
         """Jobs that are to be tried and never failed, since the last cycle."""
-        self._seen: dict[Hashable, dict[Hashable, Kin]] = {}
+        self._seen: dict[Hashable, dict[Hashable, EquivalenceClass]] = {}
         """What is seen of a family at a glance -> the families of which that is seen."""
         self._stirred: set[Hashable] = set()
         """Families whose eldest was woken since the last cycle because somebody asks for less than before."""
@@ -90,23 +90,23 @@ class Holding:
         key = (job if alike is None else alike, frozenset(wakes))
         kin = self._family(key, asks, seen)
         kin.join(job, until, age)
-        self._jobs[job] = Held(until, attempts, kin, key)
+        self._jobs[job] = UnschedulableJob(until, attempts, kin, key)
         self._refused.add(key[0])
         self._asleep[job] = self._changed[job] = None
         if len(kin) == 1 or until < kin.due:
             self._set_timer(kin, until)
 
-    def _family(self, key: tuple[Hashable, frozenset[Event]], asks: Requests, seen: Hashable | None) -> Kin:
+    def _family(self, key: tuple[Hashable, frozenset[Event]], asks: Requests, seen: Hashable | None) -> EquivalenceClass:
         kin = self._kin.get(key)
         if kin is None:
-            kin = self._kin[key] = Kin(key, key[1], asks, seen)
+            kin = self._kin[key] = EquivalenceClass(key, key[1], asks, seen)
             for event in kin.wakes:
                 self._by_event[event][key] = kin
             if seen is not None:
                 self._seen.setdefault(seen, {})[key] = kin
         return kin
 
-    def _dissolve(self, kin: Kin) -> None:
+    def _dissolve(self, kin: EquivalenceClass) -> None:
         del self._kin[kin.key]
         for event in kin.wakes:
             del self._by_event[event][kin.key]
@@ -116,7 +116,7 @@ class Holding:
             if not of:
                 del self._seen[kin.seen]
 
-    def _set_timer(self, kin: Kin, due: float) -> None:
+    def _set_timer(self, kin: EquivalenceClass, due: float) -> None:
         kin.due = due
         self._number += 1
         heapq.heappush(self._timers, (due, self._number, kin))
@@ -164,7 +164,7 @@ class Holding:
         for key, succeeded in started.items():
             kin = self._kin.get(key)
             if kin is not None and key[0] not in refused:
-                for job in kin.eldest(2 * succeeded):
+                for job in kin.oldest(2 * succeeded):
                     count += self.awake(job)
         return count
 
@@ -181,7 +181,7 @@ class Holding:
                 most = TRIED
             else:
                 most = len(kin) if freed is None else kin.may_start(freed)
-            for job in list(kin.until) if most >= len(kin) else kin.eldest(most):
+            for job in list(kin.until) if most >= len(kin) else kin.oldest(most):
                 count += self.awake(job)
         return count
 
@@ -198,7 +198,7 @@ class Holding:
                 continue
             pause = PAUSE if len(kin) > TRIED else 0.0  # asked before they leave, else the rest would be tried at once
             due_now = kin.expired(now, TRIED)
-            for job in dict.fromkeys((*due_now, *kin.eldest(len(due_now)))):
+            for job in dict.fromkeys((*due_now, *kin.oldest(len(due_now)))):
                 count += self.awake(job)
             if kin.until:
                 self._set_timer(kin, max(kin.next_expiry(), now + pause))
@@ -223,12 +223,12 @@ class Holding:
         self._stirred = set()
         met: dict[Hashable, int] = {}
         for job in come if self._seen else ():
-            seen = glance(to, job)
+            seen = signature(to, job)
             if seen in self._seen:
                 met[seen] = met.get(seen, 0) + 1
         for seen, count in met.items():
             for kin in list(self._seen[seen].values()):
-                for job in kin.eldest(min(count, TRIED)):
+                for job in kin.oldest(min(count, TRIED)):
                     self.awake(job)
         jobs, self._changed = self._changed if to is self._told else self._asleep, {}
         self._told = to

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from navarch.engine.record import JobDecision
 from navarch.ingest.absent_jobs import absent
 from navarch.live.cache.assumed_pods import AssumedStatus
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.group_status import GroupStatuses
 from navarch.live.writers.pod_status import WORDS_PAUSE, PodStatuses
 from navarch.model.cluster import Cluster
@@ -28,7 +28,7 @@ _WITH_CONDITIONS = ("kube-batch", "volcano")
 
 
 class LeftOut:
-    def __init__(self, mirror: Mirror, pods: PodStatuses, groups: GroupStatuses, clock: Callable[[], float]) -> None:
+    def __init__(self, mirror: ClusterCache, pods: PodStatuses, groups: GroupStatuses, clock: Callable[[], float]) -> None:
         self._mirror = mirror
         self._pods = pods
         self._groups = groups

@@ -19,7 +19,7 @@ from navarch.kube.errors import KubeError, NotFound
 from navarch.kube.resources import Resource
 from navarch.kube.write.pool import Priority, Write
 from navarch.live.cache.assumed_pods import AssumedBind
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.model.spec import BindRequestSpec, TaskSpec
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ GPU_MEMORY_LABEL = "nvidia.com/gpu.memory"
 class BindRequests:
     """`served` tells whether the kind is there now; `enabled` False: never used."""
 
-    def __init__(self, client: Client, mirror: Mirror, served: Callable[[], bool], *, enabled: bool) -> None:
+    def __init__(self, client: Client, mirror: ClusterCache, served: Callable[[], bool], *, enabled: bool) -> None:
         self._client = client
         self._mirror = mirror
         self._served = served

@@ -18,8 +18,8 @@ from msgspec import Struct
 from navarch.apis.kai.podgroups import GPU_GROUP_LABEL
 from navarch.kube.errors import Conflict, KubeError, NotFound, OutcomeUnknown, ServerFault, Unreachable
 from navarch.kube.write.pool import Done, Outcome, Priority, Write, WritePool
-from navarch.live.cache.assumed_pods import Assumed, AssumedBind
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.bind_requests import BindRequests
 from navarch.live.writers.events import Events, Regarding, pod_reference
 from navarch.live.writers.outbox import Outbox
@@ -45,7 +45,7 @@ class BindHooks(Struct, frozen=True):
 class Binder:
     """`before(bind, go)` may do what has to be done first (volumes) and calls `go()` when the binding may be written."""
 
-    def __init__(self, pool: WritePool, mirror: Mirror, assumed: Assumed, events: Events, hooks: BindHooks) -> None:
+    def __init__(self, pool: WritePool, mirror: ClusterCache, assumed: AssumedPods, events: Events, hooks: BindHooks) -> None:
         self.outbox = Outbox(pool, room=128)
         self.resync: AskTruth | None = None
         self.requests: BindRequests | None = None

@@ -23,8 +23,8 @@ from navarch.kube.client import eviction as eviction_body
 from navarch.kube.errors import KubeError, NotFound
 from navarch.kube.resources import PODS
 from navarch.kube.write.pool import Outcome, Priority, Write, WritePool
-from navarch.live.cache.assumed_pods import Assumed
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.assumed_pods import AssumedPods
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.events import Events, Regarding, pod_reference
 from navarch.live.writers.pod_status import STRATEGIC
 from navarch.model.spec import JobSpec, TaskSpec
@@ -54,8 +54,8 @@ class Evictor:
     def __init__(
         self,
         pool: WritePool,
-        mirror: Mirror,
-        assumed: Assumed,
+        mirror: ClusterCache,
+        assumed: AssumedPods,
         events: Events,
         clock: Callable[[], float],
         *,

@@ -25,8 +25,8 @@ from navarch.kube.client import Client
 from navarch.kube.errors import KubeError, NotFound
 from navarch.kube.resources import Resource
 from navarch.kube.write.pool import Done, Outcome, Priority, Write, WritePool
-from navarch.live.cache.assumed_pods import Assumed, AssumedStatus
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.assumed_pods import AssumedPods, AssumedStatus
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.events import Events, Regarding
 from navarch.live.writers.gang_bodies import coscheduling_body, coscheduling_seen, missing, upstream_body, upstream_seen
 from navarch.live.writers.group_bodies import (
@@ -104,8 +104,8 @@ class GroupStatuses:
         self,
         pool: WritePool,
         client: Client,
-        mirror: Mirror,
-        assumed: Assumed,
+        mirror: ClusterCache,
+        assumed: AssumedPods,
         events: Events,
         clock: Callable[[], float],
         *,

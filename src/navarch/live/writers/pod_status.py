@@ -21,7 +21,7 @@ from msgspec import Struct
 from navarch.kube.errors import Conflict, KubeError, NotFound
 from navarch.kube.resources import PODS
 from navarch.kube.write.pool import Done, Outcome, Priority, Write, WritePool
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.events import Events, pod_reference
 from navarch.live.writers.outbox import Outbox
 from navarch.model.spec import TaskSpec
@@ -55,7 +55,9 @@ class _Word(Struct):
 class PodStatuses:
     """Times of `refuse`, `nominate` and `flush` are the event loop's; `clock` is seconds since the epoch, for the API."""
 
-    def __init__(self, pool: WritePool, mirror: Mirror, events: Events, clock: Callable[[], float], *, enabled: bool = True) -> None:
+    def __init__(
+        self, pool: WritePool, mirror: ClusterCache, events: Events, clock: Callable[[], float], *, enabled: bool = True
+    ) -> None:
         self.outbox = Outbox(pool, room=16)
         self.counted: Callable[[str, str], None] = lambda kind, result: None
         self._mirror = mirror

@@ -17,7 +17,7 @@ from navarch.engine.record import QueueFigures
 from navarch.kube.errors import KubeError
 from navarch.kube.resources import Resource
 from navarch.kube.write.pool import Done, Outcome, Priority, Write, WritePool
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.group_status import MERGE
 from navarch.live.writers.outbox import Outbox
 from navarch.model.resources import format_amount
@@ -46,7 +46,7 @@ class _Queue(Struct):
 
 
 class QueueStatuses:
-    def __init__(self, pool: WritePool, mirror: Mirror, *, enabled: bool = True) -> None:
+    def __init__(self, pool: WritePool, mirror: ClusterCache, *, enabled: bool = True) -> None:
         self.outbox = Outbox(pool, room=4)
         self.counted: Callable[[str, str], None] = lambda kind, result: None
         self._mirror = mirror

@@ -18,7 +18,7 @@ from navarch.kube.backoff import Backoff
 from navarch.kube.client import Client
 from navarch.kube.errors import KubeError, NotFound
 from navarch.kube.resources import PODS
-from navarch.live.cache.assumed_pods import Assumed, AssumedBind
+from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
 from navarch.live.writers.binder import Binder
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ UNSEEN = 30.0
 
 
 class Resync:
-    def __init__(self, client: Client, binder: Binder, assumed: Assumed, rng: random.Random) -> None:
+    def __init__(self, client: Client, binder: Binder, assumed: AssumedPods, rng: random.Random) -> None:
         self._client = client
         self._binder = binder
         self._assumed = assumed

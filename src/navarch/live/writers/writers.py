@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from navarch.engine.record import Eviction, JobDecision, Nomination, QueueFigures
 from navarch.live.cache.assumed_pods import AssumedBind
-from navarch.live.cache.cluster_cache import Mirror
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.binder import Binder
 from navarch.live.writers.evictor import Evictor
 from navarch.live.writers.group_bodies import NOT_READY
@@ -24,7 +24,7 @@ TOO_FEW = frozenset({NOT_READY, "NotEnoughTasks", "NotEnoughPodsOfTask"})
 
 
 class LiveWriters(Struct):
-    mirror: Mirror
+    mirror: ClusterCache
     binder: Binder
     evictor: Evictor
     pods: PodStatuses

@@ -24,7 +24,7 @@ class Table(Protocol):
     """Rows written since a twin last looked. A set, because a mirror that nobody takes snapshots of is written to all the same."""
 
 
-class Twin:
+class IncrementalCopy:
     def __init__(self, columns: tuple[str, ...], lists: tuple[str, ...], *, rows_first: tuple[str, ...] = ()) -> None:
         """`columns` have rows last, `rows_first` first; `lists` have one element a row."""
         self._axes = {**dict.fromkeys(columns, -1), **dict.fromkeys(rows_first, 0)}

@@ -8,7 +8,7 @@ from navarch.model.resources import RowArray
 from navarch.model.snapshot import JobColumns, TaskColumns
 from navarch.model.spec import JobSpec
 from navarch.model.tables import jobs, tasks
-from navarch.model.tables.incremental_copy import Twin
+from navarch.model.tables.incremental_copy import IncrementalCopy
 from navarch.model.tables.job_marks import JobMarks
 from navarch.model.tables.jobs import JobTable
 from navarch.model.tables.tasks import TaskTable
@@ -16,8 +16,8 @@ from navarch.model.tables.tasks import TaskTable
 
 class Copies:
     def __init__(self) -> None:
-        self._tasks = Twin(tasks.COLUMNS, ("specs",))
-        self._jobs = Twin(jobs.COLUMNS, ("keys", "specs", "tasks"), rows_first=("counts",))
+        self._tasks = IncrementalCopy(tasks.COLUMNS, ("specs",))
+        self._jobs = IncrementalCopy(jobs.COLUMNS, ("keys", "specs", "tasks"), rows_first=("counts",))
         self._marks = JobMarks()
         self._held: dict[int, JobSpec] = {}
 

@@ -43,7 +43,7 @@ MIG_STRATEGY: Final = "nvidia.com/mig.strategy"
 _CHANGES: Final = (Event.NODE_ADDED, Event.NODE_CHANGED)
 
 
-class FairPredicates(Plugin):
+class KaiPredicates(Plugin):
     """Where pods may go: node conditions, kinds of GPU, and kube-scheduler's filters"""
 
     name = "predicates"

@@ -15,9 +15,9 @@ from itertools import islice
 import numpy as np
 
 from navarch.actions.kai.solver.resource_bound import RoomBound
-from navarch.actions.kai.solver.scenario_trial import Found, Trial, take_back
+from navarch.actions.kai.solver.scenario_trial import Found, ScenarioTrial, take_back
 from navarch.actions.kai.solver.search_budget import JobBudget
-from navarch.actions.kai.solver.victim_columns import Line, Outlook, admissible
+from navarch.actions.kai.solver.victim_columns import Line, VictimColumns, admissible
 from navarch.actions.kai.solver.victim_queue import Batch, VictimPool, batches
 from navarch.engine.gangs.partial_job import JobCopy
 from navarch.engine.job import Job
@@ -29,13 +29,21 @@ FIRST_VICTIMS = 4
 
 class LeastVictims:
     def __init__(
-        self, session: Session, pool: VictimPool, trial: Trial, budget: JobBudget, job: Job, chunk: list[int], *, moves_only: bool
+        self,
+        session: Session,
+        pool: VictimPool,
+        trial: ScenarioTrial,
+        budget: JobBudget,
+        job: Job,
+        chunk: list[int],
+        *,
+        moves_only: bool,
     ) -> None:
         self.session, self.pool, self.trial, self.budget = session, pool, trial, budget
         self.chunk = chunk
         self.part = JobCopy(job, job.tree.holding([*job.tree.active, *chunk]))
         self.moves_only = moves_only
-        self.outlook = Outlook(session, chunk)
+        self.outlook = VictimColumns(session, chunk)
         self.line = Line(session, [])
         self._everywhere = np.ones(len(session.nodes), dtype=bool)
 

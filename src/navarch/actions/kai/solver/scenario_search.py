@@ -23,7 +23,7 @@ import numpy as np
 
 from navarch.actions.kai.solver.node_bound import LocalBound
 from navarch.actions.kai.solver.resource_bound import RoomBound
-from navarch.actions.kai.solver.scenario_trial import Found, Trial, with_nodes
+from navarch.actions.kai.solver.scenario_trial import Found, ScenarioTrial, with_nodes
 from navarch.actions.kai.solver.scenarios import GENERATORS, NODE_BY_NODE, Ground
 from navarch.actions.kai.solver.search_budget import JobBudget
 from navarch.actions.kai.solver.victim_queue import Batch, VictimLine, VictimPool, Victims, batches
@@ -46,7 +46,7 @@ class Walk:
         self,
         session: Session,
         pool: VictimPool,
-        trial: Trial,
+        trial: ScenarioTrial,
         budget: JobBudget,
         could_take: CouldTake | None = None,
         *,

@@ -43,7 +43,7 @@ class Found:
 
 
 @dataclass(slots=True)
-class Trial:
+class ScenarioTrial:
     session: Session
     validate: Validate
     _pending: list[Job] = field(default_factory=list)

@@ -13,7 +13,7 @@ import numpy as np
 
 from navarch.actions.kai.solver.minimal_search import LeastVictims
 from navarch.actions.kai.solver.scenario_search import CouldTake, Walk
-from navarch.actions.kai.solver.scenario_trial import Trial, Validate, take_back
+from navarch.actions.kai.solver.scenario_trial import ScenarioTrial, Validate, take_back
 from navarch.actions.kai.solver.search_budget import ActionBudget, JobBudget
 from navarch.actions.kai.solver.victim_queue import VictimPool, Victims
 from navarch.engine.gangs.chunks import next_to_place
@@ -34,10 +34,10 @@ class Solver:
     could_take: CouldTake | None = None
     plain: bool = False
     """Without the shortcuts of `walk`."""
-    trial: Trial = field(init=False)
+    trial: ScenarioTrial = field(init=False)
 
     def __post_init__(self) -> None:
-        self.trial = Trial(self.session, self.validate)
+        self.trial = ScenarioTrial(self.session, self.validate)
 
     def solve(self, job: Job) -> Statement | None:
         """A statement that places the next tasks of the job, ready to be committed; None if there is none."""

@@ -69,7 +69,7 @@ class Line:
                 room[resource] += np.bincount(nodes, weights=amount, minlength=room.shape[1]).astype(np.int64)
 
 
-class Outlook:
+class VictimColumns:
     """What a waiting job could have where, by figures."""
 
     def __init__(self, session: Session, chunk: Sequence[int]) -> None:

@@ -37,7 +37,7 @@ _ZERO = [0.0] * len(RESOURCES)
 _UNDONE_BY = (Event.POD_REMOVED, Event.QUEUE_CHANGED, Event.JOB_CHANGED)
 
 
-class FairProportion(Plugin):
+class KaiProportion(Plugin):
     """Divides the cluster over a tree of queues: quota first, then what is left by weight and past usage"""
 
     name = "proportion"

@@ -33,7 +33,7 @@ MOST_USERS = 256
 Key = tuple[str, str]
 
 
-class Outlook(Struct):
+class ClaimOutlook(Struct):
     """For one set of claim contents: on which nodes a solution was found, and when each node was last looked at."""
 
     possible: BoolArray
@@ -73,7 +73,7 @@ class Claims:
         self.allocated: dict[Key, BoolArray] = {}
         """Claims that this cycle allocated -> nodes that reach their devices."""
         self.reserved: dict[int, Reserved] = {}
-        self._outlooks: dict[object, Outlook] = {}
+        self._outlooks: dict[object, ClaimOutlook] = {}
         placed_pods(session).listen(self._moved)
 
     def of(self, task: TaskClass) -> list[ResourceClaimSpec]:
@@ -95,7 +95,7 @@ class Claims:
                 out &= columns.terms(claim.allocation.node_selector)
         return out
 
-    def outlook(self, task: TaskClass) -> Outlook | None:
+    def outlook(self, task: TaskClass) -> ClaimOutlook | None:
         """Where the claims that wait can be satisfied now; None: none waits."""
         waiting = self.waiting(task)
         if not waiting:
@@ -104,7 +104,7 @@ class Claims:
         key = tuple((claim.requests, claim.constraints) for claim in waiting)
         found = self._outlooks.get(key)
         if found is None:
-            found = self._outlooks[key] = Outlook(
+            found = self._outlooks[key] = ClaimOutlook(
                 np.zeros(size, dtype=bool), np.zeros(size, dtype=np.int64), np.full(size, -1, dtype=np.int64)
             )
         for node in np.flatnonzero(found.looked_at != self.version).tolist():
