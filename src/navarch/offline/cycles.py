@@ -1,8 +1,8 @@
 """Cycles one after another over decoded manifests, and what a cluster does between two of them.
 
-`Cycles` reads objects into the columns that the live scheduler keeps, and each `decide` runs one cycle. Before the next one it plays what a
-cluster would do: bound pods run, evicted pods come back pending, a promise stays on the pod. Time stands still. `navarch plan` and the
-trials of `navarch explain` are both this, so what one says the other repeats.
+`Cycles` reads objects into the columns that the live scheduler keeps, and each `decide` runs one cycle. Before the next one it
+plays what a cluster would do: bound pods run, evicted pods come back pending, a promise stays on the pod. Time stands still.
+`navarch plan` and the trials of `navarch explain` are both this, so what one says the other repeats.
 """
 
 from __future__ import annotations
