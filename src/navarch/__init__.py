@@ -1,7 +1,7 @@
 """Navarch: a batch scheduler for Kubernetes.
 
-`navarch.plan(objects)` decides for decoded manifests. The function is imported when it is first asked for, so `import navarch` costs
-nothing.
+`navarch.plan(objects)` decides for decoded manifests, `navarch.explain(objects, job)` says why a job waits. A function is imported
+when it is first asked for, so `import navarch` costs nothing.
 """
 
 from __future__ import annotations
@@ -10,15 +10,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from navarch.explanation.explain import explain
+    from navarch.explanation.result import Explanation
     from navarch.offline.plan import Plan, PlanError, plan
     from navarch.version import version as _version
 
     __version__ = _version()
 
-_PUBLIC = {"Plan": "navarch.offline.plan", "PlanError": "navarch.offline.plan", "plan": "navarch.offline.plan"}
+_PUBLIC = {
+    "Explanation": "navarch.explanation.result",
+    "Plan": "navarch.offline.plan",
+    "PlanError": "navarch.offline.plan",
+    "explain": "navarch.explanation.explain",
+    "plan": "navarch.offline.plan",
+}
 """Public name -> the module that defines it."""
 
-__all__ = ["Plan", "PlanError", "__version__", "plan"]
+__all__ = ["Explanation", "Plan", "PlanError", "__version__", "explain", "plan"]
 
 
 def __getattr__(name: str) -> Any:

@@ -50,6 +50,7 @@ class Allocate(Action):
         turns = Turns(session, jobs)
         while (best := turns.next()) is not None:
             session.placing = best
+            session.tried[best.key] = None
             if self._turn(best):
                 jobs[best.queue.name].push(best)
             session.placing = None

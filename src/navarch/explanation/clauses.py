@@ -115,7 +115,8 @@ def _spread(pod: Manifest) -> Iterator[Clause]:
 
 
 def _ports(pod: Manifest) -> Iterator[Clause]:
-    for number in dict.fromkeys(port.get("hostPort") for each in _spec(pod).get("containers") or () for port in each.get("ports") or ()):
+    containers = _spec(pod).get("containers") or ()
+    for number in dict.fromkeys(port.get("hostPort") for each in containers for port in each.get("ports") or ()):
         if not number:
             continue
 

@@ -71,9 +71,11 @@ def _the_one(census: Census, wanted: str, keys: list[str]) -> str:
         if not default:
             raise NotFound(f"{wanted!r} is in several namespaces", [shown_key(key) for key in exact])
         exact = default
-    waiting = [key for key in exact if any(not task.node and task.job == key for task in census.units[shown_key(key)].tasks)] if all(
-        shown_key(key) in census.units for key in exact
-    ) else []
+    waiting = (
+        [key for key in exact if any(not task.node and task.job == key for task in census.units[shown_key(key)].tasks)]
+        if all(shown_key(key) in census.units for key in exact)
+        else []
+    )
     return (waiting or exact)[0]
 
 

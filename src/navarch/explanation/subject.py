@@ -135,6 +135,11 @@ class Census:
         """Names of the workloads that would make its pods."""
         return sorted({name.rpartition("/")[2] for _, name, _ in self._made_by.get(key, ())})
 
+    def makers_beside(self, subject: Subject) -> list[str]:
+        """References of all workloads but those that make the pods of this job."""
+        own = {id(manifest) for manifest, _ in subject.templates} | {id(manifest) for manifest in subject.groups}
+        return sorted(reference(manifest) for manifest in self._workloads.values() if id(manifest) not in own)
+
     def subject(self, key: str) -> Subject:
         spec = self.run.inventory.jobs.get(key)
         templates = [
@@ -149,9 +154,9 @@ class Census:
         if is_shadow(key):
             return []
         namespace, _, name = key.partition("/")
-        found = [each for each in self.input.find("PodGroup", namespace, name) if spec is None or each["apiVersion"] == spec.api_version]
-        if found:
-            return found[:1]
+        for manifest in self.input.find("PodGroup", namespace, name):
+            if spec is None or manifest["apiVersion"] == spec.api_version:
+                return [manifest]
         for document in self.made:
             if document.manifest["kind"] == "PodGroup" and _key(document.manifest) == key and document.made_by is not None:
                 return [self._workloads[document.made_by[:2]]]

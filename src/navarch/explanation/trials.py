@@ -1,8 +1,8 @@
 """Trials: the scheduler itself, run on a changed input. An explanation accepts no other proof.
 
-A trial takes the way of `navarch plan`: the same code reads the objects, and the same number of cycles is decided. A job has started when
-pods of it, at least as many as its minMember, are bound or run at the end of a cycle. Where finished pods, or a minMember of 0, make that
-a matter of reading, `sure` is False and the explanation claims nothing.
+A trial takes the way of `navarch plan`: the same code reads the objects, and the same number of cycles is decided. A job has
+started when pods of it, at least as many as its minMember, are bound or run at the end of a cycle. Where finished pods, or a
+minMember of 0, make that a matter of reading, `sure` is False and the explanation claims nothing.
 
 Trials and time are limited. When either is used up, `Spent` ends the search, and what was established until then remains.
 """
@@ -25,7 +25,6 @@ from navarch.offline.manifests import Document
 MOST_CYCLES = 3
 """Cycles of a trial at most: one evicts, the next binds, and one more for what follows from that."""
 _HELD = ("Allocated", "Binding", "Bound", "Running")
-_NOTHING: frozenset[str] = frozenset()
 
 
 class Spent(Exception):
