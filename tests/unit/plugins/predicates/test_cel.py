@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from navarch.plugins.predicates.devices.cel.program import CelError, CelRuntimeError, Device, compile_selector
+from navarch.plugins.predicates.devices.cel.selector import CelError, CelRuntimeError, Device, compile_selector
 from navarch.plugins.predicates.devices.cel.values import Amount, Semver
 
 GPU = Device.read(
