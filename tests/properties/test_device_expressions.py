@@ -17,6 +17,7 @@ GPU = Device.read(
     },
 )
 LIMIT = 20_000
+OPERATORS = ["||", "&&", "==", "!=", "<", "<=", ">", ">=", "in", "+", "-", "*", "/", "%"]
 
 atoms = st.sampled_from(
     [
@@ -34,7 +35,12 @@ def grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return st.one_of(
         st.builds("({})".format, inner),
         st.builds("{}{}".format, st.sampled_from(["!", "-", "!!", "--"]), inner),
-        st.builds("{} {} {}".format, inner, st.sampled_from("|| && == != < <= > >= in + - * / %".split()), inner),
+        st.builds(
+            "{} {} {}".format,
+            inner,
+            st.sampled_from(["||", "&&", "==", "!=", "<", "<=", ">", ">=", "in", "+", "-", "*", "/", "%"]),
+            inner,
+        ),
         st.builds("{} ? {} : {}".format, inner, inner, inner),
         st.builds("[{}]".format, lists),
         st.builds("{{{}: {}}}".format, inner, inner),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import total_ordering
 from typing import Any, Final
 
@@ -41,8 +42,9 @@ class CelCostError(CelError):
 
 
 @total_ordering
-class Semver(Struct, frozen=True, eq=False):
-    """A semantic version 2.0.0; build metadata has no say in the order."""
+@dataclass(frozen=True, eq=False, slots=True)
+class Semver:
+    """A semantic version 2.0.0; build metadata has no say in the order. A dataclass, because a Struct keeps its own `!=`."""
 
     major: int
     minor: int

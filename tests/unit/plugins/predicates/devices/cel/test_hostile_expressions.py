@@ -56,7 +56,7 @@ def test_patterns_take_time_in_proportion_to_the_text(pattern: str) -> None:
         bindings("[1]", "[{0}, {0}]", 300, "{0} == {0}"),
         '"aaaaaaaaaa"' + '.replace("", "bbbbbbbbbb")' * 12 + ".size() > 0",
         f'"{"a" * 4000}".matches("{"(a{100}){10}" * 20}")',
-        f'[{",".join("1" * 1000)}].all(x, [{",".join("1" * 2000)}].all(y, y == 1))',
+        f"[{','.join('1' * 1000)}].all(x, [{','.join('1' * 2000)}].all(y, y == 1))",
         "[1,2,3,4,5,6,7,8,9,0].all(x, " * 8 + "true" + ")" * 8 + " || true",
     ],
 )
