@@ -7,6 +7,8 @@ from functools import cmp_to_key
 from typing import Any
 
 from navarch.engine.job import Job
+from navarch.engine.points.gang_protocols import QueueRank
+from navarch.engine.points.protocols import JobOrder, QueueOrder
 from navarch.engine.record import CycleRecord
 from navarch.engine.session import Session
 from navarch.explanation.result import Ahead, OrderAnswer
@@ -67,14 +69,13 @@ def _ahead(session: Session, job: Job, mine: Job, *, by_pods: bool) -> Ahead:
 def because_of(session: Session, first: Job, second: Job) -> str:
     """Which order puts `first` before `second`: the name of a plugin, `age` or `name`."""
     if first.queue is not second.queue:
-        ranking = session.answering("queue_rank")
-        if ranking:
+        if session.implementing(QueueRank):
             return "share"
-        for plugin in session.answering("queue_order"):
+        for plugin in session.implementing(QueueOrder):
             if plugin.queue_order(first.queue, second.queue):
                 return _word(plugin)
         return "age of the queue" if first.queue.spec.created != second.queue.spec.created else "name of the queue"
-    for plugin in session.answering("job_order"):
+    for plugin in session.implementing(JobOrder):
         if plugin.job_order(first) != plugin.job_order(second):
             return _word(plugin)
     return "age" if first.spec.created != second.spec.created else "name"
