@@ -75,9 +75,9 @@ def because_of(session: Session, first: Job, second: Job) -> str:
             if plugin.queue_order(first.queue, second.queue):
                 return _word(plugin)
         return "age of the queue" if first.queue.spec.created != second.queue.spec.created else "name of the queue"
-    for plugin in session.implementing(JobOrder):
-        if plugin.job_order(first) != plugin.job_order(second):
-            return _word(plugin)
+    for other in session.implementing(JobOrder):
+        if other.job_order(first) != other.job_order(second):
+            return _word(other)
     return "age" if first.spec.created != second.spec.created else "name"
 
 
