@@ -163,7 +163,8 @@ class Census:
         return []
 
     def follow(self, key: str, run: Cycles) -> str:
-        """The job's key in a changed input. The pods of a Deployment have a hash of their template in the name of their owner."""
+        """The job's key in a changed input; empty where its pods are grouped otherwise there. The pods of a Deployment have a hash of
+        their template in the name of their owner."""
         if key in run.inventory.jobs or not is_shadow(key):
             return key
         namespace, kind, name = key.split("/", 2)
@@ -172,7 +173,7 @@ class Census:
             for each in sorted(run.inventory.jobs):
                 if each.startswith(prefix) and "-" not in each.removeprefix(prefix):
                     return each
-        return key
+        return ""
 
 
 def _key(manifest: Manifest) -> str:

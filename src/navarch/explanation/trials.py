@@ -150,7 +150,7 @@ def outcome_of(run: Cycles, key: str, cycles: int) -> Outcome:
             break
     return Outcome(
         cycles=ended,
-        sure=ended is not None or not standing.may_count,
+        sure=ended is not None or (bool(key) and not standing.may_count),
         records=records,
         key=key,
         started=frozenset(shown_key(each.job) for each in records[-1].jobs if standing_of(each).started),
