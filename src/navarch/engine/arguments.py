@@ -50,6 +50,8 @@ class Argument(Struct, frozen=True):
     doc: str = ""
     choices: tuple[str, ...] = ()
     minimum: float | None = None
+    has_effect: bool = True
+    """False: accepted because files of another system name it. The loader warns that it changes nothing; `doc` says why."""
 
     def matches(self, name: str) -> bool:
         if self.name.endswith("*"):
