@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from navarch.engine.gangs.gang_tree import GangTree, Part
 from navarch.engine.job import Job
+from navarch.engine.node_functions import TaskClass
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Reason
 from navarch.model.resources import BoolArray, FloatArray, IntArray
@@ -128,6 +129,14 @@ class DeviceOrder(Protocol):
 
 
 @runtime_checkable
+class DeviceChoice(Protocol):
+    """Scores of the devices of one node for a part of each, where the pod and its node matter: of every slot of `session.devices`,
+    and of a whole device. Added to those of `device_order`."""
+
+    def device_scores(self, task: TaskClass, node: int) -> tuple[FloatArray, float]: ...
+
+
+@runtime_checkable
 class SearchStarted(Protocol):
     """Told before victims are looked for on behalf of a job, while nothing is evicted for it yet."""
 
@@ -203,6 +212,7 @@ GANG_POINTS: dict[str, type] = {
     "same_place": SamePlace,
     "node_sets": NodeSets,
     "device_order": DeviceOrder,
+    "device_choice": DeviceChoice,
     "search_started": SearchStarted,
     "may_reclaim": MayReclaim,
     "reclaim_victim": ReclaimVictim,
