@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from navarch.cli.policy.command import policy
+from navarch.engine.policy import PRESETS
 from navarch.installed import installed
 
 FILE = """\
