@@ -56,8 +56,12 @@ class World:
             self._add("scheduling.k8s.io/v1", "PriorityClass", f"p{number}", value=self.random.choice((0, 10, 60, 120, 1000)))
         self.classes = [each["metadata"]["name"] for each in self.objects if each["kind"] == "PriorityClass"]
         dialects = ("kai",) if self.kai else ("volcano", "kube-batch") if policy == "kube-batch" else ("volcano",)
-        for number in range(self.random.randint(2, 6)):
+        for number in range(self.random.randint(3, 9)):
             self._job(f"r{number}", self.random.choice(dialects), running=True)
+        if self.chance(3):
+            self._running_workload("r90")
+        if self.chance(4):
+            self._budget()
         for number in range(self.random.randint(1, 4)):
             name = f"j{number}"
             self.jobs.append(name)
@@ -77,7 +81,11 @@ class World:
     def _nodes(self) -> None:
         for number in range(self.random.randint(1, 5)):
             name = f"n{number}"
-            amounts = {"cpu": self.random.choice((2, 4, 8)), GPU: self.random.choice((0, 2, 4)), "pods": self.random.choice((3, 110))}
+            amounts = {
+                "cpu": self.random.choice((4, 4, 8)),
+                GPU: self.random.choice((0, 2, 4)),
+                "pods": self.random.choice((4, 110)),
+            }
             self.free[name] = dict(amounts)
             allocatable = {key: str(value) for key, value in amounts.items()} | {"memory": "32Gi"}
             spec: Object = {}
@@ -135,15 +143,15 @@ class World:
         if self.chance(3):
             requests[GPU] = str(self.random.choice((1, 2)))
         if self.chance(4):
-            requests["memory"] = self.random.choice(("1Gi", "8Gi", "40Gi"))
+            requests["memory"] = self.random.choice(("1Gi", "8Gi", "8Gi", "16Gi", "40Gi"))
         resources: Object = {"requests": requests}
         if GPU in requests:
             resources["limits"] = {GPU: requests[GPU]}
         spec: Object = {"containers": [{"name": "main", "image": "x", "resources": resources}]}
-        if self.chance(4):
-            spec["nodeSelector"] = {"gpu": self.random.choice(("h100", "h200", "b200"))}
         if self.chance(6):
-            expression = {"key": "zone", "operator": "In", "values": [self.random.choice("abc")]}
+            spec["nodeSelector"] = {"gpu": self.random.choice(("h100", "h100", "h200", "h200", "b200"))}
+        if self.chance(8):
+            expression = {"key": "zone", "operator": "In", "values": [self.random.choice("aabbc")]}
             terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
             spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
         if self.chance(6):
@@ -152,6 +160,10 @@ class World:
             spec["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 8080}]
         if self.classes and self.chance(2):
             spec["priorityClassName"] = self.random.choice(self.classes)
+        if self.chance(12):
+            term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "x"}}}
+            affinity = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+            spec.setdefault("affinity", {})[self.random.choice(("podAntiAffinity", "podAffinity"))] = affinity
         if self.chance(12):
             spec["topologySpreadConstraints"] = [
                 {
@@ -188,16 +200,22 @@ class World:
             group["priorityClassName"] = self.random.choice(self.classes)
         if dialect == "volcano" and self.chance(4):
             group["minResources"] = {"cpu": str(self.random.randint(1, 6))}
+        if dialect == "kai" and self.chance(5):
+            group["preemptibility"] = self.random.choice(("preemptible", "non-preemptible"))
         made = self._add(version, "PodGroup", name, "default", spec=group)
         made["metadata"]["creationTimestamp"] = created
         if running and dialect != "kai":
             made["status"] = {"phase": "Running"}
         for number in range(size):
             own = spec if not self.chance(8) else self._pod_spec()
-            self._pod(f"{name}-{number}", own, created, running=running and not self.chance(8), annotations={annotation: name})
+            said = {annotation: name}
+            if dialect == "kai" and self.chance(6) and not running:
+                said["gpu-fraction"] = "0.5"
+                own = _without_gpu(own)
+            self._pod(f"{name}-{number}", own, created, running=running and not self.chance(8), annotations=said)
 
     def _queue(self) -> str:
-        if self.chance(15):
+        if self.chance(25):
             return "nowhere"
         return self.random.choice(self.queues) if self.queues and not self.chance(8) else ""
 
@@ -218,7 +236,7 @@ class World:
             pod["status"] = {"phase": "Running", "startTime": created}
             if self.chance(12):
                 pod["metadata"]["deletionTimestamp"] = "2026-01-01T08:30:00Z"
-        elif self.chance(15):
+        elif self.chance(30):
             spec["schedulingGates"] = [{"name": "hold"}]
 
     def _room(self, spec: Object) -> str:
@@ -232,6 +250,23 @@ class World:
                     self.free[name][key] -= amount  # type: ignore[assignment]
                 return name
         return ""
+
+    def _running_workload(self, name: str) -> None:
+        """A Deployment or Job whose pods are in the input: it makes none, until they are taken out."""
+        spec, created = self._pod_spec(), "2026-01-01T01:00:00Z"
+        before = len(self.objects)
+        self._workload(name, spec, created, 2)
+        made = self.objects[before]
+        owner = {"apiVersion": made["apiVersion"], "kind": made["kind"], "name": name, "uid": "u", "controller": True}
+        if made["kind"] == "Deployment":
+            owner |= {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"{name}-5c"}
+        for number in range(2):
+            self._pod(f"{name}-5c-{number}" if made["kind"] == "Deployment" else f"{name}-{number}", spec, created, running=True)
+            self.objects[-1]["metadata"]["ownerReferences"] = [dict(owner)]
+
+    def _budget(self) -> None:
+        spec: Object = {"selector": {"matchLabels": {"app": "x"}}, "minAvailable": self.random.randint(0, 3)}
+        self._add("policy/v1", "PodDisruptionBudget", "budget", "default", spec=spec)
 
     def _workload(self, name: str, spec: Object, created: str, size: int) -> None:
         template = {"metadata": {"labels": {"app": "x"}}, "spec": spec}
@@ -250,3 +285,8 @@ class World:
             body["queue"] = queue
         made = self._add("batch.volcano.sh/v1alpha1", "Job", name, "default", spec=body)
         made["metadata"]["creationTimestamp"] = created
+
+
+def _without_gpu(spec: Object) -> Object:
+    requests = {key: value for key, value in spec["containers"][0]["resources"]["requests"].items() if key != GPU}
+    return {**spec, "containers": [{**spec["containers"][0], "resources": {"requests": requests}}]}

@@ -62,16 +62,21 @@ def started(objects: Sequence[Object], job: str, policy: Any, cycles: int) -> bo
     return sum(belongs(pod, job) for pod in bound) >= max(1, least)
 
 
-def without(objects: Sequence[Object], jobs: Sequence[str]) -> list[Object]:
-    """The input without the pods of these jobs, and without what would make them."""
-    return [
-        each
+def without(objects: Sequence[Object], jobs: Sequence[str], *, owners: bool) -> list[Object]:
+    """The input without the pods of these jobs and without what would make them; `owners`: nor what owns pods that are there."""
+    made = {
+        f"{each['metadata'].get('namespace', 'default')}/{owner['name']}"
         for each in objects
-        if not (
-            each["kind"] not in ("PodGroup", "Queue", "Node", "PriorityClass")
-            and any(belongs(f"{each['metadata'].get('namespace', 'default')}/{each['metadata']['name']}", job) for job in jobs)
-        )
-    ]
+        for owner in each["metadata"].get("ownerReferences", ())
+    }
+    kept = {"PodGroup", "Queue", "Node", "PriorityClass", "PodDisruptionBudget"}
+    out = []
+    for each in objects:
+        name = f"{each['metadata'].get('namespace', 'default')}/{each['metadata']['name']}"
+        owns_pods = any(belongs(owner, name) for owner in made)
+        if each["kind"] in kept or (owns_pods and not owners) or not any(belongs(name, job) or belongs(job, name) for job in jobs):
+            out.append(each)
+    return out
 
 
 def complaints(objects: Sequence[Object], answer: Mapping[str, Any], policy: Any) -> list[str]:
@@ -91,13 +96,17 @@ def complaints(objects: Sequence[Object], answer: Mapping[str, Any], policy: Any
             found.append(f"change {change['text']!r} in {change['cycles']} cycles: said {change['starts']}, is {did}")
     blockers = answer["blockers"]["jobs"]
     if blockers or answer["blockers"]["minimal"]:
-        if not started(without(objects, blockers), name, policy, 1):
-            found.append(f"does not start without its blockers {blockers}")
+        found += [
+            f"does not start without its blockers {blockers} ({owners=})"
+            for owners in (True, False)
+            if not started(without(objects, blockers, owners=owners), name, policy, 1)
+        ]
         if answer["blockers"]["minimal"]:
             found += [
                 f"blocker {back} of {blockers} is not needed"
                 for back in blockers
-                if started(without(objects, [each for each in blockers if each != back]), name, policy, 1)
+                for owners in (True, False)
+                if started(without(objects, [each for each in blockers if each != back], owners=owners), name, policy, 1)
             ]
     if answer["state"] == "impossible":
         others = [
@@ -106,8 +115,11 @@ def complaints(objects: Sequence[Object], answer: Mapping[str, Any], policy: Any
             if each["kind"] not in ("PodGroup", "Queue", "Node", "PriorityClass")
         ]
         pods = [each for each in others if not belongs(each, name)]
-        if started(without(objects, pods), name, policy, 3):
-            found.append("is said to be impossible and starts on the empty cluster")
+        found += [
+            f"is said to be impossible and starts on the empty cluster ({owners=})"
+            for owners in (True, False)
+            if started(without(objects, pods, owners=owners), name, policy, 3)
+        ]
     if not answer["cause"] or not answer["cause"]["code"] or not answer["cause"]["message"]:
         found.append(f"has no cause: {answer['cause']}")
     helped = any(change["starts"] for change in answer["changes"]) or blockers

@@ -23,8 +23,9 @@ class BlockingSet:
     """Each member was put back alone, and the job did not start."""
 
 
-def blocking_set(candidates: Sequence[Unit], starts_without: Test) -> BlockingSet | None:
-    """None: the job does not start even without all candidates. Those that come first are preferred."""
+def blocking_set(candidates: Sequence[Unit], starts_without: Test, may_start_without: Test) -> BlockingSet | None:
+    """None: the job does not start even without all candidates. Those that come first are preferred. `may_start_without` is asked of
+    the set with one member back, and may be the more lenient of the two tests."""
     if not starts_without(candidates):
         return None
     known = list(candidates)
@@ -34,9 +35,10 @@ def blocking_set(candidates: Sequence[Unit], starts_without: Test) -> BlockingSe
             known = found
         while (smaller := _without_one(known, starts_without)) is not None:
             known = smaller
+        needed = not any(may_start_without(known[:number] + known[number + 1 :]) for number in range(len(known)))
     except Spent:
         return BlockingSet(known, False)
-    return BlockingSet(known, True)
+    return BlockingSet(known, needed)
 
 
 def _quick_xplain(test: Test, background: list[Unit], added: list[Unit], candidates: list[Unit]) -> list[Unit]:

@@ -237,7 +237,7 @@ class Search:
         running = [unit for unit in self._others() if unit.holds_nodes]
         found = None
         for candidates in (running, [*running, *(unit for unit in self._others() if not unit.holds_nodes)]):
-            found = blocking_set(candidates, self._starts_without)
+            found = blocking_set(candidates, self._starts_without, self._may_start_without)
             if found is not None:
                 break
         if found is None:
@@ -248,7 +248,14 @@ class Search:
             self.answer.not_established.append("whether each blocking job is needed")
 
     def _starts_without(self, units: Sequence[Unit]) -> bool:
-        outcome = self.trials.run((), [each for unit in units for each in unit.references], cycles=1)
+        """Whether it starts in one cycle without these, whether or not what owns their pods makes new ones."""
+        return all(self._one_cycle(remove) for remove in _readings(units))
+
+    def _may_start_without(self, units: Sequence[Unit]) -> bool:
+        return any(self._one_cycle(remove) for remove in _readings(units))
+
+    def _one_cycle(self, remove: Sequence[str]) -> bool:
+        outcome = self.trials.run((), remove, cycles=1)
         return outcome is not None and outcome.starts
 
     # 5: the user
@@ -293,6 +300,13 @@ _BOUND_CODES = frozenset(
     }
 )
 _ROOM_CODES = frozenset({"Unschedulable", "PodSchedulingErrors", "Promised", "NotReached"})
+
+
+def _readings(units: Sequence[Unit]) -> list[list[str]]:
+    """What leaves the input with these units: their pods, or with them the workloads that would make new ones."""
+    pods = [each for unit in units for each in unit.references]
+    owners = [each for unit in units for each in unit.owners]
+    return [pods, [*pods, *dict.fromkeys(owners)]] if owners else [pods]
 
 
 def _sorted(changes: Sequence[Change]) -> list[Change]:

@@ -33,6 +33,8 @@ class Unit:
     """References of its pods that are in the input."""
     workloads: list[str] = field(default_factory=list)
     """References of the workloads that would make the others."""
+    owners: list[str] = field(default_factory=list)
+    """References of the workloads that own pods of it which are in the input: without those pods they would make new ones."""
     tasks: list[TaskSpec] = field(default_factory=list)
 
     @property
@@ -125,11 +127,19 @@ class Census:
         if document is not None:
             unit.pods.append(reference(document.manifest))
             self._pods.setdefault(task.job, []).append(document.manifest)
+            unit.owners += [each for each in self._owners(task) if each not in unit.owners]
         elif made is not None and made.made_by is not None:
             self._made_by.setdefault(task.job, {})[made.made_by] = None
             workload = self._workloads.get(made.made_by[:2])
             if workload is not None and reference(workload) not in unit.workloads:
                 unit.workloads.append(reference(workload))
+
+    def _owners(self, task: TaskSpec) -> list[str]:
+        if task.owner is None or not self._workloads:
+            return []
+        kind, name, _ = task.owner
+        names = [(kind, name)] + ([("Deployment", name.rpartition("-")[0])] if kind == "ReplicaSet" else [])
+        return [reference(each) for kind, name in names for each in self.input.find(kind, task.namespace, name)]
 
     def workloads_of(self, key: str) -> list[str]:
         """Names of the workloads that would make its pods."""
