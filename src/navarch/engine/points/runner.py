@@ -91,6 +91,10 @@ class PluginRunner:
         opinion = combine.first_opinion(p.queue_order(left, right) for p in self._flat["queue_order"])
         return opinion or _compare((left.spec.created, left.name), (right.spec.created, right.name))
 
+    def queue_opinion(self, left: Queue, right: Queue) -> int:
+        """The plugins' order alone: 0 where none of them tells the queues apart."""
+        return combine.first_opinion(p.queue_order(left, right) for p in self._flat["queue_order"])
+
     def victim_queue_order(self, left: Queue, right: Queue, preemptor: Queue) -> int:
         plugins = self._flat["victim_queue_order"]
         opinion = combine.first_opinion(p.victim_queue_order(left, right, preemptor) for p in plugins)
