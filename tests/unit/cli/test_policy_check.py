@@ -126,7 +126,7 @@ def test_points_that_no_file_can_switch_are_told() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("actions: allocate\ntiers: &a [*a]\n", "holds the alias itself"),
+        ("actions: allocate\ntiers: &a [*a]\n", "contains the alias"),
         ("a: " + "[" * 5000, "nested too deep"),
         ("", "found nothing"),
     ],
