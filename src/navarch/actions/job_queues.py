@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cmp_to_key
 from typing import Any
 
+from navarch.engine.arguments import Argument
 from navarch.engine.job import Job
 from navarch.engine.placement.attainable import HopelessTasks
 from navarch.engine.queue import Queue
@@ -20,6 +21,10 @@ from navarch.engine.session import Session
 from navarch.model.status import TaskStatus
 
 NOT_ADMITTED = ("", "Pending")
+PREDICATE_ERROR_CACHE = Argument(
+    "predicateErrorCacheEnable", "bool", True, "filters answer from current figures, so no refusal is cached", has_effect=False
+)
+"""Volcano's switch for reusing, within an action, the refusal that a node gave to another task of the same role."""
 
 
 class QueueHeap:
