@@ -20,7 +20,7 @@ def run(*arguments: str) -> Result:
 def test_text_says_the_cause_first_and_what_would_help() -> None:
     result = run("sweep", "-f", str(SAMPLE))
     lines = result.stdout.splitlines()
-    assert lines[0] == "research/sweep pending: QueueLimit"
+    assert lines[0] == "research/sweep pending: Unschedulable"
     assert "blocked by 1 job (none can be left out): research/train" in lines
     assert "  + minMember 2 instead of 6: starts" in lines
     assert "  + 2 more nodes like gpu-1: starts" in lines
