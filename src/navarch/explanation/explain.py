@@ -20,9 +20,10 @@ from navarch.explanation.job_edits import amounts_of, with_amount
 from navarch.explanation.names import job_key
 from navarch.explanation.nodes import feasible_nodes, opened, reasons_of
 from navarch.explanation.order import order_of
-from navarch.explanation.result import BlockersAnswer, Cause, Change, ClauseAnswer, Explanation, NodesAnswer
+from navarch.explanation.result import BlockersAnswer, Cause, Change, ClauseAnswer, Explanation, MayTake, NodesAnswer
 from navarch.explanation.subject import Census, Object, Subject, Unit
 from navarch.explanation.trials import Outcome, Spent, Standing, Trials
+from navarch.explanation.victims import may_take
 from navarch.installed import installed
 from navarch.model.resources import format_amount
 from navarch.model.status import IS_ALLOCATED, IS_TERMINAL, TaskStatus
@@ -243,9 +244,22 @@ class Search:
         if found is None:
             return
         self._blocking = found.units
-        self.answer.blockers = BlockersAnswer([unit.name for unit in found.units], found.minimal)
+        self.answer.blockers = BlockersAnswer([unit.name for unit in found.units], found.minimal, self._may_take(found.units))
         if not found.minimal:
             self.answer.not_established.append("whether each blocking job is needed")
+
+    def _may_take(self, units: Sequence[Unit]) -> list[MayTake]:
+        session = opened(self.census.run)
+        jobs = {job.key: job for job in session.all_jobs()}
+        found = []
+        for unit in units if self.key in jobs else ():
+            for key in unit.keys:
+                if key in jobs:
+                    found.append(may_take(session, jobs[self.key], jobs[key]))
+                else:
+                    found.append(MayTake(unit.name, False, "another scheduler decides for it"))
+        session.dissolve()
+        return found
 
     def _starts_without(self, units: Sequence[Unit]) -> bool:
         """Whether it starts in one cycle without these, whether or not what owns their pods makes new ones."""
