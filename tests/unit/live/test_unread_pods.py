@@ -94,10 +94,10 @@ def test_a_node_takes_no_more_pods_while_nobody_knows_what_one_on_it_holds() -> 
         scene.send("odd", A_LOT)
     assert (scene.used, scene.is_open, scene.binds()) == (4000, False, 0)
     assert scene.told[0].endswith("; what it asks for is not known, so n1 takes no more pods until it is gone or can be read")
-    assert scene.mirror.unread.nodes == {"n1"}
+    assert scene.mirror.unreadable.nodes == {"n1"}
     scene.heard.notices.clear()
     scene.send("odd", A_LOT, "DELETED")
-    assert (scene.used, scene.is_open, scene.binds(), len(scene.mirror.unread)) == (0, True, 5, 0)
+    assert (scene.used, scene.is_open, scene.binds(), len(scene.mirror.unreadable)) == (0, True, 5, 0)
     assert scene.heard.notices, "who waits is told that there is room"
 
 
@@ -149,7 +149,7 @@ def test_a_node_that_comes_later_or_changes_or_comes_again_is_closed_as_it_is_th
     scene.mirror.put(node("n2"))
     scene.mirror.remove(node("n1"))
     scene.mirror.put(node("n1", cpu="2"))
-    assert (scene.used, scene.is_open, scene.mirror.unread.nodes) == (2000, False, {"n1"})
+    assert (scene.used, scene.is_open, scene.mirror.unreadable.nodes) == (2000, False, {"n1"})
     scene.send("odd", A_LOT, "DELETED")
     assert (scene.used, scene.is_open) == (0, True)
     row = scene.mirror.cluster.nodes.rows.of["n2"]
@@ -226,7 +226,7 @@ def test_under_another_policy_it_is_put_again() -> None:
     scene = Scene()
     scene.send("odd", A_LOT)
     scene.mirror.configure(SETTINGS)
-    assert len(scene.mirror.unread) == 0
+    assert len(scene.mirror.unreadable) == 0
     scene.mirror.put(node("n1"))
     scene.send("odd", A_LOT)
     assert (scene.used, scene.is_open) == (4000, False)

@@ -84,17 +84,17 @@ class PodHandler:
     def _take_half(self, pod: PartialPod) -> str:
         """Of a pod that was good before, only where it is and whether it has ended is taken. Says what comes of it."""
         mirror, uid, node = self._mirror, pod.metadata.uid or pod.key, pod.spec.node_name or ""
-        status, task, leaving = status_of(pod), mirror.truth(uid), pod.metadata.deletion_timestamp is not None
-        if task is not None and uid not in mirror.unread:
+        status, task, leaving = status_of(pod), mirror.shown_task(uid), pod.metadata.deletion_timestamp is not None
+        if task is not None and uid not in mirror.unreadable:
             task, what = replace(task, node=node, status=status, deleting=leaving), "what was known of it stands"
         else:
             task, what = self._half_of(pod), f"it counts on {node} by what could be read of it"
         if task is not None:
-            mirror.take(task, queue_of(pod))
+            mirror.put_task(task, queue_of(pod))
         elif IS_TERMINAL[status]:
             mirror.remove_pod(uid)
         else:
-            mirror.take_unread(pod)
+            mirror.put_unreadable(pod)
             what = f"what it asks for is not known, so {node} takes no more pods until it is gone or can be read"
         return "it has ended and holds nothing" if IS_TERMINAL[status] else what
 

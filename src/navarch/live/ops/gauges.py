@@ -47,7 +47,7 @@ class Gauges:
         metrics.assumed.labels("bind").set(len(scheduler.assumed.binds))
         metrics.assumed.labels("eviction").set(len(scheduler.assumed.evictions))
         metrics.nodes.set(int(cluster.nodes.alive.sum()))
-        metrics.closed_nodes.set(len(scheduler.mirror.unread.nodes))
+        metrics.closed_nodes.set(len(scheduler.mirror.unreadable.nodes))
         metrics.pods.set(len(cluster.tasks.rows))
         metrics.policy_in_force.set(0 if scheduler.policy_file.refused else 1)
         if scheduler.last is not None:

@@ -42,7 +42,7 @@ class LeftOut:
         found = {}
         for row in left_out(cluster):
             key, spec = cluster.jobs.keys[row], cluster.jobs.specs[row]
-            if key in self._mirror.elsewhere:
+            if self._mirror.is_elsewhere(key):
                 continue
             decision = absent(key, spec, cluster.jobs.counts[row].tolist())
             text = decision.reasons[0].message
