@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: up test test-slow lint format docs bench envtest soak jitter explore clean
+.PHONY: up test test-slow lint format docs bench envtest soak jitter explore fuzz clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -23,10 +23,11 @@ format: $(STAMP)
 	$(BIN)/ruff format src tests bench
 	$(BIN)/ruff check --fix src tests bench
 
-# Three workers, on two cores as well: most of the suite waits for servers. A file's tests stay together, so that those on a server of
-# their own start it once.
+# Three workers, on two cores too: most of the suite waits for servers. The tests of a file stay together, so a file starts its server
+# once. FAILED_TESTS names a file that receives the ids of failed tests, one a line (.ci/run reads it); `make test` itself never retries.
+FAILED_TESTS ?=
 test: lint
-	$(BIN)/pytest -n 3 --dist loadfile -m "not slow"
+	FAILED_TESTS=$(FAILED_TESTS) $(BIN)/pytest -n 3 --dist loadfile -m "not slow"
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -m slow
@@ -54,6 +55,11 @@ explore: $(STAMP)
 	@end=$$(( $$(date +%s) + 60 * $(MINUTES) )); while [ $$(date +%s) -lt $$end ]; do \
 	    HYPOTHESIS_PROFILE=explore $(BIN)/pytest -n 2 -m "hypothesis and not slow" -q || exit 1; \
 	done
+
+# Mutated requests and objects, 100,000 each: make fuzz FUZZ="--seed 7 --requests 1000"
+FUZZ ?=
+fuzz: $(STAMP)
+	$(BIN)/python -m tests.fuzz $(FUZZ)
 
 # A real kube-apiserver and kube-scheduler for the live suites, and helm for the chart, built with Go into ~/.cache/navarch;
 # at once when nothing changed.
