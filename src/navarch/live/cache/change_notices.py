@@ -34,9 +34,8 @@ class Notice(Protocol):
 
 
 class ChangeNotices:
-    """`on_gone` is told of a job that lost its group, or its last pod if it has no group: a later job of the same name is another
-    one. `on_wish` is told of a job whose waiting pods became more or ask for something else. `on_volume` is told of changes to storage.
-    """
+    """Three callbacks beside `notice`. `on_gone`: a job lost its group, or its last pod if it has no group; a later job of the same
+    name is another one. `on_wish`: the waiting pods of a job became more or ask for something else. `on_volume`: storage changed."""
 
     def __init__(
         self,
