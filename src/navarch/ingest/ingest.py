@@ -72,7 +72,7 @@ class Ingest:
         """Raises ObjectError for a pod that cannot be read; the model then keeps what it knew of it. `old` is the version of the pod
         that was put last."""
         uid = pod.metadata.uid or pod.key
-        before = self.shown_task(uid) if old is not None else None
+        before = self.api_task(uid) if old is not None else None
         task = self.reader.reread(pod, old, before) if old is not None and before is not None else None
         queue = ""
         if task is None:
@@ -109,13 +109,13 @@ class Ingest:
             self.unreadable.remove(uid)
         self._changes.task_removed(before)
 
-    def shown_task(self, uid: str) -> TaskSpec | None:
+    def api_task(self, uid: str) -> TaskSpec | None:
         """The pod as it was last read, without bind requests and overlay."""
         return self._shown.get(uid) or self.cluster.task(uid)
 
     def refresh_task(self, uid: str) -> None:
         """The overlay or the bind request of this pod changed."""
-        shown = self.shown_task(uid)
+        shown = self.api_task(uid)
         if shown is not None:
             self._put_shown(shown, "")
 

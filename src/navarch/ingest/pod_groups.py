@@ -46,7 +46,7 @@ class PodGroups:
         """Keys of all groups that have an object in our pool."""
         return self._objects.names()
 
-    def is_elsewhere(self, key: str) -> bool:
+    def is_foreign(self, key: str) -> bool:
         """Whether another scheduler decides for this group: it is in another node pool, or it has no pods and is not ours to admit."""
         return key in self._for_others or (key in self._other_pools and key not in self._objects)
 

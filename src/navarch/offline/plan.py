@@ -223,7 +223,7 @@ def _left_out(inventory: Inventory, decided: set[str]) -> list[JobDecision]:
     jobs = inventory.cluster.jobs
     for key, row in jobs.rows.of.items():
         spec = jobs.specs[row]
-        if key in decided or (spec is None and not jobs.tasks[row]) or inventory.ingest.groups.is_elsewhere(key):
+        if key in decided or (spec is None and not jobs.tasks[row]) or inventory.ingest.groups.is_foreign(key):
             continue
         found.append(absent(key, spec, jobs.counts[row].tolist()))
     return found

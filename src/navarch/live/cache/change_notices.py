@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from navarch.engine.reasons import Event
 from navarch.ingest.groups import is_shadow
 from navarch.live.cache.object_changes import given_up, permits_more, same_object, same_standing, same_wish
-from navarch.live.queue import claim_signatures as own_claims
-from navarch.live.queue.equivalence_classes import UNTOLD, held_by, reads_namespaces
+from navarch.live.queue import claim_signatures
+from navarch.live.queue.equivalence_classes import UNCOUNTED, footprint, selects_namespaces
 from navarch.model.cluster import Cluster
 from navarch.model.objects.workloads import CONTROLLERS, SERVICE
 from navarch.model.spec import JobSpec, NamespaceSpec, NodeSpec, ObjectSpec, QuotaSpec, Requests, TaskSpec
@@ -63,10 +63,10 @@ class ChangeNotices:
                 self._on_wish(task.job)
             notice(Event.POD_CHANGED, task.job, urgent=changed and self._may_start(task.job))
         elif IS_TERMINAL[task.status] and (before is None or not IS_TERMINAL[before.status]):
-            notice(Event.POD_REMOVED, task.job, freed=held_by(task.shape))
+            notice(Event.POD_REMOVED, task.job, freed=footprint(task.shape))
         elif task.status == TaskStatus.RELEASING and before is not None and before.status != task.status and before.node:
             # Its queue has room from now on, and its place can be promised to others before it is gone.
-            notice(Event.POD_REMOVED, urgent=False, freed=held_by(task.shape))
+            notice(Event.POD_REMOVED, urgent=False, freed=footprint(task.shape))
             notice(Event.POD_CHANGED, task.job, urgent=False)
         elif before is None or before.node != task.node or before.labels != task.labels:
             notice(Event.POD_CHANGED, urgent=False)
@@ -75,10 +75,10 @@ class ChangeNotices:
 
     def task_removed(self, before: TaskSpec) -> None:
         if before.node:
-            self._notice(Event.POD_REMOVED, freed=held_by(before.shape))
+            self._notice(Event.POD_REMOVED, freed=footprint(before.shape))
         elif before.job:
             # It leaves what it was promised. Where queues share by what they ask for, others may be due more now.
-            self._notice(Event.POD_REMOVED, urgent=False, freed=held_by(before.shape) if before.nominated_node else ())
+            self._notice(Event.POD_REMOVED, urgent=False, freed=footprint(before.shape) if before.nominated_node else ())
         if before.job:  # without this pod the job no longer equals the jobs that failed with it
             self._notice(Event.POD_CHANGED, before.job, urgent=bool(before.node) or self._may_start(before.job))
 
@@ -123,9 +123,9 @@ class ChangeNotices:
     def namespace_changed(self, before: NamespaceSpec | None, now: NamespaceSpec | None) -> None:
         if now is None or (before.labels if before else {}) == now.labels:
             return
-        if reads_namespaces(self._cluster.shapes.social.values()):
+        if selects_namespaces(self._cluster.shapes.social.values()):
             # Rules about other pods may no longer keep a pod away, or may now find the pod that they ask for.
-            self._notice(Event.POD_REMOVED, urgent=False, freed=(UNTOLD,))
+            self._notice(Event.POD_REMOVED, urgent=False, freed=(UNCOUNTED,))
             self._notice(Event.POD_CHANGED, urgent=False)
 
     def quota_changed(self, before: QuotaSpec | None, now: QuotaSpec | None) -> None:
@@ -144,18 +144,18 @@ class ChangeNotices:
                 self._notice(Event.VOLUME_CHANGED)
         elif not changed:
             return
-        elif spec.kind == own_claims.KIND:
-            for uid in own_claims.made_for(now):
+        elif spec.kind == claim_signatures.KIND:
+            for uid in claim_signatures.owner_uids(now):
                 task = self._cluster.task(uid)
                 if task is not None and task.status == TaskStatus.PENDING and task.job:
                     self._notice(Event.POD_CHANGED, task.job)
             # The jobs that wait for a claim of their own are one equivalence class, and one of them is tried. More jobs wait for
             # devices that a claim gives back.
-            self._notice(Event.CLAIM_CHANGED, freed=(UNTOLD,) if own_claims.frees(before, now) else ())
+            self._notice(Event.CLAIM_CHANGED, freed=(UNCOUNTED,) if claim_signatures.releases_devices(before, now) else ())
         elif spec.kind in _CLAIM_KINDS:
             self._notice(Event.CLAIM_CHANGED)
         elif spec.kind in _SELECTING:
             # It decides which pods a pod is spread against, as a pod that goes does. Such objects come with each roll-out.
-            self._notice(Event.POD_REMOVED, urgent=False, freed=(UNTOLD,))
+            self._notice(Event.POD_REMOVED, urgent=False, freed=(UNCOUNTED,))
         else:
             self._notice(Event.NODE_CHANGED, urgent=False)

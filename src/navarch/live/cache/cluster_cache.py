@@ -88,9 +88,9 @@ class ClusterCache(AssumedObjects):
     def remove_pod(self, uid: str) -> None:
         self._ingest.remove_pod(uid)
 
-    def shown_task(self, uid: str) -> TaskSpec | None:
+    def api_task(self, uid: str) -> TaskSpec | None:
         """The pod as the API shows it, without what is assumed."""
-        return self._ingest.shown_task(uid)
+        return self._ingest.api_task(uid)
 
     def refresh(self, uid: str) -> None:
         """What is assumed of this pod changed."""
@@ -121,9 +121,9 @@ class ClusterCache(AssumedObjects):
         """Keys of all groups that have an object."""
         return self._ingest.groups.keys()
 
-    def is_elsewhere(self, key: str) -> bool:
+    def is_foreign_group(self, key: str) -> bool:
         """Whether another scheduler decides for this group (see `PodGroups`)."""
-        return self._ingest.groups.is_elsewhere(key)
+        return self._ingest.groups.is_foreign(key)
 
     def put_status(self, job: JobSpec) -> None:
         """A job whose phase or conditions were decided anew."""
