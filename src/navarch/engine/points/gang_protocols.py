@@ -38,7 +38,8 @@ class Scenario(Struct, frozen=True):
     """What a search found: the tasks to be placed, and who would have to go for them.
 
     `victims` are all tasks that the scenario evicts, by job, in order of eviction; `stays` are those among them that hold a
-    node all the same, because they were given back or moved; `came_from` the node that each stood on."""
+    node all the same, because they were given back or moved; `came_from` the node that each stood on. A task that the scenario
+    names twice is in `victims` twice (`EvictedAgain`)."""
 
     job: Job
     tasks: Sequence[int]
@@ -135,6 +136,14 @@ class SearchStarted(Protocol):
 
 
 @runtime_checkable
+class EvictedAgain(Protocol):
+    """Told that a scenario evicts a task once more that it has evicted already (`sign` is -1), or that this is taken back (1).
+    The task and its node stay as they are."""
+
+    def on_evicted_again(self, job: Job, task: int, node: int, sign: int) -> None: ...
+
+
+@runtime_checkable
 class MayReclaim(Protocol):
     """May the job take from other queues? The first plugin is asked; a Reason says no."""
 
@@ -204,6 +213,7 @@ GANG_POINTS: dict[str, type] = {
     "node_sets": NodeSets,
     "device_order": DeviceOrder,
     "search_started": SearchStarted,
+    "evicted_again": EvictedAgain,
     "may_reclaim": MayReclaim,
     "reclaim_victim": ReclaimVictim,
     "preempt_victim": PreemptVictim,
