@@ -83,7 +83,8 @@ def _text(found: dict[str, Any]) -> str:
 
 
 def judged(case: Case, found: Outcome, expect: dict[str, Any]) -> str:
-    """Empty if the outcome is one of those that were seen, or keeps their invariants if there were several; otherwise how it differs from the commonest."""
+    """Empty if the outcome is one of those that were seen, or keeps their invariants if there were several. Otherwise how it differs
+    from the commonest."""
     allowed = expect.get("allowed", [expect])
     worst = [differences(found, outcome["tasks"]) for outcome in allowed]
     if any(not each for each in worst) or (not expect.get("deterministic", True) and keeps_invariants(case, found, expect)):

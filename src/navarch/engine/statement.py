@@ -16,6 +16,7 @@ import numpy as np
 from navarch.engine.figures import Rows
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
+from navarch.engine.points.gang_protocols import EvictedAgain
 from navarch.engine.points.protocols import Change
 from navarch.model.resources import IntArray
 from navarch.model.status import TaskStatus
@@ -245,7 +246,7 @@ class Statement:
         devices, task = self.session.devices, operation.tasks[0]
         if devices is not None and task in devices.groups:
             devices.leaves_again(operation.task, task, operation.nodes[0])
-        for plugin in self.session.answering("evicted_again"):
+        for plugin in self.session.implementing(EvictedAgain):
             plugin.on_evicted_again(operation.job, operation.tasks[0], operation.nodes[0], sign)
 
     def _undo(self, operation: Operation) -> None:

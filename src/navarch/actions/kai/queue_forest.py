@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from navarch.actions.kai.sorted_jobs import JobShelf
 from navarch.engine.job import Job
+from navarch.engine.points.gang_protocols import QueueRank
 from navarch.engine.points.protocols import Key
 from navarch.engine.queue import Queue
 from navarch.model.resources import FloatArray
@@ -74,7 +75,7 @@ class JobForest:
         self.session = session
         self.victims = victims
         self.tasks_of = tasks_of
-        ranking = session.answering("queue_rank")
+        ranking = session.implementing(QueueRank)
         self._ranking = ranking[0] if ranking else None
         self._root = _Stand(None, None)
         self._stands: dict[str, _Stand | None] = {}
@@ -195,7 +196,7 @@ class JobForest:
             seen = (leaf.touched, self._ranking.rank_version(stand.queue))
             if stand.leaf is not leaf or stand.seen != seen:
                 stand.leaf, stand.rank, stand.seen = leaf, None, seen
-        return self._rank(other) < self._rank(one) if self.victims else self._rank(one) < self._rank(other)
+        return bool(self._rank(other) < self._rank(one) if self.victims else self._rank(one) < self._rank(other))
 
     def _drop_refused(self, leaf: _Stand) -> None:
         while self._accepts is not None and leaf.jobs and not self._accepts(self._head(leaf)):
