@@ -92,7 +92,7 @@ class Rest:
             return error_response(internal(f"{request.method} {request.path} failed; the server's log says why"))
 
     def _authenticate(self, request: web.BaseRequest) -> None:
-        given = request.headers.get("Authorization", "").encode()
+        given = request.headers.get("Authorization", "").encode(errors="surrogateescape")
         if not hmac.compare_digest(given, self._bearer) and request.path not in OPEN_PATHS:
             raise unauthorized()
 
@@ -105,7 +105,8 @@ class Rest:
         if path.rstrip("/") in ("/api", "/apis") or path.startswith(("/api/", "/apis/")):
             return self._discover(request)
         if path in ("/healthz", "/livez", "/readyz", "/ping") or path.startswith(("/livez/", "/readyz/", "/healthz/")):
-            return web.Response(text="ok")
+            failure = None if path.startswith("/livez") else self.store.failure
+            return web.Response(text="ok") if failure is None else web.Response(text=f"{failure.message}\n", status=500)
         if path == "/version":
             return json_response(_encode(VERSION))
         if path in ("/openapi/v3", "/openapi/v3/"):
@@ -248,8 +249,7 @@ class Rest:
         if target.name or "create" not in kind.verbs:
             raise method_not_allowed()
         if kind.resource == "bindings":
-            name = str(((body or {}).get("metadata") or {}).get("name") or "") if isinstance(body, dict) else ""
-            bind(self.store, target.namespace, name, body, options.dry_run)
+            bind(self.store, target.namespace, "", body, options.dry_run)
             return json_response(_encode(success(201)), 201)
         if kind.resource in REVIEWS:
             return json_response(_encode(review(kind, body, self.token)), 201)

@@ -15,6 +15,7 @@ from navarch.apis.admission.workload_defaults import TEMPLATE_GENERATION
 from navarch.embedded.api.kinds.normalise import Normaliser
 from navarch.embedded.api.kinds.registry import Kind
 from navarch.embedded.storage.record import Manifest
+from navarch.model.label_syntax import parse_int64
 
 KEEPS_STATUS_ON_CREATE = frozenset({"nodes", "events"})
 SERVER_OWNED = (
@@ -212,7 +213,7 @@ def _pod_update(obj: Manifest, old: Manifest) -> None:
 
 def _daemon_set_update(obj: Manifest, old: Manifest) -> None:
     """The old count of template changes, kept as an annotation."""
-    count = int((old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION) or 1)
+    count = parse_int64((old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION) or "1") or 1
     changed = (obj.get("spec") or {}).get("template") != (old.get("spec") or {}).get("template")
     obj["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = str(count + changed)
 

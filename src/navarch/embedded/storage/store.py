@@ -300,6 +300,11 @@ class Store:
         await waiter
 
     @property
+    def failure(self) -> ApiError | None:
+        """Why the log cannot be written any more (a full disk, say); None while it can."""
+        return self._failure
+
+    @property
     def is_settled(self) -> bool:
         """Whether `settled()` would return at once."""
         return self._flushed >= self.revision
