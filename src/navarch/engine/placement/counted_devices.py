@@ -97,7 +97,7 @@ class CountedDevices(Devices):
             if how == PROMISED:
                 self.releasing[node, slot] -= amount
                 if used - amount == int(self.releasing[node, slot]) + amount:
-                    self._release(node, -1)
+                    self._promise_away(node, 1)
             else:
                 self._sat_on.add((node, group))
                 self.allocated[node, slot] += amount
@@ -121,7 +121,7 @@ class CountedDevices(Devices):
                 self.releasing[node, slot] += amount
                 releasing = int(self.releasing[node, slot])
                 if used + amount == releasing - amount or (used == 0 and releasing == 0):
-                    self._release(node, 1)
+                    self._promise_away(node, -1)
             else:
                 self.allocated[node, slot] -= amount
                 if how == LEAVES:
@@ -172,13 +172,14 @@ class CountedDevices(Devices):
 
     def _release(self, node: int, count: int) -> None:
         dim = int(self.dim[node])
-        if dim < 0:
-            return
-        if count < 0 or self._promised_away[node] > 0:
-            self._promised_away[node] -= count
-            self.session.nodes.pipelined[dim, node] -= ONE * count
-        else:
+        if dim >= 0:
             self.session.nodes.releasing[dim, node] += ONE * count
+
+    def _promise_away(self, node: int, count: int) -> None:
+        dim = int(self.dim[node])
+        if dim >= 0:
+            self._promised_away[node] += count
+            self.session.nodes.pipelined[dim, node] += ONE * count
 
     # choosing
 
