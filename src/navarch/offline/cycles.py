@@ -24,7 +24,6 @@ from navarch.engine.record import CycleRecord, JobDecision
 from navarch.engine.registry import Registry
 from navarch.ingest.absent_jobs import absent
 from navarch.ingest.groups import is_shadow
-from navarch.model.cluster import Cluster
 from navarch.model.status import TaskStatus
 from navarch.offline.config_maps import missing_config_maps
 from navarch.offline.inventory import Inventory
@@ -53,8 +52,7 @@ class Cycles:
         self._last: CycleRecord | None = None
         with _collector_at_rest():
             self.inventory = Inventory(documents, rules.settings)
-            self.cluster = Cluster()
-            self.inventory.fill(self.cluster)
+            self.cluster = self.inventory.cluster
             for (namespace, name), lacks in sorted(missing_config_maps(documents).items()):
                 self.cluster.put_object(MISSING_CONFIG_MAPS, namespace, name, lacks)
         self.now = self.inventory.newest if rules.now is None else rules.now
@@ -63,9 +61,9 @@ class Cycles:
         """The next cycle."""
         rules = self.rules
         if self._last is not None:
-            _settle(self.cluster, self.inventory, self._last, self.now, promises_last=rules.policy.semantics.nominations_last)
+            _settle(self.inventory, self._last, self.now, promises_last=rules.policy.semantics.nominations_last)
         self.number += 1
-        self._last = _decide(self.cluster, rules.policy, rules.registry, self.now, self.number, self.timings)
+        self._last = _decide(self.inventory, rules.policy, rules.registry, self.now, self.number, self.timings)
         return self._last
 
 
@@ -81,32 +79,36 @@ def _collector_at_rest() -> Iterator[None]:
             gc.enable()
 
 
-def _decide(cluster: Cluster, policy: Policy, registry: Registry, now: float, number: int, timings: dict[str, float]) -> CycleRecord:
+def _decide(
+    inventory: Inventory, policy: Policy, registry: Registry, now: float, number: int, timings: dict[str, float]
+) -> CycleRecord:
     started = perf_counter()
-    snapshot = cluster.snapshot(policy.semantics.node_order)
+    snapshot = inventory.cluster.snapshot(policy.semantics.node_order)
     timings["snapshot"] = timings.get("snapshot", 0.0) + perf_counter() - started
     record = decide(snapshot, policy, registry, now, uid=f"cycle-{number}")
     for name, duration in record.timings.items():
         timings[name] = timings.get(name, 0.0) + duration
-    record.jobs += _left_out(cluster, {job.job for job in record.jobs})
+    record.jobs += _left_out(inventory, {job.job for job in record.jobs})
     record.jobs.sort(key=lambda job: job.job)
     return record
 
 
-def _left_out(cluster: Cluster, decided: set[str]) -> list[JobDecision]:
-    """Jobs that took no part: pods that name a group nobody gave, and groups in a queue that does not exist."""
+def _left_out(inventory: Inventory, decided: set[str]) -> list[JobDecision]:
+    """Jobs that took no part: their pods name a group that does not exist, or their queue does not exist. A group that another
+    scheduler decides for is not one of them."""
     found = []
-    jobs = cluster.jobs
+    jobs = inventory.cluster.jobs
     for key, row in jobs.rows.of.items():
         spec = jobs.specs[row]
-        if key in decided or (spec is None and not jobs.tasks[row]):
+        if key in decided or (spec is None and not jobs.tasks[row]) or inventory.ingest.groups.is_foreign(key):
             continue
         found.append(absent(key, spec, jobs.counts[row].tolist()))
     return found
 
 
-def _settle(cluster: Cluster, inventory: Inventory, record: CycleRecord, now: float, *, promises_last: bool) -> None:
+def _settle(inventory: Inventory, record: CycleRecord, now: float, *, promises_last: bool) -> None:
     """What a cluster does between two cycles."""
+    cluster = inventory.cluster
     evicted = {eviction.uid for eviction in record.evictions}
     for bind in record.binds:
         task = cluster.task(bind.uid)
@@ -148,14 +150,14 @@ def _settle(cluster: Cluster, inventory: Inventory, record: CycleRecord, now: fl
         if is_shadow(decision.job):
             job = inventory.shadows.settle(decision.job, decision.phase, decision.conditions)
         else:
-            job = replace(
-                inventory.jobs[decision.job],
+            spec = cluster.jobs.specs[cluster.jobs.rows.of[decision.job]]
+            job = spec and replace(
+                spec,
                 phase=decision.phase,
                 conditions=decision.conditions,
                 last_started=decision.last_started,
                 last_evicted=decision.last_evicted,
                 stale_since=decision.stale_since,
             )
-            inventory.jobs[decision.job] = job
         if job is not None:
             cluster.put_job(job)
