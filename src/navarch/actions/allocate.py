@@ -48,10 +48,18 @@ class Allocate(Action):
         self._ruled_out = RuledOut(session)
         self._search: DomainSearch | None = None
         turns = Turns(session, jobs)
+        in_turns = bool(session.answering("job_turn"))
         while (best := turns.next()) is not None:
+            refusal = session.turn_refusal(best) if in_turns else None
+            if refusal is not None:
+                best.refuse(refusal)
+                turns.again(best.queue)
+                continue
             session.placing = best
             if self._turn(best):
                 jobs[best.queue.name].push(best)
+            elif in_turns and not session.job_ready(best) and not session.job_pipelined(best):
+                session.turn_failed(best)
             session.placing = None
             turns.again(best.queue)
 

@@ -182,6 +182,17 @@ class PluginRunner:
             return job.counts[0] > 0
         return combine.starving(self._tiers["job_starving"], lambda p: p.job_starving(job), self.semantics)
 
+    def turn_refusal(self, job: Job) -> Reason | None:
+        for plugin in self._flat["job_turn"]:
+            reason: Reason | None = plugin.turn_refusal(job)
+            if reason is not None:
+                return reason
+        return None
+
+    def turn_failed(self, job: Job) -> None:
+        for plugin in self._flat["job_turn"]:
+            plugin.turn_failed(job)
+
     def sub_job_ready(self, sub_job: SubJob) -> bool:
         if not sub_job.job.spec.sub_groups:
             return self.job_ready(sub_job.job)
