@@ -23,10 +23,11 @@ format: $(STAMP)
 	$(BIN)/ruff format src tests bench
 	$(BIN)/ruff check --fix src tests bench
 
-# Three workers, on two cores as well: most of the suite waits for servers. A file's tests stay together, so that those on a server of
-# their own start it once.
+# Three workers, on two cores too: most of the suite waits for servers. The tests of a file stay together, so a file starts its server
+# once. FAILED_TESTS names a file that receives the ids of failed tests, one a line (.ci/run reads it); `make test` itself never retries.
+FAILED_TESTS ?=
 test: lint
-	$(BIN)/pytest -n 3 --dist loadfile -m "not slow"
+	FAILED_TESTS=$(FAILED_TESTS) $(BIN)/pytest -n 3 --dist loadfile -m "not slow"
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -m slow

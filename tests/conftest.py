@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,3 +57,10 @@ def no_callback_fails_unseen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 settings.register_profile("navarch", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.register_profile("explore", settings.get_profile("navarch"), derandomize=False, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "navarch"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Write the ids of failed tests to the file that FAILED_TESTS names, one a line. `.ci/run` runs them once more from it."""
+    if path := os.environ.get("FAILED_TESTS"):
+        failed = {report.nodeid for kind in ("failed", "error") for report in terminalreporter.stats.get(kind, [])}
+        Path(path).write_text("".join(f"{name}\n" for name in sorted(failed)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.reference.cluster import Cluster, Object, labels_of, name_of
 
 from navarch.model.selectors import node_selector_matches, read_node_selector
-from navarch.plugins.predicates.devices.cel.program import Device, compile_selector
+from navarch.plugins.predicates.devices.cel.selector import Device, compile_selector
 
 CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"
 

@@ -17,7 +17,7 @@ import numpy as np
 from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
-from navarch.engine.points.protocols import Purpose
+from navarch.engine.points.protocols import Purpose, SubJobMissing
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.session import Session
 from navarch.engine.statement import Operation, Statement
@@ -197,7 +197,7 @@ class DomainSearch:
 
     def _is_hopeless(self, job: Job, sheet: Sheet) -> bool:
         """Whether so many parts failed that what is left cannot make up for them."""
-        if not self.session.answering("sub_job_missing"):
+        if not self.session.implementing(SubJobMissing):
             return False
         left = {sub.name for sub in sheet.parts}
         for policy in job.spec.sub_groups:

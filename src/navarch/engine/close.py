@@ -12,13 +12,14 @@ A job's phase is a function of where its tasks stand and whether this cycle call
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from navarch.engine.gangs.run_times import Lifetimes
 from navarch.engine.job import Job
+from navarch.engine.points.protocols import QueueReport
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.record import JobDecision, Nomination, QueueFigures, TaskRefusal
@@ -42,9 +43,9 @@ def close(session: Session) -> None:
     session.record.warnings += set_aside(session.snapshot)
     _forget_undone(session)
     session.record.jobs = [_decision(session, job) for job in session.jobs_to_conclude()]
-    counted = any(hasattr(plugin, "queue_figures") for plugin in session.plugins)
-    moved = {} if counted else _moved(session)
-    session.record.queues = [_figures(session, queue, moved) for _, queue in sorted(session.queues.items())]
+    queues = [queue for _, queue in sorted(session.queues.items())]
+    reporting = session.implementing(QueueReport)
+    session.record.queues = [reporting[0].queue_figures(queue) for queue in queues] if reporting else _figures(session, queues)
 
 
 def phase_of(session: Session, job: Job) -> str:
@@ -199,19 +200,17 @@ def _forget_undone(session: Session) -> None:
         record.evictions = [eviction for eviction in record.evictions if gone[eviction.uid] is eviction]
 
 
-def _figures(session: Session, queue: Queue, moved: Mapping[str, IntArray]) -> QueueFigures:
-    for plugin in session.plugins:
-        describe = getattr(plugin, "queue_figures", None)
-        if describe is not None:
-            figures: QueueFigures = describe(queue)
-            return figures
-    space = session.snapshot.space
-    allocated = queue.allocated + moved[queue.name] if queue.name in moved else queue.allocated
-    return QueueFigures(queue.name, {}, space.as_mapping(allocated), space.as_mapping(queue.request), 0.0)
+def _figures(session: Session, queues: Sequence[Queue]) -> list[QueueFigures]:
+    """The engine's own sums, for policies without a plugin that accounts for queues."""
+    space, moved, out = session.snapshot.space, _moved(session), list[QueueFigures]()
+    for queue in queues:
+        allocated = queue.allocated + moved[queue.name] if queue.name in moved else queue.allocated
+        out.append(QueueFigures(queue.name, {}, space.as_mapping(allocated), space.as_mapping(queue.request), 0.0))
+    return out
 
 
 def _moved(session: Session) -> dict[str, IntArray]:
-    """Queue -> what its jobs hold now and did not when the session opened, or less; for policies where no plugin counts."""
+    """Queue -> by how much what its jobs hold has changed since the session opened."""
     before, out = session.snapshot.jobs.allocated, dict[str, IntArray]()
     for job in session.touched_jobs:
         change = job.allocated - before[:, job.row]

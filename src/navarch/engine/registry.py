@@ -1,7 +1,7 @@
-"""Where plugins and actions are found by name.
+"""The registry: finds plugins and actions by name.
 
-Built-in ones are known by their place and imported when a policy names them; others come by entry point (`navarch.plugins`,
-`navarch.actions`) or are added by hand (`--plugin-dir` does that). A registry is an ordinary value: tests make their own.
+Built-in classes are known by their import path and are imported when a policy names them. Others come from entry points
+(`navarch.plugins`, `navarch.actions`) or are added by a call (`--plugin-dir` does that). Tests make registries of their own.
 """
 
 from __future__ import annotations
@@ -11,37 +11,40 @@ from typing import Generic, TypeVar
 
 from navarch.engine.action import Action
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import SWITCH, answers
+from navarch.engine.points.protocols import POINTS, implemented_points
 from navarch.engine.policy.catalogue import Catalogue, Entry, key_of
 from navarch.engine.policy.values import PluginOption, Policy
 from navarch.places import Lazily, at, place_of
 
 K = TypeVar("K", Plugin, Action)
 
-Placed = tuple[type[Plugin], PluginOption, list[str]]
-"""A plugin's class, how the policy wants it, and the points at which it is asked."""
+Selected = tuple[type[Plugin], PluginOption, list[type]]
+"""A plugin's class, its option in the policy, and the protocols of the points at which it is asked."""
 
 
-class LineUp:
-    """Who takes part: tier by tier, and in each profile after the first by its number among all, as it stands in `tiers` and then
-    in `added`. What several profiles want in the same way is there once."""
+class SelectedPlugins:
+    """The plugins of one policy.
 
-    def __init__(self, tiers: list[list[Placed]], further: Mapping[str, list[Placed]]) -> None:
+    `tiers` holds those of the first profile, tier by tier. `added` holds plugins that only further profiles have. `further` lists
+    each further profile as (number, points): the number counts through `tiers`, then `added`. Profiles that configure a plugin
+    equally share one."""
+
+    def __init__(self, tiers: list[list[Selected]], further: Mapping[str, list[Selected]]) -> None:
         self.tiers = tiers
-        self.added: list[Placed] = []
-        self.further: dict[str, list[tuple[int, list[str]]]] = {}
-        first = [_wanted(option) for tier in tiers for _, option, _ in tier] if further else []
-        numbers = {wanted: number for number, wanted in enumerate(first)}
+        self.added: list[Selected] = []
+        self.further: dict[str, list[tuple[int, list[type]]]] = {}
+        first = [_identity(option) for tier in tiers for _, option, _ in tier] if further else []
+        numbers = {identity: number for number, identity in enumerate(first)}
         for name, profile in further.items():
             for each in profile:
-                if _wanted(each[1]) not in numbers:
-                    numbers[_wanted(each[1])] = len(first) + len(self.added)
+                if _identity(each[1]) not in numbers:
+                    numbers[_identity(each[1])] = len(first) + len(self.added)
                     self.added.append(each)
-            self.further[name] = [(numbers[_wanted(option)], points) for _, option, points in profile]
+            self.further[name] = [(numbers[_identity(option)], points) for _, option, points in profile]
 
 
-def _wanted(option: PluginOption) -> Hashable:
-    """Equal for options that want the same plugin in the same way."""
+def _identity(option: PluginOption) -> Hashable:
+    """Equal for options with the same name, switches and arguments."""
     return option.name, repr(sorted(option.enabled.items())), repr(sorted(option.arguments.items()))
 
 
@@ -49,8 +52,8 @@ class RegistrationError(ValueError):
     """A class that cannot be registered; the text says what is wrong with it."""
 
 
-class _Shelf(Generic[K]):
-    """Classes of one kind by key; one that is only known by its place is imported when it is taken."""
+class _Classes(Generic[K]):
+    """Plugin or action classes by key. A class that is known only by its import path is imported when it is first used."""
 
     def __init__(self, base: type[K], classes: Iterable[type[K]], places: Mapping[str, str]) -> None:
         self.base: type[K] = base
@@ -70,7 +73,7 @@ class _Shelf(Generic[K]):
             raise RegistrationError(f"two {what}s are called {key!r}: {self._known[key]!r} and {kind!r}")
         self._known[key] = kind
 
-    def take(self, key: str) -> type[K]:
+    def load(self, key: str) -> type[K]:
         found = self._known[key]
         if isinstance(found, str):
             found = self._known[key] = at(found)
@@ -78,11 +81,11 @@ class _Shelf(Generic[K]):
 
     def find(self, name: str, dialect: str) -> type[K] | None:
         key = key_of(self._known, name, dialect)
-        return None if key is None else self.take(key)
+        return None if key is None else self.load(key)
 
 
 class Registry:
-    """`plugin_places` and `action_places` are tables of name -> place, as `navarch.plugins.PLACES` is one."""
+    """`plugin_places` and `action_places` map names to import paths, as `navarch.plugins.PLACES` does."""
 
     def __init__(
         self,
@@ -92,13 +95,13 @@ class Registry:
         plugin_places: Mapping[str, str] | None = None,
         action_places: Mapping[str, str] | None = None,
     ) -> None:
-        self._plugins = _Shelf(Plugin, plugins, plugin_places or {})
-        self._actions = _Shelf(Action, actions, action_places or {})
-        self._lined_up: tuple[Policy, LineUp] | None = None
+        self._plugins = _Classes(Plugin, plugins, plugin_places or {})
+        self._actions = _Classes(Action, actions, action_places or {})
+        self._selected: tuple[Policy, SelectedPlugins] | None = None
 
     def add_plugin(self, plugin: type[Plugin]) -> None:
         self._plugins.add(plugin)
-        self._lined_up = None
+        self._selected = None
 
     def add_action(self, action: type[Action]) -> None:
         self._actions.add(action)
@@ -109,34 +112,34 @@ class Registry:
     def action(self, name: str, dialect: str = "") -> type[Action] | None:
         return self._actions.find(name, dialect)
 
-    def line_up(self, policy: Policy) -> LineUp:
-        """Who takes part under a policy, and where. Kept while the policy is the same: every cycle asks."""
-        if self._lined_up is None or self._lined_up[0] is not policy:
-            tiers = [self._placed(tier, policy) for tier in policy.tiers]
-            further = {name: self._placed(policy.profiles[name].plugins, policy) for name in [*policy.profiles][1:]}
-            self._lined_up = policy, LineUp(tiers, further)
-        return self._lined_up[1]
+    def select_plugins(self, policy: Policy) -> SelectedPlugins:
+        """The plugins of a policy and the points of each. Cached for the last policy, because every cycle asks."""
+        if self._selected is None or self._selected[0] is not policy:
+            tiers = [self._select_all(tier, policy) for tier in policy.tiers]
+            further = {name: self._select_all(policy.profiles[name].plugins, policy) for name in [*policy.profiles][1:]}
+            self._selected = policy, SelectedPlugins(tiers, further)
+        return self._selected[1]
 
-    def _placed(self, options: Iterable[PluginOption], policy: Policy) -> list[Placed]:
-        return [each for option in options if (each := self._place(option, policy))]
+    def _select_all(self, options: Iterable[PluginOption], policy: Policy) -> list[Selected]:
+        return [each for option in options if (each := self._select(option, policy))]
 
-    def _place(self, option: PluginOption, policy: Policy) -> Placed | None:
+    def _select(self, option: PluginOption, policy: Policy) -> Selected | None:
         kind = self.plugin(option.name, policy.dialect)
         if kind is None:
             return None
-        return kind, option, [point for point in answers(kind) if option.is_enabled(SWITCH.get(point, point))]
+        return kind, option, [POINTS[point] for point in implemented_points(kind) if option.is_enabled(point)]
 
     def catalogue(self) -> Catalogue:
         """What a policy file may name."""
         return Catalogue(Lazily(self._actions.keys(), self._action_entry), Lazily(self._plugins.keys(), self._plugin_entry))
 
     def _action_entry(self, key: str) -> Entry:
-        action = self._actions.take(key)
+        action = self._actions.load(key)
         return Entry(action.arguments, None, _first_line(action), action)
 
     def _plugin_entry(self, key: str) -> Entry:
-        plugin = self._plugins.take(key)
-        return Entry(plugin.arguments, answers(plugin), _first_line(plugin), plugin)
+        plugin = self._plugins.load(key)
+        return Entry(plugin.arguments, implemented_points(plugin), _first_line(plugin), plugin)
 
 
 def _key(kind: type, name: str, dialect: str) -> str:

@@ -20,7 +20,7 @@ from navarch.engine.placement.node_state import NodeState
 from navarch.engine.placement.shared_devices import Devices
 from navarch.engine.placement.tasks_by_node import Residents
 from navarch.engine.points.profiles import THE_FIRST, functions_by_profile
-from navarch.engine.points.protocols import AllocateEvents, Change, Purpose
+from navarch.engine.points.protocols import AllocateEvents, Change, NodeFilters, NodeScorers, Purpose
 from navarch.engine.points.runner import PluginRunner
 from navarch.engine.policy.values import Policy
 from navarch.engine.queue import Queue
@@ -116,7 +116,7 @@ class Session(PluginRunner):
         if self._own_profiles:
             self.distinguish_by(self._profile_of)
         self.open_plugins(registry)
-        self.functions = functions_by_profile(self.answering_by_profile("node_filters"), self.answering_by_profile("node_scorers"))
+        self.functions = functions_by_profile(self.implementing_by_profile(NodeFilters), self.implementing_by_profile(NodeScorers))
         self.filters: list[NodeFilter] = list(dict.fromkeys(f for each in self.functions.values() for f in each.filters))
         """Those of every profile; `filters_for` knows whom a class is judged by."""
         self.scorers: list[NodeScorer] = list(dict.fromkeys(s for each in self.functions.values() for s in each.scorers))
@@ -358,13 +358,13 @@ class Session(PluginRunner):
     def notify_allocate(self, change: Change) -> None:
         for listener in self._listeners:
             listener.on_allocate(change)
-        for plugin in self.answering("events"):
+        for plugin in self.implementing(AllocateEvents):
             plugin.on_allocate(change)
 
     def notify_deallocate(self, change: Change) -> None:
         for listener in self._listeners:
             listener.on_deallocate(change)
-        for plugin in self.answering("events"):
+        for plugin in self.implementing(AllocateEvents):
             plugin.on_deallocate(change)
 
     def residents_changed(self, tasks: Sequence[int], nodes: Sequence[int], *, joined: bool) -> None:

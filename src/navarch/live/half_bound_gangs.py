@@ -21,6 +21,7 @@ from collections.abc import Callable, Collection, Iterable
 
 import numpy as np
 
+from navarch.engine.points.protocols import JobReady
 from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
 from navarch.live.cache.cluster_cache import ClusterCache
@@ -146,9 +147,9 @@ class HalfBoundGangs:
 
 def starts_gangs(policy: Policy, registry: Registry) -> bool:
     """Whether something in the policy makes a group start as a whole: a plugin that is asked when a job is ready, or an action."""
-    asked = (points for tier in registry.line_up(policy).tiers for _, _, points in tier)
+    asked = (points for tier in registry.select_plugins(policy).tiers for _, _, points in tier)
     actions = (registry.action(name, policy.dialect) for name in policy.actions)
-    return any("job_ready" in points for points in asked) or any(action is not None and action.starts_gangs for action in actions)
+    return any(JobReady in points for points in asked) or any(action is not None and action.starts_gangs for action in actions)
 
 
 def _fill_roles(job: JobSpec, tasks: Iterable[TaskSpec]) -> bool:

@@ -34,6 +34,8 @@ _DECIMAL_SUFFIX: Final = {exponent: suffix for suffix, exponent in _DECIMAL.item
 _GRAMMAR: Final = re.compile(r"([+-]?)([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:([KMGTPE]i)|[eE]([+-]?[0-9]+)|([numkMGTPE]?))", re.ASCII)
 # Exponents past these only decide between "cut to the largest" and "rounded up to the smallest".
 _EXPONENT_BOUND: Final = 64
+# Python converts at most 4300 digits; nothing that is meant is half as long.
+_LONGEST: Final = 2000
 
 
 class QuantityError(ValueError):
@@ -58,7 +60,7 @@ def _cut(number: int) -> int:
 @lru_cache(maxsize=65536)
 def _parse(text: str) -> tuple[int, Form]:
     match = _GRAMMAR.fullmatch(text.strip())
-    if match is None:
+    if match is None or len(text) > _LONGEST:
         raise QuantityError(text)
     sign, number, binary, exponent, suffix = match.groups()
     whole, _, fraction = number.partition(".")

@@ -23,7 +23,7 @@ import numpy as np
 from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeFilter, NodeScorer, Scope, TaskClass
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import POINTS, answers
+from navarch.engine.points.protocols import POINTS, implemented_points, methods
 from navarch.engine.policy.values import PluginOption, Policy
 from navarch.engine.registry import RegistrationError, Registry
 from navarch.engine.session import Session
@@ -34,7 +34,7 @@ from navarch.model.status import TaskStatus
 from navarch.testing.answers import check_answers
 from navarch.testing.told_apart import Notes, Noting, NotingSession, check_reading
 
-_OWN = frozenset({"open", "close", "queue_figures", "on_allocate", "on_deallocate"})
+_OWN = frozenset({"open", "close"})
 
 
 def check_plugin(plugin: type[Plugin], arguments: Mapping[str, object] | None = None, seed: int = 0) -> list[str]:
@@ -59,7 +59,7 @@ def _look_at(plugin: type[Plugin]) -> Iterable[str]:
     except (RegistrationError, AttributeError) as error:
         yield str(error)
         return
-    known = {method: protocol for protocol in POINTS.values() for method in _methods(protocol)}
+    known = {method: protocol for protocol in POINTS.values() for method in methods(protocol)}
     for name, value in vars(plugin).items():
         if name.startswith("_") or not callable(value) or name in _OWN:
             continue
@@ -88,10 +88,6 @@ def _compare(name: str, mine: Callable[..., Any], wanted: Callable[..., Any]) ->
     required = [p for p in have.values() if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
     if len(have) < len(need) or len(required) > len(need):
         yield f"{name} takes {', '.join(list(have)[1:]) or 'nothing'}; expected {', '.join(list(need)[1:])}"
-
-
-def _methods(protocol: type) -> list[str]:
-    return [name for name, value in vars(protocol).items() if not name.startswith("_") and callable(value)]
 
 
 def _world(seed: int, notes: Notes) -> Cluster:
@@ -146,7 +142,7 @@ def _decide(plugin: type[Plugin], arguments: Mapping[str, object], seed: int) ->
                 problems += _check_function(session, function, task, picture)
     for job in session.all_jobs():
         for one in session.plugins:
-            problems += check_answers(one, answers(plugin), job, session.class_of(next(iter(job.tasks))))
+            problems += check_answers(one, implemented_points(plugin), job, session.class_of(next(iter(job.tasks))))
     if problems:
         return list(dict.fromkeys(problems)), picture
     for job in session.all_jobs():

@@ -12,7 +12,7 @@ from tests.small_world import ACTIONS, add_job, job_in, open_session, row_in, sh
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import Vote
+from navarch.engine.points.protocols import JobReady, Vote
 from navarch.engine.policy.values import PluginOption, Policy
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Reason
@@ -60,7 +60,7 @@ def test_a_point_that_is_switched_off_is_not_asked() -> None:
     assert not session_of(cluster, [no]).job_ready(job_in(open_session(cluster), "old"))
     session = session_of(cluster, [(no, {"job_ready": False})])
     assert session.job_ready(job_in(session, "old"))
-    assert session.answering("job_ready") == []
+    assert session.implementing(JobReady) == []
 
 
 def test_a_plugin_that_is_not_installed_is_passed_over() -> None:
@@ -73,7 +73,7 @@ def test_a_plugin_that_is_not_installed_is_passed_over() -> None:
 def test_a_plugin_may_withdraw_from_points() -> None:
     no = plugin("no", job_ready=lambda job: False, job_valid=lambda job: Reason("No", "no"))
     session = session_of(world(), [no])
-    session.silence(session.plugins[0], "job_ready")
+    session.stop_asking(session.plugins[0], JobReady)
     assert session.job_ready(job_in(session, "old"))
     assert session.job_valid(job_in(session, "old")) is not None
 

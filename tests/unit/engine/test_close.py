@@ -8,8 +8,10 @@ from tests.small_world import ACTIONS, add_job, decided, job_in, open_session, p
 
 from navarch.engine.close import close, phase_of
 from navarch.engine.cycle import decide
+from navarch.engine.plugin import Plugin
 from navarch.engine.policy.compat import COMPAT
-from navarch.engine.record import JobDecision
+from navarch.engine.queue import Queue
+from navarch.engine.record import JobDecision, QueueFigures
 from navarch.engine.registry import Registry
 from navarch.engine.semantics import STRICT, Semantics
 from navarch.engine.session import Session
@@ -193,6 +195,17 @@ def test_queues_have_figures_even_if_no_plugin_counts_them() -> None:
     add_job(cluster, "huge", [shape(cpu=9)])
     (queue,) = decided(cluster, Gang).queues
     assert (queue.queue, queue.allocated, queue.request) == ("default", {"cpu": 1000, "pods": 1}, {"cpu": 10000, "pods": 2})
+
+
+def test_the_first_plugin_that_reports_queues_gives_their_figures() -> None:
+    def reporting(called: str, share: float) -> type[Plugin]:
+        def queue_figures(self: Plugin, queue: Queue) -> QueueFigures:
+            return QueueFigures(queue.name, {}, {}, {}, share)
+
+        return type(called.title(), (Plugin,), {"name": called, "queue_figures": queue_figures})
+
+    (queue,) = decided(with_nodes(("n", {"cpu": 4})), Gang, reporting("first", 0.25), reporting("second", 0.75)).queues
+    assert (queue.queue, queue.share) == ("default", 0.25)
 
 
 def test_equal_reasons_of_many_pods_are_told_once() -> None:

@@ -54,7 +54,7 @@ def test_volcanos_file_loads_as_it_is() -> None:
     gang, drf, binpack = (policy.plugin(n) for n in ("gang", "drf", "binpack"))
     assert gang and drf and binpack
     assert not gang.is_enabled("preemptable") and gang.is_enabled("reclaimable") and gang.is_enabled("job_valid")
-    assert drf.is_enabled("hierarchy") and not gang.is_enabled("hierarchy") and not gang.is_enabled("cluster_order")
+    assert drf.is_enabled("hierarchy") and not gang.is_enabled("hierarchy")
     assert not binpack.is_enabled("hyper_node_order")
     assert not binpack.is_enabled("job_enqueueable") and not binpack.is_enabled("job_enqueued")
     assert binpack.arguments["binpack.resources.nvidia.com/gpu"] == 7
@@ -131,6 +131,15 @@ def test_volcano_skips_what_it_does_not_know_and_takes_defaults_in_silence() -> 
     ]
     assert len(policy.warnings) == 5
     assert policy.semantics.victims_first_tier_decides and policy.semantics.node_order == "listed"
+
+
+@pytest.mark.parametrize("key", ["enabledClusterOrder", "enableBestNode", "enableTargetJob", "enableReservedNodes"])
+@pytest.mark.parametrize("compat", ["strict", "volcano"])
+def test_a_switch_of_a_point_that_no_action_asks_loads_with_a_warning(compat: str, key: str) -> None:
+    policy = read(f"compat: {compat}\nactions: allocate\ntiers:\n- plugins:\n  - name: gang\n    {key}: true\n")
+    assert [str(each) for each in policy.warnings] == [
+        f"line 6, tiers[0].plugins[0].{key}: no action asks this extension point; the switch has no effect"
+    ]
 
 
 def test_an_unknown_action_refuses_the_file_everywhere() -> None:

@@ -7,7 +7,7 @@ import pytest
 from navarch.engine.action import Action
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import answers
+from navarch.engine.points.protocols import JobOrder, implemented_points
 from navarch.engine.policy.values import PluginOption, Policy
 from navarch.engine.registry import RegistrationError, Registry
 
@@ -94,15 +94,15 @@ def test_a_plugin_answers_where_it_has_all_methods_of_a_point() -> None:
 
         def on_deallocate(self, change: object) -> None: ...
 
-    assert answers(Half) == ()
-    assert answers(Whole) == ("events",)
+    assert implemented_points(Half) == ()
+    assert implemented_points(Whole) == ("events",)
 
 
 def test_who_takes_part_is_worked_out_once_for_a_policy_and_again_when_a_plugin_comes() -> None:
     registry = Registry([Oldest], [Nap])
     policy = Policy((), ((PluginOption("oldest"), PluginOption("nobody")),))
-    first = registry.line_up(policy)
-    assert [[(kind, points) for kind, _, points in tier] for tier in first.tiers] == [[(Oldest, ["job_order"])]]
-    assert registry.line_up(policy) is first
+    first = registry.select_plugins(policy)
+    assert [[(kind, points) for kind, _, points in tier] for tier in first.tiers] == [[(Oldest, [JobOrder])]]
+    assert registry.select_plugins(policy) is first
     registry.add_plugin(TheirOldest)
-    assert registry.line_up(policy) is not first
+    assert registry.select_plugins(policy) is not first

@@ -12,9 +12,9 @@ from navarch.apis.volcano.podgroups import PodGroup
 from navarch.engine.reasons import Event
 from navarch.kube.resources import PODS
 from navarch.kube.watch.decoding import Change
-from navarch.kube.watch.object_store import ObjectStore as Store
+from navarch.kube.watch.object_store import ObjectStore
 from navarch.live.cache.assumed_pods import AssumedPods
-from navarch.live.cache.cluster_cache import ObjectStore
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cache.handlers import KindHandler, PodHandler
 from navarch.live.cache.watched_kinds import watched
 
@@ -34,7 +34,7 @@ def test_a_group_whose_last_versions_were_bad_goes_when_it_is_deleted(bad: list[
     kind = next(each for each in watched() if each.struct is PodGroup)
     aside: list[str] = []
     handler = KindHandler(made, kind, kind.candidates[0], told(aside))
-    store: Store[Any] = Store(handler)
+    store: ObjectStore[Any] = ObjectStore(handler)
     handler.store = store.objects
     store.apply(Change("ADDED", group(3, version=1)))
     for version in bad:
@@ -51,7 +51,7 @@ def test_a_good_version_after_a_bad_one_is_what_a_deletion_takes() -> None:
     made, _ = mirror()
     kind = next(each for each in watched() if each.struct is PodGroup)
     handler = KindHandler(made, kind, kind.candidates[0], told([]))
-    store: Store[Any] = Store(handler)
+    store: ObjectStore[Any] = ObjectStore(handler)
     handler.store = store.objects
     for version, members in enumerate((3, -1, 5), start=1):
         store.apply(Change("MODIFIED", group(members, version)))
@@ -67,7 +67,7 @@ def test_of_a_pod_on_which_the_mirror_failed_nothing_is_kept_to_compare_with() -
     def notice(event: Event, job: str = "", *, urgent: bool = True, freed: object = None) -> None:
         raise RuntimeError("a mistake of ours")
 
-    handler = PodHandler(ObjectStore(SETTINGS, AssumedPods(), notice), PODS, told([]))
+    handler = PodHandler(ClusterCache(SETTINGS, AssumedPods(), notice), PODS, told([]))
     with pytest.raises(RuntimeError, match="of ours"):
         handler.added(pod("a"))
     assert handler.store["default", "a"].spec.containers is None

@@ -18,9 +18,9 @@ from navarch.engine.policy import preset
 from navarch.installed import installed
 from navarch.kube.resources import PODS
 from navarch.kube.watch.decoding import BadObject, Change, ObjectDecoder
-from navarch.kube.watch.object_store import ObjectStore as Store
+from navarch.kube.watch.object_store import ObjectStore
 from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
-from navarch.live.cache.cluster_cache import ObjectStore
+from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cache.handlers import PodHandler
 from navarch.live.cycle import run_cycle
 from navarch.model.spec import NodeSpec
@@ -36,7 +36,7 @@ class Scene:
         self.mirror, self.heard = mirror(assumed)
         self.told: list[str] = []
         self.handler = PodHandler(self.mirror, PODS, lambda kind, resource, metadata, error: self.told.append(str(error)))
-        self.store: Store[Pod] = Store(self.handler, self.handler.bad)
+        self.store: ObjectStore[Pod] = ObjectStore(self.handler, self.handler.bad)
         self.handler.store = self.mirror.pods = self.store.objects
         self.decoder = ObjectDecoder(Pod, half_read)
         self.version = 0
@@ -236,7 +236,7 @@ def test_a_mistake_of_ours_leaves_nothing_to_compare_with() -> None:
     def notice(*_: object, **__: object) -> None:
         raise RuntimeError("a mistake of ours")
 
-    handler = PodHandler(ObjectStore(SETTINGS, AssumedPods(), notice), PODS, lambda *told: None)
+    handler = PodHandler(ClusterCache(SETTINGS, AssumedPods(), notice), PODS, lambda *told: None)
     half = half_read(good_pod("a", "n1"), ValueError("why"))
     assert half is not None
     with pytest.raises(RuntimeError, match="of ours"):

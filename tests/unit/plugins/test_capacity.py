@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.plugins.plugin_world import GPU, World, job_of, place
 
-from navarch.engine.points.protocols import Vote
+from navarch.engine.points.protocols import QueueOrder, Vote
 from navarch.engine.reasons import Reason
 from navarch.engine.session import Session
 from navarch.plugins.capacity.plugin import Capacity
@@ -250,7 +250,7 @@ def test_where_the_policy_wants_it_one_bad_queue_stops_everything(fault: str) ->
     for answer in (ask(session, "x"), plugin(session).job_enqueueable(job_of(session, "x")), may_reclaim(session, "x")):
         assert isinstance(answer, Reason) and answer.code == "QueueTreeInvalid"
     assert victims(session, "x", "x") == []
-    assert session.answering("queue_order") == []
+    assert session.implementing(QueueOrder) == []
 
 
 def test_without_a_root_strict_mode_imagines_one() -> None:

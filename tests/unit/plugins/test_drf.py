@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.plugins.plugin_world import World, job_of, place
 
+from navarch.engine.points.protocols import QueueOrder, Reclaimable
 from navarch.engine.session import Session
 from navarch.plugins.drf.plugin import Drf, KubeBatchDrf
 from navarch.plugins.drf.share_tree import PATH, WEIGHTS
@@ -67,8 +68,8 @@ def test_a_refused_candidate_still_lowers_its_job() -> None:
 
 def test_without_hierarchy_queues_are_not_its_business() -> None:
     session = cluster().session(Drf)
-    assert plugin(session) not in session.answering("queue_order")
-    assert plugin(session) not in session.answering("reclaimable")
+    assert plugin(session) not in session.implementing(QueueOrder)
+    assert plugin(session) not in session.implementing(Reclaimable)
 
 
 def tree(world: World, **paths: tuple[str, str]) -> World:

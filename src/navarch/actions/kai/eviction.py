@@ -23,7 +23,17 @@ from navarch.actions.kai.sorted_jobs import JobShelf
 from navarch.engine.gangs.chunks import next_to_place
 from navarch.engine.gangs.run_times import Lifetimes
 from navarch.engine.job import Job
-from navarch.engine.points.gang_protocols import Scenario
+from navarch.engine.points.gang_protocols import (
+    ChunkRefusal,
+    MayReclaim,
+    PreemptScenario,
+    PreemptVictim,
+    ReclaimBound,
+    ReclaimScenario,
+    ReclaimVictim,
+    Scenario,
+    Unresolvable,
+)
 from navarch.engine.reasons import Reason
 from navarch.engine.session import Session
 from navarch.engine.statement import Statement
@@ -69,9 +79,9 @@ class EvictingAction(FairAction, ABC):
         return True
 
     def _beyond_help(self, job: Job, chunk: list[int]) -> bool:
-        for plugin in self.session.answering("beyond_help"):
+        for plugin in self.session.implementing(Unresolvable):
             for task in chunk:
-                reason: Reason | None = plugin.beyond_help(task)
+                reason: Reason | None = plugin.unresolvable_reason(task)
                 if reason is not None:
                     job.refuse(failed_task(job, Failure(task, reason)))
                     return True
@@ -189,7 +199,7 @@ class KaiReclaim(EvictingAction):
     dialect = "kai"
 
     def may_start(self, job: Job, chunk: list[int]) -> bool:
-        for plugin in self.session.answering("may_reclaim")[:1]:
+        for plugin in self.session.implementing(MayReclaim)[:1]:
             reason: Reason | None = plugin.may_reclaim(job, chunk)
             if reason is not None:
                 job.refuse(reason)
@@ -198,8 +208,8 @@ class KaiReclaim(EvictingAction):
 
     def solve(self, job: Job, chunk: list[int]) -> Statement | None:
         session = self.session
-        filters = session.answering("reclaim_victim")
-        validators = session.answering("reclaim_scenario")
+        filters = session.implementing(ReclaimVictim)
+        validators = session.implementing(ReclaimScenario)
 
         def allows(each: Job) -> bool:
             return each.queue is not job.queue and all(p.reclaim_victim(job, chunk, each) for p in filters)
@@ -211,7 +221,7 @@ class KaiReclaim(EvictingAction):
         if not self._anyone(jobs.queue != jobs.queue[job.row], allows):
             return None
         pool = VictimPool(self.shelf, allows)
-        bounds = session.answering("reclaim_bound")
+        bounds = session.implementing(ReclaimBound)
         solver = Solver(session, pool, lambda s: all(p.reclaim_scenario(s) for p in validators), self.budget, could_take=could_take)
         return solver.solve(job)
 
@@ -226,8 +236,8 @@ class KaiPreempt(EvictingAction):
         session = self.session
         if not job.spec.preemptable and self._over_quota(job, chunk):
             return None
-        filters = session.answering("preempt_victim")
-        validators = session.answering("preempt_scenario")
+        filters = session.implementing(PreemptVictim)
+        validators = session.implementing(PreemptScenario)
 
         def allows(each: Job) -> bool:
             lower = each.queue is job.queue and each.row != job.row and each.priority < job.priority
@@ -240,7 +250,7 @@ class KaiPreempt(EvictingAction):
         return Solver(session, pool, lambda s: all(p.preempt_scenario(s) for p in validators), self.budget).solve(job)
 
     def _over_quota(self, job: Job, chunk: list[int]) -> bool:
-        for plugin in self.session.answering("chunk_refusal"):
+        for plugin in self.session.implementing(ChunkRefusal):
             reason: Reason | None = plugin.chunk_refusal(job, chunk)
             if reason is not None and reason.code == "NonPreemptibleOverQuota":
                 return True

@@ -21,7 +21,16 @@ from navarch.engine.gangs.gang_tree import GangTree, Part
 from navarch.engine.job import Job
 from navarch.engine.placement.class_view import ClassView
 from navarch.engine.placement.shared_devices import shares_devices
-from navarch.engine.points.gang_protocols import NodeSet, NoNodeSet
+from navarch.engine.points.gang_protocols import (
+    ChunkRefusal,
+    IdleFitScore,
+    NodeBounds,
+    NodeSet,
+    NodeSets,
+    NominatedNode,
+    NoNodeSet,
+    SamePlace,
+)
 from navarch.engine.reasons import Reason
 from navarch.engine.session import Session
 from navarch.engine.statement import Statement
@@ -51,7 +60,7 @@ class Placing:
         chunk = next_to_place(self.session, tree, self.evicted or ())
         if not chunk:
             return False
-        for plugin in self.session.answering("chunk_refusal"):
+        for plugin in self.session.implementing(ChunkRefusal):
             reason: Reason | None = plugin.chunk_refusal(job, chunk)
             if reason is not None:
                 self._fails(-1, reason)
@@ -86,7 +95,7 @@ class Placing:
             return self._members(job, tree, part, by_leaf, within)
         tasks = [task for leaf in part.leaves() for task in by_leaf[id(leaf)]]
         sets = [within]
-        for plugin in self.session.answering("node_sets"):
+        for plugin in self.session.implementing(NodeSets):
             split: list[NodeSet] = []
             for each in sets:
                 found = plugin.node_sets(job, part, tasks, each.nodes)
@@ -156,7 +165,7 @@ class Placing:
     def _merits(self, job: Job, task: int, view: ClassView, within: NodeSet) -> FloatArray:
         """The score of every node that may take the task, minus infinity elsewhere."""
         session = self.session
-        at_once = float(sum(plugin.room_at_once() for plugin in session.answering("room_at_once")))
+        at_once = sum((scoring.idle_fit_score() for scoring in session.implementing(IdleFitScore)), 0.0)
         if view.is_local:
             merits = view.merits(at_once)
             if not within.everywhere:
@@ -166,12 +175,12 @@ class Placing:
             merits = np.where(takes, view.totals(within.nodes) + at_once * view.idle, -np.inf)
         if within.scores is not None:
             merits = np.where(np.isnan(within.scores), -np.inf, merits + within.scores)
-        for plugin in session.answering("within_bounds"):
-            bounds = plugin.within_bounds(job, task)
+        for bounding in session.implementing(NodeBounds):
+            bounds = bounding.within_bounds(job, task)
             if bounds is not None:
                 merits = np.where(bounds, merits, -np.inf)
-        for plugin in session.answering("favoured_node"):
-            found = plugin.favoured_node(task)
+        for nominating in session.implementing(NominatedNode):
+            found = nominating.nominated_node(task)
             if found is not None:
                 merits = merits.copy()
                 merits[found[0]] += found[1]
@@ -191,7 +200,7 @@ class Placing:
         if self.evicted is not None and task in self.evicted and session.status[task] == TaskStatus.RELEASING:
             held = () if session.devices is None else session.devices.groups.get(task, ())
             same = session.node[task] == row and held == groups
-            if same and all(plugin.same_place(task, row) for plugin in session.answering("same_place")):
+            if same and all(plugin.same_place(task, row) for plugin in session.implementing(SamePlace)):
                 statement.restore(task)
                 return
         if promised:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from navarch.actions.kai.sorted_jobs import JobShelf
 from navarch.engine.job import Job
+from navarch.engine.points.gang_protocols import QueueRank
 from navarch.engine.points.protocols import Key
 from navarch.engine.queue import Queue
 from navarch.model.resources import FloatArray
@@ -63,7 +64,7 @@ class JobForest:
         self.session = session
         self.victims = victims
         self.tasks_of = tasks_of
-        ranking = session.answering("queue_rank")
+        ranking = session.implementing(QueueRank)
         self._ranking = ranking[0] if ranking else None
         self._root = _Stand(None, None)
         self._stands: dict[str, _Stand | None] = {}

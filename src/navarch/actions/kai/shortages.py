@@ -15,6 +15,7 @@ from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.placement.class_view import ClassView
 from navarch.engine.placement.fit_errors import FitErrors
+from navarch.engine.points.gang_protocols import NodeBounds
 from navarch.engine.reasons import Reason
 from navarch.engine.session import Session
 from navarch.model.gpus import GPU_RESOURCES, mig_gpus
@@ -34,7 +35,7 @@ class Shortages:
         self._kept: dict[int, tuple[int, FitErrors]] = {}
 
     def of(self, job: Job, task: int, view: ClassView, within: BoolArray, *, everywhere: bool) -> FitErrors:
-        bounds = [(p, allowed) for p in self.session.answering("within_bounds") if (allowed := p.within_bounds(job, task)) is not None]
+        bounds = [(p, allowed) for p in self.session.implementing(NodeBounds) if (allowed := p.within_bounds(job, task)) is not None]
         lasting = everywhere and not view.global_filters and not bounds
         kept = self._kept.get(view.task.number)
         if lasting and kept is not None and kept[0] == view.read:

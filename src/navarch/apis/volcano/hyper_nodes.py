@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from navarch.apis.core.objects import Int32, KubeObject, LabelSelectorPart, Part
 from navarch.apis.core.selection import label_selector
 from navarch.apis.dialect import Kind, Settings
 from navarch.apis.errors import ObjectError
+from navarch.model.patterns import PatternError, compile_pattern
 from navarch.model.selectors import label_selector_errors
 from navarch.model.spec import HyperNodeSpec, MemberSpec, ObjectSpec
 
@@ -64,8 +64,8 @@ def _members(name: str, number: int, member: Member) -> list[MemberSpec]:
     if selector.regex_match is not None:
         pattern = selector.regex_match.pattern
         try:
-            re.compile(pattern)
-        except re.error as error:
+            compile_pattern(pattern)
+        except PatternError as error:
             expected = f"a regular expression ({error})"
             raise ObjectError("HyperNode", name, f"{path}.selector.regexMatch.pattern", repr(pattern), expected) from None
         found.append(MemberSpec(pattern=pattern))

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from navarch.engine.figures import Rows
 from navarch.engine.node_functions import TaskClass
+from navarch.engine.points.gang_protocols import DeviceOrder
 from navarch.model.gpus import GPU_RESOURCES, gpu_portion, mig_gpus
 from navarch.model.node_facts import gpu_memories
 from navarch.model.resources import BoolArray, FloatArray, IntArray
@@ -278,7 +279,7 @@ class Devices:
         idle = nodes.allocatable[:, rows] - nodes.used[:, rows]
         leaving = nodes.releasing[:, rows] - nodes.pipelined[:, rows]
         whole = _trunc(self.whole_sum(idle)) + _trunc(self.whole_sum(leaving))
-        scoring = session.answering("device_order")
+        scoring = session.implementing(DeviceOrder)
         memory, names = int(self.memory[node]), self._names_on(node)
         entries = [(-sum(p.device_score(int(self.used[node, slot]) / memory) for p in scoring), 0, names[slot], slot) for slot in fits]
         entries += [(-sum(p.whole_score() for p in scoring), 1, "", -1)] * max(whole, 0)

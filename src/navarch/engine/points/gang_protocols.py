@@ -1,5 +1,7 @@
-"""Extension points of schedulers that see jobs as trees, serve queues by what their next job would make of them, and prove a
-whole scenario before anything is evicted. Combined by the actions that ask them, as each protocol says.
+"""The extension points of KAI's actions.
+
+These actions treat a job as a tree of parts, order queues by their next job, and check a whole scenario before they evict. The
+action that asks a point combines the answers; each protocol says how.
 """
 
 from __future__ import annotations
@@ -19,26 +21,26 @@ Key = Any
 
 
 class NodeSet(Struct, frozen=True):
-    """Nodes on which a part of a job may be put together. `scores` is added to every node's score there and in the parts
-    below, unless they bring their own; a node without a score (NaN) is not used."""
+    """Nodes that may hold a part of a job together. `scores` is added to the score of each node for this part and for the parts
+    below it, unless those bring their own scores. A node whose score is NaN is not used."""
 
     nodes: BoolArray
     scores: FloatArray | None = None
     everywhere: bool = False
-    """All nodes are in it."""
+    """True if the set holds every node."""
 
 
 class NoNodeSet(Struct, frozen=True):
-    """A part of a job has nowhere to be put together: why, in general and domain by domain."""
+    """No node set can hold the part: the reasons, in general and for each domain."""
 
     reasons: tuple[Reason, ...]
 
 
 class Scenario(Struct, frozen=True):
-    """What a search found: the tasks to be placed, and who would have to go for them.
+    """The result of a search: the tasks to place, and the tasks to evict for them.
 
-    `victims` are all tasks that the scenario evicts, by job, in order of eviction; `stays` are those among them that hold a
-    node all the same, because they were given back or moved; `came_from` the node that each stood on."""
+    `victims` are all evicted tasks by job, in order of eviction. `stays` are the victims that hold a node again in the end,
+    because the search restored or moved them. `came_from` maps each victim to its node before the eviction."""
 
     job: Job
     tasks: Sequence[int]
@@ -49,18 +51,18 @@ class Scenario(Struct, frozen=True):
 
 @runtime_checkable
 class PartOrder(Protocol):
-    """A sort key for parts of one job, smaller is placed first and evicted last."""
+    """A sort key for the parts of one job. The smallest is placed first and evicted last."""
 
     def part_order(self, tree: GangTree, part: Part) -> Key: ...
 
 
 @runtime_checkable
 class QueueRank(Protocol):
-    """The order of queues where it depends on their next job. The first plugin that has one is asked.
+    """The order of queues where it depends on their next job. The first plugin that has this point is asked.
 
-    Weights are additive. `queue_rank` gives a sort key; `waiting` is the weight of what would be placed next in the queue,
-    `leaving` of what would go from it (the order of victims is the reverse). It holds while `rank_version` stays. `above` is
-    the queue below which a queue competes with its siblings."""
+    Weights are additive. `queue_rank` gives a sort key; `waiting` is the weight of the tasks that the queue would place next,
+    `leaving` the weight of the tasks that it would lose (victims are taken in reverse order). A key stays valid while
+    `rank_version` is the same. `above` is the parent under which a queue competes with its siblings."""
 
     def weigh_waiting(self, tasks: Sequence[int]) -> FloatArray: ...
 
@@ -75,14 +77,14 @@ class QueueRank(Protocol):
 
 @runtime_checkable
 class ChunkRefusal(Protocol):
-    """May these tasks of a job be placed together? The first Reason refuses them."""
+    """Asked before tasks of a job are placed together. The first Reason refuses all of them."""
 
     def chunk_refusal(self, job: Job, tasks: Sequence[int]) -> Reason | None: ...
 
 
 @runtime_checkable
 class NodeBounds(Protocol):
-    """Nodes on which the queue's bounds allow the task, where that differs between nodes; None: everywhere. All must agree."""
+    """The nodes on which the limits of the queue allow the task. None: all nodes. A node needs the consent of every plugin."""
 
     def within_bounds(self, job: Job, task: int) -> BoolArray | None: ...
 
@@ -90,37 +92,38 @@ class NodeBounds(Protocol):
 
 
 @runtime_checkable
-class FavouredNode(Protocol):
-    """One node that a task favours, and what it adds to its score."""
+class NominatedNode(Protocol):
+    """One node that the task prefers, as (node row, added score)."""
 
-    def favoured_node(self, task: int) -> tuple[int, float] | None: ...
+    def nominated_node(self, task: int) -> tuple[int, float] | None: ...
 
 
 @runtime_checkable
-class RoomAtOnce(Protocol):
-    """What a node's score gains where the task fits what is idle. Gains are added."""
+class IdleFitScore(Protocol):
+    """The score that a node gains if the task fits its idle resources. Scores of all plugins are added."""
 
-    def room_at_once(self) -> float: ...
+    def idle_fit_score(self) -> float: ...
 
 
 @runtime_checkable
 class SamePlace(Protocol):
-    """Would a task that was evicted in a search and is placed on its own node again sit there just as before? All must agree;
-    if not, it counts as moved."""
+    """Asked when a search evicted a task and places it on its own node again: is its placement there the same as before? If any
+    plugin says no, the task counts as moved."""
 
     def same_place(self, task: int, node: int) -> bool: ...
 
 
 @runtime_checkable
 class NodeSets(Protocol):
-    """The node sets on which a part of a job may be put together, best first. Each plugin splits the sets further."""
+    """The node sets that may hold a part of a job, best first. Each plugin splits the sets of the plugin before it."""
 
     def node_sets(self, job: Job, part: Part, tasks: Sequence[int], nodes: BoolArray) -> Sequence[NodeSet] | NoNodeSet: ...
 
 
 @runtime_checkable
 class DeviceOrder(Protocol):
-    """Scores for the shared devices of a node by the part of each that is used, and for a whole device. Scores are added."""
+    """Scores for the devices of a node: `device_score` for a shared one by its used fraction, `whole_score` for a whole one.
+    Scores of all plugins are added."""
 
     def device_score(self, used: float) -> float: ...
 
@@ -129,66 +132,66 @@ class DeviceOrder(Protocol):
 
 @runtime_checkable
 class SearchStarted(Protocol):
-    """Told before victims are looked for on behalf of a job, while nothing is evicted for it yet."""
+    """Called before a search for victims starts for a job. Nothing is evicted for it at that time."""
 
     def search_started(self, job: Job) -> None: ...
 
 
 @runtime_checkable
 class MayReclaim(Protocol):
-    """May the job take from other queues? The first plugin is asked; a Reason says no."""
+    """Asked before a job reclaims from other queues. The first plugin is asked; a Reason refuses."""
 
     def may_reclaim(self, job: Job, tasks: Sequence[int]) -> Reason | None: ...
 
 
 @runtime_checkable
 class ReclaimVictim(Protocol):
-    """Is this job of another queue worth looking at as a victim? All must agree."""
+    """Whether this job of another queue can be a victim. Every plugin must agree."""
 
     def reclaim_victim(self, job: Job, tasks: Sequence[int], victim: Job) -> bool: ...
 
 
 @runtime_checkable
 class PreemptVictim(Protocol):
-    """Is this job of the same queue worth looking at as a victim? All must agree."""
+    """Whether this job of the same queue can be a victim. Every plugin must agree."""
 
     def preempt_victim(self, job: Job, victim: Job) -> bool: ...
 
 
 @runtime_checkable
 class ReclaimScenario(Protocol):
-    """May this be done? All must agree before anything is evicted."""
+    """Whether a reclaim scenario is allowed. Every plugin must agree before anything is evicted."""
 
     def reclaim_scenario(self, scenario: Scenario) -> bool: ...
 
 
 @runtime_checkable
 class ReclaimBound(Protocol):
-    """Could a scenario that takes from `victims` be allowed if the tasks that lose their place in it held, together and in every
-    column, at least `lacking`? A search gives up on tasks for which any says no, so no may only be said where
-    `reclaim_scenario` would refuse every such scenario."""
+    """Whether `reclaim_scenario` can allow a scenario whose victims come from `victims` and hold, in sum and in every column, at
+    least `lacking`. The search gives up when any plugin says no. A plugin may say no only if `reclaim_scenario` refuses every
+    such scenario."""
 
     def reclaim_bound(self, job: Job, tasks: Sequence[int], victims: Sequence[Job], lacking: IntArray) -> bool: ...
 
 
 @runtime_checkable
 class PreemptScenario(Protocol):
-    """The same for preemption inside a queue."""
+    """Whether a preemption scenario inside a queue is allowed. Every plugin must agree before anything is evicted."""
 
     def preempt_scenario(self, scenario: Scenario) -> bool: ...
 
 
 @runtime_checkable
-class Prepared(Protocol):
-    """Can no eviction help the task, because something is missing that no node can give? A Reason keeps its job out of
-    searches for victims."""
+class Unresolvable(Protocol):
+    """A Reason if no eviction can make the task schedulable, because something is missing that no node provides. Its job is then
+    left out of searches for victims."""
 
-    def beyond_help(self, task: int) -> Reason | None: ...
+    def unresolvable_reason(self, task: int) -> Reason | None: ...
 
 
 @runtime_checkable
 class ScenarioGenerator(Protocol):
-    """Names a way to choose victims; searches try the ways in policy order."""
+    """Names a scenario generator. A search tries the generators in policy order."""
 
     def scenario_generator(self) -> str: ...
 
@@ -198,8 +201,8 @@ GANG_POINTS: dict[str, type] = {
     "queue_rank": QueueRank,
     "chunk_refusal": ChunkRefusal,
     "within_bounds": NodeBounds,
-    "favoured_node": FavouredNode,
-    "room_at_once": RoomAtOnce,
+    "nominated_node": NominatedNode,
+    "idle_fit_score": IdleFitScore,
     "same_place": SamePlace,
     "node_sets": NodeSets,
     "device_order": DeviceOrder,
@@ -210,6 +213,6 @@ GANG_POINTS: dict[str, type] = {
     "reclaim_scenario": ReclaimScenario,
     "reclaim_bound": ReclaimBound,
     "preempt_scenario": PreemptScenario,
-    "beyond_help": Prepared,
+    "unresolvable_reason": Unresolvable,
     "scenario_generator": ScenarioGenerator,
 }

@@ -8,11 +8,14 @@ so do its functions and what they count.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TypeVar
 
 from msgspec import Struct
 
 from navarch.engine.node_functions import NodeFilter, NodeScorer
+from navarch.engine.points.protocols import NodeFilters, NodeScorers
+
+P = TypeVar("P")
 
 THE_FIRST = ""
 """The first profile, which is also that of pods whose scheduler name no profile has; the only one of most policies."""
@@ -25,7 +28,9 @@ class NodeFunctions(Struct, frozen=True):
     scorers: list[NodeScorer]
 
 
-def functions_by_profile(filtering: Mapping[str, Sequence[Any]], scoring: Mapping[str, Sequence[Any]]) -> dict[str, NodeFunctions]:
+def functions_by_profile(
+    filtering: Mapping[str, Sequence[NodeFilters]], scoring: Mapping[str, Sequence[NodeScorers]]
+) -> dict[str, NodeFunctions]:
     """From the plugins that give filters and those that give scorers, by profile. Each plugin is asked once."""
     filters = {id(plugin): plugin.node_filters() for plugin in _distinct(filtering)}
     scorers = {id(plugin): plugin.node_scorers() for plugin in _distinct(scoring)}
@@ -38,5 +43,5 @@ def functions_by_profile(filtering: Mapping[str, Sequence[Any]], scoring: Mappin
     }
 
 
-def _distinct(by_profile: Mapping[str, Sequence[Any]]) -> list[Any]:
+def _distinct(by_profile: Mapping[str, Sequence[P]]) -> list[P]:
     return list({id(plugin): plugin for plugins in by_profile.values() for plugin in plugins}.values())

@@ -1,11 +1,12 @@
 """The extension points: one small protocol each, which says when it is called and what the answers mean.
 
-A plugin implements a point by having its method; the session finds it there, minds the policy's switch for it, and combines
-the answers of all plugins (`combine`). Candidates, tasks and victims are task rows; `session.task(row)` gives the pod.
+A plugin implements a point by having its methods. The plugin runner finds the plugins of a point, skips those that the policy
+switches off there, and combines the answers (`combine`). Candidates, tasks and victims are task rows; `session.task(row)` gives
+the pod.
 
-Filters, scores, events and the orders of jobs and tasks hold for every action that deals with gangs; the other points here are those
-of batch work (allocate, backfill, preempt, ...), those in `gang_points` those of KAI's actions. kube-scheduler's `schedule` minds
-filters, scores and events.
+All actions that place gangs use filters, scores, events and the orders of jobs and tasks. The actions for batch work (allocate,
+backfill, preempt, ...) ask the other points of this module; KAI's actions ask those of `gang_protocols`. kube-scheduler's
+`schedule` asks only for filters, scores and events.
 """
 
 from __future__ import annotations
@@ -22,14 +23,15 @@ from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.points.gang_protocols import GANG_POINTS
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Reason
+from navarch.engine.record import QueueFigures
 from navarch.model.resources import IntArray
 
 Key = Any
-"""Anything that compares with its own kind; smaller comes first."""
+"""Any value that compares with other keys of the same point. Smaller comes first."""
 
 
 class Purpose(IntEnum):
-    """What a search for domains is for."""
+    """The purpose of a search for domains."""
 
     ALLOCATE = 0
     EVICT = 1
@@ -42,30 +44,31 @@ class Vote(IntEnum):
 
 
 class Change(Struct, frozen=True):
-    """Tasks of one job and one shape that got a node, a promise of one, or lost it. `undone`: a statement was taken back."""
+    """Tasks of one job and one class that were placed on nodes, promised nodes, or removed from them. `undone`: a statement undoes
+    an earlier change."""
 
     job: Job
     tasks: Sequence[int]
     nodes: Sequence[int]
     task: TaskClass
     total: IntArray
-    """(R,): what they ask for together."""
+    """(R,): the sum of their requests."""
     pipelined: bool = False
     undone: bool = False
     view: bool = True
-    """Whether the node as its pods will be (`Figures.requested`, ports, pod counts) follows this change."""
+    """Whether the node's view of its future pods (`Figures.requested`, ports, pod counts) changes too."""
 
 
 @runtime_checkable
 class QueueOrder(Protocol):
-    """Which queue is served first. Negative: `left`; zero: no opinion. The first plugin with an opinion decides."""
+    """Which queue is served first. Negative: `left`; positive: `right`; zero: no preference. The first preference decides."""
 
     def queue_order(self, left: Queue, right: Queue) -> int: ...
 
 
 @runtime_checkable
 class VictimQueueOrder(Protocol):
-    """Whose pods are evicted first when `preemptor` needs room. Without any, the reverse of the queue order."""
+    """Which queue loses pods first when `preemptor` needs resources. Without a preference, the reverse of the queue order."""
 
     def victim_queue_order(self, left: Queue, right: Queue, preemptor: Queue) -> int: ...
 
@@ -94,70 +97,70 @@ class TaskOrder(Protocol):
 
 @runtime_checkable
 class JobValid(Protocol):
-    """Asked before a job takes part in an action, whichever places or evicts. A Reason keeps it out and becomes its condition."""
+    """Asked before an action places or evicts for a job. A Reason excludes the job and becomes its condition."""
 
     def job_valid(self, job: Job) -> Reason | None: ...
 
 
 @runtime_checkable
 class JobEnqueueable(Protocol):
-    """May a pending job be admitted? A Reason is a rejection; see `combine.votes` for how votes meet."""
+    """Whether a pending job is admitted. A Reason is a rejection; `combine.votes` combines the votes."""
 
     def job_enqueueable(self, job: Job) -> Vote | Reason: ...
 
 
 @runtime_checkable
 class JobEnqueued(Protocol):
-    """Told of each job that was admitted."""
+    """Called for each job that was admitted."""
 
     def job_enqueued(self, job: Job) -> None: ...
 
 
 @runtime_checkable
 class JobReady(Protocol):
-    """Has the job enough to start? All must agree; then its statement is committed."""
+    """Whether the job has enough tasks placed to start. When every plugin agrees, its statement is committed."""
 
     def job_ready(self, job: Job) -> bool: ...
 
 
 @runtime_checkable
 class JobMissing(Protocol):
-    """A lower bound on how many further placements `job_ready` waits for: lets equal tasks be placed in one step."""
+    """A lower bound on the further placements that `job_ready` needs. It lets the engine place equal tasks in one step."""
 
     def job_missing(self, job: Job) -> int: ...
 
 
 @runtime_checkable
 class JobPipelined(Protocol):
-    """Will the job have enough once what is being released is free?"""
+    """Whether the job has enough tasks placed or promised to start once the resources in release are free."""
 
     def job_pipelined(self, job: Job) -> Vote: ...
 
 
 @runtime_checkable
 class SubJobReady(Protocol):
-    """Has the sub-group enough to start? All must agree."""
+    """Whether the sub-group has enough tasks placed to start. Every plugin must agree."""
 
     def sub_job_ready(self, sub_job: SubJob) -> bool: ...
 
 
 @runtime_checkable
 class SubJobMissing(Protocol):
-    """A lower bound on how many further placements `sub_job_ready` waits for."""
+    """A lower bound on the further placements that `sub_job_ready` needs."""
 
     def sub_job_missing(self, sub_job: SubJob) -> int: ...
 
 
 @runtime_checkable
 class SubJobPipelined(Protocol):
-    """Will the sub-group have enough once what is being released is free?"""
+    """Whether the sub-group has enough tasks placed or promised to start once the resources in release are free."""
 
     def sub_job_pipelined(self, sub_job: SubJob) -> Vote: ...
 
 
 @runtime_checkable
 class JobStarving(Protocol):
-    """May the job evict others to get what it lacks?"""
+    """Whether the job may evict others to get the resources it lacks."""
 
     def job_starving(self, job: Job) -> bool: ...
 
@@ -174,29 +177,29 @@ class JobTurn(Protocol):
 
 @runtime_checkable
 class Overused(Protocol):
-    """The queue has its due: a Reason keeps its jobs from `allocate` and from taking of other queues in this cycle. Pods without
-    requests and preemption inside the queue are not asked about; `job_valid` keeps jobs out of everything."""
+    """Whether the queue has its share already. A Reason excludes its jobs from `allocate` and `reclaim` in this cycle. It does not
+    affect pods without requests or preemption inside the queue; use `job_valid` to exclude a job from every action."""
 
     def overused(self, queue: Queue) -> Reason | None: ...
 
 
 @runtime_checkable
 class Allocatable(Protocol):
-    """How many of `count` such tasks may the queue take on now? A Reason says none, and why."""
+    """How many of `count` such tasks the queue may take now. A Reason means none."""
 
     def allocatable(self, queue: Queue, task: TaskClass, count: int) -> int | Reason: ...
 
 
 @runtime_checkable
 class Preemptive(Protocol):
-    """May the queue reclaim from others for this task? A Reason says no."""
+    """Asked before the queue reclaims from other queues for this task. A Reason refuses."""
 
     def preemptive(self, queue: Queue, task: TaskClass) -> Reason | None: ...
 
 
 @runtime_checkable
 class Preemptable(Protocol):
-    """Which candidates (one node's, in the preemptor's queue) may be evicted for the task. None: no opinion."""
+    """Which candidates may be evicted for the task. They are on one node and in the preemptor's queue. None: no opinion."""
 
     def preemptable(self, preemptor: int, candidates: Sequence[int]) -> list[int] | None: ...
 
@@ -210,35 +213,35 @@ class Reclaimable(Protocol):
 
 @runtime_checkable
 class UnifiedEvictable(Protocol):
-    """As above for whole-gang eviction; `reclaim` tells across queues from inside one."""
+    """Which candidates may be evicted for a whole gang. `reclaim` is true across queues, false inside one. None: no opinion."""
 
     def unified_evictable(self, job: Job, candidates: Sequence[int], *, reclaim: bool) -> list[int] | None: ...
 
 
 @runtime_checkable
 class VictimTasks(Protocol):
-    """Running tasks that had better go, whoever needs the room (shuffle)."""
+    """Running tasks that `shuffle` evicts. None: no opinion."""
 
     def victim_tasks(self, candidates: Sequence[int]) -> list[int] | None: ...
 
 
 @runtime_checkable
 class NodeFilters(Protocol):
-    """Filters of this plugin, made when the session opens. Switched by `predicate`."""
+    """The filters of this plugin. Asked once, when the session opens. Switched by `predicate`."""
 
     def node_filters(self) -> list[NodeFilter]: ...
 
 
 @runtime_checkable
 class NodeScorers(Protocol):
-    """Scores of this plugin, made when the session opens. Switched by `node_order`."""
+    """The scorers of this plugin. Asked once, when the session opens. Switched by `node_order`."""
 
     def node_scorers(self) -> list[NodeScorer]: ...
 
 
 @runtime_checkable
 class HyperNodeOrder(Protocol):
-    """How good each of these domains (numbers in the tree of HyperNodes) is for a sub-group that fits in it: higher is better.
+    """A score for each of these domains (numbers in the HyperNode tree), all of which can hold the sub-group. Higher is better.
     Scores of all plugins are added."""
 
     def hyper_node_order(self, sub_job: SubJob, domains: Sequence[int]) -> Sequence[float]: ...
@@ -246,8 +249,9 @@ class HyperNodeOrder(Protocol):
 
 @runtime_checkable
 class HyperNodeGradient(Protocol):
-    """Which domains inside `root` to look at for a job or one of its sub-groups: lists of equal worth, best list first; the first
-    list with a solution decides. An empty answer: nowhere. The first plugin that has this point answers; without any it is `root`."""
+    """Which domains inside `root` to try for a job or one of its sub-groups. The answer is a list of lists, best list first;
+    domains in one list are equally good. The first list with a solution is used. An empty answer means no domain. The first
+    plugin that has this point answers; without one, `root` is the only domain."""
 
     def hyper_node_gradient_for_job(self, job: Job, root: int, purpose: Purpose) -> list[list[int]]: ...
 
@@ -256,18 +260,26 @@ class HyperNodeGradient(Protocol):
 
 @runtime_checkable
 class PrePredicate(Protocol):
-    """A word on the task before any node is looked at. A Reason refuses it everywhere. Switched by `predicate`."""
+    """Asked for a task before any node is filtered. A Reason refuses the task on all nodes. Switched by `predicate`."""
 
     def pre_predicate(self, task: TaskClass) -> Reason | None: ...
 
 
 @runtime_checkable
 class AllocateEvents(Protocol):
-    """Told of every placement, promise and eviction, and of each that is undone, as it happens in the session."""
+    """Called for every placement, promise and eviction in the session, and for each one that is undone."""
 
     def on_allocate(self, change: Change) -> None: ...
 
     def on_deallocate(self, change: Change) -> None: ...
+
+
+@runtime_checkable
+class QueueReport(Protocol):
+    """A queue's deserved, allocated and requested amounts as this plugin counts them, for the record of the cycle. Called for every
+    queue after the plugins closed. The first plugin that implements it answers; without one, the engine reports its own sums."""
+
+    def queue_figures(self, queue: Queue) -> QueueFigures: ...
 
 
 POINTS: dict[str, type] = {
@@ -300,30 +312,23 @@ POINTS: dict[str, type] = {
     "hyper_node_gradient": HyperNodeGradient,
     "pre_predicate": PrePredicate,
     "events": AllocateEvents,
+    "queue_figures": QueueReport,
     **GANG_POINTS,
 }
-"""Point -> protocol. The switch in a policy file that governs each is in `policy.points`."""
+"""Name -> protocol. `policy.point_switches` has the key in a policy file that switches each."""
 
-SWITCH: dict[str, str] = {
-    "node_filters": "predicate",
-    "node_scorers": "node_order",
-    "job_missing": "job_ready",
-    "sub_job_missing": "sub_job_ready",
-}
-"""Points whose switch has another name."""
+_implemented: dict[type, tuple[str, ...]] = {}
 
 
-_answers: dict[type, tuple[str, ...]] = {}
-
-
-def answers(plugin: type) -> tuple[str, ...]:
-    """The points at which a plugin class answers."""
-    found = _answers.get(plugin)
+def implemented_points(plugin: type) -> tuple[str, ...]:
+    """Names of the points that a plugin class implements: it has every method of the protocol. Computed once a class."""
+    found = _implemented.get(plugin)
     if found is None:
-        points = (n for n, protocol in POINTS.items() if all(callable(getattr(plugin, m, None)) for m in _methods(protocol)))
-        found = _answers[plugin] = tuple(points)
+        points = (n for n, protocol in POINTS.items() if all(callable(getattr(plugin, m, None)) for m in methods(protocol)))
+        found = _implemented[plugin] = tuple(points)
     return found
 
 
-def _methods(protocol: type) -> list[str]:
+def methods(protocol: type) -> list[str]:
+    """Names of the methods that a plugin needs to implement this point."""
     return [name for name, value in vars(protocol).items() if not name.startswith("_") and callable(value)]

@@ -1,7 +1,8 @@
-"""Asking the plugins: for each extension point, who answers in which tier, and the combined answer.
+"""The plugin runner: finds the plugins that implement an extension point and combines their answers.
 
-Kept apart from the session's figures so that each question reads as one line: the rule by which answers meet (`combine`) and
-the order of last resort, which makes every order total.
+Each point is a protocol (`protocols`, `gang_protocols`). `implementing(QueueOrder)` gives the plugins that implement it, typed, in
+policy order. The rules for combining answers are in `combine`. The runner adds the last tie-break (age, then name), so that
+every order is total.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import cmp_to_key
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from navarch.engine.gangs.gang_tree import GangTree, Part
 from navarch.engine.gangs.subjobs import SubJob
@@ -17,8 +18,37 @@ from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.plugin import Plugin
 from navarch.engine.points import combine
+from navarch.engine.points.gang_protocols import PartOrder
 from navarch.engine.points.profiles import THE_FIRST
-from navarch.engine.points.protocols import Key, Purpose
+from navarch.engine.points.protocols import (
+    Allocatable,
+    HyperNodeGradient,
+    HyperNodeOrder,
+    JobEnqueueable,
+    JobEnqueued,
+    JobMissing,
+    JobOrder,
+    JobPipelined,
+    JobReady,
+    JobStarving,
+    JobValid,
+    Key,
+    Overused,
+    Preemptable,
+    Preemptive,
+    PrePredicate,
+    Purpose,
+    QueueOrder,
+    Reclaimable,
+    SubJobMissing,
+    SubJobOrder,
+    SubJobPipelined,
+    SubJobReady,
+    TaskOrder,
+    UnifiedEvictable,
+    VictimQueueOrder,
+    VictimTasks,
+)
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.semantics import Semantics
@@ -30,6 +60,7 @@ if TYPE_CHECKING:
     from navarch.engine.registry import Registry
 
 NO_QUEUE_ROOM = Reason("QueueLimit", "the queue has no room for the task", undone_by=(Event.POD_REMOVED, Event.QUEUE_CHANGED))
+P = TypeVar("P")
 
 
 class PluginRunner:
@@ -42,68 +73,74 @@ class PluginRunner:
 
     def open_plugins(self, registry: Registry) -> None:
         self.plugins: list[Plugin] = []
-        line_up = registry.line_up(self.policy)
-        self._tiers: defaultdict[str, list[list[Any]]] = defaultdict(list)
-        """Point -> who answers there, tier by tier; empty where nobody does."""
-        self._flat: defaultdict[str, list[Any]] = defaultdict(list)
+        selected = registry.select_plugins(self.policy)
+        self._tiers: defaultdict[type, list[list[Any]]] = defaultdict(list)
+        """Point -> the plugins that implement it, tier by tier."""
+        self._plugins: defaultdict[type, list[Any]] = defaultdict(list)
+        """Point -> the same plugins in one list. `open_plugins` puts a plugin only under protocols that its class implements."""
         self.promised_by_eviction: set[int] = set()
         self.promised_to_gangs: list[int] = []
         """Tasks that an action which evicts for whole gangs has promised a node."""
-        for number, tier in enumerate(line_up.tiers):
+        for number, tier in enumerate(selected.tiers):
             for kind, option, points in tier:
                 plugin = kind(self, option)  # type: ignore[arg-type]
                 self.plugins.append(plugin)
                 for point in points:
-                    self._flat[point].append(plugin)
+                    self._plugins[point].append(plugin)
                     tiers = self._tiers[point]
                     while len(tiers) <= number:
                         tiers.append([])
                     tiers[number].append(plugin)
-        self.plugins += [kind(self, option) for kind, option, _ in line_up.added]  # type: ignore[arg-type]
-        self._further = line_up.further
+        self.plugins += [kind(self, option) for kind, option, _ in selected.added]  # type: ignore[arg-type]
+        self._further = selected.further
         for plugin in self.plugins:
             started = self.stopwatch()
             plugin.open()
             self.timings[f"{plugin.name} (open)"] = self.stopwatch() - started
 
-    def answering(self, point: str) -> list[Any]:
-        """Plugins that answer at a point and are switched on there, in policy order."""
-        return self._flat[point]
+    def implementing(self, point: type[P]) -> list[P]:
+        """The plugins that implement an extension point and are switched on there, in policy order."""
+        return self._plugins[point]
 
-    def answering_by_profile(self, point: str) -> dict[str, list[Any]]:
-        """The same for each profile."""
-        further = {
+    def in_tiers(self, point: type[P]) -> list[list[P]]:
+        """The same plugins, tier by tier. A tier without such a plugin may be an empty list."""
+        return self._tiers[point]
+
+    def implementing_by_profile(self, point: type[P]) -> dict[str, list[P]]:
+        """Profile -> the plugins that implement a point in that profile, in policy order."""
+        further: dict[str, list[Any]] = {
             name: [self.plugins[number] for number, points in profile if point in points] for name, profile in self._further.items()
         }
-        return {THE_FIRST: self._flat[point], **further}
+        return {THE_FIRST: self.implementing(point), **further}
 
-    def silence(self, plugin: Plugin, *points: str) -> None:
-        """A plugin that found it cannot answer (an invalid tree of queues, say) withdraws from these points."""
+    def stop_asking(self, plugin: Plugin, *points: type) -> None:
+        """Remove a plugin from these points for this session. A plugin calls it when its own configuration or the cluster leaves
+        it without an answer there (an invalid tree of queues, for example)."""
         for point in points:
             for tier in self._tiers[point]:
                 if plugin in tier:
                     tier.remove(plugin)
-            self._flat[point] = [x for x in self._flat[point] if x is not plugin]
+            self._plugins[point] = [x for x in self._plugins[point] if x is not plugin]
 
     # orders
 
     def queue_order(self, left: Queue, right: Queue) -> int:
-        opinion = combine.first_opinion(p.queue_order(left, right) for p in self._flat["queue_order"])
+        opinion = combine.first_opinion(p.queue_order(left, right) for p in self.implementing(QueueOrder))
         return opinion or _compare((left.spec.created, left.name), (right.spec.created, right.name))
 
     def victim_queue_order(self, left: Queue, right: Queue, preemptor: Queue) -> int:
-        plugins = self._flat["victim_queue_order"]
+        plugins = self.implementing(VictimQueueOrder)
         opinion = combine.first_opinion(p.victim_queue_order(left, right, preemptor) for p in plugins)
         return opinion or -self.queue_order(left, right)
 
     def job_order_by_plugins(self, job: Job) -> Key:
-        return tuple(p.job_order(job) for p in self._flat["job_order"])
+        return tuple(p.job_order(job) for p in self.implementing(JobOrder))
 
     def job_order(self, job: Job) -> Key:
-        return (*(p.job_order(job) for p in self._flat["job_order"]), job.spec.created, job.key)
+        return (*(p.job_order(job) for p in self.implementing(JobOrder)), job.spec.created, job.key)
 
     def sub_job_order(self, sub_job: SubJob) -> Key:
-        return (*(p.sub_job_order(sub_job) for p in self._flat["sub_job_order"]), sub_job.match_index, sub_job.name)
+        return (*(p.sub_job_order(sub_job) for p in self.implementing(SubJobOrder)), sub_job.match_index, sub_job.name)
 
     def sorted_tasks(self, tasks: Sequence[int], *, reverse: bool = False) -> list[int]:
         """Tasks by the plugins' order, then by the number their names end in, then by age and UID."""
@@ -112,7 +149,7 @@ class PluginRunner:
             return rows
         columns = self.snapshot.tasks
         numbers = columns.index[rows].tolist() if self.semantics.numbers_in_names_order_tasks else [-1] * len(rows)
-        plugins = self._flat["task_order"]
+        plugins = self.implementing(TaskOrder)
         by_plugins = [tuple(p.task_order(t) for p in plugins) for t in rows] if plugins else [()] * len(rows)
         keys = list(zip(by_plugins, numbers, columns.created[rows].tolist(), (self.task(t).uid for t in rows)))
         if numbers and min(numbers) < 0 <= max(numbers):  # only some names end in a number: pairs decide how to compare
@@ -126,16 +163,16 @@ class PluginRunner:
         """Tasks by the plugins' order, then by age and UID: for rules that do not read numbers out of names."""
         if len(tasks) < 2:
             return list(tasks)
-        plugins, created = self._flat["task_order"], self.snapshot.tasks.created
+        plugins, created = self.implementing(TaskOrder), self.snapshot.tasks.created
         return sorted(tasks, key=lambda t: (*(p.task_order(t) for p in plugins), float(created[t]), self.task(t).uid))
 
     def parts_in_order(self, tree: GangTree, parts: Sequence[Part]) -> list[Part]:
         """Parts of a job by the plugins' order, then by name."""
-        plugins = self._flat["part_order"]
+        plugins = self.implementing(PartOrder)
         return sorted(parts, key=lambda part: (*(p.part_order(tree, part) for p in plugins), part.name))
 
     def compare_tasks(self, left: int, right: int) -> int:
-        plugins, columns = self._flat["task_order"], self.snapshot.tasks
+        plugins, columns = self.implementing(TaskOrder), self.snapshot.tasks
         numbered = self.semantics.numbers_in_names_order_tasks
         keys = [
             (
@@ -151,36 +188,36 @@ class PluginRunner:
     # jobs
 
     def job_valid(self, job: Job) -> Reason | None:
-        for plugin in self._flat["job_valid"]:
-            reason: Reason | None = plugin.job_valid(job)
+        for plugin in self.implementing(JobValid):
+            reason = plugin.job_valid(job)
             if reason is not None:
                 return reason
         return None
 
     def job_enqueueable(self, job: Job) -> Reason | None:
-        answer = combine.votes(self._tiers["job_enqueueable"], lambda p: p.job_enqueueable(job))
+        answer = combine.votes(self.in_tiers(JobEnqueueable), lambda p: p.job_enqueueable(job))
         if isinstance(answer, Reason):
             return answer
         return None if answer else Reason("NotAdmitted", "the job was not admitted to its queue", undone_by=(Event.QUEUE_CHANGED,))
 
     def job_enqueued(self, job: Job) -> None:
-        for plugin in self._flat["job_enqueued"]:
+        for plugin in self.implementing(JobEnqueued):
             plugin.job_enqueued(job)
 
     def job_ready(self, job: Job) -> bool:
-        return all(p.job_ready(job) for p in self._flat["job_ready"])
+        return all(p.job_ready(job) for p in self.implementing(JobReady))
 
     def job_missing(self, job: Job) -> int:
         """How many tasks may be placed before readiness has to be asked again: at least one."""
-        return max((p.job_missing(job) for p in self._flat["job_missing"]), default=1)
+        return max((p.job_missing(job) for p in self.implementing(JobMissing)), default=1)
 
     def job_pipelined(self, job: Job) -> bool:
-        return combine.votes(self._tiers["job_pipelined"], lambda p: p.job_pipelined(job)) is True
+        return combine.votes(self.in_tiers(JobPipelined), lambda p: p.job_pipelined(job)) is True
 
     def job_starving(self, job: Job) -> bool:
         if self.semantics.starving_is_pending:
             return job.counts[0] > 0
-        return combine.starving(self._tiers["job_starving"], lambda p: p.job_starving(job), self.semantics)
+        return combine.starving(self.in_tiers(JobStarving), lambda p: p.job_starving(job), self.semantics)
 
     def turn_refusal(self, job: Job) -> Reason | None:
         for plugin in self._flat["job_turn"]:
@@ -196,53 +233,51 @@ class PluginRunner:
     def sub_job_ready(self, sub_job: SubJob) -> bool:
         if not sub_job.job.spec.sub_groups:
             return self.job_ready(sub_job.job)
-        return all(p.sub_job_ready(sub_job) for p in self._flat["sub_job_ready"])
+        return all(p.sub_job_ready(sub_job) for p in self.implementing(SubJobReady))
 
     def sub_job_pipelined(self, sub_job: SubJob) -> bool:
         if not sub_job.job.spec.sub_groups:
             return self.job_pipelined(sub_job.job)
-        return combine.votes(self._tiers["sub_job_pipelined"], lambda p: p.sub_job_pipelined(sub_job)) is True
+        return combine.votes(self.in_tiers(SubJobPipelined), lambda p: p.sub_job_pipelined(sub_job)) is True
 
     def sub_job_missing(self, sub_job: SubJob) -> int:
         """How many tasks of a sub-job may be placed before its readiness has to be asked again: at least one."""
         if not sub_job.job.spec.sub_groups:
             return self.job_missing(sub_job.job)
-        return max((p.sub_job_missing(sub_job) for p in self._flat["sub_job_missing"]), default=1)
+        return max((p.sub_job_missing(sub_job) for p in self.implementing(SubJobMissing)), default=1)
 
     # domains
 
     def hyper_node_scores(self, sub_job: SubJob, domains: Sequence[int]) -> list[float]:
         """How good each of these domains is for the sub-job, all plugins together."""
         scores = [0.0] * len(domains)
-        for plugin in self._flat["hyper_node_order"]:
+        for plugin in self.implementing(HyperNodeOrder):
             scores = [sum(pair) for pair in zip(scores, plugin.hyper_node_order(sub_job, domains))]
         return scores
 
     def gradient_for_job(self, job: Job, root: int, purpose: Purpose) -> list[list[int]]:
-        for plugin in self._flat["hyper_node_gradient"]:
-            lists: list[list[int]] = plugin.hyper_node_gradient_for_job(job, root, purpose)
-            return lists
+        for plugin in self.implementing(HyperNodeGradient):
+            return plugin.hyper_node_gradient_for_job(job, root, purpose)
         return [[root]]
 
     def gradient_for_sub_job(self, sub_job: SubJob, root: int, purpose: Purpose) -> list[list[int]]:
-        for plugin in self._flat["hyper_node_gradient"]:
-            lists: list[list[int]] = plugin.hyper_node_gradient_for_sub_job(sub_job, root, purpose)
-            return lists
+        for plugin in self.implementing(HyperNodeGradient):
+            return plugin.hyper_node_gradient_for_sub_job(sub_job, root, purpose)
         return [[root]]
 
     # queues
 
     def overused(self, queue: Queue) -> Reason | None:
-        for plugin in self._flat["overused"]:
-            reason: Reason | None = plugin.overused(queue)
+        for plugin in self.implementing(Overused):
+            reason = plugin.overused(queue)
             if reason is not None:
                 return reason
         return None
 
     def allocatable(self, queue: Queue, task: TaskClass, count: int) -> tuple[int, Reason | None]:
         """How many of `count` tasks the queue may take on, and why not more if it is none."""
-        for plugin in self._flat["allocatable"]:
-            answer: int | Reason = plugin.allocatable(queue, task, count)
+        for plugin in self.implementing(Allocatable):
+            answer = plugin.allocatable(queue, task, count)
             if isinstance(answer, Reason):
                 return 0, answer
             count = min(count, answer)
@@ -251,8 +286,8 @@ class PluginRunner:
         return count, None
 
     def preemptive(self, queue: Queue, task: TaskClass) -> Reason | None:
-        for plugin in self._flat["preemptive"]:
-            reason: Reason | None = plugin.preemptive(queue, task)
+        for plugin in self.implementing(Preemptive):
+            reason = plugin.preemptive(queue, task)
             if reason is not None:
                 return reason
         return None
@@ -260,23 +295,23 @@ class PluginRunner:
     # victims
 
     def preemptable(self, preemptor: int, candidates: Sequence[int]) -> list[int]:
-        tiers = self._tiers["preemptable"]
+        tiers = self.in_tiers(Preemptable)
         return combine.victims(tiers, lambda p: p.preemptable(preemptor, candidates), candidates, self.semantics)
 
     def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> list[int]:
-        tiers = self._tiers["reclaimable"]
+        tiers = self.in_tiers(Reclaimable)
         return combine.victims(tiers, lambda p: p.reclaimable(reclaimer, candidates), candidates, self.semantics)
 
     def unified_evictable(self, job: Job, candidates: Sequence[int], *, reclaim: bool) -> list[int]:
-        tiers = self._tiers["unified_evictable"]
+        tiers = self.in_tiers(UnifiedEvictable)
         return combine.victims(tiers, lambda p: p.unified_evictable(job, candidates, reclaim=reclaim), candidates, self.semantics)
 
     def victim_tasks(self, candidates: Sequence[int]) -> list[int]:
-        return combine.united(self._tiers["victim_tasks"], lambda p: p.victim_tasks(candidates))
+        return combine.united(self.in_tiers(VictimTasks), lambda p: p.victim_tasks(candidates))
 
     def pre_predicate(self, task: TaskClass) -> Reason | None:
-        for plugin in self._flat["pre_predicate"]:
-            reason: Reason | None = plugin.pre_predicate(task)
+        for plugin in self.implementing(PrePredicate):
+            reason = plugin.pre_predicate(task)
             if reason is not None:
                 return reason
         return None

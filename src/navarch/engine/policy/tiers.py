@@ -11,7 +11,7 @@ from navarch.engine.policy.catalogue import Catalogue, Entry
 from navarch.engine.policy.compat import PEERS, listed, owners
 from navarch.engine.policy.file_form import Choice
 from navarch.engine.policy.findings import Findings, did_you_mean
-from navarch.engine.policy.point_switches import BY_DISABLE_KEY, BY_KEY, DEFAULTS
+from navarch.engine.policy.point_switches import BY_DISABLE_KEY, BY_KEY, DEFAULTS, KEYS_WITHOUT_EFFECT
 from navarch.engine.policy.schema import check
 from navarch.engine.policy.source import Path
 from navarch.engine.policy.values import PluginOption
@@ -120,7 +120,9 @@ class TiersReader(Struct):
                 continue
             inner = (*path, key)
             point = known.get(key)
-            if point is None:
+            if point is None and key in KEYS_WITHOUT_EFFECT and not (kai or kube_batch):
+                self.findings.warn(inner, "no action asks this extension point; the switch has no effect")
+            elif point is None:
                 self.findings.unknown(inner, "key of a plugin", key, [*known, "name", "arguments"])
             elif not isinstance(value, bool):
                 self.findings.mistake(inner, f"found {value!r}, expected true or false")

@@ -7,10 +7,10 @@ higher than any other, so a demand without a fitting HyperNode can still be told
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from navarch.engine.topology.domains import NOWHERE, DomainTree, kept_tree, tree_of
+from navarch.model.patterns import compile_pattern
 from navarch.model.selectors import selector_matches
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import HyperNodeSpec, NodeSpec, TopologyDemand
@@ -61,7 +61,7 @@ def _own_rows(spec: HyperNodeSpec, nodes: Sequence[NodeSpec], row_of: Mapping[st
         if member.name and member.name in row_of:
             found.append(row_of[member.name])
         if member.pattern is not None:
-            pattern = re.compile(member.pattern)
+            pattern = compile_pattern(member.pattern)
             found += [row for row, node in enumerate(nodes) if pattern.search(node.name)]
         if member.selector is not None:
             found += [row for row, node in enumerate(nodes) if selector_matches(member.selector, node.labels)]

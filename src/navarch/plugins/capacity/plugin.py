@@ -18,7 +18,7 @@ from navarch.engine.arguments import Argument
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import Change, Vote
+from navarch.engine.points.protocols import Change, QueueOrder, VictimQueueOrder, Vote
 from navarch.engine.queue import ROOT, Queue
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.record import QueueFigures
@@ -64,9 +64,9 @@ class Capacity(Plugin):
             for number in range(len(self.queues)):
                 self.share(number)
         if not self.hierarchy:
-            session.silence(self, "victim_queue_order")
+            session.stop_asking(self, VictimQueueOrder)
         if self.refuses_all is not None:
-            session.silence(self, "queue_order", "victim_queue_order")
+            session.stop_asking(self, QueueOrder, VictimQueueOrder)
 
     def _device_quota(self) -> DeviceQuota | None:
         if not self.given.flag("capacity.DynamicResourceAllocationEnable"):

@@ -13,7 +13,7 @@ import numpy as np
 
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import Change, Key
+from navarch.engine.points.protocols import Change, Key, QueueOrder, Reclaimable
 from navarch.engine.queue import Queue
 from navarch.model.resources import PODS, IntArray
 from navarch.plugins.drf.share_tree import ShareTree
@@ -45,7 +45,7 @@ class Drf(Plugin):
         if self.option.is_enabled("hierarchy"):
             self.tree = ShareTree(session, queue_of_job(session))
         else:
-            session.silence(self, "queue_order", "reclaimable")
+            session.stop_asking(self, QueueOrder, Reclaimable)
 
     def held(self, job: Job) -> IntArray:
         """What the job has and is promised."""

@@ -127,7 +127,7 @@ class NodeAvailability(Plugin):
 
     name = "nodeavailability"
 
-    def room_at_once(self) -> float:
+    def idle_fit_score(self) -> float:
         return AVAILABLE
 
 
@@ -224,7 +224,7 @@ class NominatedNode(Plugin):
 
     name = "nominatednode"
 
-    def favoured_node(self, task: int) -> tuple[int, float] | None:
+    def nominated_node(self, task: int) -> tuple[int, float] | None:
         name = self.session.task(task).nominated_node
         row = self.session.snapshot.nodes.row(name) if name else None
         return None if row is None else (row, PROMISED)

@@ -100,7 +100,7 @@ class KaiPredicates(Plugin):
         undone = tuple(dict.fromkeys(event for _, reason, _ in found for event in reason.undone_by))
         return Reason(found[0][1].code, text, figures=figures, undone_by=undone)
 
-    def beyond_help(self, task: int) -> Reason | None:
+    def unresolvable_reason(self, task: int) -> Reason | None:
         missing = lacking(self.session, task) if self._any_lacking else None
         found = self._objections(replace(self.session.class_of(task), task=task))
         return missing or next((reason for _, reason, unresolvable in found if unresolvable), None)

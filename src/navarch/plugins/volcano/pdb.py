@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import Change
+from navarch.engine.points.protocols import AllocateEvents, Change, VictimTasks
 from navarch.model.selectors import selector_matches
 from navarch.model.spec import DisruptionBudgetSpec, TaskSpec
 from navarch.model.status import TaskStatus
@@ -32,9 +32,9 @@ class Pdb(Plugin):
                 self.budgets.setdefault(namespace, []).append((number, budget))
         self._of_labels: dict[int, list[tuple[int, DisruptionBudgetSpec]]] = {}
         if not self.strict:
-            self.session.silence(self, "events")
+            self.session.stop_asking(self, AllocateEvents)
         else:
-            self.session.silence(self, "victim_tasks")
+            self.session.stop_asking(self, VictimTasks)
 
     def preemptable(self, preemptor: int, candidates: Sequence[int]) -> list[int] | None:
         return self._allowed(candidates)

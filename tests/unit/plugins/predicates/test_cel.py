@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
+
 import pytest
 
-from navarch.plugins.predicates.devices.cel.program import CelError, CelRuntimeError, Device, compile_selector
+from navarch.plugins.predicates.devices.cel.selector import CelError, CelRuntimeError, Device, compile_selector
 from navarch.plugins.predicates.devices.cel.values import Amount, Semver
 
 GPU = Device.read(
@@ -130,6 +132,8 @@ def test_order_of_versions() -> None:
     versions = [Semver.parse(text) for text in texts]
     assert sorted(versions, key=lambda v: v) == [versions[3], *versions[:3], *versions[4:]]
     assert Semver.parse("1.0.0+a") == Semver.parse("1.0.0+b")
+    assert operator.ne(Semver.parse("1.0.0+a"), Semver.parse("1.0.0+b")) is False
+    assert versions[0] <= versions[1] and versions[1] >= versions[0] and versions[1] > versions[0]
     assert len({Semver.parse("1.0.0+a"), Semver.parse("1.0.0+b")}) == 1
 
 

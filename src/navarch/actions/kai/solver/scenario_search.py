@@ -29,6 +29,7 @@ from navarch.actions.kai.solver.search_budget import JobBudget
 from navarch.actions.kai.solver.victim_queue import Batch, VictimLine, VictimPool, Victims, batches
 from navarch.engine.gangs.partial_job import JobCopy
 from navarch.engine.job import Job
+from navarch.engine.points.gang_protocols import ScenarioGenerator
 from navarch.engine.session import Session
 from navarch.engine.statement import Statement
 from navarch.model.resources import BoolArray, FloatArray, IntArray
@@ -69,7 +70,7 @@ class Walk:
         devices = self.session.devices
         assert devices is not None
         self._free = devices.idle_parts() + devices.releasing_parts()
-        for plugin in self.session.answering("scenario_generator"):
+        for plugin in self.session.implementing(ScenarioGenerator):
             generator = plugin.scenario_generator()
             self.budget.begin(generator)
             try:

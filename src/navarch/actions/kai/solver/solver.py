@@ -19,6 +19,7 @@ from navarch.actions.kai.solver.victim_queue import VictimPool, Victims
 from navarch.engine.gangs.chunks import next_to_place
 from navarch.engine.gangs.partial_job import JobCopy
 from navarch.engine.job import Job
+from navarch.engine.points.gang_protocols import ScenarioGenerator, SearchStarted
 from navarch.engine.session import Session
 from navarch.engine.statement import Statement
 
@@ -43,9 +44,9 @@ class Solver:
         """A statement that places the next tasks of the job, ready to be committed; None if there is none."""
         session = self.session
         chunk = next_to_place(session, job.tree)
-        if not chunk or not session.answering("scenario_generator"):
+        if not chunk or not session.implementing(ScenarioGenerator):
             return None
-        for plugin in session.answering("search_started"):
+        for plugin in session.implementing(SearchStarted):
             plugin.search_started(job)
         self.trial.prepare()
         budget = self.budget.for_job()

@@ -16,6 +16,7 @@ from typing import Any
 from navarch.embedded.api.errors import cause
 from navarch.embedded.api.kinds.types import Member, Shape, shape_of
 from navarch.embedded.api.validation.names import is_dns_label, is_subdomain
+from navarch.model.patterns import PatternError, compile_pattern
 from navarch.model.quantity import QuantityError, parse_nano
 
 Manifest = dict[str, Any]
@@ -263,8 +264,8 @@ def _is_type(value: Any, wanted: str) -> bool:
 
 def _search(pattern: str, value: str) -> bool:
     try:
-        return re.search(pattern, value) is not None
-    except re.error:  # a pattern that only Go's syntax knows cannot be judged here
+        return compile_pattern(pattern).search(value)
+    except PatternError:  # the server that accepted the definition knew more of patterns: no value is refused for it
         return True
 
 

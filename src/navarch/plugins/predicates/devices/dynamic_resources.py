@@ -21,15 +21,20 @@ from navarch.model.objects.devices import AllocatedDevice, DeviceId, ResourceCla
 from navarch.model.resources import BoolArray, FloatArray, IntArray
 from navarch.model.status import TaskStatus
 from navarch.plugins.nodeorder.normalise import default_normalise
-from navarch.plugins.predicates.devices.pools import SelectorFailure, device_pools
-from navarch.plugins.predicates.devices.search import Search, Solution
+from navarch.plugins.predicates.devices.pools import device_pools
+from navarch.plugins.predicates.devices.search import STEPS, ClaimFailure, Search, Solution
 from navarch.plugins.predicates.nodes.columns import node_columns
 from navarch.plugins.predicates.pods.placed_pods import placed_pods, watch_pods
 
 NOT_HERE = "resourceclaim not available on the node"
 CANNOT = "cannot allocate all claims"
+CUT = "cannot allocate all claims: there are too many combinations of devices to try"
 IN_USE = "resourceclaim in use"
 MOST_USERS = 256
+FREE_STEPS = 256
+"""Of the search on one node. Claims without constraints take one or two a device."""
+STEPS_BEYOND = 200_000
+"""Of all searches of a namespace in a cycle, beyond the free ones: claims whose constraints cannot be met try every combination."""
 Key = tuple[str, str]
 
 
@@ -40,8 +45,10 @@ class ClaimOutlook(Struct):
     rank: IntArray
     looked_at: IntArray
     solutions: dict[int, Solution] = field(default_factory=dict)
-    failures: dict[int, str] = field(default_factory=dict)
+    failures: dict[int, ClaimFailure] = field(default_factory=dict)
     """Nodes where a selector failed, and how."""
+    cut: set[int] = field(default_factory=set)
+    """Nodes where the search ended before it had tried everything."""
 
 
 class Reserved(Struct):
@@ -58,6 +65,7 @@ class Claims:
         self.session = session
         snapshot = session.snapshot
         self.pools = device_pools(snapshot)
+        session.record.warnings += self.pools.unreadable
         self.claims = resource_claims(snapshot)
         self.classes = device_classes(snapshot)
         size = len(session.nodes)
@@ -74,6 +82,8 @@ class Claims:
         """Claims that this cycle allocated -> nodes that reach their devices."""
         self.reserved: dict[int, Reserved] = {}
         self._outlooks: dict[object, ClaimOutlook] = {}
+        self._steps_left: dict[str, int] = {}
+        """Namespace -> steps that its searches may still take beyond the free ones."""
         placed_pods(session).listen(self._moved)
 
     def of(self, task: TaskClass) -> list[ResourceClaimSpec]:
@@ -108,18 +118,30 @@ class Claims:
                 np.zeros(size, dtype=bool), np.zeros(size, dtype=np.int64), np.full(size, -1, dtype=np.int64)
             )
         for node in np.flatnonzero(found.looked_at != self.version).tolist():
-            solution = None
-            found.failures.pop(node, None)
-            try:
-                solution = Search(waiting, self.classes, self.pools.at.get(node, ()), self.taken).run()
-            except SelectorFailure as failure:
-                found.failures[node] = str(failure)
+            solution = self._search(waiting, node, found)
             found.possible[node] = solution is not None
             found.rank[node] = solution.rank if solution is not None else 0
             if solution is not None:
                 found.solutions[node] = solution
             found.looked_at[node] = self.version[node]
         return found
+
+    def _search(self, waiting: list[ResourceClaimSpec], node: int, found: ClaimOutlook) -> Solution | None:
+        found.failures.pop(node, None)
+        found.cut.discard(node)
+        namespace = waiting[0].namespace
+        left = self._steps_left.get(namespace, STEPS_BEYOND)
+        search = Search(waiting, self.classes, self.pools.at.get(node, ()), self.taken, min(STEPS, FREE_STEPS + left))
+        try:
+            solution = search.run()
+        except ClaimFailure as failure:
+            found.failures[node] = failure.with_traceback(None)
+            return None
+        if search.steps > FREE_STEPS:
+            self._steps_left[namespace] = max(left - search.steps + FREE_STEPS, 0)
+        if solution is None and search.was_cut:
+            found.cut.add(node)
+        return solution
 
     def record(self) -> None:
         """Allocations of pods that are bound in this cycle: whoever binds writes them to the claims first."""
@@ -228,13 +250,24 @@ class DynamicResources(NodeFilter):
         if outlook is None:
             return [Refusal(NOT_HERE, away, unresolvable=True, code="DynamicResources")]
         told: dict[str, BoolArray] = {NOT_HERE: away, CANNOT: ~outlook.possible[at.rows] & ~away}
-        for node, text in outlook.failures.items():
+        waiting = claims.waiting(task)
+        texts = {node: _told(failure, waiting) for node, failure in outlook.failures.items()}
+        texts |= dict.fromkeys(outlook.cut, CUT)
+        for node, text in texts.items():
             here = np.zeros(len(self.session.nodes), dtype=bool)
             here[node] = True
             failed: BoolArray = here[at.rows] & ~away
             told[CANNOT] = told[CANNOT] & ~failed
             told[text] = told[text] | failed if text in told else failed
         return [Refusal(text, where, unresolvable=True, code="DynamicResources") for text, where in told.items()]
+
+
+def _told(failure: ClaimFailure, waiting: Sequence[ResourceClaimSpec]) -> str:
+    """Claims with the same content share an answer; each is told of itself."""
+    if failure.claim is None:
+        return str(failure)
+    claim = waiting[failure.claim]
+    return f"claim {claim.namespace}/{claim.name}: {failure}"
 
 
 def _problem(claim: ResourceClaimSpec, claims: Claims) -> str:

@@ -6,6 +6,9 @@ themselves, scores count the devices in published slices instead, and the fit of
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 from msgspec import Struct
 
@@ -18,9 +21,11 @@ from navarch.model.objects.devices import (
     resource_claims,
     resource_slices,
 )
+from navarch.model.quantity import QuantityError
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.snapshot import Snapshot
-from navarch.plugins.predicates.devices.cel.program import CelRuntimeError, Device, compile_selector
+from navarch.plugins.predicates.devices.cel.selector import CelError, Device
+from navarch.plugins.predicates.devices.selectors import Selectors
 from navarch.plugins.predicates.nodes.columns import NodeColumns, node_columns
 
 CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"
@@ -71,7 +76,7 @@ class DeviceCounts:
         columns = node_columns(self.snapshot)
         total, taken = np.zeros(len(columns), dtype=np.int64), np.zeros(len(columns), dtype=np.int64)
         device_class = class_behind(self.snapshot, resource)
-        tests = [compile_selector(text) for text in device_class.selectors] if device_class else []
+        selectors, tests = Selectors(), device_class.selectors if device_class else ()
         held = {
             device.id
             for claim in resource_claims(self.snapshot).values()
@@ -80,16 +85,17 @@ class DeviceCounts:
         for slice_ in resource_slices(self.snapshot).values():
             where = reachable_from(columns, slice_)
             for device in slice_.devices:
-                if all(_passes(test, slice_.driver, device.manifest) for test in tests):
+                if _passes(selectors, tests, slice_.driver, device.manifest):
                     total[where] += MILLI
                     if (slice_.driver, slice_.pool, device.name) in held:
                         taken[where] += MILLI
         return Counts(total, taken)
 
 
-def _passes(test: object, driver: str, manifest: object) -> bool:
-    """A device that lacks what a selector reads is not of the class."""
+def _passes(selectors: Selectors, tests: Sequence[str], driver: str, manifest: Mapping[str, Any]) -> bool:
+    """A device that lacks what a selector reads is not of the class, nor is one that cannot be read."""
     try:
-        return bool(test(Device.read(driver, manifest)))  # type: ignore[operator, arg-type]
-    except CelRuntimeError:
+        device = Device.read(driver, manifest)
+    except (CelError, QuantityError):
         return False
+    return all(selectors.ask(test, device, "") is True for test in tests)

@@ -13,24 +13,16 @@ from msgspec import Struct, field
 
 from navarch.engine.figures import Rows
 from navarch.model.objects.devices import RESOURCE_SLICE, DeviceId, DeviceSpec, ResourceSliceSpec, resource_slices
+from navarch.model.quantity import QuantityError
 from navarch.model.resources import BoolArray
 from navarch.model.snapshot import Snapshot
-from navarch.plugins.predicates.devices.cel.program import CelError, CelRuntimeError, Device, compile_selector
+from navarch.plugins.predicates.devices.cel.selector import CelError, Device
 from navarch.plugins.predicates.devices.extended_resources import reachable_from
+from navarch.plugins.predicates.devices.selectors import SelectorFailure, Selectors, TooCostly
 from navarch.plugins.predicates.nodes.columns import NodeColumns, kept, node_columns
 
-
-class SelectorFailure(Exception):
-    """A device selector that cannot be used, in the words that users know."""
-
-
-def _ask(selector: str, device: Device) -> bool | SelectorFailure:
-    try:
-        return compile_selector(selector)(device)
-    except CelRuntimeError as error:
-        return SelectorFailure(f"CEL runtime error: {error}")
-    except CelError as error:
-        return SelectorFailure(f"CEL compile error: {error}")
+MOST_ANSWERS = 256
+"""Selectors whose answers a device remembers: every claim may bring one of its own."""
 
 
 class Published(Struct, eq=False):
@@ -40,20 +32,29 @@ class Published(Struct, eq=False):
     spec: DeviceSpec
     nodes: Rows
     seen: Device
+    selectors: Selectors
     passed: dict[str, bool | SelectorFailure] = field(default_factory=dict)
     """Selector -> its answer on this device."""
 
-    def passes(self, selectors: Iterable[str], whose: str) -> bool:
+    def passes(self, selectors: Iterable[str], namespace: str) -> bool:
         """A selector that fails on the device (it reads what the device has not) fails the whole search, not the device."""
         for number, selector in enumerate(selectors):
             answer = self.passed.get(selector)
             if answer is None:
-                answer = self.passed[selector] = _ask(selector, self.seen)
+                answer = self._ask(selector, namespace)
             if isinstance(answer, SelectorFailure):
-                raise SelectorFailure(f"{whose}: selector #{number}: {answer}")
+                raise SelectorFailure(f"selector #{number}: {answer}")
             if not answer:
                 return False
         return True
+
+    def _ask(self, selector: str, namespace: str) -> bool | SelectorFailure:
+        answer = self.selectors.ask(selector, self.seen, namespace)
+        if not isinstance(answer, TooCostly):
+            if len(self.passed) >= MOST_ANSWERS:
+                self.passed.clear()
+            self.passed[selector] = answer
+        return answer
 
     def attribute(self, name: str) -> object:
         """The value of a fully named attribute, None if the device has none."""
@@ -68,12 +69,19 @@ class DevicePools:
         self.devices: list[Published] = []
         self.at: dict[int, list[Published]] = {}
         """Node row -> devices in reach, in the order of their names."""
+        self.unreadable: list[str] = []
+        """What is wrong with devices that are left out."""
+        selectors = Selectors()
         for slice_ in complete(resource_slices(snapshot).values()):
             everywhere = None if slice_.per_device else np.flatnonzero(reachable_from(columns, slice_))
             for device in slice_.devices:
                 nodes = everywhere if everywhere is not None else np.flatnonzero(_reach(columns, device))
-                seen = Device.read(slice_.driver, device.manifest)
-                found = Published((slice_.driver, slice_.pool, device.name), device, nodes, seen)
+                try:
+                    seen = Device.read(slice_.driver, device.manifest)
+                except (CelError, QuantityError) as error:
+                    self.unreadable.append(f"ResourceSlice {slice_.name}: device {device.name} is left out: {error}")
+                    continue
+                found = Published((slice_.driver, slice_.pool, device.name), device, nodes, seen, selectors)
                 self.devices.append(found)
                 for node in nodes.tolist():
                     self.at.setdefault(node, []).append(found)

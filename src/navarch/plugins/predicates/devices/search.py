@@ -13,10 +13,12 @@ from msgspec import Struct, field
 from navarch.model.objects.devices import AllocatedDevice, DeviceClassSpec, DeviceConstraint, DeviceDemand, DeviceId, ResourceClaimSpec
 from navarch.model.selectors import first_untolerated
 from navarch.plugins.predicates.devices.pools import Published
+from navarch.plugins.predicates.devices.selectors import SelectorFailure
 
 MOST_DEVICES = 32
 """Of one claim."""
 STEPS = 20_000
+"""Of one search."""
 Chosen = tuple[str, Published, bool]
 """(request, device, whether it is shared for administration)"""
 
@@ -29,20 +31,35 @@ class Solution(Struct):
     rank: int = 0
 
 
+class ClaimFailure(Exception):
+    """What is wrong with a selector that the search had to ask; `claim` is the number of the claim, None if it is the class's."""
+
+    def __init__(self, claim: int | None, text: str) -> None:
+        super().__init__(text)
+        self.claim = claim
+
+
 class Search(Struct):
-    """One pod's claims on one node. `taken` devices belong to others."""
+    """One pod's claims on one node. `taken` devices belong to others, `most` is how many steps it may take."""
 
     claims: Sequence[ResourceClaimSpec]
     classes: Mapping[tuple[str, str], DeviceClassSpec]
     reach: Sequence[Published]
     taken: Collection[DeviceId]
+    most: int = STEPS
     steps: int = 0
     used: set[DeviceId] = field(default_factory=set)
     rank: int = 0
     chosen: list[list[Chosen]] = field(default_factory=list)
+    suitable: dict[tuple[int, str], list[Published]] = field(default_factory=dict)
+    """(claim, request) -> devices that its selectors let pass."""
+
+    @property
+    def was_cut(self) -> bool:
+        return self.steps > self.most
 
     def run(self) -> Solution | None:
-        """None: there is no solution. A selector that fails raises SelectorFailure."""
+        """None: there is no solution. A selector that fails raises ClaimFailure."""
         self.chosen = [[] for _ in self.claims]
         if not self._claim(0):
             return None
@@ -77,20 +94,29 @@ class Search(Struct):
         device_class = self.classes.get(("", demand.device_class))
         if device_class is None or demand.unsupported:
             return False
-        owner = self.claims[claim]
-        of_class, of_claim = f"class {device_class.name}", f"claim {owner.namespace}/{owner.name}"
-        suitable = [
-            device
-            for device in self.reach
-            if device.passes(device_class.selectors, of_class)
-            and device.passes(demand.selectors, of_claim)
-            and not device.spec.unsupported
-        ]
+        suitable = self.suitable.get((claim, name))
+        if suitable is None:
+            suitable = self.suitable[claim, name] = self._suitable(claim, demand, device_class)
         if demand.all_devices:
             if not suitable or not all(self._may_take(device, demand) for device in suitable):
                 return False
             return self._choose(claim, demand, name, suitable, len(suitable), 0, then)
         return self._choose(claim, demand, name, suitable, demand.count, 0, then)
+
+    def _suitable(self, claim: int, demand: DeviceDemand, device_class: DeviceClassSpec) -> list[Published]:
+        found, namespace = [], self.claims[claim].namespace
+        for device in self.reach:
+            try:
+                if not device.passes(device_class.selectors, ""):
+                    continue
+            except SelectorFailure as failure:
+                raise ClaimFailure(None, f"class {device_class.name}: {failure}") from None
+            try:
+                if device.passes(demand.selectors, namespace) and not device.spec.unsupported:
+                    found.append(device)
+            except SelectorFailure as failure:
+                raise ClaimFailure(claim, str(failure)) from None
+        return found
 
     def _may_take(self, device: Published, demand: DeviceDemand) -> bool:
         if not demand.admin_access and (device.id in self.taken or device.id in self.used):
@@ -114,7 +140,7 @@ class Search(Struct):
         for index in range(start, len(suitable) - count + 1):
             device = suitable[index]
             self.steps += 1
-            if self.steps > STEPS:
+            if self.was_cut:
                 return False
             if len(mine) >= MOST_DEVICES or not self._may_take(device, demand):
                 continue

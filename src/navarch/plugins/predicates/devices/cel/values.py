@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import total_ordering
 from typing import Any, Final
 
@@ -17,6 +18,15 @@ _SEMVER: Final = re.compile(
     r"(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?",
     re.ASCII,
 )
+_LONGEST_VERSION: Final = 1024
+_LONGEST_QUANTITY: Final = 256
+_MOST_DIGITS: Final = 19
+"""A number of a version fits into 64 bits."""
+
+
+def shortened(text: str) -> str:
+    """A text as messages show it: expressions can build long ones."""
+    return repr(text) if len(text) <= 100 else f"{text[:100]!r}..."
 
 
 class CelError(ValueError):
@@ -27,9 +37,14 @@ class CelRuntimeError(CelError):
     """The expression is sound but this device gives it nothing to work with, e.g. an attribute is missing."""
 
 
+class CelCostError(CelError):
+    """The evaluation took more steps than it may. No `||` makes good for it."""
+
+
 @total_ordering
-class Semver(Struct, frozen=True, eq=False):
-    """A semantic version 2.0.0; build metadata has no say in the order."""
+@dataclass(frozen=True, eq=False, slots=True)
+class Semver:
+    """A semantic version 2.0.0; build metadata has no say in the order. A dataclass, because a Struct keeps its own `!=`."""
 
     major: int
     minor: int
@@ -39,14 +54,14 @@ class Semver(Struct, frozen=True, eq=False):
     @classmethod
     def parse(cls, text: str, *, normalise: bool = False) -> Semver:
         """`normalise` accepts a leading v, missing parts and leading zeros."""
-        found = text
+        found = text[: _LONGEST_VERSION + 1]
         if normalise:
-            core, mark, rest = re.match(r"v?([^-+]*)([-+]?)(.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]
+            core, mark, rest = re.match(r"v?([^-+]*)([-+]?)(.*)", found, re.DOTALL).groups()  # type: ignore[union-attr]
             parts = [part.lstrip("0") or "0" if part.isdigit() else part for part in core.split(".")]
             found = ".".join(parts + ["0"] * (3 - len(parts))) + mark + rest
-        match = _SEMVER.fullmatch(found)
-        if match is None:
-            raise CelRuntimeError(f"{text!r} is not a semantic version: expected major.minor.patch")
+        match = _SEMVER.fullmatch(found) if len(found) <= _LONGEST_VERSION else None
+        if match is None or any(len(number) > _MOST_DIGITS for number in match.groups()[:3]):
+            raise CelRuntimeError(f"{shortened(text)} is not a semantic version: expected major.minor.patch")
         major, minor, patch, pre = match.groups()
         return cls(int(major), int(minor), int(patch), tuple(pre.split(".")) if pre else ())
 
@@ -72,6 +87,8 @@ class Amount(Struct, frozen=True, order=True):
 
     @classmethod
     def parse(cls, text: str) -> Amount:
+        if len(text) > _LONGEST_QUANTITY:
+            raise CelRuntimeError(f"{shortened(text)} is not a quantity: found {len(text)} characters")
         try:
             return cls(parse_nano(text))
         except QuantityError as error:
