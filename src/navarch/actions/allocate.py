@@ -19,6 +19,7 @@ from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.placement.fit_errors import FitErrors
+from navarch.engine.points.protocols import JobTurn
 from navarch.engine.statement import Statement
 from navarch.engine.topology.domains import NOWHERE
 from navarch.model.resources import BoolArray
@@ -48,7 +49,7 @@ class Allocate(Action):
         self._ruled_out = RuledOut(session)
         self._search: DomainSearch | None = None
         turns = Turns(session, jobs)
-        in_turns = bool(session.answering("job_turn"))
+        in_turns = bool(session.implementing(JobTurn))
         while (best := turns.next()) is not None:
             refusal = session.turn_refusal(best) if in_turns else None
             if refusal is not None:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, Protocol
 
 from navarch.engine.arguments import Arguments
+from navarch.engine.points.protocols import JobOrder, JobTurn
 from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
 from navarch.model.cluster import Cluster
@@ -286,13 +287,13 @@ def _matches(pods: PodSet, node: NodeSpec) -> bool:
 
 def waiting_for(policy: Policy, registry: Registry, cluster: Cluster, *, skip: bool = True) -> Waiting:
     """The rule that fits the policy. `skip` False: never leave anything out."""
-    placed = [each for tier in registry.line_up(policy).tiers for each in tier]
+    placed = [each for tier in registry.select_plugins(policy).tiers for each in tier]
     simple = set(policy.actions) <= {"allocate", "backfill"} and not policy.profiles
     if not skip or not simple or not all(kind.waits_for_room for kind, _, _ in placed):
         return TryAll()
     known: list[tuple[Callable[[JobSpec, Arguments], Any], Arguments]] = []
     for kind, option, points in placed:
-        if "job_order" in points:
+        if JobOrder in points:
             by_spec = getattr(kind, "waiting_order", None)
             if by_spec is None:
                 return TryAll()
@@ -301,4 +302,4 @@ def waiting_for(policy: Policy, registry: Registry, cluster: Cluster, *, skip: b
     def order(spec: JobSpec) -> tuple[Any, ...]:
         return (*(by_spec(spec, given) for by_spec, given in known), spec.created, spec.key)
 
-    return ByRoom(cluster, order, keeps_order=any(kind.keeps_order and "job_turn" in points for kind, _, points in placed))
+    return ByRoom(cluster, order, keeps_order=any(kind.keeps_order and JobTurn in points for kind, _, points in placed))

@@ -31,6 +31,7 @@ from navarch.engine.points.protocols import (
     JobPipelined,
     JobReady,
     JobStarving,
+    JobTurn,
     JobValid,
     Key,
     Overused,
@@ -220,14 +221,14 @@ class PluginRunner:
         return combine.starving(self.in_tiers(JobStarving), lambda p: p.job_starving(job), self.semantics)
 
     def turn_refusal(self, job: Job) -> Reason | None:
-        for plugin in self._flat["job_turn"]:
-            reason: Reason | None = plugin.turn_refusal(job)
+        for plugin in self.implementing(JobTurn):
+            reason = plugin.turn_refusal(job)
             if reason is not None:
                 return reason
         return None
 
     def turn_failed(self, job: Job) -> None:
-        for plugin in self._flat["job_turn"]:
+        for plugin in self.implementing(JobTurn):
             plugin.turn_failed(job)
 
     def sub_job_ready(self, sub_job: SubJob) -> bool:
