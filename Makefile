@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: up test test-slow lint format docs bench envtest soak jitter explore clean
+.PHONY: up test test-slow lint format docs bench envtest soak jitter explore fuzz clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -55,6 +55,11 @@ explore: $(STAMP)
 	@end=$$(( $$(date +%s) + 60 * $(MINUTES) )); while [ $$(date +%s) -lt $$end ]; do \
 	    HYPOTHESIS_PROFILE=explore $(BIN)/pytest -n 2 -m "hypothesis and not slow" -q || exit 1; \
 	done
+
+# Mutated requests and objects, 100,000 each: make fuzz FUZZ="--seed 7 --requests 1000"
+FUZZ ?=
+fuzz: $(STAMP)
+	$(BIN)/python -m tests.fuzz $(FUZZ)
 
 # A real kube-apiserver and kube-scheduler for the live suites, and helm for the chart, built with Go into ~/.cache/navarch;
 # at once when nothing changed.

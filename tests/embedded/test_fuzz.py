@@ -17,67 +17,11 @@ from urllib.parse import quote, urlsplit
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.embedded.objects import binding, config_map, deployment, node, pod, widget_definition
+from tests.embedded.objects import config_map
 from tests.embedded.serving import Http, ServerThread
+from tests.worlds.hostile import NAMESPACE, REQUESTS, check_answer, mutated, prepare
 
 pytestmark = pytest.mark.live
-NAMESPACE = "/api/v1/namespaces/default"
-VALUES: list[Any] = [
-    None, True, False, 0, -1, 1, 2**31, 2**63, 2**70, 1.5, -0.0, 1e308, "", "a", "0", "None", " ", "é\u0000", "x" * 300, "../..",
-    "$patch", [], {}, [None], [[]], [{}], {"": ""}, {"a": None}, {"$patch": "delete"}, {"$patch": "zz"}, ["a", 1],
-    {"name": 5}, [{"name": None}], {"matchLabels": 3}, {"matchExpressions": [{}]}, "2024-13-45T00:00:00Z", "1Zi", "99999E",
-]  # fmt: skip
-GOOD: list[tuple[str, str, Any, str]] = [
-    ("POST", f"{NAMESPACE}/pods", pod("fuzz", {"a": "b"}, volumes=[{"name": "v"}], tolerations=[{"key": "k"}]), "json"),
-    ("POST", f"{NAMESPACE}/configmaps", config_map("fuzz"), "json"),
-    ("POST", "/api/v1/nodes", node("fuzz"), "json"),
-    ("POST", "/apis/apps/v1/namespaces/default/deployments", deployment("fuzz"), "json"),
-    (
-        "POST",
-        "/apis/batch/v1/namespaces/default/jobs",
-        {"metadata": {"name": "fuzz"}, "spec": {"template": {"spec": {**pod("x")["spec"], "restartPolicy": "Never"}}}},
-        "json",
-    ),
-    ("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", widget_definition("fuzzes", "Fuzz", "fuzz.io"), "json"),
-    ("POST", f"{NAMESPACE}/pods/kept/binding", binding("kept", "n"), "json"),
-    ("POST", f"{NAMESPACE}/pods/gone/eviction", {"metadata": {"name": "gone"}, "deleteOptions": {"dryRun": ["All"]}}, "json"),
-    ("POST", f"{NAMESPACE}/resourcequotas", {"metadata": {"name": "fuzz"}, "spec": {"hard": {"count/zz": "1"}}}, "json"),
-    (
-        "POST",
-        f"{NAMESPACE}/limitranges",
-        {"metadata": {"name": "fuzz"}, "spec": {"limits": [{"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}]}},
-        "json",
-    ),
-    (
-        "POST",
-        "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
-        {"metadata": {"name": "fuzz"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"zz": "b"}}}},
-        "json",
-    ),
-    ("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "fuzz"}, "value": 5}, "json"),
-    ("POST", f"{NAMESPACE}/services", {"metadata": {"name": "fuzz"}, "spec": {"ports": [{"port": 80}]}}, "json"),
-    ("POST", f"{NAMESPACE}/events", {"metadata": {"name": "fuzz"}, "involvedObject": {"namespace": "default"}}, "json"),
-    ("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {"spec": {"resourceAttributes": {"verb": "get"}}}, "json"),
-    ("PUT", f"{NAMESPACE}/configmaps/kept", config_map("kept", {"z": "1"}), "json"),
-    ("PUT", f"{NAMESPACE}/pods/kept", pod("kept"), "json"),
-    (
-        "PUT",
-        "/apis/apps/v1/namespaces/default/deployments/kept/scale",
-        {"metadata": {"name": "kept"}, "spec": {"replicas": 2}},
-        "json",
-    ),
-    ("PATCH", f"{NAMESPACE}/pods/kept", {"metadata": {"labels": {"z": "1"}}}, "merge-patch+json"),
-    ("PATCH", f"{NAMESPACE}/pods/kept", [{"op": "add", "path": "/metadata/labels/y", "value": "1"}], "json-patch+json"),
-    (
-        "PATCH",
-        f"{NAMESPACE}/pods/kept/status",
-        {"status": {"$setElementOrder/conditions": [{"type": "A"}], "conditions": [{"type": "A", "status": "True"}]}},
-        "strategic-merge-patch+json",
-    ),
-    ("PATCH", f"{NAMESPACE}/configmaps/kept?fieldManager=f&force=true", config_map("kept", {"q": "1"}), "apply-patch+yaml"),
-    ("PATCH", "/apis/apps/v1/namespaces/default/deployments/kept?fieldManager=f", deployment("kept"), "apply-patch+yaml"),
-    ("DELETE", f"{NAMESPACE}/configmaps/none", {"gracePeriodSeconds": 1, "preconditions": {"uid": "x"}}, "json"),
-]
 
 
 @pytest.fixture(scope="module")
@@ -93,56 +37,18 @@ def api(server: ServerThread, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
     assert server.server is not None
     client = http_of(server.server, tmp_path_factory.mktemp("fuzz"))
-    client.post(f"{NAMESPACE}/configmaps", config_map("kept"))
-    client.post(f"{NAMESPACE}/pods", pod("kept"))
-    client.post("/apis/apps/v1/namespaces/default/deployments", deployment("kept"))
+    prepare(client)
     yield client
     client.close()
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The paths of all values inside a value."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    found = [path] if path else []
-    for key, each in inner:
-        found += places(each, (*path, key))
-    return found
-
-
-def mutated(body: Any, chance: random.Random) -> Any:
-    """A copy with one to three values replaced, removed or renamed."""
-    copy = json.loads(json.dumps(body))
-    for _ in range(chance.randint(1, 3)):
-        spots = places(copy)
-        if not spots:
-            return chance.choice(VALUES)
-        *steps, last = chance.choice(spots)
-        holder = copy
-        for step in steps:
-            holder = holder[step]
-        what = chance.random()
-        if what < 0.7:
-            holder[last] = json.loads(json.dumps(chance.choice(VALUES)))
-        elif what < 0.85 or isinstance(holder, list):
-            del holder[last]
-        else:
-            holder[chance.choice(["", "name", "$patch", "metadata", "zz", "$retainKeys"])] = holder.pop(last)
-    return copy
-
-
-def check(api: Http, answer_code: int, body: Any, request: Any) -> None:
-    assert answer_code < 500 or answer_code == 504, f"{request}: {answer_code} {body}"
-    if answer_code >= 400 and isinstance(body, dict):
-        assert body.get("kind") == "Status" and body.get("code") == answer_code, request
 
 
 def test_mutated_requests_are_refused_not_failed(api: Http, server: ServerThread) -> None:
     chance = random.Random(20260101)
     for _ in range(1200):
-        method, path, body, kind = chance.choice(GOOD)
+        method, path, body, kind = chance.choice(REQUESTS)
         sent = mutated(body, chance)
         answer = api(method, path, sent, content_type=f"application/{kind}")
-        check(api, answer.code, answer.body, (method, path, sent))
+        check_answer(answer.code, answer.body, (method, path, sent))
     assert api.get(f"{NAMESPACE}/configmaps/kept").code == 200
     assert server.server is not None
     assert not [watch for watch in server.server.store.watches() if watch.is_remote]
@@ -175,7 +81,7 @@ def test_random_requests(
     if method == "DELETE" and path.rstrip("/").endswith(("pods", "default", "namespaces", "kept", "v1")):
         return
     answer = api(method, path, body, content_type=f"application/{kind}", query=query, Accept=accept)
-    check(api, answer.code, answer.body, (method, path, query, accept, body, kind))
+    check_answer(answer.code, answer.body, (method, path, query, accept, body, kind))
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -187,7 +93,7 @@ def test_random_protobuf(api: Http, body: bytes, kind: str) -> None:
     version = "apps/v1" if kind == "Deployment" else "coordination.k8s.io/v1" if kind == "Lease" else "v1"
     envelope = b"k8s\x00" + field(1, field(1, version.encode()) + field(2, kind.encode())) + field(2, body)
     answer = api("POST", f"{NAMESPACE}/pods", envelope, content_type="application/vnd.kubernetes.protobuf")
-    check(api, answer.code, answer.body, body)
+    check_answer(answer.code, answer.body, body)
 
 
 def test_bodies_that_are_too_much(api: Http) -> None:

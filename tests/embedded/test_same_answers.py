@@ -202,6 +202,68 @@ def test_pods_that_are_refused(both: Conversation) -> None:
     both("GET", f"{pods}/dry")
 
 
+def test_affinity_that_is_refused(both: Conversation) -> None:
+    pods = both.path("pods")
+    required, preferred = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
+    expressions = [
+        {"key": "a", "operator": "Gt", "values": ["x", "y"]},
+        {"key": "b", "operator": "Exists", "values": ["1"]},
+        {"key": "?", "operator": "In", "values": ["!!"]},
+    ]
+    fields = [{"key": "metadata.foo", "operator": "In", "values": ["a"]}, {"key": "metadata.name", "operator": "Exists"}]
+    unknown = [{"key": "a", "operator": "Foo", "values": ["x"]}]
+    chosen = {"topologyKey": "h", "labelSelector": {"matchLabels": {"a": "b"}}}
+    for affinity in (
+        {"nodeAffinity": {required: {"nodeSelectorTerms": []}}},
+        {"nodeAffinity": {required: {"nodeSelectorTerms": [{"matchExpressions": unknown}]}}},
+        {"nodeAffinity": {required: {"nodeSelectorTerms": [{"matchExpressions": expressions, "matchFields": fields}]}}},
+        {"nodeAffinity": {preferred: [{"weight": 101, "preference": {"matchExpressions": [{"key": "a", "operator": "In"}]}}]}},
+        {"podAffinity": {required: [{"topologyKey": "h", "labelSelector": {"matchExpressions": unknown}}]}},
+        {"podAffinity": {preferred: [{"weight": 0, "podAffinityTerm": chosen}]}},
+        {"podAntiAffinity": {required: [{"labelSelector": {"matchLabels": {"a": "b"}}}]}},
+    ):
+        both("POST", pods, pod("p", affinity=affinity))
+
+
+def test_containers_that_are_refused(both: Conversation) -> None:
+    pods = both.path("pods")
+
+    def container(**fields: Any) -> Manifest:
+        return pod("p", containers=[{"name": "c", "image": "i", **fields}])
+
+    both("POST", pods, container(resources={"requests": {"gpus": "1"}, "limits": {"gpus": "1"}}))
+    both("POST", pods, container(resources={"requests": {"cpu": "1", "pods": "1"}}))
+    both("POST", pods, container(resources={"limits": {"a/b/c": "1"}}))
+    both("POST", pods, container(volumeMounts=[{"name": "nowhere", "mountPath": "/x"}]))
+    both("POST", pods, container(resources={"claims": [{"name": "nowhere"}]}))
+    both("POST", pods, container(resizePolicy=[{"resourceName": "cpu", "restartPolicy": "Foo"}]))
+    both("POST", pods, container(resizePolicy=[{"resourceName": "cpu", "restartPolicy": "NotRequired"}] * 2))
+    both("POST", pods, pod("p", schedulingGates=[{"name": "a"}, {"name": "a"}]))
+    both("POST", pods, pod("p", schedulingGates=[{"name": "a b"}, {"name": ""}]))
+    claims = [{"name": "x"}, {"name": "x", "resourceClaimName": "a", "resourceClaimTemplateName": "b"}]
+    both("POST", pods, pod("p", resourceClaims=claims))
+
+
+def test_config_maps_and_budgets_that_are_refused(both: Conversation) -> None:
+    maps, budgets = both.path("configmaps"), both.path("poddisruptionbudgets", group="policy/v1")
+    both("POST", maps, config_map("m", {"a/b": "1"}))
+    both("POST", maps, {"metadata": {"name": "m"}, "data": {"..": "1", "a": "x"}, "binaryData": {"a": "eA==", "b c": "eA=="}})
+    both("POST", maps, config_map("m", {"a": "x" * (1024 * 1024 + 1)}))
+    both("POST", maps, {"metadata": {"name": "m", "finalizers": ["nodomain"]}, "data": {}})
+    both("POST", maps, {"metadata": {"name": "not-a-number", "resourceVersion": "abc"}})
+    both("POST", maps, {"metadata": {"name": "zero", "resourceVersion": "0"}})
+    both("POST", both.path("secrets"), {"metadata": {"name": "s"}, "stringData": {"a/b": "x"}})
+    selector = {"matchLabels": {"a": "b"}}
+    for spec in ({"minAvailable": -1}, {"maxUnavailable": "150%"}, {"maxUnavailable": "abc"}):
+        both("POST", budgets, {"metadata": {"name": "b"}, "spec": {**spec, "selector": selector}})
+    wrong = {
+        "maxUnavailable": 1,
+        "unhealthyPodEvictionPolicy": "Foo",
+        "selector": {"matchExpressions": [{"key": "a", "operator": "In"}]},
+    }
+    both("POST", budgets, {"metadata": {"name": "b"}, "spec": wrong})
+
+
 def test_reading_with_options(both: Conversation) -> None:
     pods = both.path("pods")
     both("POST", pods, pod("a", {"app": "a"}))

@@ -11,8 +11,8 @@ string), `text` reads every value from its text. The last two leave a value they
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
 from msgspec import Struct, field
 
@@ -50,6 +50,8 @@ class Argument(Struct, frozen=True):
     doc: str = ""
     choices: tuple[str, ...] = ()
     minimum: float | None = None
+    check: Callable[[Any], object] | None = None
+    """Reads a list or mapping further and raises WrongKind for what is wrong in it; what it returns is not used."""
 
     def matches(self, name: str) -> bool:
         if self.name.endswith("*"):
@@ -69,6 +71,8 @@ class Argument(Struct, frozen=True):
             raise WrongKind(f"found {value!r}, expected one of {', '.join(self.choices)}")
         if self.minimum is not None and isinstance(found, int | float) and found < self.minimum:
             raise WrongKind(f"found {value!r}, expected {self.minimum:g} or more")
+        if self.check is not None:
+            self.check(found)
         return found
 
 

@@ -40,10 +40,16 @@ _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 
 @lru_cache(maxsize=16384)
 def parse_int64(text: str) -> int | None:
-    """The integer a label value spells, or None: sign and decimal digits only, within int64."""
+    """The integer a label value spells, or None: sign and decimal digits only, within int64.
+
+    Leading zeros are dropped first: Python refuses to convert thousands of digits, and a pod may write as many.
+    """
     if _INTEGER_PATTERN.fullmatch(text) is None:
         return None
-    number = int(text)
+    digits = text.lstrip("+-").lstrip("0")
+    if len(digits) > 19:
+        return None
+    number = int(digits or "0") * (-1 if text[0] == "-" else 1)
     return number if _INT64_MIN <= number <= _INT64_MAX else None
 
 

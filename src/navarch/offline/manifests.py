@@ -18,7 +18,7 @@ import yaml
 from msgspec import Struct
 
 from navarch.apis.errors import ObjectError, shown
-from navarch.yaml_nesting import nests_too_deep
+from navarch.yaml_loading import Loader
 
 Manifest = Mapping[str, Any]
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -143,8 +143,6 @@ def _decoded(text: str) -> Iterator[object]:
         if decoded:
             yield from decoded
             return
-    if nests_too_deep(text):
-        raise RecursionError
     yield from yaml.load_all(text, Loader=_Loader)
 
 
@@ -162,11 +160,8 @@ def _stream(text: str) -> list[Any]:
     return found
 
 
-_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class _Loader(_Base):  # type: ignore[misc]
-    """YAML as the API's clients read it: a time stays text, 12:30 is no number in base sixty, and no key is given twice."""
+class _Loader(Loader):
+    """Refuses a key that is given twice."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         own = node.value
@@ -178,19 +173,3 @@ class _Loader(_Base):  # type: ignore[misc]
                     raise yaml.constructor.ConstructorError(None, None, f"the key {key.value!r} is given twice", key.start_mark)
                 seen.add(key.value)
         return built
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":int", ":float"))]
-    for first, resolvers in _Base.yaml_implicit_resolvers.items()
-}
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?|\.[0-9]+(?:[eE][-+]?[0-9]+)?|\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"),
-    list("-+0123456789."),
-)
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:int",
-    re.compile(r"^[-+]?(?:0b[0-1_]+|0o?[0-7_]+|0|[1-9][0-9_]*|0x[0-9a-fA-F_]+)$"),
-    list("-+0123456789"),
-)

@@ -30,6 +30,7 @@ PLACES: Mapping[str, str] = {
     "kube-batch:drf": "navarch.plugins.drf.plugin:KubeBatchDrf",
     "dynamicresources": "navarch.plugins.kai.dynamicresources:DynamicClaims",
     "elastic": "navarch.plugins.kai.job_order:Elastic",
+    "fragmentation": "navarch.plugins.fragmentation.plugin:Fragmentation",
     "gang": "navarch.plugins.gang:Gang",
     "kube-batch:gang": "navarch.plugins.gang:KubeBatchGang",
     "gpupack": "navarch.plugins.kai.node_scores:GpuPack",

@@ -124,7 +124,7 @@ def test_a_merge_is_no_key_given_twice() -> None:
 
 def test_a_list_that_holds_itself() -> None:
     (found,) = read_text("&a\napiVersion: v1\nkind: List\nitems: [*a]\n", "f")
-    assert isinstance(found, ObjectError) and found.found == "itself"
+    assert isinstance(found, ObjectError) and "contains the alias" in str(found)
 
 
 def test_values_that_aliases_blow_up_are_shown_in_brief() -> None:

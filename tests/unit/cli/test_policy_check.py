@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from navarch.cli.policy.command import policy
+from navarch.engine.policy import PRESETS
 from navarch.installed import installed
 
 FILE = """\
@@ -70,7 +71,7 @@ def test_every_mistake_and_exit_two(conf: Path) -> None:
 
 def test_neither_a_file_nor_a_preset() -> None:
     code, _, err = check("nothing-here.yaml")
-    assert code == 2 and "expected a preset (navarch, volcano, kube-batch, kai, kube-scheduler) or a file that can be read" in err
+    assert code == 2 and f"expected a preset ({', '.join(PRESETS)}) or a file that can be read" in err
     code, _, err = check("volcno")
     assert code == 2 and "(did you mean 'volcano'?)" in err
 
@@ -126,7 +127,7 @@ def test_points_that_no_file_can_switch_are_told() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("actions: allocate\ntiers: &a [*a]\n", "holds the alias itself"),
+        ("actions: allocate\ntiers: &a [*a]\n", "contains the alias"),
         ("a: " + "[" * 5000, "nested too deep"),
         ("", "found nothing"),
     ],

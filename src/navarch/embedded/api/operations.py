@@ -60,7 +60,8 @@ class Operations:
         obj = read_object(kind, body, options)
         place(kind, obj, namespace)
         metadata = obj["metadata"]
-        if metadata.get("resourceVersion"):
+        version = metadata.get("resourceVersion") or ""
+        if version.isdecimal() and version.strip("0"):  # "0" and what is not a number are accepted, as by kube-apiserver
             raise bad_request("resourceVersion should not be set on objects to be created")
         metadata.pop("resourceVersion", None)
         if metadata.get("name"):

@@ -13,9 +13,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from navarch.embedded.api.bodies import Accepted, accepted, decode, decode_json, decode_yaml, media_type, read_bytes
 from navarch.embedded.api.deletion import DeleteOptions
-from navarch.embedded.api.discovery import VERSION, Discovery
 from navarch.embedded.api.errors import (
     ApiError,
     bad_request,
@@ -29,8 +27,10 @@ from navarch.embedded.api.errors import (
     unsupported_media_type,
 )  # fmt: skip
 from navarch.embedded.api.faults import Faults
+from navarch.embedded.api.input.bodies import Accepted, accepted, decode, decode_json, decode_yaml, media_type, read_bytes
+from navarch.embedded.api.kinds.discovery import VERSION, Discovery
+from navarch.embedded.api.kinds.openapi import OPENAPI_V2, OpenApi
 from navarch.embedded.api.kinds.registry import Kind
-from navarch.embedded.api.openapi import OPENAPI_V2, OpenApi
 from navarch.embedded.api.operations import Operations
 from navarch.embedded.api.output.lists import ListOptions, Page, read_page, wait_for
 from navarch.embedded.api.output.tables import Form, form_of
@@ -59,7 +59,7 @@ PATCH_TYPES = (
 OPTIONS_KIND = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
 OPEN_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/version"})
 STREAMED_FROM = 1000
-"""Lists longer than this are sent in pieces, so that one large list does not hold up everyone."""
+"""Lists longer than this are sent in pieces, so that one large list does not block other requests."""
 
 
 class Rest:
@@ -75,7 +75,7 @@ class Rest:
         self._bearer = f"Bearer {token}".encode()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer any request; whatever is refused becomes a Status."""
+        """Answer any request. A refusal becomes a Status."""
         try:
             await self.faults.before(request)
             self._authenticate(request)
@@ -92,7 +92,7 @@ class Rest:
             return error_response(internal(f"{request.method} {request.path} failed; the server's log says why"))
 
     def _authenticate(self, request: web.BaseRequest) -> None:
-        given = request.headers.get("Authorization", "").encode()
+        given = request.headers.get("Authorization", "").encode(errors="surrogateescape")
         if not hmac.compare_digest(given, self._bearer) and request.path not in OPEN_PATHS:
             raise unauthorized()
 
@@ -105,7 +105,8 @@ class Rest:
         if path.rstrip("/") in ("/api", "/apis") or path.startswith(("/api/", "/apis/")):
             return self._discover(request)
         if path in ("/healthz", "/livez", "/readyz", "/ping") or path.startswith(("/livez/", "/readyz/", "/healthz/")):
-            return web.Response(text="ok")
+            failure = None if path.startswith("/livez") else self.store.failure
+            return web.Response(text="ok") if failure is None else web.Response(text=f"{failure.message}\n", status=500)
         if path == "/version":
             return json_response(_encode(VERSION))
         if path in ("/openapi/v3", "/openapi/v3/"):
@@ -248,8 +249,7 @@ class Rest:
         if target.name or "create" not in kind.verbs:
             raise method_not_allowed()
         if kind.resource == "bindings":
-            name = str(((body or {}).get("metadata") or {}).get("name") or "") if isinstance(body, dict) else ""
-            bind(self.store, target.namespace, name, body, options.dry_run)
+            bind(self.store, target.namespace, "", body, options.dry_run)
             return json_response(_encode(success(201)), 201)
         if kind.resource in REVIEWS:
             return json_response(_encode(review(kind, body, self.token)), 201)

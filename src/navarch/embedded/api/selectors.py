@@ -14,6 +14,7 @@ from typing import Any
 
 from navarch.embedded.api.errors import bad_request
 from navarch.embedded.storage.record import Record
+from navarch.model.label_syntax import parse_int64
 
 Labels = Mapping[str, str]
 LabelTest = Callable[[Labels], bool]
@@ -120,16 +121,18 @@ def _requirement(reader: _Reader) -> LabelTest:
         return lambda labels: labels.get(key) not in values
     if operator in ("<", ">"):
         bound = reader.word("a number")
-        if not re.fullmatch(r"-?\d+", bound):
-            raise _unparsable(f"found {bound!r}, expected an integer after {operator!r}")
-        return lambda labels: _compare(labels.get(key), operator, int(bound))
+        number = parse_int64(bound)
+        if number is None:
+            raise _unparsable(f"found {bound[:40]!r}, expected an integer after {operator!r}")
+        return lambda labels: _compare(labels.get(key), operator, number)
     raise _unparsable(f"found {operator!r}, expected in, notin, =, ==, !=, < or >")
 
 
 def _compare(value: str | None, operator: str, bound: int) -> bool:
-    if value is None or not re.fullmatch(r"-?\d+", value):
+    number = None if value is None else parse_int64(value)
+    if number is None:
         return False
-    return int(value) > bound if operator == ">" else int(value) < bound
+    return number > bound if operator == ">" else number < bound
 
 
 def _key(reader: _Reader) -> str:

@@ -15,20 +15,50 @@ from collections.abc import Callable
 from pathlib import Path
 
 from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
 
 from navarch.embedded.api.bootstrap import bootstrap
 from navarch.embedded.api.certificates import load_or_make
-from navarch.embedded.api.discovery import Discovery
 from navarch.embedded.api.faults import Faults
 from navarch.embedded.api.kinds.crds import CustomKinds
+from navarch.embedded.api.kinds.discovery import Discovery
+from navarch.embedded.api.kinds.openapi import OpenApi
 from navarch.embedded.api.kinds.registry import Registry
 from navarch.embedded.api.kubeconfig import write_kubeconfig
-from navarch.embedded.api.openapi import OpenApi
 from navarch.embedded.api.operations import Operations
 from navarch.embedded.api.rest import Rest
 from navarch.embedded.controllers.housekeeping import Housekeeping
 from navarch.embedded.storage.sqlite_log import SqliteLog
 from navarch.embedded.storage.store import Store
+
+HEADER_SECONDS = 10.0
+"""A connection that has not sent a whole request line and its headers by then is closed."""
+
+
+class _HttpServer(web.Server):
+    """An aiohttp server that closes connections without a first request. Each of them would hold a socket for ever."""
+
+    def __init__(self, rest: Rest) -> None:
+        super().__init__(self._handle, handler_cancellation=True, access_log=None)
+        self._rest = rest
+        self._silent: set[RequestHandler] = set()
+        """Connections younger than `HEADER_SECONDS` that have not sent a request yet."""
+
+    def __call__(self) -> RequestHandler:
+        protocol = super().__call__()
+        self._silent.add(protocol)
+        asyncio.get_running_loop().call_later(HEADER_SECONDS, self._close_if_silent, protocol)
+        return protocol
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        self._silent.discard(request.protocol)
+        return await self._rest.handle(request)
+
+    def _close_if_silent(self, protocol: RequestHandler) -> None:
+        if protocol in self._silent:
+            self._silent.discard(protocol)
+            if protocol.transport is not None:
+                protocol.transport.abort()
 
 
 class ApiServer:
@@ -56,7 +86,7 @@ class ApiServer:
         self.housekeeping = Housekeeping(self.operations, taint_new_nodes)
         self.faults = Faults(self.store, self._restart)
         self._runner: web.ServerRunner | None = None
-        self._http: web.Server | None = None
+        self._http: _HttpServer | None = None
 
     @property
     def url(self) -> str:
@@ -98,7 +128,7 @@ class ApiServer:
     async def _listen(self) -> None:
         discovery = Discovery(self.registry, f"{self.host}:{self.port}")
         rest = Rest(self.operations, discovery, OpenApi(self.registry), self.faults, self.token)
-        self._http = web.Server(rest.handle, handler_cancellation=True, access_log=None)
+        self._http = _HttpServer(rest)
         runner = web.ServerRunner(self._http, shutdown_timeout=1.0)
         await runner.setup()
         site = web.TCPSite(runner, self.host, self.port, ssl_context=self.identity.ssl_context())

@@ -15,6 +15,7 @@ from navarch.apis.admission.workload_defaults import TEMPLATE_GENERATION
 from navarch.embedded.api.kinds.normalise import Normaliser
 from navarch.embedded.api.kinds.registry import Kind
 from navarch.embedded.storage.record import Manifest
+from navarch.model.label_syntax import parse_int64
 
 KEEPS_STATUS_ON_CREATE = frozenset({"nodes", "events"})
 SERVER_OWNED = (
@@ -212,13 +213,13 @@ def _pod_update(obj: Manifest, old: Manifest) -> None:
 
 def _daemon_set_update(obj: Manifest, old: Manifest) -> None:
     """The old count of template changes, kept as an annotation."""
-    count = int((old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION) or 1)
+    count = parse_int64((old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION) or "1") or 1
     changed = (obj.get("spec") or {}).get("template") != (old.get("spec") or {}).get("template")
     obj["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = str(count + changed)
 
 
 def _only_resources(obj: Manifest, old: Manifest) -> None:
-    """pods/resize: nothing but the resources of containers may change."""
+    """pods/resize: only the resources of containers may change."""
     asked = {each.get("name"): each for part in CONTAINERS for each in (obj.get("spec") or {}).get(part) or ()}
     _become(obj, old)
     for part in CONTAINERS:
@@ -230,7 +231,7 @@ def _only_resources(obj: Manifest, old: Manifest) -> None:
 
 
 def _only_ephemeral(obj: Manifest, old: Manifest) -> None:
-    """pods/ephemeralcontainers: nothing but those."""
+    """pods/ephemeralcontainers: only ephemeral containers may change."""
     asked = (obj.get("spec") or {}).get("ephemeralContainers")
     _become(obj, old)
     if asked:
@@ -238,7 +239,7 @@ def _only_ephemeral(obj: Manifest, old: Manifest) -> None:
 
 
 def _only_finalizers(obj: Manifest, old: Manifest) -> None:
-    """namespaces/finalize: nothing but the namespace's own finalizers."""
+    """namespaces/finalize: only the namespace's finalizers may change."""
     asked = (obj.get("spec") or {}).get("finalizers")
     _become(obj, old)
     obj["spec"] = {"finalizers": asked} if asked else {}

@@ -39,6 +39,8 @@ class SqliteLog:
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._path = path
+        path.touch(mode=0o600)
+        path.chmod(0o600)  # objects hold secrets; SQLite gives its other files the same mode
         self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=1.0)
         try:
             self._prepare()

@@ -300,6 +300,11 @@ class Store:
         await waiter
 
     @property
+    def failure(self) -> ApiError | None:
+        """Why the log cannot be written (a full disk, for example); None while it can."""
+        return self._failure
+
+    @property
     def is_settled(self) -> bool:
         """Whether `settled()` would return at once."""
         return self._flushed >= self.revision
@@ -343,7 +348,7 @@ class Store:
         self._waiters = still
 
     def _on_failed(self, error: BaseException) -> None:
-        """Nothing more can be made durable: writers are told so, readers go on."""
+        """The log failed: writes are refused from now on, reads continue."""
         self._failure = unavailable(f"the store's log cannot be written: {error}")
         for _, waiter in self._waiters:
             if not waiter.done():

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from navarch.engine.figures import Rows
 from navarch.engine.node_functions import TaskClass
-from navarch.engine.points.gang_protocols import DeviceOrder
+from navarch.engine.points.gang_protocols import DeviceChoice, DeviceOrder
 from navarch.model.gpus import GPU_RESOURCES, gpu_portion, mig_gpus
 from navarch.model.node_facts import gpu_memories
 from navarch.model.resources import BoolArray, FloatArray, IntArray
@@ -281,8 +281,12 @@ class Devices:
         whole = _trunc(self.whole_sum(idle)) + _trunc(self.whole_sum(leaving))
         scoring = session.implementing(DeviceOrder)
         memory, names = int(self.memory[node]), self._names_on(node)
-        entries = [(-sum(p.device_score(int(self.used[node, slot]) / memory) for p in scoring), 0, names[slot], slot) for slot in fits]
-        entries += [(-sum(p.whole_score() for p in scoring), 1, "", -1)] * max(whole, 0)
+        by_slot, by_whole = self._choice(kind, node)
+        entries = [
+            (-by_slot[slot] - sum(p.device_score(int(self.used[node, slot]) / memory) for p in scoring), 0, names[slot], slot)
+            for slot in fits
+        ]
+        entries += [(-by_whole - sum(p.whole_score() for p in scoring), 1, "", -1)] * max(whole, 0)
         chosen = sorted(entries)[: devices.count]
         if len(chosen) < devices.count:
             return None
@@ -296,6 +300,14 @@ class Devices:
                 promised = True
             groups.append(name)
         return tuple(groups), promised
+
+    def _choice(self, kind: TaskClass, node: int) -> tuple[list[float], float]:
+        """What plugins that look at the pod and its node add: for every slot, and for a whole device."""
+        by_slot, by_whole = np.zeros(self.used.shape[1]), 0.0
+        for plugin in self.session.implementing(DeviceChoice):
+            slots, whole = plugin.device_scores(kind, node)
+            by_slot, by_whole = by_slot + slots, by_whole + whole
+        return by_slot.tolist(), by_whole
 
     @cached_property
     def _known(self) -> frozenset[str]:

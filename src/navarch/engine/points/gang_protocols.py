@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from navarch.engine.gangs.gang_tree import GangTree, Part
 from navarch.engine.job import Job
+from navarch.engine.node_functions import TaskClass
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Reason
 from navarch.model.resources import BoolArray, FloatArray, IntArray
@@ -131,6 +132,14 @@ class DeviceOrder(Protocol):
 
 
 @runtime_checkable
+class DeviceChoice(Protocol):
+    """Scores of the devices of one node for a task that takes a part of a device: one score a slot of `session.devices`, and one for a
+    whole device. The engine adds them to the scores of `device_order`."""
+
+    def device_scores(self, task: TaskClass, node: int) -> tuple[FloatArray, float]: ...
+
+
+@runtime_checkable
 class SearchStarted(Protocol):
     """Called before a search for victims starts for a job. Nothing is evicted for it at that time."""
 
@@ -206,6 +215,7 @@ GANG_POINTS: dict[str, type] = {
     "same_place": SamePlace,
     "node_sets": NodeSets,
     "device_order": DeviceOrder,
+    "device_choice": DeviceChoice,
     "search_started": SearchStarted,
     "may_reclaim": MayReclaim,
     "reclaim_victim": ReclaimVictim,

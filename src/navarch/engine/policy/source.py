@@ -12,10 +12,9 @@ import yaml
 from msgspec import Struct, field
 
 from navarch.engine.policy.values import Mistake, PolicyError
-from navarch.yaml_nesting import nests_too_deep
+from navarch.yaml_loading import Loader
 
 Path = tuple[str | int, ...]
-_Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Source(Struct):
@@ -48,10 +47,8 @@ def read(document: str | Mapping[str, object], name: str = "") -> Source:
 
 def _from_text(text: str, name: str, offset: int) -> Source:
     source = Source({}, name, from_text=True)
-    if nests_too_deep(text):
-        raise PolicyError(name, [Mistake("not valid YAML: it is nested too deep")])
     try:
-        loader = _Loader(text)
+        loader = Loader(text)
         try:
             node = loader.get_single_node()
             value = {} if node is None else loader.construct_document(node)

@@ -416,6 +416,9 @@ def _json_path(path: str) -> list[str]:
     return [next(part for part in match.groups() if part).replace("\0", ".") for match in _STEP.finditer(text)]
 
 
+_INDEX = re.compile(r"[0-9]{1,9}")
+
+
 def _walk(value: Any, steps: list[str]) -> Any:
     for step in steps:
         condition = _FILTER.fullmatch(step)
@@ -423,7 +426,7 @@ def _walk(value: Any, steps: list[str]) -> Any:
             found = value if isinstance(value, list) else ()
             value = next((each for each in found if str(at(each, condition.group(1))) == condition.group(2)), None)
         elif isinstance(value, list):
-            index = 0 if step == "*" else int(step) if step.isdigit() else len(value)
+            index = 0 if step == "*" else int(step) if _INDEX.fullmatch(step) else len(value)
             value = value[index] if index < len(value) else None
         else:
             value = value.get(step) if isinstance(value, dict) else None

@@ -10,6 +10,7 @@ import asyncio
 import base64
 import binascii
 import json
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
@@ -71,7 +72,7 @@ class ListOptions:
         """The resourceVersion asked for; 0 for none or "0"."""
         if not self.version:
             return 0
-        if not self.version.isdigit():
+        if not _REVISION.fullmatch(self.version):
             said = f'strconv.ParseUint: parsing "{self.version}": invalid syntax'
             raise bad_request(f'invalid resource version: resourceVersion: Invalid value: "{self.version}": {said}')
         return int(self.version)
@@ -102,6 +103,9 @@ class ListOptions:
         elif self.version_match != "NotOlderThan":
             said = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
             _refuse("resourceVersionMatch", said)
+
+
+_REVISION = re.compile(r"[0-9]{1,19}")
 
 
 def _refuse(field: str, message: str) -> None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from navarch.embedded.api.errors import ApiError, bad_request, generic
 
 Manifest = dict[str, Any]
 MOST_OPERATIONS = 10_000
+MOST_COPIED = 3 * 1024 * 1024
+"""Bytes that the copies of one patch may add up to, as in kube-apiserver. Copies of copies double an object at each step."""
+
+
+_INDEX = re.compile(r"[0-9]{1,9}")
 
 
 class Unfit(Exception):
@@ -46,8 +52,14 @@ def apply_json_patch(target: Manifest, operations: Any) -> Manifest:
         message = f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {len(operations)}"
         raise ApiError(413, "RequestEntityTooLarge", message)
     document: Any = target
+    copied = 0
     try:
         for operation in operations:
+            if operation.get("op") == "copy":
+                copied += len(json.dumps(_find(document, _pointer(operation.get("from")))))
+                if copied > MOST_COPIED:
+                    message = f"the copies of the patch add up to {copied} bytes, more than the limit of {MOST_COPIED}"
+                    raise ApiError(413, "RequestEntityTooLarge", message)
             document = _apply(document, operation)
     except Unfit as error:
         message = f"the server rejected our request due to an error in our request: {error}"
@@ -88,8 +100,8 @@ def _apply(document: Any, operation: Manifest) -> Any:
 
 
 def _index(step: str, length: int) -> int:
-    if not step.isdigit() or int(step) >= length:
-        raise Unfit(f"index {step!r} is not below {length}")
+    if not _INDEX.fullmatch(step) or int(step) >= length:
+        raise Unfit(f"index {step[:20]!r} is not a number below {length}")
     return int(step)
 
 

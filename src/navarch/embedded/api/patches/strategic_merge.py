@@ -5,6 +5,7 @@ Directives: `$patch: replace | delete | merge`, `$retainKeys`, `$deleteFromPrimi
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from navarch.embedded.api.errors import bad_request
@@ -79,7 +80,8 @@ def _merge_value(current: Any, patch: Any, member: Member, order: Any) -> Any:
         if member.merge_key:
             merged = _merge_maps(present, patch, member)
         else:
-            merged = [*present, *(each for each in patch if each not in present)]
+            known = _places(present, "")
+            merged = [*present, *(each for each in patch if _mark(each, "") not in known)]
         return _ordered(merged, present, order if isinstance(order, list) else patch, member.merge_key)
     return patch
 
@@ -91,47 +93,57 @@ def _merge_maps(current: list[Any], patch: list[Any], member: Member) -> list[An
             raise bad_request(f"{member.name}: found {each!r} in a strategic merge patch, expected objects with {key!r}")
         if each.get(DIRECTIVE) == "replace" and len(each) == 1:
             return [_plain(other) for other in patch if other is not each]
-    out = list(current)
+    out: list[Any] = list(current)
+    places = _places(out, key)
     added: list[Any] = []
+    deleted: set[Any] = set()
     for each in patch:
         if each.get(DIRECTIVE) == "replace":
             continue
         if key not in each:
             raise bad_request(f"{member.name}: map: {each} does not contain declared merge key: {key}")
-        position = next((at for at, item_ in enumerate(out) if _has(item_, key, each[key])), None)
+        mark = _mark(each, key)
         if each.get(DIRECTIVE) == "delete":
-            out = [other for other in out if not _has(other, key, each[key])]
-        elif position is not None:
-            out[position] = strategic_merge(out[position], each, item)
+            deleted.add(mark)
+        elif mark in places and mark not in deleted:
+            out[places[mark]] = strategic_merge(out[places[mark]], each, item)
         else:
             added.append(strategic_merge({}, each, item))
-    return [*out, *added]
+    return [*(other for other in out if _mark(other, key) not in deleted), *added]
 
 
-def _has(item: Any, key: str, value: Any) -> bool:
-    return isinstance(item, dict) and item.get(key) == value
+def _mark(item: Any, key: str) -> Any:
+    """The identity of a list item: the value of its merge key, or the item itself. Always hashable."""
+    value = item.get(key) if key and isinstance(item, dict) else item
+    return value if isinstance(value, str | int | float | None) else json.dumps(value, sort_keys=True)
+
+
+def _places(items: list[Any], key: str) -> dict[Any, int]:
+    """Identity -> first index."""
+    places: dict[Any, int] = {}
+    for index, item in enumerate(items):
+        places.setdefault(_mark(item, key), index)
+    return places
 
 
 def _ordered(merged: list[Any], current: list[Any], order: Any, key: str) -> list[Any]:
     """Items that the order names come in that order; others stay where they were relative to their neighbours."""
     if not isinstance(order, list):
         return merged
-    marks = [each.get(key) if key and isinstance(each, dict) else each for each in order]
-
-    def mark(item: Any) -> Any:
-        return item.get(key) if key and isinstance(item, dict) else item
-
-    named = sorted((item for item in merged if mark(item) in marks), key=lambda item: marks.index(mark(item)))
-    others = [item for item in merged if mark(item) not in marks]
-    places = [mark(item) for item in current]
-
-    def place(item: Any) -> int:
-        return places.index(mark(item)) if mark(item) in places else -1
-
+    ranks, places = _places(order, key), _places(current, key)
+    named = sorted((item for item in merged if _mark(item, key) in ranks), key=lambda item: ranks[_mark(item, key)])
+    others = [item for item in merged if _mark(item, key) not in ranks]
     out: list[Any] = []
-    while named and others:
-        out.append(others.pop(0) if 0 <= place(others[0]) < place(named[0]) else named.pop(0))
-    return [*out, *named, *others]
+    first_named = first_other = 0
+    while first_named < len(named) and first_other < len(others):
+        other = places.get(_mark(others[first_other], key), -1)
+        if 0 <= other < places.get(_mark(named[first_named], key), -1):
+            out.append(others[first_other])
+            first_other += 1
+        else:
+            out.append(named[first_named])
+            first_named += 1
+    return [*out, *named[first_named:], *others[first_other:]]
 
 
 def _delete_from(out: Manifest, name: str, values: Any) -> None:

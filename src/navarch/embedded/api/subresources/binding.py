@@ -1,7 +1,6 @@
 """pods/binding: give a pod its node, once.
 
-The rules stand in the order in which kube-apiserver checks them, because clients read the first that fails. Whether the node
-exists is not among them.
+The rules are checked in kube-apiserver's order, because clients read the first failure. The node need not exist.
 """
 
 from __future__ import annotations
@@ -17,9 +16,12 @@ TOPOLOGY_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region
 
 
 def bind(store: Store, namespace: str, name: str, body: Any, dry_run: bool = False) -> Record:
-    """Bind a pod as a Binding object says; 409 if it may not be bound (any more)."""
+    """Bind a pod as a Binding object says; 409 if the pod may not be bound (any more). An empty `name` is read from the object."""
     body = read_typed("core.v1.Binding", body)
     metadata: Manifest = body.get("metadata") or {}
+    name = name or str(metadata.get("name") or "")
+    if not name:
+        raise bad_request("the Binding object names no pod: metadata.name is required")
     if metadata.get("name") != name:
         raise bad_request("name in URL does not match name in Binding object")
     if metadata.get("namespace") not in (None, "", namespace):

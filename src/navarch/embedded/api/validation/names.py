@@ -8,6 +8,7 @@ from typing import Any
 
 from navarch.embedded.api.errors import cause
 from navarch.embedded.api.selectors import is_label_key, is_label_value
+from navarch.model.label_syntax import key_complaints
 
 Manifest = dict[str, Any]
 
@@ -40,6 +41,7 @@ VALUE_RULE = (
     "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
     "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
 )
+STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 PATH_NAMED = frozenset(
     {
         "roles.rbac.authorization.k8s.io",
@@ -100,8 +102,12 @@ def metadata_faults(resource: str, metadata: Manifest) -> Iterator[Manifest]:
         message = f"Invalid value: null: {said}/{owners[0].get('name')} and {owners[1].get('kind')}/{owners[1].get('name')}"
         yield cause("FieldValueInvalid", message, "metadata.ownerReferences")
     for index, finalizer in enumerate(metadata.get("finalizers") or ()):
-        if not is_label_key(finalizer):
-            yield cause("FieldValueInvalid", f'Invalid value: "{finalizer}": {NAME_RULE}', f"metadata.finalizers[{index}]")
+        lead = f'Invalid value: "{finalizer}": '
+        for complaint in key_complaints(finalizer):
+            yield cause("FieldValueInvalid", f"{lead}{complaint}", "metadata.finalizers")
+        if "/" not in finalizer and finalizer not in STANDARD_FINALIZERS:
+            rule = "name is neither a standard finalizer name nor is it fully qualified"
+            yield cause("FieldValueInvalid", f"{lead}{rule}", f"metadata.finalizers[{index}]")
 
 
 def label_faults(labels: Manifest, path: str) -> Iterator[Manifest]:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 from navarch.embedded.api.errors import cause
+from navarch.embedded.api.validation.affinity import affinity_faults
 from navarch.embedded.api.validation.names import LABEL_RULE, is_dns_label, label_faults
+from navarch.model.label_syntax import key_complaints
 from navarch.model.quantity import QuantityError, parse_nano
 
 Manifest = dict[str, Any]
 Faults = Iterator[Manifest]
 
+CONTAINER_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
+STANDARD_RESOURCES = CONTAINER_RESOURCES | {
+    "pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims", "storage",
+    "requests.cpu", "requests.memory", "requests.storage", "requests.ephemeral-storage",
+    "limits.cpu", "limits.memory", "limits.ephemeral-storage", "services.nodeports", "services.loadbalancers",
+}  # fmt: skip
+"""Resource names without a domain that Kubernetes knows somewhere: on containers, nodes, claims or quotas."""
 UPDATE_RULE = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
@@ -46,10 +56,14 @@ def spec_faults(spec: Manifest, path: str) -> Faults:
     if not spec.get("containers"):
         yield _required(f"{path}.containers")
     names: set[str] = set()
+    volume_names = {volume.get("name") or "" for volume in spec.get("volumes") or ()}
+    claim_names = {claim.get("name") or "" for claim in spec.get("resourceClaims") or ()}
     for part in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(part) or ()):
             where = f"{path}.{part}[{index}]"
             yield from _container_faults(container, where)
+            yield from _mount_faults(container, where, volume_names)
+            yield from _claim_use_faults(container, where, claim_names)
             name = container.get("name") or ""
             if name and name in names:
                 yield cause("FieldValueDuplicate", f'Duplicate value: "{name}"', f"{where}.name")
@@ -58,6 +72,9 @@ def spec_faults(spec: Manifest, path: str) -> Faults:
         yield _unsupported(f"{path}.restartPolicy", spec["restartPolicy"], ("Always", "OnFailure", "Never"))
     yield from _toleration_faults(spec, path)
     yield from _spread_faults(spec, path)
+    yield from affinity_faults(spec.get("affinity") or {}, f"{path}.affinity")
+    yield from _pod_claim_faults(spec, path)
+    yield from _gate_name_faults(spec, path)
     if spec.get("nodeName") and spec.get("schedulingGates"):
         message = "Forbidden: cannot be set until all schedulingGates have been cleared"
         yield cause("FieldValueForbidden", message, f"{path}.nodeName")
@@ -85,8 +102,10 @@ def _container_faults(container: Manifest, where: str) -> Faults:
         yield _required(f"{where}.image")
     resources = container.get("resources") or {}
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-    yield from resource_list_faults(limits, f"{where}.resources.limits")
-    yield from resource_list_faults(requests, f"{where}.resources.requests")
+    for part, amounts in (("limits", limits), ("requests", requests)):
+        yield from _resource_name_faults(amounts, f"{where}.resources.{part}", "containers", CONTAINER_RESOURCES)
+        yield from resource_list_faults(amounts, f"{where}.resources.{part}")
+    yield from _resize_faults(container, where)
     for resource, amount in requests.items():
         if resource not in limits:
             if _is_extended(resource) or resource.startswith("hugepages-"):
@@ -108,6 +127,96 @@ def _container_faults(container: Manifest, where: str) -> Faults:
             if (number or field == "containerPort") and not 1 <= number <= 65535:
                 message = f"Invalid value: {number}: must be between 1 and 65535, inclusive"
                 yield cause("FieldValueInvalid", message, f"{where}.ports[{index}].{field}")
+
+
+def _mount_faults(container: Manifest, where: str, volumes: set[str]) -> Faults:
+    paths: set[str] = set()
+    for index, mount in enumerate(container.get("volumeMounts") or ()):
+        at, name, path = f"{where}.volumeMounts[{index}]", mount.get("name") or "", mount.get("mountPath") or ""
+        if not name:
+            yield _required(f"{at}.name")
+        if name not in volumes:
+            yield cause("FieldValueNotFound", f'Not found: "{name}"', f"{at}.name")
+        if not path:
+            yield _required(f"{at}.mountPath")
+        if path in paths:
+            yield cause("FieldValueInvalid", f'Invalid value: "{path}": must be unique', f"{at}.mountPath")
+        paths.add(path)
+
+
+def _claim_use_faults(container: Manifest, where: str, claims: set[str]) -> Faults:
+    used: set[tuple[str, str]] = set()
+    for index, claim in enumerate((container.get("resources") or {}).get("claims") or ()):
+        at, name = f"{where}.resources.claims[{index}]", claim.get("name") or ""
+        if not name:
+            yield _required(f"{at}.name")
+        elif (name, claim.get("request") or "") in used:
+            yield cause("FieldValueDuplicate", f'Duplicate value: "{name}"', at)
+        elif name not in claims:
+            others = "which is empty" if not claims else f"{', '.join(sorted(claims))}"
+            yield cause("FieldValueNotFound", f'Not found: "{name}": must be one of the names in pod.spec.resourceClaims {others}', at)
+        used.add((name, claim.get("request") or ""))
+
+
+def _pod_claim_faults(spec: Manifest, path: str) -> Faults:
+    names: set[str] = set()
+    for index, claim in enumerate(spec.get("resourceClaims") or ()):
+        at, name = f"{path}.resourceClaims[{index}]", claim.get("name") or ""
+        if not name:
+            yield _required(f"{at}.name")
+        elif name in names:
+            yield cause("FieldValueDuplicate", f'Duplicate value: "{name}"', f"{at}.name")
+        names.add(name)
+        sources = [claim.get(key) for key in ("resourceClaimName", "resourceClaimTemplateName")]
+        if sum(source is not None for source in sources) != 1:
+            shown = json.dumps(
+                {"Name": name, "ResourceClaimName": sources[0], "ResourceClaimTemplateName": sources[1]}, separators=(",", ":")
+            )
+            rule = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+            if sources == [None, None]:
+                rule = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+            yield cause("FieldValueInvalid", f"Invalid value: {shown}: {rule}", at)
+
+
+def _gate_name_faults(spec: Manifest, path: str) -> Faults:
+    names: set[str] = set()
+    for index, gate in enumerate(spec.get("schedulingGates") or ()):
+        at, name = f"{path}.schedulingGates[{index}]", gate.get("name") or ""
+        for complaint in key_complaints(name):
+            yield cause("FieldValueInvalid", f'Invalid value: "{name}": {complaint}', at)
+        if name in names:
+            yield cause("FieldValueDuplicate", f'Duplicate value: "{name}"', at)
+        names.add(name)
+
+
+def _resize_faults(container: Manifest, where: str) -> Faults:
+    resources: set[str] = set()
+    for index, policy in enumerate(container.get("resizePolicy") or ()):
+        resource, restart = policy.get("resourceName") or "", policy.get("restartPolicy") or ""
+        if resource not in ("cpu", "memory"):
+            yield _unsupported(f"{where}.resizePolicy", resource, ("cpu", "memory"))
+        if restart not in ("NotRequired", "RestartContainer"):
+            yield _unsupported(f"{where}.resizePolicy", restart, ("NotRequired", "RestartContainer"))
+        if resource in resources:
+            yield cause("FieldValueDuplicate", f'Duplicate value: "{resource}"', f"{where}.resizePolicy[{index}]")
+        resources.add(resource)
+
+
+def _resource_name_faults(amounts: Manifest, path: str, owner: str, standard: frozenset[str]) -> Faults:
+    """Names without a domain have to be standard ones. Names with a domain may not look like a quota's."""
+    for name in amounts:
+        at, lead = f"{path}[{name}]", f'Invalid value: "{name}": '
+        if "/" not in name:
+            if name not in STANDARD_RESOURCES and not name.startswith(("hugepages-", "attachable-volumes-")):
+                yield cause("FieldValueInvalid", f"{lead}must be a standard resource type or fully qualified", at)
+            if name not in standard and not name.startswith("hugepages-"):
+                yield cause("FieldValueInvalid", f"{lead}must be a standard resource for {owner}", at)
+            continue
+        complaints = key_complaints(name)
+        for complaint in complaints:
+            yield cause("FieldValueInvalid", f"{lead}{complaint.replace('a qualified name must', 'a valid label key must')}", at)
+        if complaints or (_is_extended(name) and name.startswith("requests.")):
+            yield cause("FieldValueInvalid", f"{lead}doesn't follow extended resource name standard", at)
 
 
 def _is_extended(resource: str) -> bool:

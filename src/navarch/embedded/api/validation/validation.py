@@ -1,23 +1,28 @@
 """Refuse objects that no controller or scheduler could make sense of, with the field and the reason, as 422 Invalid.
 
 Not all of kube-apiserver's rules, but those whose breach would mislead a scheduler or that manifests commonly break. Pods have
-a file of their own (`pod_validation`).
+a file of their own (`pods`).
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from navarch.embedded.api.errors import cause, invalid
 from navarch.embedded.api.kinds.registry import Kind
 from navarch.embedded.api.selectors import object_selector
+from navarch.embedded.api.validation.affinity import selector_faults
 from navarch.embedded.api.validation.names import metadata_faults
 from navarch.embedded.api.validation.pods import pod_faults, pod_update_faults, resource_list_faults, template_faults
 from navarch.embedded.storage.record import Manifest
 
 Faults = Iterator[Manifest]
+MOST_CONFIG_BYTES = 1024 * 1024
+_PERCENT = re.compile(r"[0-9]+%")
+_CONFIG_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
 
 
 def validate_create(kind: Kind, obj: Manifest) -> None:
@@ -228,6 +233,47 @@ def _budget(obj: Manifest) -> Faults:
     spec = obj.get("spec") or {}
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         yield wrong("spec", "...", "minAvailable and maxUnavailable cannot be both set")
+    for field in ("minAvailable", "maxUnavailable"):
+        yield from _count_or_percent(f"spec.{field}", spec.get(field))
+    yield from selector_faults(spec.get("selector") or {}, "spec.selector")
+    policy = spec.get("unhealthyPodEvictionPolicy")
+    if policy not in (None, "IfHealthyBudget", "AlwaysAllow"):
+        message = f'Unsupported value: "{policy}": supported values: "AlwaysAllow", "IfHealthyBudget"'
+        yield cause("FieldValueNotSupported", message, "spec.unhealthyPodEvictionPolicy")
+
+
+def _count_or_percent(path: str, value: Any) -> Faults:
+    if isinstance(value, int) and value < 0:
+        yield wrong(path, value, "must be greater than or equal to 0")
+    elif isinstance(value, str) and not _PERCENT.fullmatch(value):
+        rule = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', "
+        yield wrong(path, value, f"{rule}regex used for validation is '[0-9]+%')")
+    elif isinstance(value, str) and (len(value) > 5 or int(value[:-1]) > 100):
+        yield wrong(path, value, "must not be greater than 100%")
+
+
+def _config_data(obj: Manifest) -> Faults:
+    """Config maps and secrets: keys that fit into file names, and at most 1 MiB of values."""
+    size = 0
+    for field in ("data", "binaryData"):
+        for key, value in (obj.get(field) or {}).items():
+            path = f"{field}[{key}]"
+            if key in (".", ".."):
+                yield wrong(path, key, f"must not be '{key}'")
+            elif key.startswith(".."):
+                yield wrong(path, key, "must not start with '..'")
+            elif not _CONFIG_KEY.fullmatch(key):
+                rule = (
+                    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  "
+                )
+                yield wrong(path, key, f"{rule}or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')")
+            if field == "data" and key in (obj.get("binaryData") or {}):
+                yield wrong(path, key, "duplicate of key present in binaryData")
+            encoded = field == "binaryData" or obj.get("kind") == "Secret"
+            size += len(value) * 3 // 4 if encoded else len(value.encode())
+    if size > MOST_CONFIG_BYTES:
+        whole = "data" if obj.get("kind") == "Secret" else "[]"
+        yield cause("FieldValueTooLong", f"Too long: may not be more than {MOST_CONFIG_BYTES} bytes", whole)
 
 
 def _quota(obj: Manifest) -> Faults:
@@ -258,6 +304,8 @@ def _service(obj: Manifest) -> Faults:
 
 ON_CREATE: dict[str, Callable[[Manifest], Faults]] = {
     "pods": pod_faults,
+    "configmaps": _config_data,
+    "secrets": _config_data,
     "nodes": _node,
     "persistentvolumeclaims": _claim,
     "resourcequotas": _quota,

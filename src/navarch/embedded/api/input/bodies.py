@@ -7,25 +7,16 @@ from typing import Any
 
 import msgspec
 import yaml
-from aiohttp import web
+from aiohttp import http_exceptions, web
 
 from navarch.embedded.api.errors import bad_request, not_acceptable, too_large, unsupported_media_type
-from navarch.embedded.api.protobuf import PROTOBUF, decode_object
+from navarch.embedded.api.input.protobuf import PROTOBUF, decode_object
+from navarch.yaml_loading import Loader
 
 LARGEST_BODY = 3 * 1024 * 1024
 OFFERED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 JSON_TYPES = frozenset({"", "application/json", "text/plain", "application/octet-stream", "*/*"})
-"""Read as JSON; clients without a word for their body mean it too."""
-
-
-class _Loader(yaml.CSafeLoader):
-    """Plain YAML as JSON would have it: dates stay text."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-}
+"""Content types that are read as JSON. Clients that name no type mean JSON too."""
 
 
 def media_type(text: str) -> str:
@@ -38,12 +29,15 @@ async def read_bytes(request: web.BaseRequest) -> bytes:
         raise too_large(request.content_length, LARGEST_BODY)
     if not request.can_read_body:
         return b""
-    body = await request.content.read(LARGEST_BODY + 1)
-    while len(body) <= LARGEST_BODY and not request.content.at_eof():
-        more = await request.content.read(LARGEST_BODY + 1 - len(body))
-        if not more:
-            break
-        body += more
+    try:
+        body = await request.content.read(LARGEST_BODY + 1)
+        while len(body) <= LARGEST_BODY and not request.content.at_eof():
+            more = await request.content.read(LARGEST_BODY + 1 - len(body))
+            if not more:
+                break
+            body += more
+    except (http_exceptions.BadHttpMessage, http_exceptions.PayloadEncodingError, web.RequestPayloadError) as error:
+        raise bad_request(f"the body cannot be read: {error}") from None
     if len(body) > LARGEST_BODY:
         raise too_large(len(body), LARGEST_BODY)
     return body
@@ -58,7 +52,7 @@ def decode_json(body: bytes) -> Any:
 
 def decode_yaml(body: bytes) -> Any:
     try:
-        return yaml.load(body, Loader=_Loader)
+        return yaml.load(body.decode(), Loader=Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise bad_request(f"error parsing YAML: {error}") from None
 

@@ -1,0 +1,1 @@
+"""The one library of builders and test worlds. Tests import from here and never from another test module."""
