@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from time import perf_counter
@@ -20,10 +21,12 @@ from navarch.explanation.job_edits import amounts_of, with_amount
 from navarch.explanation.names import job_key
 from navarch.explanation.nodes import feasible_nodes, opened, reasons_of
 from navarch.explanation.order import order_of
-from navarch.explanation.result import BlockersAnswer, Cause, Change, ClauseAnswer, Explanation, MayTake, NodesAnswer
+from navarch.explanation.placements import placement_of
+from navarch.explanation.result import BlockersAnswer, Cause, Change, ClauseAnswer, EvictionAnswer, Explanation, MayTake, NodesAnswer
 from navarch.explanation.subject import Census, Object, Subject, Unit
 from navarch.explanation.trials import Outcome, Spent, Standing, Trials
 from navarch.explanation.victims import may_take
+from navarch.ingest.groups import shown_key
 from navarch.installed import installed
 from navarch.model.resources import format_amount
 from navarch.model.status import IS_ALLOCATED, IS_TERMINAL, TaskStatus
@@ -54,6 +57,33 @@ def explain(
     not established by then is listed, and `complete` is False. Raises `NotFound` where there is no such job.
     """
     started = perf_counter()
+    read = reading(objects, policy, now, scheduler_names, keep_going, namespace_as_queue, plugin_dirs)
+    census = Census(read.given, read.run)
+    key = job_key(census, job)
+    limited = Trials(read.given, read.rules, lambda changed: census.follow(key, changed), trials, seconds, progress=progress)
+    found = Search(census, key, limited).explain()
+    found.trials, found.seconds = limited.used, round(perf_counter() - started, 3)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Objects and rules as `navarch.plan` would read them."""
+
+    given: Input
+    rules: Rules
+    run: Cycles
+
+
+def reading(
+    objects: Objects | Mapping[str, Any],
+    policy: str | Path | Mapping[str, object] | Policy = "navarch",
+    now: float | None = None,
+    scheduler_names: Iterable[str] | str | None = None,
+    keep_going: bool = False,
+    namespace_as_queue: bool = False,
+    plugin_dirs: Iterable[str | Path] = (),
+) -> Reading:
     registry = installed(tuple(Path(each) for each in plugin_dirs))
     chosen = read_policy(policy, registry)
     rules = Rules(chosen, registry, settings_for(chosen, scheduler_names, namespace_as_queue), now)
@@ -62,20 +92,13 @@ def explain(
     mistakes += run.inventory.mistakes
     if mistakes and not keep_going:
         raise PlanError(mistakes)
-    given = Input(documents)
-    census = Census(given, run)
-    key = job_key(census, job)
-    limited = Trials(given, rules, lambda changed: census.follow(key, changed), trials, seconds, progress=progress)
-    search = Search(census, key, limited, keep_going=keep_going)
-    found = search.explain()
-    found.trials, found.seconds = limited.used, round(perf_counter() - started, 3)
-    return found
+    return Reading(Input(documents), rules, run)
 
 
 class Search:
     """One explanation in the making. Sections come in the order of what they are worth."""
 
-    def __init__(self, census: Census, key: str, trials: Trials, *, keep_going: bool = False) -> None:
+    def __init__(self, census: Census, key: str, trials: Trials) -> None:
         self.census, self.key, self.trials = census, key, trials
         self.subject: Subject = census.subject(key)
         self.answer = Explanation(self.subject.name, "pending", Cause("", ""), eta_reason=NO_ETA)
@@ -101,11 +124,16 @@ class Search:
         self.base = base
         answer.cause = self._cause(base)
         answer.nodes = self._nodes(base)
+        answer.evictions = self._evictions(base)
         if self._standing.started:
             answer.state = "running"
             if not self._standing.pending:
                 where = sorted({task.node for task in tasks if task.node})
-                answer.cause = Cause("Running", f"its pods run on {', '.join(where[:5])}", {"pods": self._standing.bound})
+                more = f" and {len(where) - _FEW} more" if len(where) > _FEW else ""
+                answer.cause = Cause("Running", f"its pods run on {', '.join(where[:_FEW])}{more}", {"pods": self._standing.bound})
+            placed = [task for task in sorted(tasks, key=lambda task: task.key) if task.node and IS_ALLOCATED[task.status]]
+            found = (placement_of(self.trials, task) for task in placed[:_FEW])
+            answer.placements = [each for each in found if each is not None]
             return answer
         self._order(base)
         self.changes = Changes(self.trials, self.subject, base)
@@ -173,6 +201,25 @@ class Search:
             if others:
                 yield "all running jobs taken away", (), others
 
+    # 8: evictions
+
+    def _evictions(self, base: Outcome) -> list[EvictionAnswer]:
+        """Pods of the job that the cycle evicts, and whether other jobs could have gone instead."""
+        record = base.records[0]
+        mine = [each for each in record.evictions if each.job == base.key]
+        if not mine:
+            return []
+        session = opened(self.census.run)
+        jobs = {job.key: job for job in session.all_jobs()}
+        out = []
+        for each in mine:
+            gains = jobs.get(each.for_)
+            others = [job for key, job in sorted(jobs.items()) if key not in (each.job, each.for_) and job.ready_count][:_MOST_OTHERS]
+            instead = [] if gains is None else [may_take(session, gains, job) for job in others]
+            out.append(EvictionAnswer(each.pod, each.node, each.action, shown_key(each.for_), each.reason, each.message, instead))
+        session.dissolve()
+        return out
+
     # 2: nodes
 
     def _nodes(self, base: Outcome) -> NodesAnswer:
@@ -195,7 +242,8 @@ class Search:
         outcome = self.trials.run(objects)
         if outcome is None or not outcome.sure:
             return
-        run = Cycles(self.trials.input.changed(objects), self.trials.rules)
+        run = self.trials.changed(objects)
+        assert run is not None
         session = opened(run)
         self.answer.nodes.clauses.append(ClauseAnswer(text, feasible_nodes(session, outcome.key), outcome.starts))
         session.dissolve()
@@ -302,6 +350,8 @@ class Search:
         admin_changes.end_blockers(changes, self._blocking)
 
 
+_FEW = 5
+_MOST_OTHERS = 10
 _BOUND_CODES = frozenset(
     {
         "NonPreemptibleOverQuota",

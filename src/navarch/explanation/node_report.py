@@ -9,15 +9,15 @@ import numpy as np
 from navarch.engine.session import Session
 from navarch.explanation.nodes import opened
 from navarch.explanation.result import NodeExplanation, WaitingShape
+from navarch.explanation.trials import Run
 from navarch.ingest.groups import shown_key
 from navarch.model.resources import format_amount
 from navarch.model.status import TaskStatus
-from navarch.offline.cycles import Cycles
 
 _MOST_SHAPES = 50
 
 
-def explain_node(run: Cycles, name: str) -> NodeExplanation:
+def explain_node(run: Run, name: str) -> NodeExplanation:
     session = opened(run)
     try:
         return _explained(session, name)

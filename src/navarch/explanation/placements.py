@@ -12,24 +12,26 @@ import numpy as np
 
 from navarch.engine.node_functions import NodeScorer, TaskClass
 from navarch.engine.session import Session
-from navarch.explanation.documents import Input, copied
+from navarch.explanation.documents import copied
 from navarch.explanation.nodes import opened
 from navarch.explanation.result import NodeScores, Placement
+from navarch.explanation.trials import Trials
 from navarch.model.resources import BoolArray, FloatArray
 from navarch.model.spec import TaskSpec
-from navarch.offline.cycles import Cycles, Rules
 
 
-def placement_of(given: Input, rules: Rules, task: TaskSpec) -> Placement | None:
-    """None where the pod is not an object of the input, or its node would refuse it today."""
-    found = given.find("Pod", task.namespace, task.name)
+def placement_of(trials: Trials, task: TaskSpec) -> Placement | None:
+    """None where the pod is not an object of the input."""
+    found = trials.input.find("Pod", task.namespace, task.name)
     if not found:
         return None
     pod = copied(found[0])
     pod["spec"].pop("nodeName", None)
     pod["metadata"].pop("deletionTimestamp", None)
     pod["status"] = {"phase": "Pending"}
-    run = Cycles(given.changed([pod]), rules)
+    run = trials.changed([pod])
+    if run is None:
+        return None
     row = run.cluster.tasks.rows.of.get(task.uid)
     session = opened(run)
     try:

@@ -7,16 +7,15 @@ from collections.abc import Mapping
 from navarch.engine.reasons import dominant
 from navarch.engine.record import CycleRecord, QueueFigures
 from navarch.explanation.result import Loan, QueueExplanation, ShareStep, WaitingJob
-from navarch.explanation.trials import standing_of
+from navarch.explanation.trials import Run, standing_of
 from navarch.ingest.groups import shown_key
 from navarch.model.resources import UNLIMITED, format_amount
 from navarch.model.spec import QueueSpec, Requests
-from navarch.offline.cycles import Cycles
 
 Amounts = Mapping[str, float]
 
 
-def explain_queue(run: Cycles, record: CycleRecord, name: str) -> QueueExplanation:
+def explain_queue(run: Run, record: CycleRecord, name: str) -> QueueExplanation:
     queues = run.cluster.queues
     spec, figures = queues[name], {each.queue: each for each in record.queues}
     own = figures.get(name)
@@ -42,7 +41,7 @@ def _shown(amounts: Amounts) -> dict[str, str]:
     return {name: format_amount(name, amount) for name, amount in sorted(amounts.items()) if amount < UNLIMITED}
 
 
-def _steps(run: Cycles, spec: QueueSpec, own: QueueFigures, figures: Mapping[str, QueueFigures]) -> list[ShareStep]:
+def _steps(run: Run, spec: QueueSpec, own: QueueFigures, figures: Mapping[str, QueueFigures]) -> list[ShareStep]:
     """How the share came about, as far as objects and figures tell."""
     steps = [ShareStep("the cluster has", _shown(_capacity(run)))]
     siblings = [queue for queue in run.cluster.queues.values() if queue.parent == spec.parent and figures.get(queue.name)]
@@ -71,7 +70,7 @@ def _steps(run: Cycles, spec: QueueSpec, own: QueueFigures, figures: Mapping[str
     return steps
 
 
-def _capacity(run: Cycles) -> dict[str, float]:
+def _capacity(run: Run) -> dict[str, float]:
     table = run.cluster.nodes
     total = table.allocatable[:, : table.rows.top][:, table.alive[: table.rows.top]].sum(axis=1)
     return {name: float(amount) for name, amount in zip(run.cluster.space.names, total.tolist()) if amount and name != "pods"}

@@ -155,7 +155,8 @@ class WaitingJob(_Part):
 
 
 class QueueExplanation(_Part):
-    """A queue's share and how it came about. `borrows`: what it holds of the due of starved queues; `lends`: what others hold of its."""
+    """A queue's share and how it came about. `borrows`: what it holds beyond its due while other queues starve; `lends`: what others
+    hold so while it starves."""
 
     queue: str
     state: str

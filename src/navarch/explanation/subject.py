@@ -13,9 +13,9 @@ from typing import Any
 
 from navarch.apis.core.objects import identity
 from navarch.explanation.documents import Input, copied, reference
+from navarch.explanation.trials import Run
 from navarch.ingest.groups import is_shadow, shown_key
 from navarch.model.spec import JobSpec, TaskSpec
-from navarch.offline.cycles import Cycles
 from navarch.offline.manifests import Document, Manifest
 from navarch.offline.workload_pods import EXPANDED, expand, kind_of
 
@@ -105,7 +105,7 @@ def at_path(manifest: Mapping[str, Any], path: str) -> Any:
 class Census:
     """The jobs of the input and their objects."""
 
-    def __init__(self, given: Input, run: Cycles) -> None:
+    def __init__(self, given: Input, run: Run) -> None:
         self.input, self.run = given, run
         self.made, _ = expand(given.documents)
         self._workloads = {identity(each.manifest): each.manifest for each in given.documents if kind_of(each.manifest) in EXPANDED}
@@ -172,7 +172,7 @@ class Census:
                 return [self._workloads[document.made_by[:2]]]
         return []
 
-    def follow(self, key: str, run: Cycles) -> str:
+    def follow(self, key: str, run: Run) -> str:
         """The job's key in a changed input; empty where its pods are grouped otherwise there. The pods of a Deployment have a hash of
         their template in the name of their owner."""
         if key in run.inventory.jobs or not is_shadow(key):

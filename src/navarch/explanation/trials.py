@@ -12,19 +12,51 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from navarch.engine.record import CycleRecord, JobDecision
 from navarch.explanation.documents import Input
 from navarch.ingest.groups import shown_key
+from navarch.model.cluster import Cluster
+from navarch.model.spec import JobSpec, TaskSpec
 from navarch.offline.cycles import Cycles, Rules
-from navarch.offline.manifests import Document
 
 MOST_CYCLES = 3
 """Cycles of a trial at most: one evicts, the next binds, and one more for what follows from that."""
 _HELD = ("Allocated", "Binding", "Bound", "Running")
+
+
+class Found(Protocol):
+    """What objects say, by name."""
+
+    @property
+    def jobs(self) -> Mapping[str, JobSpec]: ...
+
+    @property
+    def tasks(self) -> Mapping[str, TaskSpec]: ...
+
+    mistakes: list[Any]
+
+
+class Run(Protocol):
+    """Objects in the model, and cycles over them."""
+
+    rules: Rules
+    now: float
+
+    @property
+    def cluster(self) -> Cluster: ...
+
+    @property
+    def inventory(self) -> Found: ...
+
+    def decide(self) -> CycleRecord: ...
+
+
+RunOf = Callable[[Sequence[Mapping[str, Any]], Sequence[str], bool], Run | None]
+"""Changed and added objects, removed ones, whether changed ones move to the end -> cycles; None: it cannot be tried."""
 
 
 class Spent(Exception):
@@ -85,14 +117,19 @@ class Trials:
         self,
         given: Input,
         rules: Rules,
-        follow: Callable[[Cycles], str],
+        follow: Callable[[Run], str],
         trials: int,
         seconds: float,
         clock: Callable[[], float] = perf_counter,
         progress: Callable[[int, int], None] | None = None,
+        run_of: RunOf | None = None,
+        most_cycles: int = MOST_CYCLES,
     ) -> None:
-        """`follow` finds the job in a changed input. `progress` is told the trials that were run, and the most there may be."""
+        """`follow` finds the job in a changed input. `progress` is told the trials that were run, and the most there may be. `run_of`
+        makes the cycles of a changed input; by default as `navarch plan` does."""
         self.input, self.rules = given, rules
+        self._run_of = self._as_plan if run_of is None else run_of
+        self.most_cycles = most_cycles
         self._follow = follow
         self._most, self._clock = trials, clock
         self._until = clock() + seconds
@@ -125,17 +162,22 @@ class Trials:
         self.used += 1
         if self._progress is not None:
             self._progress(self.used, self._most)
-        outcome = self._known[key] = self._run(self.input.changed(objects, remove, at_end=at_end), cycles)
+        run = self._run_of(objects, remove, at_end)
+        outcome = None
+        if run is not None and not run.inventory.mistakes:
+            outcome = outcome_of(run, self._follow(run), min(cycles, self.most_cycles))
+        self._known[key] = outcome
         return outcome
 
-    def _run(self, documents: Sequence[Document], cycles: int) -> Outcome | None:
-        run = Cycles(documents, self.rules)
-        if run.inventory.mistakes:
-            return None
-        return outcome_of(run, self._follow(run), cycles)
+    def changed(self, objects: Sequence[Mapping[str, Any]]) -> Run | None:
+        """The changed input before any cycle; None where it cannot be had."""
+        return self._run_of(objects, (), False)
+
+    def _as_plan(self, objects: Sequence[Mapping[str, Any]], remove: Sequence[str], at_end: bool) -> Run:
+        return Cycles(self.input.changed(objects, remove, at_end=at_end), self.rules)
 
 
-def outcome_of(run: Cycles, key: str, cycles: int) -> Outcome:
+def outcome_of(run: Run, key: str, cycles: int) -> Outcome:
     """Decide until the job has started, for this many cycles at most."""
     records: list[CycleRecord] = []
     standing, ended = Standing(), None
