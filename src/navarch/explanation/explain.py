@@ -18,13 +18,25 @@ from navarch.explanation.clauses import clauses_of
 from navarch.explanation.cluster_edits import lifted, with_weight
 from navarch.explanation.documents import Input
 from navarch.explanation.job_edits import amounts_of, with_amount
+from navarch.explanation.likely_blockers import likely_blockers
 from navarch.explanation.names import job_key
 from navarch.explanation.nodes import feasible_nodes, opened, reasons_of
 from navarch.explanation.order import order_of
 from navarch.explanation.placements import placement_of
-from navarch.explanation.result import BlockersAnswer, Cause, Change, ClauseAnswer, EvictionAnswer, Explanation, MayTake, NodesAnswer
+from navarch.explanation.result import (
+    BlockersAnswer,
+    Cause,
+    Change,
+    ClauseAnswer,
+    EvictionAnswer,
+    Explanation,
+    MayTake,
+    NodesAnswer,
+    Price,
+)
+from navarch.explanation.shared_run import SharedRuns
 from navarch.explanation.subject import Census, Object, Subject, Unit
-from navarch.explanation.trials import Outcome, Spent, Standing, Trials
+from navarch.explanation.trials import Outcome, Run, Spent, Standing, Trials
 from navarch.explanation.victims import may_take
 from navarch.ingest.groups import shown_key
 from navarch.installed import installed
@@ -33,6 +45,8 @@ from navarch.model.status import IS_ALLOCATED, IS_TERMINAL, TaskStatus
 from navarch.offline.cycles import Cycles, Rules
 from navarch.offline.plan import Objects, PlanError, read_policy, settings_for, taken_apart
 
+SHARED_FROM = 2000
+"""Objects from which on trials share one reading of the input. Smaller inputs are read again for each trial, as `plan` would."""
 NO_ETA = "start times are not estimated yet"
 NOT_REACHED = Reason("NotReached", "the cycle ended before the job was tried")
 
@@ -58,11 +72,8 @@ def explain(
     """
     started = perf_counter()
     read = reading(objects, policy, now, scheduler_names, keep_going, namespace_as_queue, plugin_dirs)
-    census = Census(read.given, read.run)
-    key = job_key(census, job)
-    limited = Trials(read.given, read.rules, lambda changed: census.follow(key, changed), trials, seconds, progress=progress)
-    found = Search(census, key, limited).explain()
-    found.trials, found.seconds = limited.used, round(perf_counter() - started, 3)
+    found = explain_read(read, job, trials, seconds, progress=progress)
+    found.seconds = round(perf_counter() - started, 3)
     return found
 
 
@@ -95,6 +106,24 @@ def reading(
     return Reading(Input(documents), rules, run)
 
 
+def explain_read(
+    read: Reading, job: str, trials: int = 200, seconds: float = 5.0, *, progress: Callable[[int, int], None] | None = None
+) -> Explanation:
+    """Explain a job among objects that have been read."""
+    started = perf_counter()
+    census = Census(read.given, read.run)
+    key = job_key(census, job)
+    shared = SharedRuns(read.given, census, read.run) if len(read.given.documents) > SHARED_FROM else None
+
+    def follow(changed: Run) -> str:
+        return census.follow(key, changed)
+
+    limited = Trials(read.given, read.rules, follow, trials, seconds, progress=progress, shared=shared, key=key)
+    found = Search(census, key, limited).explain()
+    found.trials, found.seconds = limited.used, round(perf_counter() - started, 3)
+    return found
+
+
 class Search:
     """One explanation in the making. Sections come in the order of what they are worth."""
 
@@ -103,6 +132,8 @@ class Search:
         self.subject: Subject = census.subject(key)
         self.answer = Explanation(self.subject.name, "pending", Cause("", ""), eta_reason=NO_ETA)
         self._standing = self._at_first()
+        self.section_seconds: dict[str, float] = {}
+        """What each part of the search took, for benchmarks."""
 
     def _at_first(self) -> Standing:
         tasks, spec = self.subject.tasks, self.subject.spec
@@ -147,10 +178,12 @@ class Search:
             ("what the user can change", self._user),
             ("what an administrator can change", self._admin),
         ):
+            started = perf_counter()
             try:
                 part()
             except Spent:
                 answer.not_established.append(name)
+            self.section_seconds[name] = perf_counter() - started
         answer.changes = _sorted(self.changes.found)
         answer.complete = not answer.not_established
         if answer.complete and answer.state == "pending" and not self._blocking and not any(each.starts for each in answer.changes):
@@ -196,10 +229,6 @@ class Search:
             heavy = [with_weight(queue, 1000) for queue in chain[:1]]
             if heavy:
                 yield f"weight of {spec.queue} raised to 1000", heavy, ()
-        elif code in _ROOM_CODES:
-            others = [each for unit in self._others() if unit.holds_nodes for each in unit.references]
-            if others:
-                yield "all running jobs taken away", (), others
 
     # 8: evictions
 
@@ -247,6 +276,7 @@ class Search:
         session = opened(run)
         self.answer.nodes.clauses.append(ClauseAnswer(text, feasible_nodes(session, outcome.key), outcome.starts))
         session.dissolve()
+        run.close()
 
     # 3: order
 
@@ -283,18 +313,33 @@ class Search:
     def _blockers(self) -> None:
         if self.answer.state == "impossible":
             return
-        running = [unit for unit in self._others() if unit.holds_nodes]
+        others = self._others()
+        running = [unit for unit in others if unit.holds_nodes]
+        guesses = self._guesses() if len(running) > _MANY else []
         found = None
-        for candidates in (running, [*running, *(unit for unit in self._others() if not unit.holds_nodes)]):
+        for candidates in (*guesses, running, [*running, *(unit for unit in others if not unit.holds_nodes)]):
             found = blocking_set(candidates, self._starts_without, self._may_start_without)
             if found is not None:
                 break
         if found is None:
             return
         self._blocking = found.units
+        cause = self.answer.cause
+        if cause.only is None and cause.code in _ROOM_CODES and found.units:
+            cause.only = all(unit.holds_nodes for unit in found.units)
+            cause.proof = (
+                "the room of the blocking jobs made free" if cause.only else "room made free goes to jobs that are tried first"
+            )
         self.answer.blockers = BlockersAnswer([unit.name for unit in found.units], found.minimal, self._may_take(found.units))
         if not found.minimal:
             self.answer.not_established.append("whether each blocking job is needed")
+
+    def _guesses(self) -> list[list[Unit]]:
+        session = opened(self.census.run)
+        job = next((each for each in session.jobs_with_pending() if each.key == self.key), None)
+        found = [] if job is None else likely_blockers(session, job, self.census.units)
+        session.dissolve()
+        return found
 
     def _may_take(self, units: Sequence[Unit]) -> list[MayTake]:
         session = opened(self.census.run)
@@ -325,9 +370,9 @@ class Search:
     def _user(self) -> None:
         changes, base = self.changes, self.base
         if base.cycles is not None:
-            evicts = f", after {', '.join(sorted(base.evicted))} was evicted" if base.evicted else ""
-            changes.found.append(Change("user", "wait", f"nothing: it starts by itself{evicts}", [], [], True, base.cycles))
-            changes.found[-1].price.evicts = sorted(base.evicted - {self.subject.name})
+            gone = sorted(base.evicted(base.cycles) - {self.subject.name})
+            text = f"nothing: it starts by itself{f', after {_listed(gone)} went' if gone else ''}"
+            changes.found.append(Change("user", "wait", text, [], [], True, base.cycles, Price(evicts=gone)))
             if base.cycles == 1:
                 return
         user_changes.drop_clauses(changes, self._found_clauses)
@@ -351,6 +396,8 @@ class Search:
 
 
 _FEW = 5
+_MANY = 24
+"""Running jobs from which on the blocking set is guessed first."""
 _MOST_OTHERS = 10
 _BOUND_CODES = frozenset(
     {
@@ -364,6 +411,10 @@ _BOUND_CODES = frozenset(
     }
 )
 _ROOM_CODES = frozenset({"Unschedulable", "PodSchedulingErrors", "Promised", "NotReached"})
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
 
 
 def _readings(units: Sequence[Unit]) -> list[list[str]]:

@@ -39,6 +39,7 @@ def placement_of(trials: Trials, task: TaskSpec) -> Placement | None:
         return None if row is None or node is None else _placement(session, task, session.class_of(row), node)
     finally:
         session.dissolve()
+        run.close()
 
 
 def _placement(session: Session, task: TaskSpec, kind: TaskClass, node: int) -> Placement:

@@ -52,6 +52,9 @@ class RecordedCycle:
             (job for job in self.cluster.jobs.specs if job is not None),
         )
 
+    def close(self) -> None:
+        """Nothing is shared, so nothing has to be given back."""
+
     def decide(self) -> CycleRecord:
         rules = self.rules
         snapshot = self.cluster.snapshot(rules.policy.semantics.node_order)
