@@ -69,6 +69,12 @@ class Semantics:
         True, "a root queue with a capability refuses every resource that it does not name"
     )
 
+    leftover_is_offered: bool = switch(
+        True, "what queues leave of their shares stays idle: under proportion no queue holds more than it deserves"
+    )
+    impossible_demand_counts: bool = switch(
+        False, "pods that no node could hold even if it were empty count towards what their queue deserves"
+    )
     weights_bind_gang_reclaim: bool = switch(
         True, "gangreclaim may take a queue below what proportion gives it: only the capacity plugin is asked there"
     )

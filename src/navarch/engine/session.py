@@ -109,6 +109,8 @@ class Session(PluginRunner):
         self.placing: Job | None = None
         """Whose gang is being tried right now, for words only: what a queue holds counts the pods of this job that were placed in
         the attempt, and they are given back if it fails."""
+        self.beyond_shares = False
+        """What shares leave over is being offered: plugins hold queues to their limits, and not to what they deserve."""
         self.resources_by_filters = False
         """A filter of the policy judges resources, by the pods' view; the engine's own accounts do not."""
         self._own_profiles = frozenset([*self.policy.profiles][1:])
@@ -120,6 +122,10 @@ class Session(PluginRunner):
         self.filters: list[NodeFilter] = list(dict.fromkeys(f for each in self.functions.values() for f in each.filters))
         """Those of every profile; `filters_for` knows whom a class is judged by."""
         self.scorers: list[NodeScorer] = list(dict.fromkeys(s for each in self.functions.values() for s in each.scorers))
+        for plugin in self.plugins:
+            started = stopwatch()
+            plugin.after_open()
+            self.timings[f"{plugin.name} (open)"] += stopwatch() - started
 
     def dissolve(self) -> None:
         """Let go of everything. Session and plugins hold each other, and the snapshot with them: without this all of it would

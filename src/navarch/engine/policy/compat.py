@@ -31,6 +31,8 @@ COMPAT: Mapping[str, Semantics] = {
         budgets_are_strict=False,
         windows_cross_midnight=False,
         unnamed_root_capability_is_unlimited=False,
+        leftover_is_offered=False,
+        impossible_demand_counts=True,
         weights_bind_gang_reclaim=False,
         evictions_mind_domains=False,
         every_part_ties_its_job=False,
@@ -57,6 +59,8 @@ COMPAT: Mapping[str, Semantics] = {
     "kube-batch": Semantics(
         victims_first_tier_decides=True,
         starving_is_pending=True,
+        leftover_is_offered=False,
+        impossible_demand_counts=True,
         absent_priority_is_one=True,
         partial_gang_holds_nodes=True,
         misfit_ends_turn=True,
@@ -74,6 +78,7 @@ COMPAT: Mapping[str, Semantics] = {
     ),
     "kai": Semantics(
         implied_queues=False,
+        impossible_demand_counts=True,
         victims_are_minimal=False,
         nominations_last=False,
         evicted_promise_stays=True,

@@ -14,6 +14,7 @@ import numpy as np
 
 from navarch.engine.arguments import Argument
 from navarch.engine.job import Job
+from navarch.engine.placement.attainable import HopelessTasks
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.gang_protocols import Scenario
 from navarch.engine.points.protocols import Change
@@ -51,7 +52,8 @@ class KaiProportion(Plugin):
         Argument("relcaimerSaturationMultiplier", "float", 1.0, "how much better saturated who is taken from must be", minimum=1.0),
     )
 
-    def open(self) -> None:
+    def after_open(self) -> None:
+        """What is asked for in vain is known only when the node functions are."""
         session = self.session
         self.amounts = session.shared(FairAmounts)
         self.full = bool(session.policy.param("fullHierarchyFairness"))
@@ -122,9 +124,11 @@ class KaiProportion(Plugin):
 
     def _counted_tasks(self) -> tuple[Ints, Ints, BoolArray]:
         """Tasks that count for a queue: their rows, their queues, and whether they can be preempted. What jobs wait for counts
-        whether they take part in this cycle or not."""
+        whether they take part in this cycle or not; what no node could ever hold counts only where the policy wants it so."""
         session, tasks, jobs = self.session, self.session.snapshot.tasks, self.session.snapshot.jobs
         counted: BoolArray = IS_ALLOCATED[session.status] | ((session.status == TaskStatus.PENDING) & ~tasks.gated)
+        if not session.semantics.impossible_demand_counts:
+            counted[session.shared(HopelessTasks).rows] = False
         rows = np.flatnonzero(counted & tasks.alive & (tasks.job >= 0))
         numbers = np.array([self.row.get(name, -1) for name in jobs.queue_names] + [-1], dtype=np.intp)
         owner = tasks.job[rows]
