@@ -16,6 +16,7 @@ from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.placement.class_view import ClassView
+from navarch.engine.placement.counted_devices import CountedDevices
 from navarch.engine.placement.node_state import NodeState
 from navarch.engine.placement.shared_devices import Devices
 from navarch.engine.placement.tasks_by_node import Residents
@@ -308,7 +309,7 @@ class Session(PluginRunner):
         """Keep account of devices that tasks share. To be asked before any class of tasks is looked at."""
         if self.devices is None:
             assert not self._views, "classes were looked at before their devices were"
-            self.devices = Devices(self)
+            self.devices = CountedDevices(self) if self.semantics.devices_are_counted else Devices(self)
 
     def stop_waiting(self, seconds: float) -> None:
         """Tasks that have been leaving for longer than this give nothing back in this cycle."""

@@ -162,21 +162,28 @@ class KaiProportion(Plugin):
     def on_deallocate(self, change: Change) -> None:
         self._move(change, -1.0)
 
+    def on_evicted_again(self, job: Job, task: int, node: int, sign: int) -> None:
+        """A victim that a scenario names twice is taken from its queue's figures twice."""
+        self._add(job, sign * self.amounts.placed(task, node))
+
     def _move(self, change: Change, sign: float) -> None:
-        row = self.row.get(change.job.queue.name)
-        if row is None:
-            return
         amounts = self.amounts
         if len(change.tasks) == 1:
             total = sign * amounts.placed(change.tasks[0], change.nodes[0])
         else:
             total = sign * np.sum([amounts.placed(t, n) for t, n in zip(change.tasks, change.nodes, strict=True)], axis=0)
+        self._add(change.job, total)
+
+    def _add(self, job: Job, amount: Floats) -> None:
+        row = self.row.get(job.queue.name)
+        if row is None:
+            return
         tree = self.tree
         for above in self.paths[row]:
             self.moved[above] += 1
-            tree.allocated[:, above] += total
-            if not change.job.spec.preemptable:
-                tree.fixed[:, above] += total
+            tree.allocated[:, above] += amount
+            if not job.spec.preemptable:
+                tree.fixed[:, above] += amount
 
     # the order of queues
 
@@ -304,7 +311,7 @@ class KaiProportion(Plugin):
         return kept[1]
 
     def reclaim_scenario(self, scenario: Scenario) -> bool:
-        """Of each job, what its parts need goes as one unit, every task beyond it as a unit of its own."""
+        """Of each job, every task beyond what its parts need goes as a unit of its own; then what they need goes as one unit."""
         moved_free = bool(self.session.policy.param("allowConsolidatingReclaim"))
         takings: dict[int, list[Floats]] = {}
         for job, tasks in scenario.victims:
@@ -330,7 +337,7 @@ class KaiProportion(Plugin):
                     core, has_core = core + amount, True
                 else:
                     elastic.append(amount)
-            units = [core, *elastic] if has_core else elastic
+            units = [*elastic, core] if has_core else elastic
             if units:
                 takings.setdefault(self.row[job.queue.name], []).extend(units)
         queue, required = self.row[scenario.job.queue.name], self.weigh_waiting(scenario.tasks)
