@@ -19,6 +19,7 @@ from navarch.engine.node_functions import Scope, TaskClass
 from navarch.engine.placement.attainable import HopelessTasks
 from navarch.engine.placement.fit_errors import FitErrors
 from navarch.engine.placement.static_cache import static_mask
+from navarch.engine.points.protocols import JobTurn
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.session import Session
 from navarch.engine.statement import Statement
@@ -61,10 +62,18 @@ class Allocate(Action):
     def _take_turns(self, jobs: dict[str, JobHeap]) -> None:
         session = self.session
         turns = Turns(session, jobs, self._refused_by_queue)
+        in_turns = bool(session.implementing(JobTurn))
         while (best := turns.next()) is not None:
+            refusal = session.turn_refusal(best) if in_turns else None
+            if refusal is not None:
+                best.refuse(refusal)
+                turns.again(best.queue)
+                continue
             session.placing = best
             if self._turn(best):
                 jobs[best.queue.name].push(best)
+            elif in_turns and not session.job_ready(best) and not session.job_pipelined(best):
+                session.turn_failed(best)
             session.placing = None
             turns.again(best.queue)
 
