@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.unit.plugins.plugin_world import World
+from tests.worlds.plugin_session import World
 
 from navarch.actions.allocate import Allocate
 from navarch.engine.containment.containment import MOST_IN_NAMESPACE, MOST_RESTARTS, TOO_MANY, CycleFailed
