@@ -143,7 +143,7 @@ async def test_a_leader_that_dies_is_followed_and_one_that_leaves_hands_over(ser
         await world.gang("first", 4)
         await history.until_bound(4)
         async with world.scheduler(**lease) as second:
-            await world.eventually(lambda: asyncio.sleep(0, second.sources.missing()), lambda missing: missing == [])
+            await world.eventually(lambda: asyncio.sleep(0, second.informers.missing()), lambda missing: missing == [])
             assert first.leading and not second.leading
             assert first.elector is not None
             first.elector._lock = _Unreachable()  # from now on the leader cannot renew
@@ -162,7 +162,7 @@ async def test_two_replicas_and_a_clean_hand_over(server: ApiServer, world: Worl
         await world.gang("first", 4)
         await history.until_bound(4)
         async with world.scheduler(**LASTING) as second:
-            await world.eventually(lambda: asyncio.sleep(0, second.sources.missing()), lambda missing: missing == [])
+            await world.eventually(lambda: asyncio.sleep(0, second.informers.missing()), lambda missing: missing == [])
             assert first.leading and not second.leading
             answer, before = asyncio.Event(), server.faults.before
 
