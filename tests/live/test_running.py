@@ -112,7 +112,7 @@ async def test_who_takes_over_decides_by_the_policy_of_now_not_of_when_it_starte
             first.stop()
             policy.write_text(PLAIN.replace("allocate, backfill", "backfill"))
             await world.pod("b", scheduler="navarch")
-            last = await world.eventually(lambda: asyncio.sleep(0, second.last), bool)
+            last = await world.eventually(lambda: asyncio.sleep(0, second.core.last_cycle), bool)
             assert last.policy.actions == ("backfill",)
     assert history.bound() in (["default/a"], ["default/a", "default/b"])  # the first may have been quicker than its end
 
