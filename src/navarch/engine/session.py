@@ -16,6 +16,7 @@ from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.placement.class_view import ClassView
+from navarch.engine.placement.counted_devices import CountedDevices
 from navarch.engine.placement.node_state import NodeState
 from navarch.engine.placement.shared_devices import Devices
 from navarch.engine.placement.tasks_by_node import Residents
@@ -24,7 +25,7 @@ from navarch.engine.points.protocols import AllocateEvents, Change, NodeFilters,
 from navarch.engine.points.runner import PluginRunner
 from navarch.engine.policy.values import Policy
 from navarch.engine.queue import Queue
-from navarch.engine.record import Bind, CycleRecord, Eviction
+from navarch.engine.record import Bind, CycleRecord, Eviction, Nomination
 from navarch.engine.semantics import Semantics
 from navarch.engine.statement import Operation, Statement
 from navarch.engine.topology.job_domains import JobDomains
@@ -36,6 +37,7 @@ from navarch.model.spec import TaskSpec
 from navarch.model.status import TaskStatus
 
 if TYPE_CHECKING:
+    from navarch.engine.containment.set_aside import OpeningFigures
     from navarch.engine.registry import Registry
 
 S = TypeVar("S")
@@ -54,6 +56,8 @@ class Session(PluginRunner):
         devices: str = "new",
         report_all: bool = True,
         stopwatch: Callable[[], float] = float,
+        timings: dict[str, float] | None = None,
+        opening: OpeningFigures | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.policy = policy
@@ -63,7 +67,9 @@ class Session(PluginRunner):
         self.devices_named = devices
         self.report_all = report_all
         self.stopwatch = stopwatch
-        self.timings = {}
+        self.timings = {} if timings is None else timings
+        self.opening = opening
+        """Keeps the figures with which the cycle opened, before the first of them changes."""
         self.action = ""
         self.record = CycleRecord()
         self._specs = snapshot.tasks.specs
@@ -106,9 +112,13 @@ class Session(PluginRunner):
         self._listeners: list[AllocateEvents] = []
         self.followers: list[FollowsTrials] = []
         """Shared objects that count pods, for trials to tell."""
+        self.tried: dict[str, None] = {}
+        """Keys of jobs in the order in which `allocate`, or what stands in its place, first looked for room for them."""
         self.placing: Job | None = None
         """Whose gang is being tried right now, for words only: what a queue holds counts the pods of this job that were placed in
         the attempt, and they are given back if it fails."""
+        self.beyond_shares = False
+        """What shares leave over is being offered: plugins hold queues to their limits, and not to what they deserve."""
         self.resources_by_filters = False
         """A filter of the policy judges resources, by the pods' view; the engine's own accounts do not."""
         self._own_profiles = frozenset([*self.policy.profiles][1:])
@@ -120,6 +130,10 @@ class Session(PluginRunner):
         self.filters: list[NodeFilter] = list(dict.fromkeys(f for each in self.functions.values() for f in each.filters))
         """Those of every profile; `filters_for` knows whom a class is judged by."""
         self.scorers: list[NodeScorer] = list(dict.fromkeys(s for each in self.functions.values() for s in each.scorers))
+        for plugin in self.plugins:
+            started = stopwatch()
+            plugin.after_open()
+            self.timings[f"{plugin.name} (open)"] += stopwatch() - started
 
     def dissolve(self) -> None:
         """Let go of everything. Session and plugins hold each other, and the snapshot with them: without this all of it would
@@ -302,12 +316,14 @@ class Session(PluginRunner):
         """Keep account of devices that tasks share. To be asked before any class of tasks is looked at."""
         if self.devices is None:
             assert not self._views, "classes were looked at before their devices were"
-            self.devices = Devices(self)
+            self.devices = CountedDevices(self) if self.semantics.devices_are_counted else Devices(self)
 
     def stop_waiting(self, seconds: float) -> None:
         """Tasks that have been leaving for longer than this give nothing back in this cycle."""
         rows = np.flatnonzero(self.snapshot.tasks.alive & (self.status == TaskStatus.RELEASING) & (self.node >= 0)).tolist()
         late = [t for t in rows if self._since_deletion(t) > seconds]
+        if self.opening is not None:
+            self.opening.keep()
         for task in late:
             self.nodes.releasing[:, self.node[task]] -= self.class_of(task).request
         self.stuck = frozenset(late)
@@ -339,6 +355,8 @@ class Session(PluginRunner):
     # changes, through statements alone
 
     def statement(self) -> Statement:
+        if self.opening is not None:
+            self.opening.keep()
         return Statement(self)
 
     def shared(self, kind: Callable[[Session], S]) -> S:
@@ -370,10 +388,11 @@ class Session(PluginRunner):
     def residents_changed(self, tasks: Sequence[int], nodes: Sequence[int], *, joined: bool) -> None:
         self.residents.moved(tasks, nodes, joined=joined)
 
-    def take(self, operation: Operation, action: str) -> None:
-        """A committed operation becomes part of the record."""
+    def record_operation(self, operation: Operation, action: str) -> None:
+        """Add a committed operation to the record. Called by statements only."""
         if operation.kind == TaskStatus.ALLOCATED:
-            self.bind(operation.job, operation.tasks)
+            assert operation.job is not None
+            self.record_binds(operation.job, operation.tasks)
         elif operation.kind == TaskStatus.RELEASING:
             victim = operation.tasks[0]
             spec = self.task(victim)
@@ -382,18 +401,25 @@ class Session(PluginRunner):
                     pod=spec.key,
                     node=self.nodes.names[operation.nodes[0]],
                     uid=spec.uid,
-                    job=operation.job.key,
+                    job=operation.job.key if operation.job is not None else "",
                     action=action,
                     for_=operation.for_,
                     reason=operation.reason or action,
                     message=operation.message,
                 )
             )
+            if operation.holds_node:
+                for follower in self.followers:
+                    follower.leaves(operation.task, victim, operation.nodes[0])
+        elif operation.kind == TaskStatus.PENDING:
+            spec, job = self.task(operation.tasks[0]), operation.job
+            node = self.nodes.names[operation.nodes[0]]
+            self.record.nominations.append(Nomination(spec.key, node, spec.uid, job.key if job else "", evicting=True))
         elif operation.evicting:
             self.promised_by_eviction.update(operation.tasks)
 
-    def bind(self, job: Job, tasks: Sequence[int]) -> None:
-        """Hand allocated tasks to binding."""
+    def record_binds(self, job: Job, tasks: Sequence[int]) -> None:
+        """Add allocated tasks to the record's binds and move them to BINDING. Called by statements only."""
         names = self.nodes.names
         rows = [int(self.node[tasks[0]])] if len(tasks) == 1 else self.node[list(tasks)].tolist()
         specs, key, binds = self._specs, job.key, self.record.binds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.unit.live.test_cluster_cache import SETTINGS, group, node, pod, put
+from tests.worlds.live_parts.cluster_cache import SETTINGS, group, node, pod, put
 
 from navarch.engine.reasons import Event
 from navarch.live.cache.assumed_pods import AssumedBind

@@ -14,6 +14,7 @@ import numpy as np
 
 from navarch.engine.arguments import Argument
 from navarch.engine.job import Job
+from navarch.engine.placement.attainable import HopelessTasks
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.gang_protocols import Scenario
 from navarch.engine.points.protocols import Change
@@ -23,6 +24,7 @@ from navarch.engine.record import QueueFigures
 from navarch.model.gpus import GPU_RESOURCES
 from navarch.model.objects.queue_usage import QUEUE_USAGE
 from navarch.model.resources import BoolArray, IntArray
+from navarch.model.spec import JobSpec, TaskSpec
 from navarch.model.status import IS_ALLOCATED, TaskStatus
 from navarch.plugins.kai.amounts import GPU, RESOURCES, FairAmounts
 from navarch.plugins.kai.proportion.queue_problems import displaced
@@ -30,11 +32,14 @@ from navarch.plugins.kai.proportion.queue_ranking import LAST, QueueStanding, st
 from navarch.plugins.kai.proportion.queue_tree import QueueTree, over_capacity
 from navarch.plugins.kai.proportion.reclaim_rules import may_reclaim, may_take, most_taken, worth_reclaiming
 from navarch.plugins.kai.proportion.share_division import NO_PARENT, UNLIMITED, Floats, Ints, QueueClaims, fair_shares, seniority
-from navarch.plugins.kai.proportion.sub_group_members import is_member
 from navarch.plugins.kai.quota_messages import beyond_share, over_limit, over_quota
 
 _ZERO = [0.0] * len(RESOURCES)
 _UNDONE_BY = (Event.POD_REMOVED, Event.QUEUE_CHANGED, Event.JOB_CHANGED)
+DEFAULT_PART = "default"
+"""The only part of a job without sub-groups."""
+OVER_LIMIT, OVER_QUOTA = "OverLimit", "NonPreemptibleOverQuota"
+"""Codes of refusals, as KAI names them in the status of a group."""
 
 
 class KaiProportion(Plugin):
@@ -47,7 +52,8 @@ class KaiProportion(Plugin):
         Argument("relcaimerSaturationMultiplier", "float", 1.0, "how much better saturated who is taken from must be", minimum=1.0),
     )
 
-    def open(self) -> None:
+    def after_open(self) -> None:
+        """What is asked for in vain is known only when the node functions are."""
         session = self.session
         self.amounts = session.shared(FairAmounts)
         self.full = bool(session.policy.param("fullHierarchyFairness"))
@@ -118,9 +124,11 @@ class KaiProportion(Plugin):
 
     def _counted_tasks(self) -> tuple[Ints, Ints, BoolArray]:
         """Tasks that count for a queue: their rows, their queues, and whether they can be preempted. What jobs wait for counts
-        whether they take part in this cycle or not."""
+        whether they take part in this cycle or not; what no node could ever hold counts only where the policy wants it so."""
         session, tasks, jobs = self.session, self.session.snapshot.tasks, self.session.snapshot.jobs
         counted: BoolArray = IS_ALLOCATED[session.status] | ((session.status == TaskStatus.PENDING) & ~tasks.gated)
+        if not session.semantics.impossible_demand_counts:
+            counted[session.shared(HopelessTasks).rows] = False
         rows = np.flatnonzero(counted & tasks.alive & (tasks.job >= 0))
         numbers = np.array([self.row.get(name, -1) for name in jobs.queue_names] + [-1], dtype=np.intp)
         owner = tasks.job[rows]
@@ -154,21 +162,28 @@ class KaiProportion(Plugin):
     def on_deallocate(self, change: Change) -> None:
         self._move(change, -1.0)
 
+    def on_evicted_again(self, job: Job, task: int, node: int, sign: int) -> None:
+        """A victim that a scenario names twice is taken from its queue's figures twice."""
+        self._add(job, sign * self.amounts.placed(task, node))
+
     def _move(self, change: Change, sign: float) -> None:
-        row = self.row.get(change.job.queue.name)
-        if row is None:
-            return
         amounts = self.amounts
         if len(change.tasks) == 1:
             total = sign * amounts.placed(change.tasks[0], change.nodes[0])
         else:
             total = sign * np.sum([amounts.placed(t, n) for t, n in zip(change.tasks, change.nodes, strict=True)], axis=0)
+        self._add(change.job, total)
+
+    def _add(self, job: Job, amount: Floats) -> None:
+        row = self.row.get(job.queue.name)
+        if row is None:
+            return
         tree = self.tree
         for above in self.paths[row]:
             self.moved[above] += 1
-            tree.allocated[:, above] += total
-            if not change.job.spec.preemptable:
-                tree.fixed[:, above] += total
+            tree.allocated[:, above] += amount
+            if not job.spec.preemptable:
+                tree.fixed[:, above] += amount
 
     # the order of queues
 
@@ -249,7 +264,7 @@ class KaiProportion(Plugin):
         figures |= {"requested": asked, "bound": most, "held": has}
         words = over_limit if broken.over_limit else over_quota
         text = words(queue, resource, asked, most, has)
-        code = "OverLimit" if broken.over_limit else "NonPreemptibleOverQuota"
+        code = OVER_LIMIT if broken.over_limit else OVER_QUOTA
         return Reason(code, text, figures=figures, undone_by=_UNDONE_BY)
 
     # reclaim
@@ -266,6 +281,14 @@ class KaiProportion(Plugin):
         if may_reclaim(self.tree, row, amount, job.spec.preemptable):
             return None
         return self.refusal(job, row, amount) or self._beyond_share(job, row, amount)
+
+    def may_preempt(self, job: Job, tasks: Sequence[int]) -> Reason | None:
+        """Refuses a non-preemptible job above the quota of its queue: evicting inside the queue does not lower what its
+        non-preemptible jobs hold."""
+        if job.spec.preemptable:
+            return None
+        reason = self.chunk_refusal(job, tasks)
+        return reason if reason is not None and reason.code == OVER_QUOTA else None
 
     def _beyond_share(self, job: Job, row: int, amount: Floats) -> Reason:
         tree, queue = self.tree, job.queue.name
@@ -288,7 +311,7 @@ class KaiProportion(Plugin):
         return kept[1]
 
     def reclaim_scenario(self, scenario: Scenario) -> bool:
-        """Of each job, what its parts need goes as one unit, every task beyond it as a unit of its own."""
+        """Of each job, every task beyond what its parts need goes as a unit of its own; then what they need goes as one unit."""
         moved_free = bool(self.session.policy.param("allowConsolidatingReclaim"))
         takings: dict[int, list[Floats]] = {}
         for job, tasks in scenario.victims:
@@ -314,7 +337,7 @@ class KaiProportion(Plugin):
                     core, has_core = core + amount, True
                 else:
                     elastic.append(amount)
-            units = [core, *elastic] if has_core else elastic
+            units = [*elastic, core] if has_core else elastic
             if units:
                 takings.setdefault(self.row[job.queue.name], []).extend(units)
         queue, required = self.row[scenario.job.queue.name], self.weigh_waiting(scenario.tasks)
@@ -400,3 +423,21 @@ def _bounds(rows: list[list[float]], size: tuple[int, int]) -> Floats:
 def _mapping(amounts: Floats) -> dict[str, float]:
     """By the names that other parts know: a GPU is a thousand of `nvidia.com/gpu`."""
     return {"cpu": float(amounts[0]), "memory": float(amounts[1]), "nvidia.com/gpu": float(amounts[GPU]) * 1000}
+
+
+def part_of(job: JobSpec, task: TaskSpec) -> str | None:
+    """The name of the task's sub-group; None if it names one that the job does not have (or has as a mere parent).
+
+    >>> from navarch.model.spec import Shape, SubGroupSpec
+    >>> job = JobSpec("n/j", "q", sub_groups=(SubGroupSpec("a"), SubGroupSpec("b", parent="a")))
+    >>> [part_of(job, TaskSpec("u", "n", "t", Shape(), sub_group=name)) for name in ("b", "a", "")]
+    ['b', None, None]
+    """
+    parents = {group.parent for group in job.sub_groups}
+    leaves = {group.name for group in job.sub_groups if group.name not in parents} or {DEFAULT_PART}
+    name = task.sub_group or DEFAULT_PART
+    return name if name in leaves else None
+
+
+def is_member(job: JobSpec, task: TaskSpec) -> bool:
+    return (not job.sub_groups and not task.sub_group) or part_of(job, task) is not None
