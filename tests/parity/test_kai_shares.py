@@ -18,7 +18,7 @@ from navarch.plugins.kai.amounts import RESOURCES
 from navarch.plugins.kai.proportion.plugin import KaiProportion
 
 Case = dict[str, Any]
-FILES = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction", "integration", "random")
+FILES = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction", "integration", "random", "random-2")
 POLICY = {"compat": "kai", "actions": "allocate", "tiers": [{"plugins": [{"name": "proportion"}]}]}
 
 

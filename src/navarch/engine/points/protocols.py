@@ -75,7 +75,8 @@ class VictimQueueOrder(Protocol):
 
 @runtime_checkable
 class JobOrder(Protocol):
-    """A sort key for jobs of one queue, smaller first. Keys of all plugins are compared in policy order."""
+    """A sort key for jobs of one queue, smaller first. Keys of all plugins are compared in policy order. A plugin class whose keys
+    for jobs that hold nothing depend on their specs alone may say so by a static method `waiting_order(spec, given)`."""
 
     def job_order(self, job: Job) -> Key: ...
 
@@ -165,16 +166,28 @@ class JobStarving(Protocol):
 
 
 @runtime_checkable
+class JobTurn(Protocol):
+    """Jobs take turns in `allocate`, in order. A Reason from `turn_refusal` passes a job over in this cycle. `turn_failed` is told
+    of a job that had its turn and neither started nor was promised room."""
+
+    def turn_refusal(self, job: Job) -> Reason | None: ...
+
+    def turn_failed(self, job: Job) -> None: ...
+
+
+@runtime_checkable
 class Overused(Protocol):
     """Whether the queue has its share already. A Reason excludes its jobs from `allocate` and `reclaim` in this cycle. It does not
-    affect pods without requests or preemption inside the queue; use `job_valid` to exclude a job from every action."""
+    affect pods without requests or preemption inside the queue; use `job_valid` to exclude a job from every action. While
+    `session.beyond_shares` is set, what shares leave over is offered: only hard limits count."""
 
     def overused(self, queue: Queue) -> Reason | None: ...
 
 
 @runtime_checkable
 class Allocatable(Protocol):
-    """How many of `count` such tasks the queue may take now. A Reason means none."""
+    """How many of `count` such tasks the queue may take now. A Reason means none. While `session.beyond_shares` is set, only hard
+    limits count."""
 
     def allocatable(self, queue: Queue, task: TaskClass, count: int) -> int | Reason: ...
 
@@ -287,6 +300,7 @@ POINTS: dict[str, type] = {
     "sub_job_missing": SubJobMissing,
     "sub_job_pipelined": SubJobPipelined,
     "job_starving": JobStarving,
+    "job_turn": JobTurn,
     "overused": Overused,
     "allocatable": Allocatable,
     "preemptive": Preemptive,
