@@ -79,6 +79,7 @@ def plan(
     with 2 and lists every mistake if something in the input cannot be used.
     """
     documents, unread = read_paths(paths)
+    asked = policy
     try:
         if unread and not keep_going:
             # The other mistakes are worth knowing too: plan with what there is, and fail either way.
@@ -97,7 +98,6 @@ def plan(
                 plugin_dirs=plugin_dirs,
             )
 
-        asked = policy
         result = planned(policy)
         asked = diff or policy
         other = planned(diff) if diff else None
