@@ -38,7 +38,10 @@ def gang(name: str, size: int, cpu: int, gpus: int, queue: str, where: list[str]
     phase = "Running" if where else "Inqueue"
     metadata = {"name": name, "namespace": "ns", "creationTimestamp": MOMENT}
     spec = {"minMember": size, "queue": queue}
-    out: list[Object] = [{"apiVersion": VOLCANO, "kind": "PodGroup", "metadata": metadata, "spec": spec, "status": {"phase": phase}}]
+    status: Object = {"phase": phase}
+    if where:  # as a scheduler leaves it
+        status["conditions"] = [{"type": "Scheduled", "status": "True", "reason": "tasks in gang are ready to be scheduled"}]
+    out: list[Object] = [{"apiVersion": VOLCANO, "kind": "PodGroup", "metadata": metadata, "spec": spec, "status": status}]
     requests = {"cpu": str(cpu), "memory": "4Gi"} | ({"nvidia.com/gpu": str(gpus)} if gpus else {})
     for number in range(size):
         pod = {

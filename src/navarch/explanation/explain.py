@@ -132,6 +132,7 @@ class Search:
         self.subject: Subject = census.subject(key)
         self.answer = Explanation(self.subject.name, "pending", Cause("", ""), eta_reason=NO_ETA)
         self._standing = self._at_first()
+        self._other_units: list[Unit] | None = None
         self.section_seconds: dict[str, float] = {}
         """What each part of the search took, for benchmarks."""
 
@@ -293,8 +294,11 @@ class Search:
 
     def _others(self) -> list[Unit]:
         """Every other unit: those that wait before those that run, less important and younger ones first."""
-        others = [unit for name, unit in sorted(self.census.units.items()) if name != self.subject.name]
-        return sorted(others, key=lambda unit: (max(task.pod_priority for task in unit.tasks), -max(t.created for t in unit.tasks)))
+        if self._other_units is None:
+            others = [unit for name, unit in sorted(self.census.units.items()) if name != self.subject.name]
+            others.sort(key=lambda unit: (max(task.pod_priority for task in unit.tasks), -max(t.created for t in unit.tasks)))
+            self._other_units = others
+        return self._other_units
 
     def _impossible(self) -> None:
         """Not impossible as long as it starts in any reading of "empty": without other pods, or without what makes pods as well."""

@@ -28,7 +28,6 @@ from navarch.model.spec import JobSpec, TaskSpec
 from navarch.offline.cycles import Cycles, settle
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Manifest
-from navarch.offline.workload_pods import EXPANDED, kind_of
 from navarch.plugins.kai.config_maps import KIND as MISSING_CONFIG_MAPS
 
 _PLAIN = frozenset({"PodGroup", "Queue", "Node"})
@@ -40,8 +39,7 @@ class SharedRuns:
 
     def __init__(self, given: Input, census: Census, run: Cycles) -> None:
         self._input, self._census, self._run = given, census, run
-        documents = given.documents
-        self._has_workloads = any(kind_of(each.manifest) in EXPANDED for each in documents)
+        self._has_workloads = bool(census.has_workloads)
         self._usable = run.rules.now is not None and not run.inventory.has_unmeasured_budgets
         self._usable = self._usable and not run.cluster.objects.get(MISSING_CONFIG_MAPS) and not run.inventory.mistakes
         self._pods = {f"Pod/{task.namespace}/{task.name}": task.uid for task in run.inventory.tasks.values()}
@@ -96,8 +94,8 @@ class SharedRun:
         self._key = key
         self._number = 0
         self._last: CycleRecord | None = None
-        self._pods: dict[str, Pod] = {}
-        """uid -> the pod as it was in the input."""
+        self._pods: dict[str, tuple[Pod, TaskSpec]] = {}
+        """uid -> the pod as it was in the input, and as the API shows it to the model."""
         self._put: list[tuple[Any, Any]] = []
         """What was put, and what it replaced."""
         self._tasks: dict[str, TaskSpec | None] = {}
@@ -109,8 +107,13 @@ class SharedRun:
         return self.inventory.cluster
 
     def remove_pod(self, uid: str) -> None:
-        self._pods.setdefault(uid, self.inventory.pods[uid])
+        self._keep(uid)
         self.inventory.ingest.remove_pod(uid)
+
+    def _keep(self, uid: str) -> None:
+        task = self.inventory.ingest.api_task(uid)
+        if uid not in self._pods and task is not None:
+            self._pods[uid] = self.inventory.pods[uid], task
 
     def put(self, manifest: Mapping[str, Any], before: Manifest | None) -> None:
         ingest = self.inventory.ingest
@@ -118,7 +121,7 @@ class SharedRun:
             pod = from_manifest(manifest, Pod)
             task = ingest.reader.read(pod)
             if task is not None:
-                self._pods.setdefault(task.uid, self.inventory.pods[task.uid])
+                self._keep(task.uid)
                 self.inventory.pods[task.uid] = pod
                 ingest.put_task(task, queue_of(pod))
             return
@@ -171,9 +174,7 @@ class SharedRun:
                 ingest.remove(spec)
             else:
                 ingest.put(old)
-        for uid, pod in self._pods.items():
+        for uid, (pod, shown) in self._pods.items():
             self.inventory.pods[uid] = pod
-            task = ingest.reader.read(pod)
-            if task is not None:
-                ingest.put_task(task, queue_of(pod))
+            ingest.put_task(shown, queue_of(pod))
         self._tasks, self._jobs, self._put, self._pods = {}, {}, [], {}

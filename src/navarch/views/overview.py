@@ -15,9 +15,12 @@ from navarch.apis.core.pod_objects import Pod
 from navarch.apis.kai.podgroups import UNSCHEDULABLE_CONDITION
 from navarch.apis.operators.readers import KINDS as OWNERS
 from navarch.engine.cycle import decide
+from navarch.engine.never import never_starts
 from navarch.engine.policy import Policy
 from navarch.engine.record import CycleRecord, QueueFigures
 from navarch.engine.registry import Registry
+from navarch.engine.session import Session
+from navarch.engine.waiting_order import waiting_order
 from navarch.ingest.absent_jobs import why_absent
 from navarch.ingest.groups import is_shadow, shown_key
 from navarch.model.cluster import Cluster
@@ -62,6 +65,11 @@ class JobRow:
     """What keeps it waiting, in one sentence."""
     said: str = ""
     """All that was said to it: that sentence, and what stands on its group."""
+    place: int = 0
+    """Its place among the jobs that wait in its queue; 0: it does not wait, or takes no part."""
+    of: int = 0
+    never: str = ""
+    """Why it does not start even on the empty cluster, where that is sure."""
 
     def to_dict(self) -> dict[str, Any]:
         pods = {"pending": self.pending, "running": self.running, "terminating": self.leaving}
@@ -75,6 +83,8 @@ class JobRow:
             "pods": {**pods, "succeeded": self.succeeded, "failed": self.failed},
             "priority": self.priority,
             "created": rfc3339(self.created) if self.created else None,
+            "place": {"place": self.place, "of": self.of} if self.place else None,
+            **({"never": self.never} if self.never else {}),
             "why": self.said or self.why,
         }
 
@@ -167,8 +177,35 @@ def overview(
     """All rows of a cluster, in an order that does not depend on how it was filled. `served`: names whose pods are ours; None: all
     that are there."""
     record = decide(cluster.snapshot(policy.semantics.node_order), replace(policy, actions=()), registry, now)
-    jobs = _jobs(cluster, record, find_pod, served)
+    jobs = _jobs(cluster, record, find_pod, served, _prospects(cluster, policy, registry, now))
     return Overview(jobs, _queues(cluster, record, jobs), _nodes(cluster), {} if served is None else _others(cluster, served))
+
+
+@dataclass(frozen=True)
+class _Prospect:
+    """A waiting job's place in its queue, how many wait there, and why it never starts, if that is so."""
+
+    place: int
+    of: int
+    never: str
+
+
+def _prospects(cluster: Cluster, policy: Policy, registry: Registry, now: float) -> dict[str, _Prospect]:
+    session = Session(cluster.snapshot(policy.semantics.node_order), policy, registry, now)
+    for name in policy.actions[:1]:
+        action = registry.action(name, policy.dialect)
+        if action is not None:
+            action(session)  # some take an account of shared devices when they are made
+    waiting = [job for job in session.jobs_with_pending() if job.ready_count < max(1, job.min_member)]
+    counts = Counter(job.queue.name for job in waiting)
+    places: Counter[str] = Counter()
+    found = {}
+    for job in waiting_order(session, waiting):
+        places[job.queue.name] += 1
+        never = never_starts(session, job)
+        found[job.key] = _Prospect(places[job.queue.name], counts[job.queue.name], never.message if never else "")
+    session.dissolve()
+    return found
 
 
 def _others(cluster: Cluster, served: frozenset[str]) -> dict[tuple[str, str], int]:
@@ -177,7 +214,13 @@ def _others(cluster: Cluster, served: frozenset[str]) -> dict[tuple[str, str], i
     return dict(sorted(counts.items()))
 
 
-def _jobs(cluster: Cluster, record: CycleRecord, find_pod: FindPod, served: frozenset[str] | None) -> list[JobRow]:
+def _jobs(
+    cluster: Cluster,
+    record: CycleRecord,
+    find_pod: FindPod,
+    served: frozenset[str] | None,
+    prospects: Mapping[str, _Prospect],
+) -> list[JobRow]:
     phases = {decision.job: decision.phase for decision in record.jobs}
     table = cluster.jobs
     rows = []
@@ -193,6 +236,7 @@ def _jobs(cluster: Cluster, record: CycleRecord, find_pod: FindPod, served: froz
         said = _said(cluster, table, row, spec, find_pod, served, running) if counts[S.PENDING] else []
         if not said and spec is not None and not is_shadow(key) and not sum(counts) and phase in ("Pending", "Inqueue"):
             said = ["it has no pods yet"]
+        prospect = prospects.get(key)
         rows.append(
             JobRow(
                 namespace=namespace,
@@ -210,6 +254,9 @@ def _jobs(cluster: Cluster, record: CycleRecord, find_pod: FindPod, served: froz
                 created=spec.created if spec else 0.0,
                 why=said[0] if said else "",
                 said="; ".join(said[1:] if any(said[0] in each for each in said[1:]) else said) if said else "",
+                place=prospect.place if prospect is not None else 0,
+                of=prospect.of if prospect is not None else 0,
+                never=prospect.never if prospect is not None else "",
             )
         )
     return rows

@@ -68,7 +68,7 @@ def plain_table(columns: Iterable[str]) -> Table:
 
 
 def jobs_table(rows: Iterable[JobRow], now: float, *, namespaces: bool) -> Table:
-    columns = ["JOB", "KIND", "QUEUE", "PHASE", "MIN", "PENDING", "RUNNING", "DONE", "FAILED", "AGE"]
+    columns = ["JOB", "KIND", "QUEUE", "PHASE", "MIN", "PENDING", "RUNNING", "DONE", "FAILED", "PLACE", "AGE"]
     table = plain_table([*(["NAMESPACE"] if namespaces else []), *columns, "WHY"])
     for row in rows:
         cells: list[str | Text] = [
@@ -81,6 +81,7 @@ def jobs_table(rows: Iterable[JobRow], now: float, *, namespaces: bool) -> Table
             str(row.running) + (f" (-{row.leaving})" if row.leaving else ""),
             str(row.succeeded),
             str(row.failed),
+            "never" if row.never else f"{row.place}/{row.of}" if row.place else "-",
             age(row.created, now),
         ]
         table.add_row(*([row.namespace] if namespaces else []), *cells, Text(row.why))
