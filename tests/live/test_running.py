@@ -25,7 +25,6 @@ from navarch.offline import replay as recordings
 pytestmark = pytest.mark.live
 
 
-
 async def test_health_tells_when_it_is_ready_and_metrics_what_it_did(world: World) -> None:
     await world.node("n0")
     history = await world.watch()

@@ -15,8 +15,6 @@ from navarch.offline import replay
 pytestmark = pytest.mark.looptime
 
 
-
-
 async def test_the_snapshot_shown_is_the_one_that_cannot_be_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     scheduler = Scheduler(Endpoint("http://127.0.0.1:1"), RunOptions(listen="", leader_elect=False, dry_run=True))
     scheduler._leads = True

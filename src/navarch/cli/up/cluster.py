@@ -48,6 +48,7 @@ class UpOptions:
     speed: float = 1.0
     policy: str = "navarch"
     plugin_dirs: tuple[Path, ...] = ()
+    namespace_as_queue: bool = False
     until_settled: bool = False
 
 
@@ -79,6 +80,7 @@ class UpCluster:
             options = RunOptions(
                 policy=self.options.policy,
                 plugin_dirs=self.options.plugin_dirs,
+                namespace_as_queue=self.options.namespace_as_queue,
                 scheduler_names=EMBEDDED,
                 listen="",
                 leader_elect=False,
