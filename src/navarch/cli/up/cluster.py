@@ -22,10 +22,10 @@ from navarch.embedded.hollow_cluster import HollowCluster
 from navarch.embedded.kubelets.pod_behaviour import KubeletOptions
 from navarch.embedded.node_sets import NodeSet, read_nodes
 from navarch.embedded.sample import Size
-from navarch.embedded.storage.record import Manifest
 from navarch.kube.connect import connect
 from navarch.live.scheduler import Scheduler
 from navarch.live.settings import RunOptions
+from navarch.object_types import Manifest
 
 log = logging.getLogger(__name__)
 START_AFTER, STOP_AFTER = 0.5, 1.0
