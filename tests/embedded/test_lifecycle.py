@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.embedded.objects import config_map, deployment, node, pod, widget, widget_definition
+from tests.worlds.embedded.objects import config_map, deployment, node, pod, widget, widget_definition
 
 from navarch.embedded.api.deletion import DeleteOptions
 from navarch.embedded.api.errors import ApiError
@@ -13,8 +13,9 @@ from navarch.embedded.api.kinds.crds import CustomKinds
 from navarch.embedded.api.kinds.registry import Registry
 from navarch.embedded.api.operations import Operations
 from navarch.embedded.controllers.housekeeping import Housekeeping
-from navarch.embedded.storage.record import Manifest, Record
+from navarch.embedded.storage.record import Record
 from navarch.embedded.storage.store import Store
+from navarch.object_types import Manifest
 
 
 class Cluster:

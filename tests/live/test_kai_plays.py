@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.live.kai_plays import (
+from tests.worlds.live.cluster import BUDGETS, World
+from tests.worlds.live.kai import (
     KAI,
     QUEUES,
     get_group,
@@ -24,13 +25,12 @@ from tests.live.kai_plays import (
     shown,
     told,
 )
-from tests.live.world import BUDGETS, World
+from tests.worlds.live.priority_classes import CLASSES
 
 from navarch.kube.client import PatchType
-from navarch.kube.resources import PODS, Resource
+from navarch.kube.resources import PODS
 
 pytestmark = pytest.mark.live
-CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)
 DIRECT = {**KAI, "bind_requests": False}
 
 
@@ -192,7 +192,7 @@ async def test_a_queue_takes_back_its_share_and_no_more(play: World) -> None:
         assert condition["reasons"][-1] == {"reason": "OverFairShare", "message": share}
         await world.eventually(lambda: world.events("more"), lambda found: any(share in text for _, _, text in found))
         await refusal(world, "more-0", "1 node(s) didn't have enough resources: GPUs")
-        await world.eventually(lambda: job_row(world, "more"), lambda row: share in row.said)
+        await world.eventually(lambda: job_row(world, "more"), lambda row: share in row.messages)
         rows = await queue_rows(world)
         for name, asks in (("lender", 2), ("owner", 3)):
             assert (rows[name].fair_share or {})["nvidia.com/gpu"] == 2000

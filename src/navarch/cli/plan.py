@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import datetime
+import gc
 import json
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
 import click
 
 from navarch.apis.errors import ObjectError
+from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plugin_dirs import failure_in, plugin_dirs_option
 from navarch.cli.policy.mistakes import MISTAKES, tell
 from navarch.cli.tables.plan import show
@@ -28,14 +32,14 @@ Examples:
 """
 
 
-def _moment(text: str) -> float:
+def moment(text: str) -> float:
     """Seconds since the epoch, or a time such as 2026-01-01T12:00:00Z (UTC where no zone is given)."""
     try:
         seconds = float(text)
     except ValueError:
         try:
-            moment = datetime.datetime.fromisoformat(text)
-            seconds = (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp()
+            found = datetime.datetime.fromisoformat(text)
+            seconds = (found if found.tzinfo else found.replace(tzinfo=datetime.UTC)).timestamp()
         except (ValueError, OverflowError):
             seconds = math.nan
     if not math.isfinite(seconds):
@@ -44,17 +48,31 @@ def _moment(text: str) -> float:
     return seconds
 
 
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Reading makes many objects and no garbage. Without the collector the command takes 10 to 20 % less time (40,000 pods in JSON).
+    Only a command may do this: it owns its process."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 @click.command(epilog=EXAMPLES)
 @click.option("-f", "--filename", "paths", multiple=True, required=True, metavar="FILE|DIR|-", help="Manifests; may repeat.")
 @click.option("--policy", default="navarch", show_default=True, metavar="FILE|PRESET", help=f"One of {', '.join(PRESETS)}, or a file.")
 @click.option("--cycles", type=click.IntRange(min=1), default=1, show_default=True, help="How many cycles to run.")
 @click.option("--scheduler-name", "scheduler_names", multiple=True, metavar="NAME", help="Whose pending pods; may repeat.  [all]")
-@click.option("--now", type=_moment, metavar="TIME", help="The moment of the cycle.  [newest time in the input]")
+@click.option("--now", type=moment, metavar="TIME", help="The moment of the cycle.  [newest time in the input]")
 @click.option("-o", "--output", type=click.Choice(("table", "json", "yaml")), default="table", show_default=True)
 @click.option("--keep-going", is_flag=True, help="Decide without the objects that are not valid.")
-@click.option("--namespace-as-queue", is_flag=True, help="Each namespace is the queue of the jobs that name none.")
+@namespace_as_queue_option
 @plugin_dirs_option
 @click.option("-v", "--verbose", is_flag=True, help="Show timings and every reason of every job.")
+@collector_paused()
 def plan(
     paths: tuple[str, ...],
     policy: str,
@@ -91,7 +109,7 @@ def plan(
             plugin_dirs=plugin_dirs,
         )
     except PlanError as error:
-        _fail(error.mistakes)
+        fail(error.mistakes)
     except PolicyError as error:
         for unreadable in unread:
             click.echo(str(unreadable), err=True)
@@ -118,7 +136,7 @@ def plan(
             show(result, verbose=verbose)
 
 
-def _fail(mistakes: list[ObjectError]) -> NoReturn:
+def fail(mistakes: list[ObjectError]) -> NoReturn:
     for mistake in mistakes:
         click.echo(str(mistake), err=True)
     count = len(mistakes)

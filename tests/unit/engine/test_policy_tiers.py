@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import dedent
 
 import pytest
-from tests.unit.engine.policy_catalogue import CATALOGUE
+from tests.worlds.policy_catalogue import CATALOGUE
 
 from navarch.engine.policy import PRESETS, Policy, PolicyError, load, preset
 
@@ -243,5 +243,6 @@ def test_a_config_map_is_read_for_what_it_holds() -> None:
 @pytest.mark.parametrize("name", sorted(PRESETS))
 def test_presets_load(name: str) -> None:
     policy = preset(name, CATALOGUE)
-    assert policy.compat == {"navarch": "strict", "packing": "kai"}.get(name, name)
+    ours = dict.fromkeys(("navarch", "fifo", "fifo-skip", "sjf"), "strict")
+    assert policy.compat == {**ours, "packing": "kai"}.get(name, name)
     assert policy.actions and policy.plugins

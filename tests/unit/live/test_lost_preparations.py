@@ -6,12 +6,12 @@ import asyncio
 from typing import Any, cast
 
 import pytest
-from tests.unit.live.test_cluster_cache import cache, node
+from tests.worlds.live_parts.cluster_cache import cache, node
+from tests.worlds.live_parts.resources import RESOURCE_CLAIMS
 
 from navarch.embedded.api.patches.json_patch import merge
 from navarch.kube.client import Client
 from navarch.kube.errors import OutcomeUnknown
-from navarch.kube.resources import Resource
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.prebind.device_claims import PROTECTION, DeviceClaims, _Use
 from navarch.live.prebind.preparation import PreparationFailed, Step
@@ -20,7 +20,6 @@ from navarch.model.objects.storage import read_claim
 from navarch.model.spec import ObjectSpec
 
 BIND = AssumedBind("uid-a", "default", "a", "n1", "default/pod/a", 0.0)
-RESOURCE_CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")
 
 
 class Store:
@@ -77,9 +76,9 @@ async def test_devices_that_were_allocated() -> None:
 async def test_each_volume_that_comes_is_told() -> None:
     made, _ = cache()
     made.put(node("n1"))
-    volumes, told = Volumes(cast(Client, Quiet()), made, 60.0), asyncio.Queue[AssumedBind]()
+    told = asyncio.Queue[AssumedBind]()
+    volumes = Volumes(cast(Client, Quiet()), made, 60.0, told.put_nowait)
     made.on_volume = volumes.look
-    volumes.on_progress = told.put_nowait
 
     def claim(name: str, volume: str = "") -> dict[str, Any]:
         annotations = {SELECTED_NODE: "n1"} | ({"pv.kubernetes.io/bind-completed": "yes"} if volume else {})

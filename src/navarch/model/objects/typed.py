@@ -1,8 +1,8 @@
-"""Objects that only some plugins read, from manifests to values of the model, each read once in its life.
+"""Objects that only some plugins read, decoded from manifests to values of the model, each version once.
 
 A cluster keeps such objects as decoded manifests. A plugin asks for a kind here; what is read stays in the snapshot's memo,
-and when the kind changes only the objects that are new are read again. An object that cannot be read is set aside with a
-sentence (`set_aside`): to those who need it, it is not there; nobody else notices.
+and when the kind changes only new objects are read. An object that cannot be read is left out with a message (`set_aside`):
+rules that need it treat it as absent, and nothing else is affected.
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from navarch.model.snapshot import Snapshot
+from navarch.object_types import ObjectKey
 
 V = TypeVar("V")
-Key = tuple[str, str]
 
 
-def of_kind(snapshot: Snapshot, kind: str, read: Callable[[Mapping[str, Any]], V], *, namespaced: bool = False) -> Mapping[Key, V]:
+def of_kind(
+    snapshot: Snapshot, kind: str, read: Callable[[Mapping[str, Any]], V], *, namespaced: bool = False
+) -> Mapping[ObjectKey, V]:
     """(namespace, name) -> value, in that order; the namespace is empty for kinds without one."""
     held = snapshot.memo.pop(("typed", kind), None)
     version = snapshot.versions.get(kind, 0)
     if held is None or held[0] != version:
         sources = snapshot.objects.get(kind, {})
-        before: dict[Key, tuple[Any, V]] = held[1] if held is not None else {}
-        made: dict[Key, tuple[Any, V]] = {}
+        before: dict[ObjectKey, tuple[Any, V]] = held[1] if held is not None else {}
+        made: dict[ObjectKey, tuple[Any, V]] = {}
         aside: list[str] = []
         for (namespace, name), source in sorted(sources.items()):
             key = ((namespace or "default") if namespaced else "", name)
@@ -38,11 +40,11 @@ def of_kind(snapshot: Snapshot, kind: str, read: Callable[[Mapping[str, Any]], V
                 aside.append(f"{kind} {shown} cannot be read and is left out: {type(error).__name__}: {error}")
         held = version, made, {key: value for key, (_, value) in made.items()}, aside
     snapshot.memo["typed", kind] = held
-    found: Mapping[Key, V] = held[2]
+    found: Mapping[ObjectKey, V] = held[2]
     return found
 
 
 def set_aside(snapshot: Snapshot) -> list[str]:
-    """What could not be read of the kinds that were asked for, a sentence each, in a total order."""
+    """One message for each object that could not be read, of the kinds that plugins asked for, in a total order."""
     held = [value for key, value in snapshot.memo.items() if isinstance(key, tuple) and key[0] == "typed"]
     return sorted(text for value in held for text in value[3])
