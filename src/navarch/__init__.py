@@ -1,7 +1,7 @@
 """Navarch: a batch scheduler for Kubernetes.
 
-`navarch.plan(objects)` decides for decoded manifests. The function is imported when it is first asked for, so `import navarch` costs
-nothing.
+`navarch.plan(objects)` decides for decoded manifests, `navarch.simulate(trace, cluster, policies)` plays a trace in virtual time. A
+function is imported when it is first asked for, so `import navarch` costs nothing.
 """
 
 from __future__ import annotations
@@ -11,14 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from navarch.offline.plan import Plan, PlanError, plan
+    from navarch.simulator.simulate import SimulationResult, simulate
     from navarch.version import version as _version
 
     __version__ = _version()
 
-_PUBLIC = {"Plan": "navarch.offline.plan", "PlanError": "navarch.offline.plan", "plan": "navarch.offline.plan"}
+_PUBLIC = {
+    "Plan": "navarch.offline.plan",
+    "PlanError": "navarch.offline.plan",
+    "SimulationResult": "navarch.simulator.simulate",
+    "plan": "navarch.offline.plan",
+    "simulate": "navarch.simulator.simulate",
+}
 """Public name -> the module that defines it."""
 
-__all__ = ["Plan", "PlanError", "__version__", "plan"]
+__all__ = ["Plan", "PlanError", "SimulationResult", "__version__", "plan", "simulate"]
 
 
 def __getattr__(name: str) -> Any:

@@ -19,6 +19,7 @@ from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.placement.fit_errors import FitErrors
+from navarch.engine.points.protocols import JobTurn
 from navarch.engine.statement import Statement
 from navarch.engine.topology.domains import NOWHERE
 from navarch.model.resources import BoolArray
@@ -48,10 +49,18 @@ class Allocate(Action):
         self._ruled_out = RuledOut(session)
         self._search: DomainSearch | None = None
         turns = Turns(session, jobs)
+        in_turns = bool(session.implementing(JobTurn))
         while (best := turns.next()) is not None:
+            refusal = session.turn_refusal(best) if in_turns else None
+            if refusal is not None:
+                best.refuse(refusal)
+                turns.again(best.queue)
+                continue
             session.placing = best
             if self._turn(best):
                 jobs[best.queue.name].push(best)
+            elif in_turns and not session.job_ready(best) and not session.job_pipelined(best):
+                session.turn_failed(best)
             session.placing = None
             turns.again(best.queue)
 

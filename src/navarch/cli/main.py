@@ -16,6 +16,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "policy": ("navarch.cli.policy.command:policy", "Check a policy file and show what it will really run."),
     "run": ("navarch.cli.run:run", "Schedule the pods of a cluster."),
     "up": ("navarch.cli.up.command:up", "Start an embedded cluster with a scheduler in it."),
+    "simulate": ("navarch.cli.simulate:simulate", "Play a trace of jobs in virtual time and compare policies."),
     "replay": ("navarch.cli.replay:replay", "Decide a recorded cycle again and show what differs."),
     "jobs": ("navarch.cli.jobs:jobs", "List jobs as the scheduler sees them."),
     "queues": ("navarch.cli.queues:queues", "List queues with their shares."),

@@ -28,14 +28,14 @@ Examples:
 """
 
 
-def _moment(text: str) -> float:
+def moment(text: str) -> float:
     """Seconds since the epoch, or a time such as 2026-01-01T12:00:00Z (UTC where no zone is given)."""
     try:
         seconds = float(text)
     except ValueError:
         try:
-            moment = datetime.datetime.fromisoformat(text)
-            seconds = (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp()
+            found = datetime.datetime.fromisoformat(text)
+            seconds = (found if found.tzinfo else found.replace(tzinfo=datetime.UTC)).timestamp()
         except (ValueError, OverflowError):
             seconds = math.nan
     if not math.isfinite(seconds):
@@ -49,7 +49,7 @@ def _moment(text: str) -> float:
 @click.option("--policy", default="navarch", show_default=True, metavar="FILE|PRESET", help=f"One of {', '.join(PRESETS)}, or a file.")
 @click.option("--cycles", type=click.IntRange(min=1), default=1, show_default=True, help="How many cycles to run.")
 @click.option("--scheduler-name", "scheduler_names", multiple=True, metavar="NAME", help="Whose pending pods; may repeat.  [all]")
-@click.option("--now", type=_moment, metavar="TIME", help="The moment of the cycle.  [newest time in the input]")
+@click.option("--now", type=moment, metavar="TIME", help="The moment of the cycle.  [newest time in the input]")
 @click.option("-o", "--output", type=click.Choice(("table", "json", "yaml")), default="table", show_default=True)
 @click.option("--keep-going", is_flag=True, help="Decide without the objects that are not valid.")
 @click.option("--namespace-as-queue", is_flag=True, help="Each namespace is the queue of the jobs that name none.")

@@ -38,6 +38,12 @@ class Plugin:
     says_scheduled: ClassVar[bool] = False
     """Whether its `close` sets the condition Scheduled on every job that is ready: those without it are shown to `close` too."""
 
+    waits_for_room: ClassVar[bool] = False
+    """Whether a job that its rules refuse stays refused until some node gains room, and equal jobs are refused equally. The
+    simulator leaves out cycles that cannot start anything where all plugins of a policy say so."""
+    keeps_order: ClassVar[bool] = False
+    """Whether nothing behind the first waiting job of a queue may start before it (see `JobTurn`)."""
+
     def __init__(self, session: Session, option: PluginOption) -> None:
         self.session = session
         self.option = option

@@ -293,6 +293,8 @@ class JobSpec(Spec, frozen=True):
     last_evicted: float | None = None
     stale_since: float | None = None
     mark_unschedulable: bool = True
+    expected_duration: float | None = None
+    """Seconds that it runs once it has started, as its owner says."""
     tried_once: bool = False
     """Not considered again once it was found unschedulable, until it is moved to another pool of nodes."""
     labels: Labels = field(default_factory=nothing)

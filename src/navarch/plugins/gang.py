@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from navarch.engine.arguments import Arguments
 from navarch.engine.gangs import subjobs
 from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.protocols import Key, Vote
 from navarch.engine.reasons import Event, Reason
+from navarch.model.spec import JobSpec
 from navarch.model.status import STATUS_NAMES, TaskStatus
 
 S = TaskStatus
@@ -26,6 +28,7 @@ class Gang(Plugin):
 
     name = "gang"
     says_scheduled = True
+    waits_for_room = True
 
     def job_valid(self, job: Job) -> Reason | None:
         if not job.roles_valid:
@@ -46,6 +49,11 @@ class Gang(Plugin):
 
     def job_order(self, job: Job) -> Key:
         return job.is_ready
+
+    @staticmethod
+    def waiting_order(spec: JobSpec, given: Arguments) -> Key:
+        """As `job_order` of a job that holds nothing."""
+        return False
 
     def sub_job_order(self, sub_job: SubJob) -> Key:
         return sub_job.is_ready

@@ -75,7 +75,8 @@ class VictimQueueOrder(Protocol):
 
 @runtime_checkable
 class JobOrder(Protocol):
-    """A sort key for jobs of one queue, smaller first. Keys of all plugins are compared in policy order."""
+    """A sort key for jobs of one queue, smaller first. Keys of all plugins are compared in policy order. A plugin class whose keys
+    for jobs that hold nothing depend on their specs alone may say so by a static method `waiting_order(spec, given)`."""
 
     def job_order(self, job: Job) -> Key: ...
 
@@ -162,6 +163,16 @@ class JobStarving(Protocol):
     """Whether the job may evict others to get the resources it lacks."""
 
     def job_starving(self, job: Job) -> bool: ...
+
+
+@runtime_checkable
+class JobTurn(Protocol):
+    """Jobs take turns in `allocate`, in order. A Reason from `turn_refusal` passes a job over in this cycle. `turn_failed` is told
+    of a job that had its turn and neither started nor was promised room."""
+
+    def turn_refusal(self, job: Job) -> Reason | None: ...
+
+    def turn_failed(self, job: Job) -> None: ...
 
 
 @runtime_checkable
@@ -287,6 +298,7 @@ POINTS: dict[str, type] = {
     "sub_job_missing": SubJobMissing,
     "sub_job_pipelined": SubJobPipelined,
     "job_starving": JobStarving,
+    "job_turn": JobTurn,
     "overused": Overused,
     "allocatable": Allocatable,
     "preemptive": Preemptive,

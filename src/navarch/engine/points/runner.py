@@ -31,6 +31,7 @@ from navarch.engine.points.protocols import (
     JobPipelined,
     JobReady,
     JobStarving,
+    JobTurn,
     JobValid,
     Key,
     Overused,
@@ -218,6 +219,17 @@ class PluginRunner:
         if self.semantics.starving_is_pending:
             return job.counts[0] > 0
         return combine.starving(self.in_tiers(JobStarving), lambda p: p.job_starving(job), self.semantics)
+
+    def turn_refusal(self, job: Job) -> Reason | None:
+        for plugin in self.implementing(JobTurn):
+            reason = plugin.turn_refusal(job)
+            if reason is not None:
+                return reason
+        return None
+
+    def turn_failed(self, job: Job) -> None:
+        for plugin in self.implementing(JobTurn):
+            plugin.turn_failed(job)
 
     def sub_job_ready(self, sub_job: SubJob) -> bool:
         if not sub_job.job.spec.sub_groups:

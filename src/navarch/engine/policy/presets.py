@@ -69,6 +69,18 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
             ),
         ],
     },
+    "fifo": {
+        "actions": "allocate, backfill",
+        "tiers": [_tier("gang", "strict-order", "predicates", "best-fit")],
+    },
+    "fifo-skip": {
+        "actions": "allocate, backfill",
+        "tiers": [_tier("gang", "predicates", "best-fit")],
+    },
+    "sjf": {
+        "actions": "allocate, backfill",
+        "tiers": [_tier("gang", "shortest-first", "strict-order", "predicates", "best-fit")],
+    },
     "volcano": {
         "compat": "volcano",
         "actions": "enqueue, allocate, backfill",

@@ -42,6 +42,7 @@ class Predicates(Plugin):
     """Where pods may go: kube-scheduler's filters"""
 
     name = "predicates"
+    waits_for_room = True
     arguments = (
         *(Argument(f"predicate.{name}Enable", "bool", True, doc) for name, doc in _SWITCHES),
         Argument("predicate.CacheEnable", "bool", False, "accepted for compatibility; answers are always kept per shape"),

@@ -1,0 +1,38 @@
+"""Strict order: nothing passes the first waiting job of a queue.
+
+Jobs of a queue start in the policy's order. When one finds no room, no later job of its queue gets a turn in that cycle (Kueue calls
+this StrictFIFO). Large gangs then start, at the price of room that stays empty meanwhile.
+"""
+
+from __future__ import annotations
+
+from navarch.engine.job import Job
+from navarch.engine.plugin import Plugin
+from navarch.engine.reasons import Event, Reason
+
+
+class StrictOrder(Plugin):
+    """Nothing passes the first waiting job of a queue"""
+
+    name = "strict-order"
+    waits_for_room = True
+    keeps_order = True
+
+    def open(self) -> None:
+        self._first: dict[str, Job] = {}
+        """Queue -> the job that found no room."""
+
+    def turn_refusal(self, job: Job) -> Reason | None:
+        first = self._first.get(job.queue.name)
+        if first is None:
+            return None
+        name = first.spec.name or first.key
+        return Reason(
+            "BehindFirstJob",
+            f"queue {job.queue.name} keeps its order, and {name}, which comes first, waits for room",
+            figures={"first": first.key},
+            undone_by=(Event.POD_REMOVED, Event.NODE_ADDED, Event.NODE_CHANGED, Event.JOB_CHANGED),
+        )
+
+    def turn_failed(self, job: Job) -> None:
+        self._first.setdefault(job.queue.name, job)

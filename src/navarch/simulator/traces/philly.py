@@ -1,0 +1,51 @@
+"""Microsoft's Philly trace, one row a job: timestamp, duration in seconds, num_gpus, gpu_time, cluster (the virtual cluster).
+
+A job of more than 8 GPUs becomes pods of 8 on nodes of their own and one pod for the rest, as the trace's cluster ran it. Times in
+the file are UTC.
+"""
+
+from __future__ import annotations
+
+from navarch.simulator.jobs import PodSet, TraceJob
+from navarch.simulator.traces.reading import RowError, Trace, TraceError, Window, in_order, moment, number, rows_of
+
+COLUMNS = ("timestamp", "duration", "num_gpus", "gpu_time", "cluster")
+GPUS_PER_NODE = 8
+
+
+def read(path: str, window: Window) -> Trace:
+    jobs: list[TraceJob] = []
+    mistakes: list[str] = []
+    outside = 0
+    sizes: dict[int, tuple[PodSet, ...]] = {}
+    for line, row in rows_of(path, COLUMNS):
+        try:
+            submit = moment(row, "timestamp")
+            if not window.holds(submit):
+                outside += 1
+                continue
+            gpus = int(number(row, "num_gpus", least=1, whole=True))
+            queue = row["cluster"]
+            if not queue:
+                raise RowError("cluster: found nothing, expected the name of a virtual cluster")
+            duration = number(row, "duration")
+        except RowError as error:
+            mistakes.append(f"line {line} {error}")
+            continue
+        pods = sizes.get(gpus)
+        if pods is None:
+            pods = sizes[gpus] = pods_of(gpus)
+        jobs.append(TraceJob(name=f"job-{line:06d}", submit=submit, duration=duration, pods=pods, queue=queue, line=line))
+    if mistakes:
+        raise TraceError(path, mistakes)
+    return Trace(in_order(jobs), outside)
+
+
+def pods_of(gpus: int) -> tuple[PodSet, ...]:
+    """
+    >>> [(each.count, each.gpus) for each in pods_of(20)]
+    [(2, 8), (1, 4)]
+    """
+    whole, rest = divmod(gpus, GPUS_PER_NODE)
+    sets = (PodSet(whole, gpus=GPUS_PER_NODE), PodSet(1, gpus=rest))
+    return tuple(each for each in sets if each.count and each.gpus)

@@ -1,0 +1,102 @@
+"""What readers of traces share: the window of time, rows with their lines, and mistakes that name line and field."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from msgspec import Struct, field
+
+from navarch.simulator.jobs import TraceJob
+
+MOST_SHOWN = 20
+
+
+class TraceError(ValueError):
+    """A trace that cannot be used: `mistakes` has one line for each thing wrong."""
+
+    def __init__(self, path: str, mistakes: Sequence[str]) -> None:
+        self.path = path
+        self.mistakes = list(mistakes)
+        shown = [f"{path}: {mistake}" for mistake in self.mistakes[:MOST_SHOWN]]
+        if len(self.mistakes) > MOST_SHOWN:
+            shown.append(f"{path}: {len(self.mistakes) - MOST_SHOWN} more mistakes")
+        super().__init__("\n".join(shown))
+
+
+class Window(Struct, frozen=True):
+    """From `start` to `end`, both included; seconds since the epoch."""
+
+    start: float = -math.inf
+    end: float = math.inf
+
+    def holds(self, moment: float) -> bool:
+        return self.start <= moment <= self.end
+
+
+class Trace(Struct):
+    """Jobs in order of submission. `outside`: how many lie outside the window."""
+
+    jobs: list[TraceJob]
+    outside: int = 0
+    mistakes: list[str] = field(default_factory=list)
+    """Rows that were left out because something is wrong with them."""
+
+
+class RowError(ValueError):
+    """One field of one row is wrong."""
+
+
+def lines_of(path: str) -> list[str]:
+    try:
+        return Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise TraceError(path, [f"expected a file that can be read, but: {reason}"]) from None
+
+
+def rows_of(path: str, columns: Sequence[str], optional: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, str]]]:
+    """Rows of a CSV file with their line numbers. All columns must be there and no others than the optional ones."""
+    lines = lines_of(path)
+    reader = csv.reader(lines)
+    header = next(reader, [])
+    missing = [name for name in columns if name not in header]
+    unknown = [name for name in header if name not in columns and name not in optional]
+    if missing or unknown:
+        wrong = [f"line 1 column {name}: found nothing, expected it" for name in missing]
+        wrong += [f"line 1 column {name}: expected one of {', '.join((*columns, *optional))}" for name in unknown]
+        raise TraceError(path, wrong)
+    for row in reader:
+        if row:
+            yield reader.line_num, dict(zip(header, row))
+
+
+def number(row: dict[str, str], name: str, *, least: float = 0.0, whole: bool = False) -> float:
+    """The number in a field."""
+    text = row.get(name, "")
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or value < least or (whole and value != int(value)):
+        kind = "a whole number" if whole else "a number"
+        raise RowError(f"{name}: found {text!r}, expected {kind} of {least:g} or more")
+    return value
+
+
+def moment(row: dict[str, str], name: str) -> float:
+    """The time in a field, such as 2017-10-09 07:01:55, as seconds since the epoch. UTC where no zone is given."""
+    text = row.get(name, "")
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise RowError(f"{name}: found {text!r}, expected a time such as 2017-10-09 07:01:55") from None
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+def in_order(jobs: list[TraceJob]) -> list[TraceJob]:
+    """By submission, then by their place in the file."""
+    return sorted(jobs, key=lambda job: (job.submit, job.line))

@@ -1,0 +1,305 @@
+"""Which waiting jobs a cycle tries, and whether one is due at all.
+
+Two rules. `TryAll` gives every waiting job a try whenever anything happened: right for every policy. `ByRoom` is for policies under
+which a refused job stays refused until some node gains room, and equal jobs are refused equally (`Plugin.waits_for_room`). It
+leaves out what cannot change the outcome:
+
+- a job that was refused is tried again when a node that it may use has room for one of its pods;
+- of equal jobs as many are tried, first ones first, as that node has room for;
+- a job that comes while an equal one waits is not tried;
+- in a queue that keeps its order nothing behind the first job is tried until that one has started. If queues have nodes of their
+  own, few jobs are tried at first and more as long as all of them start.
+
+Jobs that are not tried are held (`JobTable.hold`), as the live scheduler holds those that wait.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Hashable
+from typing import Any, Protocol
+
+from navarch.engine.arguments import Arguments
+from navarch.engine.points.protocols import JobOrder, JobTurn
+from navarch.engine.policy import Policy
+from navarch.engine.registry import Registry
+from navarch.model.cluster import Cluster
+from navarch.model.spec import JobSpec, NodeSpec
+from navarch.simulator.jobs import GPU_TYPE, PodSet
+from navarch.simulator.progress import SimulatedJob
+
+Order = Callable[[JobSpec], Any]
+MOST_TRIED = 64
+"""Of a queue that keeps its order, and has nodes of its own, at most so many are tried at once."""
+
+
+class Waiting(Protocol):
+    """Told of what happens; asked whether a cycle is due."""
+
+    def arrives(self, job: SimulatedJob) -> None:
+        """The job waits from now on."""
+
+    def leaves(self, job: SimulatedJob) -> None:
+        """The job does not wait any more."""
+
+    def gains_room(self, node: str) -> None:
+        """Something on the node ended."""
+
+    def changes(self) -> None:
+        """Anything else happened that may let jobs start."""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a cycle could start something."""
+
+    def begin_cycle(self) -> None:
+        """A cycle is about to run: hold what it need not try."""
+
+    def end_cycle(self) -> None:
+        """It ran, and what started has left."""
+
+
+class TryAll:
+    def __init__(self) -> None:
+        self._jobs: set[str] = set()
+        self._happened = False
+
+    def arrives(self, job: SimulatedJob) -> None:
+        self._jobs.add(job.spec.key)
+        self._happened = True
+
+    def leaves(self, job: SimulatedJob) -> None:
+        self._jobs.discard(job.spec.key)
+
+    def gains_room(self, node: str) -> None:
+        self._happened = True
+
+    def changes(self) -> None:
+        self._happened = True
+
+    @property
+    def is_due(self) -> bool:
+        return self._happened and bool(self._jobs)
+
+    def begin_cycle(self) -> None:
+        self._happened = False
+
+    def end_cycle(self) -> None:
+        return None
+
+
+class _Class:
+    """Waiting jobs that fare alike, in policy order."""
+
+    __slots__ = ("asks", "entries", "line", "pods", "tried")
+
+    def __init__(self, pods: tuple[PodSet, ...], asks: list[list[tuple[int, int]]], line: _Line) -> None:
+        self.pods = pods
+        self.asks = asks
+        """(resource, amount) of a pod, for each kind of pod that they have."""
+        self.line = line
+        self.entries: list[tuple[Any, str]] = []
+        """(place in the policy's order, key)"""
+        self.tried = 0
+        """How many of them the next cycle tries."""
+
+    def room(self, idle: list[int]) -> int:
+        """For how many of them a node with this much idle could matter."""
+        return max(min(idle[dim] // amount for dim, amount in asks) for asks in self.asks)
+
+    def matches(self, node: NodeSpec) -> bool:
+        return any(_matches(pods, node) for pods in self.pods)
+
+
+class _Line:
+    """All jobs of a queue that keeps its order."""
+
+    __slots__ = ("blocked", "entries", "step", "tried")
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[Any, str]] = []
+        self.blocked = ""
+        """The job that was tried and waits for room."""
+        self.tried = 0
+        """How many of the first ones the next cycle tries."""
+        self.step = 1
+
+
+class ByRoom:
+    def __init__(self, cluster: Cluster, order: Order, *, keeps_order: bool) -> None:
+        self._cluster = cluster
+        self._order = order
+        self._keeps_order = keeps_order
+        self._lines: dict[str, _Line] = {}
+        self._classes: dict[Hashable, _Class] = {}
+        self._waiting: dict[str, tuple[_Class, tuple[Any, str]]] = {}
+        self._active: dict[str, None] = {}
+        """Jobs that the next cycle tries."""
+        self._by_node: dict[str, list[_Class]] | None = None
+        self._queues_share_nodes = False
+        """Then the order of queues decides as well, and a cycle has to see all that could start."""
+
+    # what happens
+
+    def arrives(self, job: SimulatedJob) -> None:
+        key = job.spec.key
+        if key in self._waiting:
+            return
+        entry = (self._order(job.spec), key)
+        alike = self._class_of(job)
+        self._waiting[key] = alike, entry
+        if self._keeps_order:
+            line = alike.line
+            place = bisect_left(line.entries, entry)
+            line.entries.insert(place, entry)
+            if place <= line.tried:  # all before it are tried
+                line.tried += 1
+                self._active[key] = None
+                return
+        else:
+            everyone = alike.tried == len(alike.entries)
+            insort(alike.entries, entry)
+            if everyone:
+                alike.tried += 1
+                self._active[key] = None
+                return
+        self._cluster.jobs.hold(key, True)
+
+    def leaves(self, job: SimulatedJob) -> None:
+        found = self._waiting.pop(job.spec.key, None)
+        if found is None:
+            return
+        alike, entry = found
+        of = alike.line if self._keeps_order else alike
+        place = bisect_left(of.entries, entry)
+        del of.entries[place]
+        if self._active.pop(entry[1], 0) is None:
+            of.tried -= 1
+        if alike.line.blocked == entry[1]:
+            alike.line.blocked = ""
+
+    def gains_room(self, node: str) -> None:
+        classes = self._classes_of(node)
+        if not classes:
+            return
+        nodes = self._cluster.nodes
+        row = nodes.rows.of[node]
+        idle = (nodes.allocatable[:, row] - nodes.used[:, row]).tolist()
+        for alike in classes:
+            if self._keeps_order:
+                line = alike.line
+                if line.entries and not line.tried and self._waiting[line.entries[0][1]][0] is alike and alike.room(idle) > 0:
+                    line.blocked, line.step = "", 1
+                    self._try_more(line)
+            elif alike.tried < len(alike.entries) and (room := alike.room(idle)) > 0:
+                first = alike.tried
+                alike.tried = min(len(alike.entries), first + room)
+                for _, key in alike.entries[first : alike.tried]:
+                    self._activate(key)
+
+    def changes(self) -> None:
+        self._by_node = None
+        for line in self._lines.values():
+            line.blocked = ""
+            if self._keeps_order and line.entries and not line.tried:
+                self._try_more(line)
+        if not self._keeps_order:
+            for alike in self._classes.values():
+                alike.tried = len(alike.entries)
+                for _, key in alike.entries:
+                    self._activate(key)
+
+    # cycles
+
+    @property
+    def is_due(self) -> bool:
+        return bool(self._active)
+
+    def begin_cycle(self) -> None:
+        return None
+
+    def end_cycle(self) -> None:
+        failed, self._active = self._active, {}
+        for key in failed:
+            alike, _ = self._waiting[key]
+            self._cluster.jobs.hold(key, True)
+            if not self._keeps_order:
+                alike.tried = 0
+            else:
+                alike.line.tried = 0
+                alike.line.blocked = alike.line.entries[0][1]
+        if self._keeps_order:
+            for line in self._lines.values():
+                if line.entries and not line.blocked and not line.tried:
+                    line.step = min(2 * line.step, MOST_TRIED)
+                    self._try_more(line)
+
+    def _try_more(self, line: _Line) -> None:
+        """Try the first few of a queue none of which is being tried."""
+        line.tried = len(line.entries) if self._queues_share_nodes else min(line.step, len(line.entries))
+        for _, key in line.entries[: line.tried]:
+            self._activate(key)
+
+    def _activate(self, key: str) -> None:
+        if key not in self._active:
+            self._active[key] = None
+            self._cluster.jobs.hold(key, False)
+
+    # classes
+
+    def _class_of(self, job: SimulatedJob) -> _Class:
+        trace = job.job
+        key = (trace.pods, trace.queue, trace.needed, trace.priority)
+        found = self._classes.get(key)
+        if found is None:
+            line = self._lines.setdefault(trace.queue, _Line())
+            found = self._classes[key] = _Class(trace.pods, self._asks(job), line)
+            self._index_nodes()
+        return found
+
+    def _asks(self, job: SimulatedJob) -> list[list[tuple[int, int]]]:
+        cluster, asks = self._cluster, dict[int, list[tuple[int, int]]]()
+        for uid in job.tasks:
+            shape = int(cluster.tasks.shape[cluster.tasks.rows.of[uid]])
+            if shape not in asks:
+                request = cluster.shapes.request[: len(cluster.space), shape].tolist()
+                asks[shape] = [(dim, amount) for dim, amount in enumerate(request) if amount]
+        return list(asks.values())
+
+    def _classes_of(self, node: str) -> list[_Class]:
+        if self._by_node is None:
+            self._index_nodes()
+            assert self._by_node is not None
+        return self._by_node.get(node, [])
+
+    def _index_nodes(self) -> None:
+        specs = [spec for spec in self._cluster.nodes.specs if spec is not None]
+        self._by_node = {spec.name: [alike for alike in self._classes.values() if alike.matches(spec)] for spec in specs}
+        self._queues_share_nodes = any(len({id(alike.line) for alike in found}) > 1 for found in self._by_node.values())
+
+
+def _matches(pods: PodSet, node: NodeSpec) -> bool:
+    labels = node.labels
+    if any(labels.get(name) != value for name, value in pods.node_selector):
+        return False
+    return not pods.gpu_types or labels.get(GPU_TYPE) in pods.gpu_types
+
+
+def waiting_for(policy: Policy, registry: Registry, cluster: Cluster, *, skip: bool = True) -> Waiting:
+    """The rule that fits the policy. `skip` False: never leave anything out."""
+    placed = [each for tier in registry.select_plugins(policy).tiers for each in tier]
+    simple = set(policy.actions) <= {"allocate", "backfill"} and not policy.profiles
+    if not skip or not simple or not all(kind.waits_for_room for kind, _, _ in placed):
+        return TryAll()
+    known: list[tuple[Callable[[JobSpec, Arguments], Any], Arguments]] = []
+    for kind, option, points in placed:
+        if JobOrder in points:
+            by_spec = getattr(kind, "waiting_order", None)
+            if by_spec is None:
+                return TryAll()
+            known.append((by_spec, Arguments(kind.arguments, option.arguments)))
+
+    def order(spec: JobSpec) -> tuple[Any, ...]:
+        return (*(by_spec(spec, given) for by_spec, given in known), spec.created, spec.key)
+
+    return ByRoom(cluster, order, keeps_order=any(kind.keeps_order and JobTurn in points for kind, _, points in placed))

@@ -1,0 +1,67 @@
+"""Jobs of a trace as specs of the model, read by the same ingest as any manifest.
+
+To read every pod of a million equal jobs would take longer than to schedule them. So each distinct job is written as manifests and
+read once, and its specs are copied with the names and times of each job that is equal to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from msgspec.structs import replace
+
+from navarch.apis.dialect import Settings
+from navarch.model.cluster import Cluster
+from navarch.model.spec import JobSpec, TaskSpec
+from navarch.offline.inventory import Inventory
+from navarch.offline.manifests import Document
+from navarch.simulator.jobs import VOLCANO, TraceJob, manifests, priority_class
+
+_NAME = "template"
+
+
+class Workload:
+    """Makes specs for jobs and tells the cluster of queues and priority classes that jobs name."""
+
+    def __init__(self, settings: Settings, cluster: Cluster) -> None:
+        self._settings = settings
+        self._cluster = cluster
+        self._read: dict[Hashable, tuple[JobSpec, tuple[TaskSpec, ...]]] = {}
+
+    def specs(self, job: TraceJob, expected: float | None) -> tuple[JobSpec, list[TaskSpec]]:
+        """The job and its pods, all pending. `expected`: how long its owner says that it will run."""
+        group, pods = self._template(job)
+        key = f"default/{job.name}"
+        spec = replace(group, key=key, name=job.name, uid=key, created=job.submit, expected_duration=expected)
+        tasks: list[TaskSpec] = []
+        for each, template in zip(job.pods, pods):
+            for _ in range(each.count):
+                name = f"{job.name}-{len(tasks)}"
+                tasks.append(replace(template, uid=f"default/{name}", name=name, job=key, created=job.submit))
+        return spec, tasks
+
+    def _template(self, job: TraceJob) -> tuple[JobSpec, tuple[TaskSpec, ...]]:
+        alike = (job.pods, job.queue, job.needed, job.priority)
+        found = self._read.get(alike)
+        if found is None:
+            found = self._read[alike] = self._read_template(job)
+        return found
+
+    def _read_template(self, job: TraceJob) -> tuple[JobSpec, tuple[TaskSpec, ...]]:
+        one_each = tuple(replace(each, count=1) for each in job.pods)
+        objects = manifests(replace(job, name=_NAME, pods=one_each, min_pods=job.needed))
+        if job.priority:
+            objects.append(priority_class(job.priority))
+        if job.queue not in self._cluster.queues:
+            spec, status = {"weight": 1}, {"state": "Open"}
+            objects.append({"apiVersion": VOLCANO, "kind": "Queue", "metadata": {"name": job.queue}, "spec": spec, "status": status})
+        inventory = Inventory([Document(each, f"job {job.name}") for each in objects], self._settings)
+        if inventory.mistakes:
+            raise inventory.mistakes[0]
+        for priority in inventory.classes.values():
+            self._cluster.put_priority_class(priority)
+        for name, queue in sorted(inventory.queues.items()):
+            if name not in self._cluster.queues:
+                self._cluster.put_queue(queue)
+        by_name = sorted(inventory.tasks.values(), key=lambda task: int(task.name.rpartition("-")[2]))
+        return inventory.jobs[f"default/{_NAME}"], tuple(by_name)
