@@ -27,6 +27,7 @@ class Fragmentation(Plugin):
     """Places pods so that what stays free on GPUs is of use to the pods that come"""
 
     name = "fragmentation"
+    waits_for_room = True
     arguments = (
         Argument("fragmentation.weight", "float", 1.0, "weight of the whole score, which is 0 to 100", minimum=0),
         Argument("fragmentation.score", "str", "packing", "the rule", ("packing", "fgd", "best-fit", "random")),
