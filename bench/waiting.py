@@ -2,7 +2,7 @@
 
     python -m bench.waiting [--nodes 1000] [--waiting 10000] [--policy navarch]
 
-The live scheduler's own parts (mirror, holding, cycle, commit) in one process, without an API server. Every node is full, the
+The live scheduler's own parts (cache, queue, cycle, commit) in one process, without an API server. Every node is full, the
 pods that wait are alike and have been refused once. Then pods end, one at a time; each leaves room for exactly one of those that
 wait. The figure is the time from the pod's end to the decision about its place, all bookkeeping included. Beside it: waking
 everyone who waits for room, as if nothing were known of what the pod held; and the same on a cluster where nobody waits.
@@ -58,28 +58,28 @@ class NoWriters:
 
 
 class World:
-    def __init__(self, size: Size, waiting: int, *, wake_all: bool = False) -> None:
+    def __init__(self, size: Size, waiting: int, *, activate_all: bool = False) -> None:
         nodes = size.nodes
         self._registry = installed()
         self._policy = preset(size.policy, self._registry.catalogue())
-        self._wake_all = wake_all
-        self.holding = SchedulingQueue()
-        self.mirror = ClusterCache(settings_for(self._policy, ("navarch",), False), AssumedPods(), self._notice)
+        self._wake_all = activate_all
+        self.queue = SchedulingQueue()
+        self.cache = ClusterCache(settings_for(self._policy, ("navarch",), False), AssumedPods(), self._notice)
         self.writers = NoWriters()
-        self._commit = Commit(self.mirror, self.mirror.assumed, self.holding, self.writers)
+        self._commit = Commit(self.cache, self.cache.assumed, self.queue, self.writers)
         self._number = 0
         self._last: Snapshot | None = None
         for queue in (
             QueueSpec("all", state="Open", shares=UNLIMITED),
             QueueSpec("load", state="Open", parent="all", shares=UNLIMITED),
         ):
-            self.mirror.put(queue)
+            self.cache.put(queue)
         for number in range(nodes):
             allocatable = requests_from({"cpu": PODS_A_NODE, "memory": "64Gi", "pods": 110})
-            self.mirror.put(NodeSpec(f"node-{number:05d}", allocatable=allocatable))
+            self.cache.put(NodeSpec(f"node-{number:05d}", allocatable=allocatable))
         self._serial = nodes * PODS_A_NODE + waiting
         for number in range(self._serial):
-            self.mirror.put_pod(pod(number))
+            self.cache.put_pod(pod(number))
         self.cycle()
         assert len(self.writers.bound) == nodes * PODS_A_NODE
         for bind in self.writers.bound:
@@ -88,14 +88,14 @@ class World:
 
     def _notice(self, event: Event, job: str = "", *, urgent: bool = True, freed: Requests | None = None) -> None:
         if job and urgent:
-            self.holding.changed(job)
+            self.queue.update(job)
         if not job or event is Event.POD_REMOVED:
-            self.holding.wake(event, None if self._wake_all else freed)
+            self.queue.activate_on(event, None if self._wake_all else freed)
 
     def cycle(self) -> None:
         self._number += 1
-        cluster = self.mirror.cluster
-        for key, held in self.holding.changes(cluster):
+        cluster = self.cache.cluster
+        for key, held in self.queue.pop_changes(cluster):
             cluster.jobs.hold(key, held)
         cycle = run_cycle(cluster, self._policy, self._registry, 1e9, self._number, "bench", instead_of=self._last)
         self._last = cycle.snapshot
@@ -103,14 +103,14 @@ class World:
 
     def _runs(self, bind: AssumedBind) -> None:
         """What the watch shows after a binding."""
-        self.mirror.put_pod(pod(int(bind.name[-6:]), bind.node), pod(int(bind.name[-6:])))
+        self.cache.put_pod(pod(int(bind.name[-6:]), bind.node), pod(int(bind.name[-6:])))
 
     def end_one(self, *, filled: bool) -> float:
         """Seconds from the end of the pod that was bound first to the decision about its place."""
         ended = self.writers.bound.pop(0)
         before = len(self.writers.bound)
         started = perf_counter()
-        self.mirror.remove_pod(ended.uid)
+        self.cache.remove_pod(ended.uid)
         self.cycle()
         spent = perf_counter() - started
         assert len(self.writers.bound) - before == filled
@@ -123,7 +123,7 @@ class World:
         self._serial += 1
         before = len(self.writers.bound)
         started = perf_counter()
-        self.mirror.put_pod(pod(self._serial))
+        self.cache.put_pod(pod(self._serial))
         self.cycle()
         spent = perf_counter() - started
         (bind,) = self.writers.bound[before:]
@@ -147,9 +147,9 @@ def pod(number: int, node: str = "") -> Pod:
     )
 
 
-def end_many(size: Size, waiting: int, count: int, *, wake_all: bool = False) -> float:
+def end_many(size: Size, waiting: int, count: int, *, activate_all: bool = False) -> float:
     """Milliseconds, the median."""
-    world = World(size, waiting, wake_all=wake_all)
+    world = World(size, waiting, activate_all=activate_all)
     gc.collect()
     gc.freeze()
     world.end_one(filled=waiting > 0)
@@ -174,7 +174,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     size = Size(given.nodes, given.policy)
     ours = end_many(size, given.waiting, ENDS)
-    everyone = end_many(size, given.waiting, ENDS_OF_ALL, wake_all=True)
+    everyone = end_many(size, given.waiting, ENDS_OF_ALL, activate_all=True)
     nobody = end_many(size, 0, ENDS)
     comes = come_many(size, ENDS)
     running = given.nodes * PODS_A_NODE

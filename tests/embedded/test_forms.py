@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from navarch.embedded.api.bodies import accepted
 from navarch.embedded.api.errors import ApiError
+from navarch.embedded.api.input.bodies import accepted
+from navarch.embedded.api.input.protobuf import MAGIC, decode_object
 from navarch.embedded.api.kinds.normalise import Mistyped, Normaliser
 from navarch.embedded.api.kinds.registry import Registry
 from navarch.embedded.api.kinds.types import shape_of
@@ -18,7 +19,6 @@ from navarch.embedded.api.output.columns import human_duration
 from navarch.embedded.api.patches.field_sets import compare, difference, intersection, paths, set_of, union
 from navarch.embedded.api.patches.json_patch import apply_json_patch, merge
 from navarch.embedded.api.patches.strategic_merge import strategic_merge
-from navarch.embedded.api.protobuf import MAGIC, decode_object
 from navarch.embedded.api.selectors import match_record, object_selector, parse_labels
 from navarch.embedded.api.targets import resolve
 from navarch.embedded.storage.record import Record

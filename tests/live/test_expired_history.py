@@ -29,7 +29,7 @@ async def test_history_is_compacted_while_a_scheduler_is_cut_off(tmp_path: Path,
         await serve_volcano(world.client)
         history = await nodes(world)
         async with BreakingWire(real.port, 11) as wire, world.scheduler(port=wire.port, seed=11) as scheduler:
-            await world.eventually(lambda: asyncio.sleep(0, scheduler.sources.missing()), lambda missing: missing == [])
+            await world.eventually(lambda: asyncio.sleep(0, scheduler.informers.missing()), lambda missing: missing == [])
             loading = asyncio.create_task(load(world, rng))
             for i in range(3):
                 wire.cut()
@@ -41,13 +41,13 @@ async def test_history_is_compacted_while_a_scheduler_is_cut_off(tmp_path: Path,
                 await asyncio.to_thread(real.compact)
                 wire.rate = 0.0
                 uid = ours["metadata"]["uid"]
-                await world.eventually(lambda uid=uid: asyncio.sleep(0, scheduler.mirror.cluster.task(uid)), bool)
+                await world.eventually(lambda uid=uid: asyncio.sleep(0, scheduler.cache.cluster.task(uid)), bool)
                 expired = caplog.text.count("pods.v1: The resourceVersion for the provided watch is too old")
                 assert expired == i + 1
             await loading
             await history.until_bound(4 * len(GANGS) + SINGLES + 3)
             await world.eventually(
-                lambda: asyncio.sleep(0, len(scheduler.mirror.cluster.tasks.rows)), lambda rows: rows == len(history.tasks)
+                lambda: asyncio.sleep(0, len(scheduler.cache.cluster.tasks.rows)), lambda rows: rows == len(history.tasks)
             )
             await world.eventually(lambda: asyncio.sleep(0, len(scheduler.assumed.binds)), lambda left: left == 0)
         history.evicted -= {f"default/short-lived-{i}" for i in range(3)}

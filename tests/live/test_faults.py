@@ -101,7 +101,7 @@ async def test_answers_that_get_lost_are_asked_for_and_nothing_is_bound_twice(se
     rng = random.Random(seed)
     history = await nodes(world)
     async with BreakingWire(server.port, seed) as wire, world.scheduler(port=wire.port, seed=seed) as scheduler:
-        await world.eventually(lambda: asyncio.sleep(0, scheduler.sources.missing()), lambda missing: missing == [])
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.informers.missing()), lambda missing: missing == [])
         wire.rate = 0.2
         await load(world, rng)
 
@@ -127,7 +127,7 @@ async def test_a_real_api_server_dies_and_comes_back(tmp_path: Path) -> None:
         await serve_volcano(world.client)
         history = await nodes(world)
         async with world.scheduler() as scheduler:
-            await world.eventually(lambda: asyncio.sleep(0, scheduler.sources.missing()), lambda missing: missing == [])
+            await world.eventually(lambda: asyncio.sleep(0, scheduler.informers.missing()), lambda missing: missing == [])
             await load(world, random.Random(5))
             await asyncio.to_thread(real.kill)
             await asyncio.to_thread(real.start)
@@ -191,7 +191,7 @@ async def test_a_node_is_deleted_under_its_pods(server: ApiServer, world: World)
         await history.until_bound(4)
         node = next(iter(history.node_of.values()))
         await world.client.delete(NODES, node)
-        await world.eventually(lambda: asyncio.sleep(0, scheduler.mirror.cluster.nodes.alive.sum()), lambda alive: alive == 5)
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.cache.cluster.nodes.alive.sum()), lambda alive: alive == 5)
         await world.gang("comes", 12)
         await history.until_bound(16)
         assert node not in {history.node_of[uid] for uid, key in history.seen.items() if "/comes" in key}

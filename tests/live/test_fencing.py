@@ -140,7 +140,7 @@ async def test_what_was_not_sent_in_time_is_void_and_the_lease_is_handed_over(
     world: World, server: ApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More bindings than the time to stop allows for: those on the wire get their answers, the others are for whoever comes next."""
-    monkeypatch.setattr("navarch.live.scheduler.LAST_ANSWERS", 120.0)
+    monkeypatch.setattr("navarch.live.scheduler.DRAIN_TIMEOUT", 120.0)
     await world.node("n0", cpu="40")
     history = await world.watch()
     before, answer = server.faults.before, asyncio.Event()

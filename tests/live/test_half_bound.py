@@ -25,15 +25,15 @@ class Later:
     def __init__(self, world: World, scheduler: Scheduler) -> None:
         self.looks = 0
         self._world = world
-        self._gangs = scheduler.gangs
+        self._gangs = scheduler.half_bound_gangs
         self._ahead = 0.0
-        look = scheduler.gangs.look
+        look = scheduler.half_bound_gangs.look
 
         def looking(now: float) -> None:
             look(now + self._ahead)
             self.looks += 1
 
-        scheduler.gangs.look = looking  # type: ignore[method-assign]
+        scheduler.half_bound_gangs.look = looking  # type: ignore[method-assign]
 
     async def when_found(self) -> None:
         """Beyond every time-out, counted from when one was seen half bound."""
@@ -174,7 +174,7 @@ async def test_a_gang_with_pods_to_spare_stays_where_it_is_when_it_lacks_some(an
             # With a node that is cordoned none takes its place.
             await world.client.patch(NODES, "n0", {"spec": {"unschedulable": True}}, PatchType.MERGE)
             await world.eventually(
-                lambda: asyncio.sleep(0, scheduler.mirror.cluster.nodes.specs),
+                lambda: asyncio.sleep(0, scheduler.cache.cluster.nodes.specs),
                 lambda specs: any(spec is not None and spec.unschedulable for spec in specs),
             )
             name = history.bound()[0].partition("/")[2]

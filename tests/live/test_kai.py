@@ -225,7 +225,7 @@ async def test_usage_over_time_is_kept_and_reaches_the_cycles(world: World) -> N
         await gang(world, "whole", 2)
         await history.until_bound(2)
         held = await world.eventually(
-            lambda: asyncio.sleep(0, dict(scheduler.mirror.cluster.objects.get("QueueUsage", {}))),
+            lambda: asyncio.sleep(0, dict(scheduler.cache.cluster.objects.get("QueueUsage", {}))),
             lambda found: found.get(("", "team"), {}).get("cpu", 0.0) > 0,
         )
         assert held["", "team"]["cpu"] <= 0.5

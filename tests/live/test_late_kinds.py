@@ -20,9 +20,9 @@ JOBS = Resource("kubeflow.org", "v1", "mpijobs")
 async def test_a_kind_that_comes_in_its_other_version_is_watched_in_that_one(world: World) -> None:
     async with world.scheduler() as scheduler:
         await world.eventually(lambda: asyncio.sleep(0, scheduler.missing()), lambda missing: missing == [])
-        assert not scheduler.sources.serves(JOBS)
+        assert not scheduler.informers.serves(JOBS)
         await serve(world.client, JOBS, "MPIJob")
-        await world.eventually(lambda: asyncio.sleep(0, scheduler.sources.serves(JOBS)), bool)
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.informers.serves(JOBS)), bool)
         body = {"apiVersion": JOBS.api_version, "kind": "MPIJob", "metadata": {"name": "sum"}, "spec": {"mpiReplicaSpecs": {}}}
         await world.client.create(JOBS, body, namespace="default")
         await world.eventually(lambda: asyncio.sleep(0, stored(scheduler, JOBS)), lambda names: names == ["sum"])
@@ -40,10 +40,10 @@ async def test_a_crd_that_goes_takes_its_groups_with_it_and_comes_back_with_a_su
         await history.until_bound(2)
         await world.eventually(lambda: world.get_group("first"), lambda found: found.get("status", {}).get("phase") == "Running")
         await world.client.delete(CRDS, name)
-        await world.eventually(lambda: asyncio.sleep(0, scheduler.mirror.groups()), lambda groups: list(groups) == [])
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.cache.groups()), lambda groups: list(groups) == [])
         crd["spec"]["versions"][0]["subresources"] = {"status": {}}
         await world.client.create(CRDS, crd)
-        await world.eventually(lambda: asyncio.sleep(0, scheduler.sources.serves(GROUPS)), bool)
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.informers.serves(GROUPS)), bool)
         await world.gang("second", 2)
         await history.until_bound(4)
         await world.eventually(lambda: world.get_group("second"), lambda found: found.get("status", {}).get("phase") == "Running")
@@ -57,5 +57,5 @@ async def test_a_crd_that_goes_takes_its_groups_with_it_and_comes_back_with_a_su
 
 
 def stored(scheduler: object, resource: Resource) -> list[str]:
-    found = (each for each, _ in scheduler.sources.kinds if each.resource == resource)  # type: ignore[attr-defined]
+    found = (each for each, _ in scheduler.informers.kinds if each.resource == resource)  # type: ignore[attr-defined]
     return sorted(name for informer in found for _, name in informer.store)

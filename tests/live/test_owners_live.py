@@ -120,7 +120,7 @@ async def add(world: World, workload: Workload, uid: str, one: Member) -> None:
 
 def known(world: World, scheduler: Scheduler, resource: Resource) -> list[str]:
     """Names of the owners that the scheduler has seen."""
-    stores = (informer.store for informer, _ in scheduler.sources.kinds if informer.resource == resource)
+    stores = (informer.store for informer, _ in scheduler.informers.kinds if informer.resource == resource)
     return sorted(name for store in stores for namespace, name in store if namespace == world.namespace)
 
 
@@ -191,7 +191,7 @@ async def test_a_kind_that_is_installed_later_speaks_for_pods_that_wait(play: Wo
         for i in range(2):
             await member(world, f"llm-worker-{i}", labels=worker, owner=owner)
         await refusal(world, "llm-worker-0", "1 node(s) didn't have enough resources: GPUs")
-        assert not scheduler.sources.serves(TF_JOBS)
+        assert not scheduler.informers.serves(TF_JOBS)
 
         await serve(world.client, TF_JOBS, "TFJob")
         await make(world, TF_JOBS, "TFJob", {"tfReplicaSpecs": {"Worker": {"replicas": 3}}})
@@ -215,7 +215,7 @@ async def test_pods_wait_for_an_owner_that_the_watch_has_not_shown(server: ApiSe
     await gpu_node(world, "n0", 3, **{"for": trainer.kind})
     history = await world.watch()
     async with world.scheduler(**KAI) as scheduler:
-        await world.eventually(lambda: asyncio.sleep(0, scheduler.sources.serves(trainer.resource)), bool)
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.informers.serves(trainer.resource)), bool)
         server.faults.errors(500, path=trainer.resource.plural, method="GET")
         server.faults.cut_watches()
         uid = await make(world, trainer.resource, trainer.kind, trainer.spec)

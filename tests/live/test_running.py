@@ -125,11 +125,11 @@ async def test_a_policy_that_reads_objects_differently_fills_the_mirror_anew(wor
     async with world.scheduler(policy=str(policy)) as scheduler:
         await world.gang("early", 2)
         await history.until_bound(2)
-        before = scheduler.mirror.settings
+        before = scheduler.cache.settings
         policy.write_text(PLAIN)
-        await world.eventually(lambda: asyncio.sleep(0, scheduler.mirror.settings), lambda settings: settings != before)
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.cache.settings), lambda settings: settings != before)
         await world.eventually(lambda: asyncio.sleep(0, scheduler.reading), lambda reading: not reading)
-        assert len(scheduler.mirror.cluster.tasks.rows) == 2
+        assert len(scheduler.cache.cluster.tasks.rows) == 2
         await asyncio.gather(world.pod("fits", cpu="2"), world.pod("does-not", cpu="2"))
         await history.until_bound(3)
     history.check([("early", 2)])
@@ -147,10 +147,10 @@ async def test_a_pod_that_cannot_be_decoded_does_not_keep_a_policy_from_being_ta
     await world.client.patch(PODS, "odd", status, PatchType.MERGE, namespace=world.namespace, subresource="status")
     async with world.scheduler(policy=str(policy)) as scheduler:
         await world.eventually(lambda: asyncio.sleep(0, scheduler.last), bool)
-        assert scheduler.sources.pods.counters.bad_objects >= 1
-        before = scheduler.mirror.settings
+        assert scheduler.informers.pods.counters.bad_objects >= 1
+        before = scheduler.cache.settings
         policy.write_text(PLAIN)
-        await world.eventually(lambda: asyncio.sleep(0, scheduler.mirror.settings), lambda settings: settings != before)
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.cache.settings), lambda settings: settings != before)
         await world.eventually(lambda: asyncio.sleep(0, scheduler.reading), lambda reading: not reading)
         await world.pod("good")
         await world.eventually(lambda: world.get_pod("good"), lambda found: found["spec"].get("nodeName"))
@@ -240,7 +240,7 @@ async def test_a_crd_that_comes_late_is_watched_from_then_on(world: World) -> No
     async with world.scheduler() as scheduler:
         await world.pod("single")
         await history.until_bound(1)
-        assert not scheduler.sources.serves(GROUPS)
+        assert not scheduler.informers.serves(GROUPS)
         for name in volcano:
             await world.client.create(CRDS, crds[name])
         await world.eventually(lambda: world.client.discovery.serves(GROUPS), bool)
@@ -250,7 +250,7 @@ async def test_a_crd_that_comes_late_is_watched_from_then_on(world: World) -> No
     history.check([("gang", 2)])
 
 
-FAILING = """
+UNHEALTHY_AFTER = """
 from navarch.engine.plugin import Plugin
 
 
@@ -265,7 +265,7 @@ class Failing(Plugin):
 
 async def test_a_plugin_that_fails_is_told_of_and_the_scheduler_goes_on(world: World, tmp_path: Path) -> None:
     (tmp_path / "plugins").mkdir()
-    (tmp_path / "plugins" / "failing.py").write_text(FAILING)
+    (tmp_path / "plugins" / "failing.py").write_text(UNHEALTHY_AFTER)
     policy = tmp_path / "policy.yaml"
     policy.write_text(PLAIN.replace("{name: gang}", "{name: gang}, {name: failing}"))
     await world.node("n0")

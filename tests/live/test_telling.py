@@ -24,8 +24,8 @@ async def test_a_pod_that_waits_is_told_so_in_one_series(any_world: World) -> No
             """So much later the pod is tried again, and waits again."""
             clock.now += seconds
             before = scheduler.last
-            scheduler.holding.wake_all()
-            scheduler.loop.hurry()
+            scheduler.queue.activate_all()
+            scheduler.loop.trigger()
             await world.eventually(lambda: asyncio.sleep(0, scheduler.last), lambda last: last is not before)
 
         await world.pod("large", cpu="64", scheduler="other")

@@ -81,9 +81,9 @@ async def test_it_still_counts_when_a_policy_has_everything_read_again(world: Wo
     await odd_pod(world, "3")
     async with world.scheduler(policy=str(policy)) as scheduler:
         await world.eventually(lambda: asyncio.sleep(0, scheduler.last), bool)
-        before = scheduler.mirror.settings
+        before = scheduler.cache.settings
         policy.write_text(PLAIN)
-        await world.eventually(lambda: asyncio.sleep(0, scheduler.mirror.settings), lambda settings: settings != before)
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.cache.settings), lambda settings: settings != before)
         await world.eventually(lambda: asyncio.sleep(0, scheduler.reading), lambda reading: not reading)
         await world.pod("large", cpu="3")
         assert "cpu" in await refused(world, "large")

@@ -27,8 +27,8 @@ async def test_the_place_of_a_pod_that_ends_goes_to_the_eldest_and_few_others_ar
     await world.node("n0", cpu=str(FIT))
     history = await world.watch()
     async with world.scheduler() as scheduler:
-        for wait in ("_first", "_longest"):
-            monkeypatch.setattr(scheduler.holding, wait, 3600.0)  # the clock wakes nobody
+        for wait in ("_initial_backoff", "_max_backoff"):
+            monkeypatch.setattr(scheduler.queue, wait, 3600.0)  # the clock wakes nobody
         for number in range(FIT):
             await world.pod(f"first-{number}")
         await history.until_bound(FIT)
@@ -37,8 +37,8 @@ async def test_the_place_of_a_pod_that_ends_goes_to_the_eldest_and_few_others_ar
             await world.pod(name)
         await asyncio.gather(*(world.eventually(lambda name=name: world.get_pod(name), refused) for name in waiting))  # type: ignore[misc]
         # That a queue is open concerns everyone, and may be seen late.
-        queues, holding = scheduler.mirror.cluster.queues, scheduler.holding
-        await world.eventually(lambda: asyncio.sleep(0, (queues["default"].state, len(holding))), lambda seen: seen == ("Open", WAIT))
+        queues, queue = scheduler.cache.cluster.queues, scheduler.queue
+        await world.eventually(lambda: asyncio.sleep(0, (queues["default"].state, len(queue))), lambda seen: seen == ("Open", WAIT))
         tried: list[int] = []
         take = scheduler.commit.take
 

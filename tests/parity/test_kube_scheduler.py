@@ -13,7 +13,7 @@ from tests.parity.recorded import ABSENT, Case, cases_of
 
 import navarch
 from navarch.actions.kube_scheduler.nominations import Nominations
-from navarch.actions.kube_scheduler.preemption import Candidate, Hopeless, PodPreemption
+from navarch.actions.kube_scheduler.preemption import Candidate, Hopeless, NoCandidate, PodPreemption
 from navarch.actions.kube_scheduler.schedule import nodes_to_find
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.placement.fit_errors import FitErrors
@@ -104,10 +104,9 @@ def check_post_filter(case: Case, preemption: PodPreemption, row: int) -> None:
     session, expect = preemption.session, case["expect"]
     absent = case.get("absentNodesStatus", {"code": "UnschedulableAndUnresolvable"})
     codes = [case["nodeToStatus"].get(name, absent)["code"] for name in session.nodes.names]
-    refusal = preemption.not_eligible(row)
-    answer = f"preemption: {refusal}" if refusal else preemption.find(row, np.array([c == "Unschedulable" for c in codes]))
-    if isinstance(answer, str):
-        assert [answer] == expect["status"]["reasons"]
+    answer = preemption.not_eligible(row) or preemption.find(row, np.array([c == "Unschedulable" for c in codes]))
+    if isinstance(answer, NoCandidate):
+        assert [f"preemption: {answer.text}"] == expect["status"]["reasons"]
         assert not expect["chosen"]
         return
     assert expect["status"]["code"] == "Success"
@@ -125,8 +124,8 @@ def check_preemption(case: Case) -> None:
     preemption = PodPreemption(session, Nominations(session))
     if case["suite"] == "preemption/eligible":
         status = case.get("nominatedNodeStatus", {}).get("code")
-        message = preemption.not_eligible(row, nominated_unresolvable=status == "UnschedulableAndUnresolvable")
-        assert {"eligible": not message, "message": message} == case["expect"]
+        refusal = preemption.not_eligible(row, nominated_unresolvable=status == "UnschedulableAndUnresolvable")
+        assert {"eligible": refusal is None, "message": refusal.text if refusal else ""} == case["expect"]
     elif "nodeToStatus" in case:
         check_post_filter(case, preemption, row)
     else:

@@ -60,9 +60,9 @@ class Nodes(Theme):
 
     def step(self) -> None:
         rng, world = self.rng, self.world
-        there = [spec for spec in world.mirror.cluster.nodes.specs if spec is not None]
+        there = [spec for spec in world.cache.cluster.nodes.specs if spec is not None]
         if self.gone and (not there or rng.random() < 0.4):
-            world.mirror.put(self.gone.pop(rng.choice(sorted(self.gone))))
+            world.cache.put(self.gone.pop(rng.choice(sorted(self.gone))))
             return
         if not there:
             return
@@ -72,15 +72,15 @@ class Nodes(Theme):
                 self.gone[spec.name] = spec
                 world.lose_node(spec, first=rng.random() < 0.5)
             case 1:
-                world.mirror.put(replace(spec, unschedulable=not spec.unschedulable))
+                world.cache.put(replace(spec, unschedulable=not spec.unschedulable))
             case 2:
-                world.mirror.put(replace(spec, labels={**spec.labels, "zone": rng.choice("abc")}))
+                world.cache.put(replace(spec, labels={**spec.labels, "zone": rng.choice("abc")}))
             case 3:
                 effect = rng.choice(("NoSchedule", "NoExecute"))
-                world.mirror.put(replace(spec, taints=() if spec.taints else (Taint("kept", "", effect),)))
+                world.cache.put(replace(spec, taints=() if spec.taints else (Taint("kept", "", effect),)))
             case _:
                 now = requests_from({"cpu": rng.choice((1, 3, 8)), "pods": rng.choice((2, 20))})
-                world.mirror.put(replace(spec, allocatable=tuple({**dict(spec.allocatable), **dict(now)}.items())))
+                world.cache.put(replace(spec, allocatable=tuple({**dict(spec.allocatable), **dict(now)}.items())))
 
 
 class Quotas(Theme):
@@ -96,7 +96,7 @@ class Quotas(Theme):
 
     def step(self) -> None:
         if self.shown is not None and self.rng.random() < 0.2:
-            self.world.mirror.remove(self.shown)
+            self.world.cache.remove(self.shown)
             self.shown = None
             self.hard = 0
             return
@@ -111,7 +111,7 @@ class Quotas(Theme):
         quota = QuotaSpec("ns", "quota", requests_from({"cpu": self.hard}), (("cpu", used),))
         if quota != self.shown:
             self.shown = quota
-            self.world.mirror.put(quota)
+            self.world.cache.put(quota)
 
 
 class Queues(Theme):
@@ -121,73 +121,73 @@ class Queues(Theme):
         self.gone: dict[str, Any] = {}
 
     def step(self) -> None:
-        rng, mirror = self.rng, self.world.mirror
+        rng, cache = self.rng, self.world.cache
         name = rng.choice(("a", "b"))
         if name in self.gone:
-            mirror.put(self.gone.pop(name))
+            cache.put(self.gone.pop(name))
             return
-        queue = mirror.cluster.queues[name]
+        queue = cache.cluster.queues[name]
         match rng.randrange(6):
             case 0:
                 self.gone[name] = queue
-                mirror.remove(queue)
+                cache.remove(queue)
             case 1 | 2:
-                mirror.put(replace(queue, state="Closed" if queue.state == "Open" else "Open"))
+                cache.put(replace(queue, state="Closed" if queue.state == "Open" else "Open"))
             case 3:
-                mirror.put(replace(queue, reclaimable=not queue.reclaimable, priority=rng.choice((0, 100))))
+                cache.put(replace(queue, reclaimable=not queue.reclaimable, priority=rng.choice((0, 100))))
             case 4 if not self.history.kai:
                 deserved = rng.choice((None, requests_from({"cpu": rng.randint(1, 6)})))
                 guarantee = rng.choice((None, None, requests_from({"cpu": 1})))
-                mirror.put(replace(queue, deserved=deserved, guarantee=guarantee))
+                cache.put(replace(queue, deserved=deserved, guarantee=guarantee))
             case 4 | 5 if self.history.kai:
                 cpu = QueueShare(rng.choice((-1.0, 2000.0)), rng.choice((-1.0, 500.0, 2000.0)), rng.choice((0.0, 1.0, 3.0)))
-                mirror.put(replace(queue, shares={**queue.shares, "cpu": cpu}))
+                cache.put(replace(queue, shares={**queue.shares, "cpu": cpu}))
             case _:
-                mirror.put(replace(queue, **self.history.due()))
+                cache.put(replace(queue, **self.history.due()))
 
 
 class Budgets(Theme):
     """Disruption budgets come, go and permit more or less."""
 
     def step(self) -> None:
-        rng, mirror = self.rng, self.world.mirror
-        known = mirror.cluster.budgets
+        rng, cache = self.rng, self.world.cache
+        known = cache.cluster.budgets
         name = rng.choice("xy")
         if ("ns", name) in known and rng.random() < 0.3:
-            mirror.remove(known["ns", name])
+            cache.remove(known["ns", name])
             return
-        mirror.put(DisruptionBudgetSpec("ns", name, LabelSelector((Requirement("app", "In", (name,)),)), rng.choice((0, 1, 5))))
+        cache.put(DisruptionBudgetSpec("ns", name, LabelSelector((Requirement("app", "In", (name,)),)), rng.choice((0, 1, 5))))
 
 
 class Classes(Theme):
     """Priority classes are deleted, and made again with another value: groups follow, pods keep what they were given."""
 
     def step(self) -> None:
-        rng, mirror = self.rng, self.world.mirror
+        rng, cache = self.rng, self.world.cache
         name = rng.choice(("low", "high"))
-        known = mirror.cluster.priority_classes.get(name)
+        known = cache.cluster.priority_classes.get(name)
         if known is not None and rng.random() < 0.5:
-            mirror.remove(known)
+            cache.remove(known)
         else:
-            mirror.put(PriorityClassSpec(name, rng.choice((CLASSES[name], 5, 500, 2000)), rng.random() < 0.2))
+            cache.put(PriorityClassSpec(name, rng.choice((CLASSES[name], 5, 500, 2000)), rng.random() < 0.2))
 
 
 class Groups(Theme):
     """Groups that wait or run get another minimum, another queue, another class."""
 
     def step(self) -> None:
-        rng, mirror = self.rng, self.world.mirror
-        groups = mirror.groups()
-        group = mirror.group(rng.choice(groups)) if groups else None
+        rng, cache = self.rng, self.world.cache
+        groups = cache.groups()
+        group = cache.group(rng.choice(groups)) if groups else None
         if group is None:
             return
         match rng.randrange(4):
             case 0 | 1:
-                mirror.put(replace(group, min_member=max(1, group.min_member + rng.choice((-2, -1, 1)))))
+                cache.put(replace(group, min_member=max(1, group.min_member + rng.choice((-2, -1, 1)))))
             case 2:
-                mirror.put(replace(group, queue="b" if group.queue == "a" else "a"))
+                cache.put(replace(group, queue="b" if group.queue == "a" else "a"))
             case _:
-                mirror.put(replace(group, priority_class=rng.choice(("", "low", "high"))))
+                cache.put(replace(group, priority_class=rng.choice(("", "low", "high"))))
 
 
 class Pods(Theme):
@@ -228,8 +228,8 @@ class Namespaces(Theme):
         return replace(kind, more={**kind.more, "affinity": affinity})
 
     def start(self) -> None:
-        self.world.mirror.put(NamespaceSpec("ns"))
+        self.world.cache.put(NamespaceSpec("ns"))
 
     def step(self) -> None:
-        labels = {} if self.world.mirror.cluster.namespaces["ns"].labels else {"team": "t"}
-        self.world.mirror.put(NamespaceSpec("ns", labels=labels))
+        labels = {} if self.world.cache.cluster.namespaces["ns"].labels else {"team": "t"}
+        self.world.cache.put(NamespaceSpec("ns", labels=labels))

@@ -144,18 +144,18 @@ class History:
                 world.go()
             case 11:
                 name = rng.choice(QUEUES)
-                if name in world.mirror.cluster.queues:
-                    world.mirror.put(replace(world.mirror.cluster.queues[name], **self.due()))
+                if name in world.cache.cluster.queues:
+                    world.cache.put(replace(world.cache.cluster.queues[name], **self.due()))
             case 12 if world.running:
                 world.terminate(rng.choice(world.running))
             case 13:
                 for name in [name for name in world.pending if world.manifests[name]["spec"].get("schedulingGates")]:
                     world.change(name, schedulingGates=[])
             case 14:
-                groups = world.mirror.groups()
-                group = world.mirror.group(rng.choice(groups)) if groups else None
+                groups = world.cache.groups()
+                group = world.cache.group(rng.choice(groups)) if groups else None
                 if group is not None and rng.random() < 0.3:
-                    world.mirror.remove(group)
+                    world.cache.remove(group)
             case _:
                 self._volume() if rng.random() < 0.3 else self._time()
 
@@ -191,11 +191,11 @@ class History:
 
     def _time(self) -> None:
         self.world.now += self.rng.choice((0.3, 1.0, 5.0))
-        self.world.holding.expire(self.world.now)
+        self.world.scheduling_queue.flush_backoff(self.world.now)
 
     def overtaken(self) -> list[tuple[str, str]]:
         """(elder, younger) among equal single pods, where the younger runs and the elder waits, and not for a node it was promised."""
-        task = self.world.mirror.cluster.task
+        task = self.world.cache.cluster.task
         running = set(self.world.running)
         pending = {name for name in self.world.pending if (spec := task(name)) is not None and not spec.nominated_node}
         found = []

@@ -38,8 +38,8 @@ class Volumes(Theme):
         rng, world = self.rng, self.world
         match rng.randrange(4):
             case 0:
-                if world.mirror.cluster.objects.get("StorageClass") and rng.random() < 0.3:
-                    world.mirror.remove(ObjectSpec("StorageClass", "", "local", None))
+                if world.cache.cluster.objects.get("StorageClass") and rng.random() < 0.3:
+                    world.cache.remove(ObjectSpec("StorageClass", "", "local", None))
                     return
                 made = {"provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"}
                 world.put("StorageClass", {"metadata": {"name": "local"}, **made})
@@ -92,8 +92,8 @@ class Devices(Theme):
                 self._claim(self.late.pop(0))
             case _:
                 node = f"n{rng.choice(NODES)}"
-                if ("", node) in world.mirror.cluster.objects.get("ResourceSlice", {}) and rng.random() < 0.3:
-                    world.mirror.remove(ObjectSpec("ResourceSlice", "", node, None))
+                if ("", node) in world.cache.cluster.objects.get("ResourceSlice", {}) and rng.random() < 0.3:
+                    world.cache.remove(ObjectSpec("ResourceSlice", "", node, None))
                     return
                 self.generation += 1
                 pool = {"name": node, "generation": self.generation, "resourceSliceCount": 1}
@@ -115,7 +115,7 @@ class Topologies(Theme):
         return replace(kind, group={**kind.group, "topology": demand})
 
     def step(self) -> None:
-        rng, mirror = self.rng, self.world.mirror
+        rng, cache = self.rng, self.world.cache
         if self.history.kai:
             levels = (LevelSpec("zone"), LevelSpec("kubernetes.io/hostname"))[: rng.choice((1, 2, 2))]
             gone = rng.random() < 0.2
@@ -129,4 +129,4 @@ class Topologies(Theme):
                 members = sorted(rng.sample(NODES, rng.choice((1, 2, 2))))
                 made = HyperNodeSpec(name, 1, "", tuple(MemberSpec(True, f"n{number}") for number in members))
             spec = ObjectSpec("HyperNode", "", name, None if gone else made)
-        mirror.remove(spec) if gone else mirror.put(spec)
+        cache.remove(spec) if gone else cache.put(spec)

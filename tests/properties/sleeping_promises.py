@@ -20,10 +20,10 @@ _NO_SERVER = cast(Any, None)
 
 
 class Promises:
-    def __init__(self, mirror: ClusterCache) -> None:
-        self._mirror = mirror
+    def __init__(self, cache: ClusterCache) -> None:
+        self._cache = cache
         claims = Resource("resource.k8s.io", "v1", "resourceclaims")
-        self._steps = DeviceClaims(_NO_SERVER, mirror, lambda: claims), Volumes(_NO_SERVER, mirror, 1.0)
+        self._steps = DeviceClaims(_NO_SERVER, cache, lambda: claims), Volumes(_NO_SERVER, cache, 1.0)
 
     def plan(self, cycle: Cycle) -> None:
         for step in self._steps:
@@ -36,11 +36,11 @@ class Promises:
             for step in self._steps:
                 if bind.uid not in bound and step.wants(bind.uid):
                     asyncio.run(step.undo(entry))
-        objects = self._mirror.cluster.objects
+        objects = self._cache.cluster.objects
         for kind in ("ResourceClaim", "PersistentVolume"):
             for (namespace, name), value in list(objects.get(kind, {}).items()):
-                if self._mirror.is_assumed(kind, namespace, name):
-                    self._mirror.put(ObjectSpec(kind, namespace, name, value))
+                if self._cache.is_assumed(kind, namespace, name):
+                    self._cache.put(ObjectSpec(kind, namespace, name, value))
                     if kind == "PersistentVolume":
                         self._bind(name, value["spec"]["claimRef"])
         for uid in bound:
@@ -50,20 +50,20 @@ class Promises:
     def _bind(self, volume: str, reference: dict[str, Any]) -> None:
         """The volume's controller tells the claim."""
         key = reference["namespace"], reference["name"]
-        claim = self._mirror.cluster.objects["PersistentVolumeClaim"][key]
+        claim = self._cache.cluster.objects["PersistentVolumeClaim"][key]
         metadata = claim["metadata"] | {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
         bound = claim | {"metadata": metadata, "spec": claim["spec"] | {"volumeName": volume}, "status": {"phase": "Bound"}}
-        self._mirror.put(ObjectSpec("PersistentVolumeClaim", *key, bound))
+        self._cache.put(ObjectSpec("PersistentVolumeClaim", *key, bound))
 
     def end(self, pod: str) -> None:
         """The pod is gone: what was allocated to its claim on devices is free, and its disk is thrown away with its claim."""
-        objects, mirror = self._mirror.cluster.objects, self._mirror
+        objects, cache = self._cache.cluster.objects, self._cache
         claim = objects.get("ResourceClaim", {}).get(("ns", f"dev-{pod}"))
         if claim is not None:
-            mirror.put(ObjectSpec("ResourceClaim", "ns", f"dev-{pod}", claim | {"status": {}}))
-            mirror.remove(ObjectSpec("ResourceClaim", "ns", f"dev-{pod}", None))
+            cache.put(ObjectSpec("ResourceClaim", "ns", f"dev-{pod}", claim | {"status": {}}))
+            cache.remove(ObjectSpec("ResourceClaim", "ns", f"dev-{pod}", None))
         held = objects.get("PersistentVolumeClaim", {}).get(("ns", pod))
         if held is not None:
-            mirror.remove(ObjectSpec("PersistentVolumeClaim", "ns", pod, None))
+            cache.remove(ObjectSpec("PersistentVolumeClaim", "ns", pod, None))
             if volume := held["spec"].get("volumeName"):
-                mirror.remove(ObjectSpec("PersistentVolume", "", volume, None))
+                cache.remove(ObjectSpec("PersistentVolume", "", volume, None))

@@ -1,7 +1,7 @@
-"""The live scheduler's memory (mirror, holding, cycle, commit) in one process, without a server, under a clock that only tests move.
+"""The live scheduler's memory (cache, queue, cycle, commit) in one process, without a server, under a clock that tests move.
 
-Binds run at once, as the watch would show them; pods that were asked to leave go when the test says so. Beside every cycle stands
-the one in which nobody sleeps (`full`), for the same state.
+A pod that is bound runs at once. A pod that is evicted ends when the test says so. `full` is a cycle over the same state in which
+every job is active.
 """
 
 from __future__ import annotations
@@ -67,25 +67,25 @@ class SleepingWorld:
         self.leaving: dict[str, None] = {}
         """uid of pods whose eviction was decided."""
         self.manifests: dict[str, dict[str, Any]] = {}
-        self.holding = SchedulingQueue()
+        self.scheduling_queue = SchedulingQueue()
         settings = settings_for(self.policy, ("navarch",), False)
-        self._loop = Loop(self.holding, lambda: None)
+        self._loop = Loop(self.scheduling_queue, lambda: None)
         self._called = False
         """Somebody was woken since the cycle ended."""
-        self.mirror = ClusterCache(settings, AssumedPods(), self._notice)
-        self.mirror.on_gone = self.holding.forget
-        self.mirror.on_wish = self.holding.changed
-        self._commit = Commit(self.mirror, self.mirror.assumed, self.holding, self)
-        self._promises = Promises(self.mirror)
+        self.cache = ClusterCache(settings, AssumedPods(), self._notice)
+        self.cache.on_gone = self.scheduling_queue.forget
+        self.cache.on_wish = self.scheduling_queue.update
+        self._commit = Commit(self.cache, self.cache.assumed, self.scheduling_queue, self)
+        self._promises = Promises(self.cache)
         self._last: Snapshot | None = None
         self._fresh: list[AssumedBind] = []
         for name, value in CLASSES.items():
-            self.mirror.put(PriorityClassSpec(name, value))
+            self.cache.put(PriorityClassSpec(name, value))
 
     def _notice(self, event: Event, job: str = "", *, urgent: bool = True, freed: Requests | None = None) -> None:
-        asleep = len(self.holding)
+        asleep = len(self.scheduling_queue)
         self._loop.notice(event, job, urgent=urgent, freed=freed)
-        self._called |= len(self.holding) < asleep
+        self._called |= len(self.scheduling_queue) < asleep
 
     # what the writers would do
 
@@ -106,31 +106,31 @@ class SleepingWorld:
         labels = {"kubernetes.io/hostname": name, "zone": zone, "nvidia.com/gpu.memory": "40000"}
         allocatable = requests_from({"pods": 20, **{key.replace("gpu", "nvidia.com/gpu"): value for key, value in amounts.items()}})
         taints = (Taint(taint, "", "NoSchedule"),) if taint else ()
-        self.mirror.put(NodeSpec(name, labels=labels, allocatable=allocatable, taints=taints))
+        self.cache.put(NodeSpec(name, labels=labels, allocatable=allocatable, taints=taints))
 
     def lose_node(self, spec: NodeSpec, *, first: bool) -> None:
         """The node is deleted, and its pods with it, before or after it."""
         if first:
-            self.mirror.remove(spec)
+            self.cache.remove(spec)
         for name in [name for name in self.running if self.manifests[name]["spec"]["nodeName"] == spec.name]:
             self.end(name)
         if not first:
-            self.mirror.remove(spec)
+            self.cache.remove(spec)
 
     def put(self, kind: str, manifest: Mapping[str, Any]) -> None:
         """An object that only some plugins read."""
         meta = manifest["metadata"]
-        self.mirror.put(ObjectSpec(kind, meta.get("namespace", ""), meta["name"], {"kind": kind, **manifest}))
+        self.cache.put(ObjectSpec(kind, meta.get("namespace", ""), meta["name"], {"kind": kind, **manifest}))
 
     def queue(self, name: str, *, parent: str = "", shares: Mapping[str, QueueShare] | None = None, **more: Any) -> None:
         whole = {"cpu": FREE, "memory": FREE, "gpu": FREE} | dict(shares or {})
-        self.mirror.put(QueueSpec(name, uid=name, parent=parent, state="Open", shares=whole, **more))
+        self.cache.put(QueueSpec(name, uid=name, parent=parent, state="Open", shares=whole, **more))
 
     def gang(self, name: str, queue: str, minimum: int, **more: Any) -> None:
         if self.policy.compat == "kai":
             more["preemptible_below"] = PREEMPTIBLE_BELOW
         dialect, created = "kai" if self.policy.compat == "kai" else "volcano", EPOCH + int(self.now)
-        self.mirror.put(JobSpec(f"ns/{name}", queue, minimum, "ns", name, name, dialect, created=created, **more))
+        self.cache.put(JobSpec(f"ns/{name}", queue, minimum, "ns", name, name, dialect, created=created, **more))
 
     def pod(
         self, name: str, requests: Mapping[str, str], *, group: str = "", queue: str = "", priority: str = "", **more: Any
@@ -160,7 +160,7 @@ class SleepingWorld:
         self._show(name)
 
     def _show(self, name: str) -> None:
-        self.mirror.put_pod(from_manifest(self.manifests[name], Pod))
+        self.cache.put_pod(from_manifest(self.manifests[name], Pod))
 
     def change(self, name: str, **spec: Any) -> None:
         self.manifests[name]["spec"] |= spec
@@ -186,7 +186,7 @@ class SleepingWorld:
         """The pod is gone."""
         self.manifests.pop(name)
         self.leaving.pop(name, None)
-        self.mirror.remove_pod(name)
+        self.cache.remove_pod(name)
         self._promises.end(name)
 
     def terminate(self, name: str) -> None:
@@ -214,12 +214,12 @@ class SleepingWorld:
 
     def cycle(self) -> bool:
         """One; whether there is cause for another at once."""
-        cluster = self.mirror.cluster
+        cluster = self.cache.cluster
         self.number += 1
-        for key, held in self.holding.changes(cluster):
+        for key, held in self.scheduling_queue.pop_changes(cluster):
             cluster.jobs.hold(key, held)
         wall = EPOCH + self.now
-        cycle = run_cycle(cluster, self.policy, REGISTRY, wall, self.number, "sleeping", piece=5000, instead_of=self._last)
+        cycle = run_cycle(cluster, self.policy, REGISTRY, wall, self.number, "sleeping", batch=5000, instead_of=self._last)
         self._last = cycle.snapshot
         self.records.append(cycle.record)
         self.codes.update((each.job, frozenset(reason.code for reason in each.reasons)) for each in cycle.record.jobs)
@@ -229,7 +229,7 @@ class SleepingWorld:
         fresh, self._fresh = self._fresh, []
         self._promises.keep({bind.uid for bind in fresh}, cycle)
         for bind in fresh:
-            self.holding.forget(bind.job)
+            self.scheduling_queue.forget(bind.job)
             manifest = self.manifests[bind.name]
             manifest["spec"]["nodeName"] = bind.node
             manifest["status"]["phase"] = "Running"
@@ -249,16 +249,16 @@ class SleepingWorld:
         """Let time pass with nothing else happening but back-offs that end; who leaves leaves."""
         until = self.now + seconds
         while self.now < until:
-            due = self.holding.next_expiry
+            due = self.scheduling_queue.next_retry
             self.now = min(until, max(self.now + 0.001, due) if due is not None else until)
-            self.holding.expire(self.now)
+            self.scheduling_queue.flush_backoff(self.now)
             self.settle()
             while self.go():
                 self.settle()
 
     def full(self) -> CycleRecord:
         """What a cycle would decide now in which everyone takes part; nothing comes of it."""
-        cluster, asleep = self.mirror.cluster, self.holding.asleep()
+        cluster, asleep = self.cache.cluster, self.scheduling_queue.inactive()
         told = {key: bool(cluster.jobs.held[row]) for key, row in cluster.jobs.rows.of.items()}
         for key in told:
             cluster.jobs.hold(key, False)
@@ -266,11 +266,11 @@ class SleepingWorld:
         for key, held in told.items():
             cluster.jobs.hold(key, held)
         self._last = None
-        assert asleep == self.holding.asleep()
+        assert asleep == self.scheduling_queue.inactive()
         return record
 
     def job_of(self, pod: str) -> str:
-        task = self.mirror.cluster.task(pod)
+        task = self.cache.cluster.task(pod)
         return task.job if task is not None else ""
 
 

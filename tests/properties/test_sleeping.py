@@ -42,7 +42,7 @@ def agree(world: SleepingWorld, record: CycleRecord, full: CycleRecord) -> bool:
 
 def firsts(world: SleepingWorld, binds: list[Bind]) -> dict[str, str]:
     """Queue -> the job of it that is bound first."""
-    jobs, found = world.mirror.cluster.jobs, dict[str, str]()
+    jobs, found = world.cache.cluster.jobs, dict[str, str]()
     for bind in binds:
         spec = jobs.specs[jobs.rows.of[bind.job]]
         found.setdefault(spec.queue if spec is not None else "", bind.job)
@@ -68,12 +68,12 @@ def settle(history: History) -> None:
 
 def rise(world: SleepingWorld) -> None:
     """Let the back-off of those end whom a share of their queue kept waiting that has grown because others ask for more."""
-    asleep = set(world.holding.asleep())
+    asleep = set(world.scheduling_queue.inactive())
     if world.come:
         world.come = False
         for job in {bind.job for bind in world.full().binds} & asleep:
             if "QueueLimit" in world.codes[job]:
-                world.holding.awake(job)
+                world.scheduling_queue.activate(job)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

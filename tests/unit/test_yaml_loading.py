@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from navarch.embedded.api.bodies import decode_yaml
 from navarch.embedded.api.errors import ApiError
+from navarch.embedded.api.input.bodies import decode_yaml
 from navarch.engine.policy import PolicyError
 from navarch.engine.policy.source import read
 from navarch.offline.manifests import read_text

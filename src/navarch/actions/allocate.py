@@ -10,11 +10,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from navarch.actions.allocate_domains import DomainSearch, Sheet, sheet_of
-from navarch.actions.job_queues import JobHeap, Turns, admit_groups_without_pods, takes_part, waiting_tasks
+from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, Turns, admit_groups_without_pods, takes_part, waiting_tasks
 from navarch.actions.node_exclusion import RuledOut
 from navarch.actions.remaining_tasks import need_continue
 from navarch.engine.action import Action
-from navarch.engine.arguments import Argument
 from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
@@ -31,7 +30,7 @@ class Allocate(Action):
     """Gives idle resources to jobs, whole gangs at a time"""
 
     name = "allocate"
-    arguments = (Argument("predicateErrorCacheEnable", "bool", True, "remember per role which nodes refused a task"),)
+    arguments = (PREDICATE_ERROR_CACHE,)
 
     def execute(self) -> None:
         session = self.session

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from navarch.actions.job_queues import JobHeap, QueueHeap, takes_part, waiting_tasks
+from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, QueueHeap, takes_part, waiting_tasks
 from navarch.engine.action import Action
-from navarch.engine.arguments import Argument
 from navarch.engine.job import Job
 from navarch.engine.placement.fit_errors import FitErrors
 from navarch.model.resources import BoolArray
@@ -15,7 +14,7 @@ class Backfill(Action):
     """Places pods without requests"""
 
     name = "backfill"
-    arguments = (Argument("predicateErrorCacheEnable", "bool", True, "remember per role which nodes refused a task"),)
+    arguments = (PREDICATE_ERROR_CACHE,)
 
     def execute(self) -> None:
         for job, task in self._collect():
@@ -70,7 +69,7 @@ class Backfill(Action):
             if session.semantics.rebinds_check_opening_idle and not self._room()[node]:
                 job.fit_errors[task] = FitErrors(1, {"Insufficient pods": 1})
                 return
-            session.bind(job, [task])
+            session.statement().bind_allocated(job, [task])
 
     def _room(self) -> BoolArray:
         """Nodes with a pod slot that was free when the cycle opened and was not bound since."""

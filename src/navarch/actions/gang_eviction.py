@@ -13,7 +13,7 @@ from functools import cmp_to_key
 from typing import Any
 
 from navarch.actions.eviction_failures import FailedAttempts
-from navarch.actions.job_queues import JobHeap, QueueHeap, takes_part, waiting_tasks
+from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, QueueHeap, takes_part, waiting_tasks
 from navarch.actions.victim_bundles import Bundle, allowed_parts, split
 from navarch.engine.action import Action
 from navarch.engine.arguments import Argument
@@ -29,7 +29,7 @@ class GangEviction(Action):
     arguments = (
         Argument("maxDomains", "int", 8, "how many topology domains to try for a job"),
         Argument("allowWholeBundle", "bool", True, "whether whole gangs may be ended"),
-        Argument("predicateErrorCacheEnable", "bool", True, "remember per role which nodes refused a task"),
+        PREDICATE_ERROR_CACHE,
     )
     reclaim = False
 
@@ -226,9 +226,10 @@ class GangEviction(Action):
         """Take back victims that the placement does not need: those on nodes that stay within their figures without."""
         session = self.session
         for operation in reversed([op for op in statement.operations[mark:] if op.kind == TaskStatus.RELEASING]):
-            node = operation.nodes[0]
+            node, loser = operation.nodes[0], operation.job
+            assert loser is not None
             room = session.nodes.future_idle[:, node]
-            safe = operation.job.ready_count >= operation.job.min_member or operation.job.min_member <= 1
+            safe = loser.ready_count >= loser.min_member or loser.min_member <= 1
             if safe and bool((room >= operation.task.request).all()):
                 statement.undo(operation)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import cmp_to_key
 from typing import Any
 
+from navarch.engine.arguments import Argument
 from navarch.engine.job import Job
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Reason
@@ -18,6 +19,10 @@ from navarch.engine.session import Session
 from navarch.model.status import TaskStatus
 
 NOT_ADMITTED = ("", "Pending")
+PREDICATE_ERROR_CACHE = Argument(
+    "predicateErrorCacheEnable", "bool", True, "filters answer from current figures, so no refusal is cached", has_effect=False
+)
+"""Volcano's switch for reusing, within an action, the refusal that a node gave to another task of the same role."""
 
 
 class QueueHeap:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from navarch.actions.eviction_failures import FailedAttempts
-from navarch.actions.job_queues import JobHeap, QueueHeap, takes_part, waiting_tasks
+from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, QueueHeap, takes_part, waiting_tasks
 from navarch.actions.preempt_dry_run import DryRun
 from navarch.actions.preemptor_eligibility import may_evict_for, needs_domain
 from navarch.engine.action import Action
@@ -29,9 +29,9 @@ class Preempt(Action):
 
     name = "preempt"
     arguments = (
-        Argument("predicateErrorCacheEnable", "bool", True, "remember per role which nodes refused a task"),
+        PREDICATE_ERROR_CACHE,
         Argument("enableTopologyAwarePreemption", "bool", False, "dry-run many nodes and take the one whose victims cost least"),
-        Argument("topologyAwarePreemptWorkerNum", "int", 16, "accepted for compatibility; the search is vectorised"),
+        Argument("topologyAwarePreemptWorkerNum", "int", 16, "the search is vectorised, without workers", has_effect=False),
         Argument("minCandidateNodesPercentage", "int", 10, "share of nodes to dry-run"),
         Argument("minCandidateNodesAbsolute", "int", 1, "dry-run at least so many nodes"),
         Argument("maxCandidateNodesAbsolute", "int", 100, "dry-run at most so many nodes"),

@@ -9,10 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from navarch.actions.eviction_failures import FailedAttempts
-from navarch.actions.job_queues import JobHeap, QueueHeap, takes_part, waiting_tasks
+from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, QueueHeap, takes_part, waiting_tasks
 from navarch.actions.preemptor_eligibility import needs_domain
 from navarch.engine.action import Action
-from navarch.engine.arguments import Argument
 from navarch.engine.job import Job
 from navarch.engine.statement import Statement
 from navarch.engine.victims import search
@@ -24,7 +23,7 @@ class Reclaim(Action):
     """Evicts what other queues borrowed for a starving job"""
 
     name = "reclaim"
-    arguments = (Argument("predicateErrorCacheEnable", "bool", True, "remember per role which nodes refused a task"),)
+    arguments = (PREDICATE_ERROR_CACHE,)
 
     def execute(self) -> None:
         session = self.session

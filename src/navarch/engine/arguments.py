@@ -50,6 +50,8 @@ class Argument(Struct, frozen=True):
     doc: str = ""
     choices: tuple[str, ...] = ()
     minimum: float | None = None
+    has_effect: bool = True
+    """False: accepted because files of another system name it. The loader warns that it changes nothing; `doc` says why."""
     check: Callable[[Any], object] | None = None
     """Reads a list or mapping further and raises WrongKind for what is wrong in it; what it returns is not used."""
 

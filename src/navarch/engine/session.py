@@ -24,7 +24,7 @@ from navarch.engine.points.protocols import AllocateEvents, Change, NodeFilters,
 from navarch.engine.points.runner import PluginRunner
 from navarch.engine.policy.values import Policy
 from navarch.engine.queue import Queue
-from navarch.engine.record import Bind, CycleRecord, Eviction
+from navarch.engine.record import Bind, CycleRecord, Eviction, Nomination
 from navarch.engine.semantics import Semantics
 from navarch.engine.statement import Operation, Statement
 from navarch.engine.topology.job_domains import JobDomains
@@ -381,10 +381,11 @@ class Session(PluginRunner):
     def residents_changed(self, tasks: Sequence[int], nodes: Sequence[int], *, joined: bool) -> None:
         self.residents.moved(tasks, nodes, joined=joined)
 
-    def take(self, operation: Operation, action: str) -> None:
-        """A committed operation becomes part of the record."""
+    def record_operation(self, operation: Operation, action: str) -> None:
+        """Add a committed operation to the record. Called by statements only."""
         if operation.kind == TaskStatus.ALLOCATED:
-            self.bind(operation.job, operation.tasks)
+            assert operation.job is not None
+            self.record_binds(operation.job, operation.tasks)
         elif operation.kind == TaskStatus.RELEASING:
             victim = operation.tasks[0]
             spec = self.task(victim)
@@ -393,18 +394,25 @@ class Session(PluginRunner):
                     pod=spec.key,
                     node=self.nodes.names[operation.nodes[0]],
                     uid=spec.uid,
-                    job=operation.job.key,
+                    job=operation.job.key if operation.job is not None else "",
                     action=action,
                     for_=operation.for_,
                     reason=operation.reason or action,
                     message=operation.message,
                 )
             )
+            if operation.holds_node:
+                for follower in self.followers:
+                    follower.leaves(operation.task, victim, operation.nodes[0])
+        elif operation.kind == TaskStatus.PENDING:
+            spec, job = self.task(operation.tasks[0]), operation.job
+            node = self.nodes.names[operation.nodes[0]]
+            self.record.nominations.append(Nomination(spec.key, node, spec.uid, job.key if job else "", evicting=True))
         elif operation.evicting:
             self.promised_by_eviction.update(operation.tasks)
 
-    def bind(self, job: Job, tasks: Sequence[int]) -> None:
-        """Hand allocated tasks to binding."""
+    def record_binds(self, job: Job, tasks: Sequence[int]) -> None:
+        """Add allocated tasks to the record's binds and move them to BINDING. Called by statements only."""
         names = self.nodes.names
         rows = [int(self.node[tasks[0]])] if len(tasks) == 1 else self.node[list(tasks)].tolist()
         specs, key, binds = self._specs, job.key, self.record.binds

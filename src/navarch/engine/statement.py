@@ -34,9 +34,10 @@ ALLOCATED, PIPELINED, PENDING, RELEASING = (
 @dataclass(slots=True, eq=False)
 class Operation:
     kind: TaskStatus
-    """What the tasks became: ALLOCATED, PIPELINED or RELEASING."""
+    """What the tasks became: ALLOCATED, PIPELINED or RELEASING. PENDING: the task was nominated for a node and waits."""
     before: TaskStatus
-    job: Job
+    job: Job | None
+    """None: an evicted pod that belongs to no job."""
     tasks: list[int]
     nodes: list[int]
     task: TaskClass
@@ -55,6 +56,8 @@ class Operation:
     """The eviction that this operation takes back without forgetting it."""
     void: bool = False
     """An eviction that was taken back."""
+    holds_node: bool = False
+    """An evicted pod that rules on other pods count on its node until it is gone."""
 
 
 class Statement:
@@ -86,16 +89,30 @@ class Statement:
         """Promise what is being released on `nodes[i]` to `tasks[i]`. `evicting`: something was evicted for it."""
         self._place(PIPELINED, job, list(tasks), list(nodes), task, evicting=evicting, groups=groups)
 
-    def evict(self, task: int, *, for_: str = "", reason: str = "", message: str = "") -> None:
-        """Mark a running task as leaving. The real eviction happens after `commit`."""
+    def evict(self, task: int, *, for_: str = "", reason: str = "", message: str = "", holds_node: bool = False) -> None:
+        """Mark a running task as leaving. The real eviction happens after `commit`. `holds_node`: filters and scores count the pod on
+        its node until it is gone, as kube-scheduler does; a pod without a job can be evicted only so."""
         session = self.session
         job = session.job_of(task)
-        assert job is not None, "a task without a job is never a victim"
+        assert job is not None or holds_node, "a task without a job is never a victim"
         before = TaskStatus(int(session.status[task]))
         row = int(session.node[task])
         assert row >= 0, "a task whose node is gone is never a victim"
         kind = session.class_of(task)
-        operation = Operation(RELEASING, before, job, [task], [row], kind, _ONE_ROW, _ONE, reason=reason, message=message, for_=for_)
+        operation = Operation(
+            RELEASING,
+            before,
+            job,
+            [task],
+            [row],
+            kind,
+            _ONE_ROW,
+            _ONE,
+            reason=reason,
+            message=message,
+            for_=for_,
+            holds_node=holds_node,
+        )
         self._release(operation)
         self.operations.append(operation)
         self._evictions[task] = operation
@@ -129,6 +146,15 @@ class Statement:
             Operation(PIPELINED, PENDING, job, [task], [row], session.class_of(task), np.array([row], dtype=np.intp), _ONE), -1
         )
 
+    def nominate(self, task: int, node: int) -> None:
+        """Promise the node to a pending task without reserving anything there. The record of the cycle tells it."""
+        job, kind = self.session.job_of(task), self.session.class_of(task)
+        self.operations.append(Operation(PENDING, PENDING, job, [task], [node], kind, _ONE_ROW, _ONE))
+
+    def bind_allocated(self, job: Job, tasks: Sequence[int]) -> None:
+        """Bind tasks that earlier statements of the cycle allocated and did not commit. Not undone by `discard`."""
+        self.session.record_binds(job, tasks)
+
     # save points
 
     def save_point(self) -> int:
@@ -151,7 +177,7 @@ class Statement:
         """Hand everything to the session's record, in order. The session keeps the state; the statement is spent."""
         for operation in self.operations:
             if not operation.void and operation.restores is None:
-                self.session.take(operation, self.action)
+                self.session.record_operation(operation, self.action)
         self.operations = []
 
     # how figures move
@@ -183,6 +209,7 @@ class Statement:
 
     def _apply(self, operation: Operation, sign: int) -> None:
         session, task, job = self.session, operation.task, operation.job
+        assert job is not None
         pipelined = operation.kind == PIPELINED
         session.nodes.place(operation.rows, operation.counts, task.request, task.footprint, sign, pipelined=pipelined)
         if operation.groups and session.devices is not None:
@@ -211,7 +238,7 @@ class Statement:
     def _release(self, operation: Operation) -> None:
         session, task, job = self.session, operation.task, operation.job
         row, victim = operation.nodes[0], operation.tasks[0]
-        view = victim not in session.out_of_view
+        view = not operation.holds_node and victim not in session.out_of_view
         promised = operation.before == PIPELINED
         stays = promised and session.semantics.evicted_promise_stays
         if promised:
@@ -229,10 +256,13 @@ class Statement:
                 operation.groups = session.devices.groups[victim]
                 session.devices.unplaced(task, victim, row, (), promised=True)
         session.status[victim] = PENDING if promised and not stays else RELEASING
-        job.shift(operation.before, TaskStatus(int(session.status[victim])), 1, task.request, task.best_effort)
-        session.notify_deallocate(Change(job, operation.tasks, operation.nodes, task, task.request, view=view))
+        if job is not None:
+            job.shift(operation.before, TaskStatus(int(session.status[victim])), 1, task.request, task.best_effort)
+            session.notify_deallocate(Change(job, operation.tasks, operation.nodes, task, task.request, view=view))
 
     def _undo(self, operation: Operation) -> None:
+        if operation.kind == PENDING:  # a nomination moved nothing
+            return
         if operation.restores is not None:
             operation.restores.void = False
             self._release(operation.restores)
@@ -240,7 +270,7 @@ class Statement:
             self._evictions.pop(operation.tasks[0], None)
             self._unrelease(operation)
         else:
-            if operation.before == PENDING:
+            if operation.before == PENDING and operation.job is not None:
                 operation.job.last_undone.update(dict.fromkeys(operation.tasks, operation.kind))
             self._apply(operation, -1)
             if operation.left and operation.came_from == operation.nodes[0] and self.session.semantics.moved_share_leaves_ghost:
@@ -258,7 +288,7 @@ class Statement:
         session, task, job = self.session, operation.task, operation.job
         row, victim = operation.nodes[0], operation.tasks[0]
         after = TaskStatus(int(session.status[victim]))
-        view = session.semantics.unevict_restores_scoring_view
+        view = session.semantics.unevict_restores_scoring_view and not operation.holds_node
         promised = operation.before == PIPELINED
         stayed = promised and session.semantics.evicted_promise_stays
         if session.devices is not None and (victim in session.devices.groups or operation.groups):
@@ -274,12 +304,13 @@ class Statement:
             session.nodes.place(np.array([row]), _ONE, task.request, task.footprint, -1, pipelined=False)
         if promised:
             session.nodes.place(np.array([row]), _ONE, task.request, task.footprint, 1, pipelined=True)
-        if not view:
+        if not view and not operation.holds_node:
             session.out_of_view.add(victim)
         session.status[victim] = operation.before
         session.node[victim] = row
-        job.shift(after, operation.before, 1, task.request, task.best_effort)
-        session.notify_allocate(Change(job, operation.tasks, operation.nodes, task, task.request, undone=True, view=view))
+        if job is not None:
+            job.shift(after, operation.before, 1, task.request, task.best_effort)
+            session.notify_allocate(Change(job, operation.tasks, operation.nodes, task, task.request, undone=True, view=view))
 
 
 _ONE: IntArray = np.ones(1, dtype=np.int64)

@@ -16,13 +16,13 @@ from navarch.engine.record import Bind, CycleRecord, Eviction, JobDecision, Nomi
 from navarch.ingest.groups import is_shadow
 from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods, AssumedStatus, same_status
 from navarch.live.cache.cluster_cache import ClusterCache
-from navarch.live.queue import claim_signatures as own_claims
-from navarch.live.queue.equivalence_classes import equivalence_class_of, held_by, labels_read, least_asked, signature
+from navarch.live.queue import claim_signatures
+from navarch.live.queue.equivalence_classes import equivalence_key, footprint, min_requests, selected_label_keys, signature
 from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.model.spec import JobSpec, TaskSpec
 
 _OWN = frozenset({Event.POD_CHANGED, Event.JOB_CHANGED})
-"""Events that concern a job only if they are about its own pods or group: it is woken for those by name."""
+"""Events that concern a job only if they are about its own pods or group: it is activated for those by name."""
 
 
 class Writers(Protocol):
@@ -42,40 +42,40 @@ class Commit:
 
     def __init__(
         self,
-        mirror: ClusterCache,
+        cache: ClusterCache,
         assumed: AssumedPods,
-        holding: SchedulingQueue,
+        queue: SchedulingQueue,
         writers: Writers,
         obstacle: Callable[[Bind, TaskSpec], str] = lambda bind, task: "",
     ) -> None:
         self._obstacle = obstacle
-        self._mirror = mirror
+        self._cache = cache
         self._assumed = assumed
-        self._holding = holding
-        self._labels: frozenset[str] | None = None
+        self._queue = queue
+        self._label_keys: frozenset[str] | None = None
         """Labels that rules about pods read; None: nobody has asked in this cycle."""
         self._writers = writers
 
     def take(self, record: CycleRecord, now: float) -> bool:
-        """`now` is the event loop's time. True: somebody was woken for whom there may be room as well."""
+        """`now` is the event loop's time. True: somebody was activated for whom there may be room as well."""
         blocked = self._blocked(record, now)
         placed = self._binds(record, now, blocked)
         leaving = self._evictions(record, now)
         promised = self._promises(record)
-        self._labels = None
+        self._label_keys = None
         for decision in record.jobs:
             self._job(decision, now, placed, promised, blocked)
         self._writers.queues(record.queues)
-        woken = self._holding.more()
+        activated = self._queue.pop_more()
         # Who was tried before others were placed or asked to leave has not seen it.
         if placed:
-            woken += self._holding.wake(Event.POD_CHANGED)
+            activated += self._queue.activate_on(Event.POD_CHANGED)
         for task in leaving:
-            woken += self._holding.wake(Event.POD_REMOVED, held_by(task.shape))
-        return bool(woken)
+            activated += self._queue.activate_on(Event.POD_REMOVED, footprint(task.shape))
+        return bool(activated)
 
     def _binds(self, record: CycleRecord, now: float, blocked: set[str]) -> set[str]:
-        cluster, assumed = self._mirror.cluster, self._assumed
+        cluster, assumed = self._cache.cluster, self._assumed
         leaving = {eviction.uid for eviction in record.evictions}
         placed: set[str] = set()
         for bind in record.binds:
@@ -85,7 +85,7 @@ class Commit:
             entry = AssumedBind(bind.uid, task.namespace, task.name, bind.node, bind.job, now, bind.gpu_groups)
             assumed.binds[bind.uid] = entry
             assumed.nominations.pop(bind.uid, None)
-            self._mirror.refresh(bind.uid)
+            self._cache.refresh(bind.uid)
             placed.add(bind.job)
             self._writers.bind(entry)
         return placed
@@ -95,7 +95,7 @@ class Commit:
         last = self._assumed.postponed.get(bind.uid)
         if last is None or now >= last.until:
             return False
-        jobs, tasks = self._mirror.cluster.jobs, self._mirror.cluster.tasks
+        jobs, tasks = self._cache.cluster.jobs, self._cache.cluster.tasks
         members = jobs.tasks[jobs.rows.of[bind.job]] if bind.job in jobs.rows.of else ()
         return any((spec := tasks.specs[task]) is not None and spec.node for task in members)
 
@@ -103,41 +103,41 @@ class Commit:
         """Jobs of which some pod cannot be bound here: none of their pods is, since half a gang helps nobody."""
         blocked: set[str] = set()
         for bind in record.binds:
-            task = self._mirror.cluster.task(bind.uid) if bind.gpu_groups else None
+            task = self._cache.cluster.task(bind.uid) if bind.gpu_groups else None
             why = self._obstacle(bind, task) if task is not None else ""
             if task is not None and why:
                 blocked.add(bind.job)
                 self._writers.cannot(task, why)
         for job in sorted(blocked):
-            self._holding.failed(job, (Event.POLICY_CHANGED,), 1, now)
+            self._queue.add_unschedulable(job, (Event.POLICY_CHANGED,), 1, now)
         return blocked
 
     def _evictions(self, record: CycleRecord, now: float) -> list[TaskSpec]:
-        cluster, leaving = self._mirror.cluster, list[TaskSpec]()
+        cluster, leaving = self._cache.cluster, list[TaskSpec]()
         for eviction in record.evictions:
             task = cluster.task(eviction.uid)
             if task is None or not task.node or eviction.uid in self._assumed.evictions:
                 continue  # one that was given its place in this very cycle is not bound, and that is all
             self._assumed.evictions[eviction.uid] = now
-            self._mirror.refresh(eviction.uid)
+            self._cache.refresh(eviction.uid)
             self._writers.evict(eviction, task)
             leaving.append(task)
         return leaving
 
     def _promises(self, record: CycleRecord) -> frozenset[str]:
         """Only what something was evicted for is kept: every other promise is found again by the next cycle."""
-        cluster = self._mirror.cluster
+        cluster = self._cache.cluster
         for nomination in record.nominations:
             task = cluster.task(nomination.uid)
             if task is None or not nomination.evicting or task.node or task.nominated_node == nomination.node:
                 continue
             self._assumed.nominations[nomination.uid] = nomination.node
-            self._mirror.refresh(nomination.uid)
+            self._cache.refresh(nomination.uid)
             self._writers.nominate(nomination, task)
         return frozenset(nomination.uid for nomination in record.nominations)
 
     def _job(self, decision: JobDecision, now: float, placed: set[str], promised: frozenset[str], blocked: set[str]) -> None:
-        cluster = self._mirror.cluster
+        cluster = self._cache.cluster
         row = cluster.jobs.rows.of.get(decision.job)
         job = cluster.jobs.specs[row] if row is not None else None
         if job is None or row is None:
@@ -150,40 +150,49 @@ class Commit:
         if decision.job in blocked:
             return
         if decision.job in placed or decision.pods.get("Pipelined"):
-            self._holding.placed(decision.job)
+            self._queue.placed(decision.job)
         elif not decision.pods.get("Pending") or decision.pods.get("Allocated"):
             # Nothing to wait for; or it keeps nodes for itself while it is tried, which it would lose to others in its sleep.
-            self._holding.awake(decision.job)
+            self._queue.activate(decision.job)
         elif decision.reasons or decision.refusals:
-            wakes = {event for reason in decision.reasons for event in reason.undone_by} - _OWN
-            self._fails(job, row, wakes, now)
+            events = {event for reason in decision.reasons for event in reason.undone_by} - _OWN
+            self._fails(job, row, events, now)
 
-    def _fails(self, job: JobSpec, row: int, wakes: set[Event], now: float) -> None:
-        cluster = self._mirror.cluster
+    def _fails(self, job: JobSpec, row: int, events: set[Event], now: float) -> None:
+        cluster = self._cache.cluster
         # What a queue is due decides as well from whom its jobs may take, of which no refusal of theirs may speak.
-        wakes.add(Event.QUEUE_CHANGED)
+        events.add(Event.QUEUE_CHANGED)
         jobs, rows = cluster.jobs, list(cluster.jobs.tasks[row])
         tasks = [spec for task in rows if (spec := cluster.tasks.specs[task]) is not None]
         shapes = cluster.tasks.shape[rows].tolist()
         if not cluster.shapes.social.keys().isdisjoint(shapes):
-            wakes.add(Event.POD_CHANGED)
-        if self._labels is None:
-            self._labels = labels_read(cluster.shapes.social.values())
-        standing = jobs.counts[row].tobytes() + jobs.allocated[:, row].tobytes()
-        claims = cluster.objects.get(own_claims.KIND, {})
-        alike = equivalence_class_of(job, shapes, tasks, standing, read=self._labels, claims=claims)
-        asks = least_asked(tasks) if alike is not None else ()
-        seen = signature(cluster, job.key) if alike is not None else None
-        self._holding.failed(job.key, wakes, len(tasks), now, alike=alike, asks=asks, age=job.created, seen=seen)
+            events.add(Event.POD_CHANGED)
+        if self._label_keys is None:
+            self._label_keys = selected_label_keys(cluster.shapes.social.values())
+        progress = jobs.counts[row].tobytes() + jobs.allocated[:, row].tobytes()
+        claims = cluster.objects.get(claim_signatures.KIND, {})
+        equivalence = equivalence_key(job, shapes, tasks, progress, label_keys=self._label_keys, claims=claims)
+        requests = min_requests(tasks) if equivalence is not None else ()
+        coarse = signature(cluster, job.key) if equivalence is not None else None
+        self._queue.add_unschedulable(
+            job.key,
+            events,
+            len(tasks),
+            now,
+            equivalence=equivalence,
+            requests=requests,
+            created=job.created,
+            signature=coarse,
+        )
 
     def _settle(self, decision: JobDecision, job: JobSpec) -> JobSpec:
         if is_shadow(job.key):
-            changed = self._mirror.shadows.settle(job.key, decision.phase, decision.conditions)
+            changed = self._cache.shadows.settle(job.key, decision.phase, decision.conditions)
             if changed is None:
                 return job
             job = changed
         else:
             self._assumed.statuses[job.key] = AssumedStatus(job.uid, decision.phase, decision.conditions)
             job = replace(job, phase=decision.phase, conditions=decision.conditions)
-        self._mirror.put_status(job)
+        self._cache.put_status(job)
         return job

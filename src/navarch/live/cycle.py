@@ -55,14 +55,14 @@ def run_cycle(
     number: int,
     uid: str,
     *,
-    piece: int | None = None,
+    batch: int | None = None,
     instead_of: Snapshot | None = None,
 ) -> Cycle:
-    """`piece`: how many waiting pods of a queue are looked at; None: all. `instead_of`: see `Cluster.snapshot`."""
+    """`batch`: how many waiting pods of a queue are looked at; None: all. `instead_of`: see `Cluster.snapshot`."""
     started = perf_counter()
     snapshot = cluster.snapshot(policy.semantics.node_order, instead_of=instead_of)
-    if piece is not None:
-        leave_out(snapshot, beyond(snapshot, piece))
+    if batch is not None:
+        leave_out(snapshot, beyond_batch(snapshot, batch))
     taken = perf_counter() - started
     record = decide(snapshot, policy, registry, now, uid=uid, devices=uid, report_all=False)
     spent = perf_counter() - started
@@ -83,14 +83,14 @@ def leave_out(snapshot: Snapshot, rows: Sequence[int]) -> None:
             jobs.leave_out(row)
 
 
-def beyond(snapshot: Snapshot, piece: int) -> list[int]:
-    """Rows of jobs none of whose waiting pods is among the first `piece` of its queue, by priority (the group's or the pod's,
+def beyond_batch(snapshot: Snapshot, batch: int) -> list[int]:
+    """Rows of jobs none of whose waiting pods is among the first `batch` of its queue, by priority (the group's or the pod's,
     whichever is higher), age and arrival."""
     tasks, jobs = snapshot.tasks, snapshot.jobs
-    if jobs.counts[jobs.marks.waiting, TaskStatus.PENDING].sum() <= piece:
+    if jobs.counts[jobs.marks.waiting, TaskStatus.PENDING].sum() <= batch:
         return []
     waiting = np.flatnonzero(tasks.alive & (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0) & ~tasks.gated)
-    if len(waiting) <= piece:
+    if len(waiting) <= batch:
         return []
     waiting = waiting[jobs.taking_part[tasks.job[waiting]]]
     queue = jobs.queue[tasks.job[waiting]]
@@ -99,6 +99,6 @@ def beyond(snapshot: Snapshot, piece: int) -> list[int]:
     job, queue = tasks.job[waiting][order], queue[order]
     rank = np.arange(len(order)) - np.searchsorted(queue, queue)
     first = np.zeros(len(jobs.specs), dtype=bool)
-    first[job[rank < piece]] = True
+    first[job[rank < batch]] = True
     rows: list[int] = np.flatnonzero(np.bincount(job, minlength=len(first)).astype(bool) & ~first).tolist()
     return rows

@@ -36,8 +36,8 @@ MESSAGE = "its gang had started as a whole before it came to have fewer pods tha
 class GangHistory:
     """Without a `pool` nothing is written."""
 
-    def __init__(self, mirror: ClusterCache, pool: WritePool | None = None, clock: Callable[[], float] = time.time) -> None:
-        self._mirror = mirror
+    def __init__(self, cache: ClusterCache, pool: WritePool | None = None, clock: Callable[[], float] = time.time) -> None:
+        self._cache = cache
         self._pool = pool
         self._clock = clock
         self.asks_groups = False
@@ -74,7 +74,7 @@ class GangHistory:
     def _says_so(self, job: str, bound: Sequence[TaskSpec]) -> bool:
         """Kubernetes' own groups say for good that they started, so it counts if it was said of these pods. Others have the phase
         Running while enough pods run or have failed: where some failed it tells nothing."""
-        group = self._mirror.group(job) if self.asks_groups else None
+        group = self._cache.group(job) if self.asks_groups else None
         if group is None:
             return False
         if group.dialect == "upstream":

@@ -43,19 +43,19 @@ class HalfBoundGangs:
 
     def __init__(
         self,
-        mirror: ClusterCache,
+        cache: ClusterCache,
         release: Callable[[str, list[TaskSpec]], None],
         timeout: float,
         applies: Callable[[], bool] = lambda: True,
         prepared: Callable[[str], float | None] = lambda job: None,
         whole: GangHistory | None = None,
     ) -> None:
-        self._mirror = mirror
+        self._cache = cache
         self._release = release
         self._timeout = timeout
         self._applies = applies
         self._prepared = prepared
-        self._whole = whole or GangHistory(mirror)
+        self._whole = whole or GangHistory(cache)
         self._since: dict[str, float] = {}
 
     def __len__(self) -> int:
@@ -72,7 +72,7 @@ class HalfBoundGangs:
 
     def starts(self, job: str) -> bool:
         """Whether this is a gang that does not stand yet."""
-        jobs = self._mirror.cluster.jobs
+        jobs = self._cache.cluster.jobs
         row = jobs.rows.of.get(job)
         if row is None or not self._applies():
             return False
@@ -89,7 +89,7 @@ class HalfBoundGangs:
             self._since = {}
             self._whole.forget_all()
             return
-        jobs = self._mirror.cluster.jobs
+        jobs = self._cache.cluster.jobs
         top = jobs.rows.top
         counts, minimum = jobs.counts[:top], jobs.min_member[:top]
         extra = jobs.best_effort_pending[:top]
@@ -123,7 +123,7 @@ class HalfBoundGangs:
     def _stranded(self, row: int, known: bool) -> list[TaskSpec]:
         """The bound members of a gang that never became whole, though it could have been. `known`: it was seen half bound and not
         whole since, so whoever waits now, made anew perhaps, waits for the same."""
-        jobs, tasks = self._mirror.cluster.jobs, self._mirror.cluster.tasks
+        jobs, tasks = self._cache.cluster.jobs, self._cache.cluster.tasks
         members = [spec for task in jobs.tasks[row] if (spec := tasks.specs[task]) is not None]
         bound = [spec for spec in members if spec.status in _ON_NODES]
         first = min((bound_at(spec) for spec in bound), default=0.0)
@@ -134,7 +134,7 @@ class HalfBoundGangs:
         return bound if enough else []
 
     def _has_its_roles(self, row: int, job: JobSpec, statuses: Collection[int]) -> bool:
-        cluster = self._mirror.cluster
+        cluster = self._cache.cluster
         tasks, best_effort = cluster.tasks, cluster.shapes.best_effort
         there = (
             spec

@@ -25,7 +25,7 @@ class Loop:
 
     def __init__(
         self,
-        holding: SchedulingQueue,
+        queue: SchedulingQueue,
         cycle: Callable[[], None],
         *,
         period: float = PERIOD,
@@ -33,26 +33,26 @@ class Loop:
         busy: Callable[[], bool] = lambda: False,
     ) -> None:
         self._busy = busy
-        self.holding = holding
+        self.queue = queue
         self.period = period
         self.settle = settle
         self._cycle = cycle
         self._urgent = asyncio.Event()
 
     def notice(self, event: Event, job: str = "", *, urgent: bool = True, freed: Requests | None = None) -> None:
-        """Something changed (see `mirror.Notice`)."""
-        holding = self.holding
+        """Something changed (see `cache.Notice`)."""
+        queue = self.queue
         if job:
             if urgent:
-                holding.changed(job)
+                queue.update(job)
             if event is Event.POD_REMOVED:
-                holding.wake(event, freed)
-        elif holding.wake(event, freed):
+                queue.activate_on(event, freed)
+        elif queue.activate_on(event, freed):
             urgent = True
         if urgent:
             self._urgent.set()
 
-    def hurry(self) -> None:
+    def trigger(self) -> None:
         """Let a cycle run soon, whatever has changed."""
         self._urgent.set()
 
@@ -70,7 +70,7 @@ class Loop:
             await asyncio.sleep(max(self.settle, ended + min(took, self.period) - clock()))
             self._urgent.clear()
             started = clock()
-            self.holding.expire(started)
+            self.queue.flush_backoff(started)
             self._cycle()
             ended = clock()
             took = ended - started
@@ -78,7 +78,7 @@ class Loop:
     async def _due(self, clock: Callable[[], float]) -> bool:
         """Wait until a cycle is due; whether something called for it."""
         wait = self.period
-        expiry = self.holding.next_expiry
+        expiry = self.queue.next_retry
         if expiry is not None:
             wait = min(wait, max(0.0, expiry - clock()))
         try:

@@ -46,7 +46,7 @@ from navarch.live.ops.recording import Recorder, encoded
 from navarch.live.prebind.device_claims import DeviceClaims
 from navarch.live.prebind.preparation import Preparations
 from navarch.live.prebind.volumes import Volumes
-from navarch.live.queue.equivalence_classes import held_by
+from navarch.live.queue.equivalence_classes import footprint
 from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.live.settings import RunOptions
 from navarch.live.usage.usage_over_time import UsageOverTime
@@ -67,18 +67,18 @@ from navarch.offline.plan import settings_for
 
 log = logging.getLogger(__name__)
 
-FLUSH = 0.1
+FLUSH_INTERVAL = 0.1
 GC_THRESHOLDS = (20_000, 20, 50)
 """Fewer, larger collections: next to nothing here is cyclic, and a full one holds everything up."""
-FAILING = 5
+UNHEALTHY_AFTER = 5
 """Failed cycles in a row from which on we are not healthy."""
-PIECE = 5000
+BATCH_PODS = 5000
 """Waiting pods of a queue that one cycle looks at: a second or so, where each is a job of its own."""
-AHEAD = 1000
+MAX_BINDINGS_AHEAD = 1000
 """Bindings under way from which on the next piece of a backlog can wait: the API server has enough to do for a second."""
-LAST_ANSWERS = 5.0
+DRAIN_TIMEOUT = 5.0
 """Seconds for the answers to what was sent, when nothing more is."""
-BUSY = 200
+BUSY_BINDINGS = 200
 """Bindings under way from which on idle cycles can wait."""
 
 
@@ -106,49 +106,51 @@ class Scheduler:
         self.lease_client = Client(endpoint, rng=rng)
         self.pool = WritePool(endpoint, connections=options.write_connections, patience=20.0, rng=rng, may_write=self.may_write)
         self.assumed = AssumedPods()
-        self.holding = SchedulingQueue()
+        self.queue = SchedulingQueue()
         self.loop = Loop(
-            self.holding, self.cycle, period=options.period, settle=options.settle, busy=lambda: len(self.binder.outbox) > BUSY
+            self.queue, self.cycle, period=options.period, settle=options.settle, busy=lambda: len(self.binder.outbox) > BUSY_BINDINGS
         )
-        self.mirror = ClusterCache(self.read_settings(), self.assumed, self._notice)
-        self.mirror.on_gone = self.holding.forget
-        self.mirror.on_wish = self.holding.changed
+        self.cache = ClusterCache(self.read_settings(), self.assumed, self._notice)
+        self.cache.on_gone = self.queue.forget
+        self.cache.on_wish = self.queue.update
         self.events = Events(self.pool, controller=options.scheduler_names[0], instance=self.identity, clock=clock, enabled=live)
-        self.aside = InvalidObjects(self.events, self.metrics)
+        self.invalid_objects = InvalidObjects(self.events, self.metrics)
         hooks = BindHooks(bound=self._bound, failed=self._bind_failed, dropped=self._bind_dropped)
-        self.binder = Binder(self.pool, self.mirror, self.assumed, self.events, hooks)
-        self.bind_requests = BindRequests(self.client, self.mirror, self._serves_requests, enabled=options.bind_requests and live)
+        self.binder = Binder(self.pool, self.cache, self.assumed, self.events, hooks)
+        self.bind_requests = BindRequests(self.client, self.cache, self._serves_requests, enabled=options.bind_requests and live)
         self.binder.requests = self.bind_requests
         self.binder.label_gpus = options.gpu_sharing == "annotations"
-        self.volumes = Volumes(self.client, self.mirror, options.volume_timeout)
-        self.mirror.on_volume = self.volumes.look
-        self.device_claims = DeviceClaims(self.client, self.mirror, lambda: self.sources.resources["ResourceClaim"])
-        self.preparations = Preparations((self.volumes, self.device_claims), self.binder.forget, lambda job: self.gangs.starts(job))
+        self.volumes = Volumes(self.client, self.cache, options.volume_timeout)
+        self.cache.on_volume = self.volumes.look
+        self.device_claims = DeviceClaims(self.client, self.cache, lambda: self.informers.resources["ResourceClaim"])
+        self.preparations = Preparations(
+            (self.volumes, self.device_claims), self.binder.forget, lambda job: self.half_bound_gangs.starts(job)
+        )
         self.volumes.on_progress = self.preparations.progress
         self.binder.before = self.preparations.before
         self.resync = self.binder.resync = Resync(self.client, self.binder, self.assumed, rng)
         self.evictor = Evictor(
             self.pool,
-            self.mirror,
+            self.cache,
             self.assumed,
             self.events,
             clock,
             rate=options.eviction_rate,
             timeout=options.eviction_timeout,
         )
-        self.pod_statuses = PodStatuses(self.pool, self.mirror, self.events, clock, enabled=live)
+        self.pod_statuses = PodStatuses(self.pool, self.cache, self.events, clock, enabled=live)
         self.group_statuses = GroupStatuses(
             self.pool,
             self.client,
-            self.mirror,
+            self.cache,
             self.assumed,
             self.events,
             clock,
             enabled=live,
         )
-        self.queue_statuses = QueueStatuses(self.pool, self.mirror, enabled=live)
+        self.queue_statuses = QueueStatuses(self.pool, self.cache, enabled=live)
         self.writers = LiveWriters(
-            self.mirror,
+            self.cache,
             self.binder,
             self.evictor,
             self.pod_statuses,
@@ -156,18 +158,18 @@ class Scheduler:
             self.queue_statuses,
         )
         self.dry = DryWriters(log.info) if options.dry_run else None
-        self.commit = Commit(self.mirror, self.assumed, self.holding, self.writers, self._obstacle)
-        self.gangs = HalfBoundGangs(
-            self.mirror,
+        self.commit = Commit(self.cache, self.assumed, self.queue, self.writers, self._obstacle)
+        self.half_bound_gangs = HalfBoundGangs(
+            self.cache,
             self._release,
             options.gang_timeout,
             lambda: starts_gangs(self.policy_file.policy, self.registry),
             self.preparations.got_on,
-            GangHistory(self.mirror, self.pool, clock),
+            GangHistory(self.cache, self.pool, clock),
         )
-        self.sources = Informers(self.client, self.mirror, self.aside.take, patience, rng)
+        self.informers = Informers(self.client, self.cache, self.invalid_objects.take, patience, rng)
         self.usage = UsageOverTime(clock)
-        self.duties = PeriodicTasks(self)
+        self.periodic_tasks = PeriodicTasks(self)
         self.health = Health(self.missing, self.metrics.registry, self.debug_snapshot, lambda: self.gauges.refresh())
         self.elector: Elector | None = None
         self.last: Cycle | None = None
@@ -177,7 +179,7 @@ class Scheduler:
         """Cycles that failed, one after the other, up to now; `failure` says how."""
         self.failure = ""
         self.reading = False
-        """The mirror is being filled anew and is not complete."""
+        """The cache is being filled anew and is not complete."""
         self.recorder = Recorder(options.record) if options.record is not None else None
         self._bound_ok = self.metrics.binds.labels("ok")
         self._number = 0
@@ -195,7 +197,7 @@ class Scheduler:
             await self.health.start(self.options.listen)
         tasks = [
             asyncio.create_task(self._stopping.wait(), name="stopping"),
-            asyncio.create_task(self.sources.run(), name="informers"),
+            asyncio.create_task(self.informers.run(), name="informers"),
             asyncio.create_task(self._lead_when_elected(), name="leading"),
         ]
         try:
@@ -235,35 +237,35 @@ class Scheduler:
             on_new_leader=lambda who: log.info("leader: %s", who),
         )
         # Whoever cannot read the cluster, or has not read it yet, leaves the lease to one that has.
-        await self.sources.wait_for_sync()
+        await self.informers.wait_for_sync()
         while True:
             await self.elector.run(self._lead)
 
     async def _lead(self) -> None:
         """Decide and write until cancelled; then finish what is under way."""
-        await self.sources.wait_for_sync()
+        await self.informers.wait_for_sync()
         # What was read at the start lives as long as we do: the collector need not look at it again.
         gc.collect()
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
-        await self.duties.look_at_policy()
+        await self.periodic_tasks.check_policy()
         await self.usage.open(self.policy_file.policy.usage)
-        self.usage.lay_into(self.mirror.cluster)
-        log.info("leading: %d nodes, %d pods", len(self.mirror.cluster.nodes.rows), len(self.mirror.cluster.tasks.rows))
+        self.usage.put_into(self.cache.cluster)
+        log.info("leading: %d nodes, %d pods", len(self.cache.cluster.nodes.rows), len(self.cache.cluster.tasks.rows))
         self._leads = True
         self.metrics.leading.set(1)
-        self.holding.wake_all()
+        self.queue.activate_all()
         now = asyncio.get_running_loop().time()
         self.writers.resume(now)
-        for key in self.mirror.groups():
+        for key in self.cache.groups():
             self.group_statuses.mark(key, now)
-        self.aside.lead(True)
-        self.duties.begin()
+        self.invalid_objects.lead(True)
+        self.periodic_tasks.begin()
         tasks = [
             asyncio.create_task(self.loop.run(), name="cycles"),
             asyncio.create_task(self.resync.run(), name="resync"),
             asyncio.create_task(self._flush(), name="status"),
-            asyncio.create_task(self.duties.run(), name="duties"),
+            asyncio.create_task(self.periodic_tasks.run(), name="periodic_tasks"),
         ]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -277,7 +279,7 @@ class Scheduler:
             await asyncio.gather(*tasks, return_exceptions=True)
             await self.usage.close()
             self._leads = False
-            self.aside.lead(False)
+            self.invalid_objects.lead(False)
             self.metrics.leading.set(0)
 
     async def _finish(self) -> None:
@@ -294,7 +296,7 @@ class Scheduler:
             except TimeoutError:
                 log.warning("%d writes were not finished in time", self.writers.busy())
                 self.writers.pause()
-                await self.pool.drain(LAST_ANSWERS)
+                await self.pool.drain(DRAIN_TIMEOUT)
             if self.elector is not None and (self.binder.outbox.inside or self.evictor.on_the_wire):
                 self.elector.keep()
         self.writers.pause()
@@ -326,8 +328,8 @@ class Scheduler:
         self.failing = 0
 
     def _decide(self) -> None:
-        cluster = self.mirror.cluster
-        for key, held in self.holding.changes(cluster):
+        cluster = self.cache.cluster
+        for key, held in self.queue.pop_changes(cluster):
             cluster.jobs.hold(key, held)
         cycle = self.last = run_cycle(
             cluster,
@@ -336,7 +338,7 @@ class Scheduler:
             self.clock(),
             self._number,
             f"{self.identity[-12:]}-{self._number}",
-            piece=PIECE if self.dry is None else None,
+            batch=BATCH_PODS if self.dry is None else None,
             instead_of=self._spare,
         )
         self._spare = cycle.snapshot
@@ -348,7 +350,7 @@ class Scheduler:
         else:
             self.preparations.plan(cycle)
             if self.commit.take(cycle.record, asyncio.get_running_loop().time()):
-                self.loop.hurry()
+                self.loop.trigger()
         committed = time.perf_counter() - started
         record = cycle.record
         self.metrics.cycle(record, cycle.snapshot_seconds, cycle.seconds, committed)
@@ -371,17 +373,17 @@ class Scheduler:
     async def _flush(self) -> None:
         clock = asyncio.get_running_loop().time
         while True:
-            await asyncio.sleep(FLUSH)
+            await asyncio.sleep(FLUSH_INTERVAL)
             try:
                 self.writers.flush(clock())
             except Exception:
                 # One object whose status cannot be made must not end the process: it is passed over, and the rest is written next.
                 log.exception("a status could not be written")
-            if self._more and len(self.binder.outbox) < AHEAD:
-                self.loop.hurry()
+            if self._more and len(self.binder.outbox) < MAX_BINDINGS_AHEAD:
+                self.loop.trigger()
 
     def _serves_requests(self) -> bool:
-        return self.sources.serves(REQUESTS)
+        return self.informers.serves(REQUESTS)
 
     def _obstacle(self, bind: Bind, task: TaskSpec) -> str:
         if not is_fraction(task) or self.binder.label_gpus or self.bind_requests.used_for(bind.job):
@@ -405,10 +407,10 @@ class Scheduler:
 
     def _bound(self, bind: AssumedBind) -> None:
         self.preparations.ended(bind, bound=True)
-        self.holding.forget(bind.job)
+        self.queue.forget(bind.job)
         self._bound_ok.inc()
         self.metrics.bind_seconds.observe(asyncio.get_running_loop().time() - bind.since)
-        task = self.mirror.cluster.task(bind.uid)
+        task = self.cache.cluster.task(bind.uid)
         if task is not None:
             self.metrics.wait_seconds.observe(max(0.0, self.clock() - task.created))
 
@@ -420,12 +422,12 @@ class Scheduler:
         self.preparations.ended(bind, bound=False)
         self.metrics.binds.labels("failed").inc()
         now = asyncio.get_running_loop().time()
-        task = self.mirror.cluster.task(bind.uid)
+        task = self.cache.cluster.task(bind.uid)
         if task is not None and task.status == TaskStatus.PENDING:
             message = f"binding to {bind.node} failed: {why}"
             self.pod_statuses.refuse(task, "SchedulerError", message, now, at_once=True)
-            self.holding.failed(bind.job, (), 1, now)
-        self.loop.notice(Event.POD_REMOVED, freed=held_by(task.shape) if task is not None else None)
+            self.queue.add_unschedulable(bind.job, (), 1, now)
+        self.loop.notice(Event.POD_REMOVED, freed=footprint(task.shape) if task is not None else None)
 
     def _release(self, job: str, tasks: list[TaskSpec]) -> None:
         """A gang stays half bound: give up what it holds."""
@@ -438,7 +440,7 @@ class Scheduler:
             if task.uid in self.assumed.evictions:
                 continue
             self.assumed.evictions[task.uid] = now
-            self.mirror.refresh(task.uid)
+            self.cache.refresh(task.uid)
             eviction = Eviction(task.key, task.node, task.uid, job, "release", job, "release", message)
             self.evictor.evict(eviction, task)
 
@@ -446,8 +448,8 @@ class Scheduler:
 
     def missing(self) -> list[str]:
         """What keeps us from working; empty: nothing."""
-        missing = self.sources.missing()
-        if self.failing >= FAILING:
+        missing = self.informers.missing()
+        if self.failing >= UNHEALTHY_AFTER:
             missing.append(f"the last {self.failing} cycles failed: {self.failure}")
         return missing
 
@@ -455,7 +457,7 @@ class Scheduler:
         cycle = self.last
         if self.failing:
             # What the last good cycle read has been written over by the one that failed, and that is the one to look at.
-            cycle = undecided(self.mirror.cluster, self.policy_file.policy, self.clock(), self._number, f"{self._number}")
+            cycle = undecided(self.cache.cluster, self.policy_file.policy, self.clock(), self._number, f"{self._number}")
         if cycle is None:
             return b""
         self._spare = None

@@ -134,23 +134,23 @@ def test_a_workloads_mistakes_name_the_group() -> None:
 
 def test_replicas_of_a_workloads_group_are_learned_of_in_any_order() -> None:
     """Pods first: they wait until the Workload says how many of them make a gang."""
-    mirror = ClusterCache(Settings(), AssumedPods(), lambda event, job="", urgent=True, freed=None: None)
+    cache = ClusterCache(Settings(), AssumedPods(), lambda event, job="", urgent=True, freed=None: None)
     for key in ("0", "1"):
         reference = {"name": "train", "podGroup": "workers", "podGroupReplicaKey": key}
         for i in range(2):
-            mirror.put_pod(from_manifest(pod(f"p-{key}-{i}", workloadRef=reference), Pod))
-    jobs = mirror.cluster.jobs
+            cache.put_pod(from_manifest(pod(f"p-{key}-{i}", workloadRef=reference), Pod))
+    jobs = cache.cluster.jobs
     keys = [f"team/workload/train:workers:{key}" for key in ("0", "1")]
     assert [jobs.specs[jobs.rows.of[key]] for key in keys] == [None, None]
-    mirror.put(read(workload({"name": "workers", "policy": {"gang": {"minCount": 2}}})))
+    cache.put(read(workload({"name": "workers", "policy": {"gang": {"minCount": 2}}})))
     found = [jobs.specs[jobs.rows.of[key]] for key in keys]
     assert [(spec.min_member, spec.queue, spec.shadow, spec.owner) for spec in found if spec] == [
         (2, "default", True, ("Workload", "train", "w"))
     ] * 2
-    mirror.remove(read(workload({"name": "workers", "policy": {"gang": {"minCount": 2}}})))
+    cache.remove(read(workload({"name": "workers", "policy": {"gang": {"minCount": 2}}})))
     assert jobs.specs[jobs.rows.of[keys[0]]] is not None, "its pods are being deleted with it"
     for i in range(2):
-        mirror.remove_pod(f"p-0-{i}")
+        cache.remove_pod(f"p-0-{i}")
     assert keys[0] not in jobs.rows.of
 
 
@@ -162,13 +162,13 @@ def test_a_pod_without_its_group_says_so_in_a_plan() -> None:
 
 
 def test_two_groups_of_one_name_are_one_job_and_the_elder_api_speaks() -> None:
-    """Pods name a group without its API, so both mean the same pods; files and the live mirror agree on whose word counts."""
+    """Pods name a group without its API, so both mean the same pods; files and the live cache agree on whose word counts."""
     volcano = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": "g"}, "spec": {"minMember": 3}}
     ours = {"apiVersion": f"{GROUP}v1alpha2", "kind": "PodGroup", "metadata": {"name": "g"}, "spec": GANG}
-    mirror = ClusterCache(Settings(), AssumedPods(), lambda event, job="", urgent=True, freed=None: None)
+    cache = ClusterCache(Settings(), AssumedPods(), lambda event, job="", urgent=True, freed=None: None)
     for order in ((volcano, ours), (ours, volcano)):
         found = Inventory([Document(each) for each in order], Settings()).jobs
         for each in order:
-            mirror.put(read(each))
-        live = mirror.cluster.jobs.specs[mirror.cluster.jobs.rows.of["default/g"]]
+            cache.put(read(each))
+        live = cache.cluster.jobs.specs[cache.cluster.jobs.rows.of["default/g"]]
         assert found["default/g"].min_member == 3 and live is not None and live.min_member == 3

@@ -7,7 +7,7 @@ from tests.unit.kai_objects import CLUSTER, NOW, group, queue, worker, workers
 
 from navarch.cli.tables.overview import queues_table
 from navarch.installed import installed
-from navarch.live.usage.source import mirror
+from navarch.live.usage.source import put_usage
 from navarch.model.cluster import Cluster
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
@@ -22,7 +22,7 @@ def seen(usage: dict[str, dict[str, float]] | None = None) -> Overview:
     policy = read_policy("kai", installed())
     cluster = Cluster()
     Inventory([Document(each) for each in (*CLUSTER, *TEAMS, *JOBS)], settings_for(policy)).fill(cluster)
-    mirror(cluster, usage or {})
+    put_usage(cluster, usage or {})
     return overview(cluster, policy, installed(), NOW, lambda namespace, name: None)
 
 

@@ -45,7 +45,10 @@ _POINTS = {
 }
 _ABSENT = {"rescheduling", "usage", "ImageLocality", "DefaultBinder", "PrioritySort", "SchedulingGates"}
 _ACTION_ARGUMENTS = {
-    "allocate": (Argument("predicateErrorCacheEnable", "bool", True),),
+    "allocate": (
+        Argument("predicateErrorCacheEnable", "bool", True),
+        Argument("retired", "int", 1, "nothing reads it", has_effect=False),
+    ),
     "preempt": (
         Argument("enableTopologyAwarePreemption", "bool", False),
         Argument("minCandidateNodesPercentage", "int", 10),

@@ -133,6 +133,15 @@ def test_volcano_skips_what_it_does_not_know_and_takes_defaults_in_silence() -> 
     assert policy.semantics.victims_first_tier_decides and policy.semantics.node_order == "listed"
 
 
+def test_an_argument_without_effect_loads_with_a_warning() -> None:
+    policy = read("actions: allocate\ntiers: []\nconfigurations:\n- name: allocate\n  arguments: {retired: 3}\n")
+    (warning,) = [str(each) for each in policy.warnings if "retired" in str(each)]
+    where, what = warning.split(": ", 1)
+    assert where == "line 5, configurations[0].arguments.retired"
+    assert what == "argument 'retired' of action allocate has no effect: nothing reads it"
+    assert policy.configurations == {"allocate": {"retired": 3}}
+
+
 @pytest.mark.parametrize("key", ["enabledClusterOrder", "enableBestNode", "enableTargetJob", "enableReservedNodes"])
 @pytest.mark.parametrize("compat", ["strict", "volcano"])
 def test_a_switch_of_a_point_that_no_action_asks_loads_with_a_warning(compat: str, key: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.small_world import add_job, job_in, open_session, row_in, shape, with_nodes
+from tests.small_world import add_job, job_in, open_session, row_in, shape, task, with_nodes
 
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.protocols import Change
@@ -183,3 +183,44 @@ def test_an_evicted_task_may_be_moved_to_another_node() -> None:
     assert session.status[victim] == TaskStatus.RELEASING
     statement.discard()
     assert session.status[victim] == TaskStatus.RUNNING
+
+
+def test_a_victim_that_holds_its_node_stays_in_the_view_of_filters_and_scores() -> None:
+    session = world()
+    (victim,) = rows(session, "run-0")
+    requested = session.nodes.requested.copy()
+    statement = session.statement()
+    statement.evict(victim, holds_node=True)
+    assert session.status[victim] == TaskStatus.RELEASING
+    assert session.nodes.releasing[0, 0] == 2000
+    assert (session.nodes.requested == requested).all()
+    statement.discard()
+    assert session.status[victim] == TaskStatus.RUNNING
+    assert session.nodes.releasing[0, 0] == 0
+    assert (session.nodes.requested == requested).all()
+    assert victim not in session.out_of_view
+
+
+def test_a_pod_without_a_job_can_be_evicted_if_it_holds_its_node() -> None:
+    cluster = with_nodes(("a", {"cpu": 8}))
+    cluster.put_task(task("stray", shape(cpu=2), "", "a", status=TaskStatus.RUNNING))
+    session = open_session(cluster, Listener)
+    (victim,) = rows(session, "stray")
+    statement = session.statement()
+    statement.evict(victim, for_="ns/wait", reason="preempt", holds_node=True)
+    statement.commit()
+    (eviction,) = session.record.evictions
+    assert (eviction.uid, eviction.job, eviction.node, eviction.for_, eviction.reason) == ("stray", "", "a", "ns/wait", "preempt")
+    assert told == []
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_nomination_reserves_nothing_and_is_recorded_by_the_commit(committed: bool) -> None:
+    session = world()
+    (row,) = rows(session, "wait-0")
+    statement = session.statement()
+    statement.nominate(row, 1)
+    assert session.status[row] == TaskStatus.PENDING
+    assert session.nodes.used[0].tolist() == [4000, 0] and not session.nodes.pipelined.any()
+    statement.commit() if committed else statement.discard()
+    assert [(each.uid, each.node, each.evicting) for each in session.record.nominations] == [("wait-0", "b", True)] * committed

@@ -1,4 +1,4 @@
-"""Claims that wait for their first consumer, the embedded API server they live on, and a mirror that sees what a test shows it."""
+"""Claims that wait for their first consumer, the embedded API server they live on, and a cache that sees what a test shows it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.unit.live.test_live_mirror import SETTINGS, mirror
+from tests.unit.live.test_cluster_cache import SETTINGS, cache
 
 from navarch.apis.core.nodes import Node, read_node
 from navarch.apis.core.objects import from_manifest
@@ -66,43 +66,43 @@ def volume(name: str, *nodes: str, key: str = HOST, **spec: Any) -> Object:
 
 
 class Seen:
-    """A mirror with nodes, what it is shown, and the step that prepares volumes for what its cycles decide."""
+    """A cache with nodes, what it is shown, and the step that prepares volumes for what its cycles decide."""
 
     def __init__(self, client: Client, *nodes: str, timeout: float = 600.0) -> None:
-        self.mirror: ClusterCache = mirror()[0]
+        self.cache: ClusterCache = cache()[0]
         for name in nodes or ("n0",):
             manifest = {"metadata": {"name": name, "labels": {HOST: name}}, "status": {"allocatable": {"cpu": "8", "pods": "10"}}}
-            self.mirror.put(read_node(from_manifest(manifest, Node), SETTINGS))
-        self.volumes = Volumes(client, self.mirror, timeout)
-        self.mirror.on_volume = self.volumes.look
+            self.cache.put(read_node(from_manifest(manifest, Node), SETTINGS))
+        self.volumes = Volumes(client, self.cache, timeout)
+        self.cache.on_volume = self.volumes.look
 
     def shows(self, *manifests: Object) -> None:
         for manifest in manifests:
             meta = manifest["metadata"]
-            self.mirror.put(ObjectSpec(manifest["kind"], meta.get("namespace", ""), meta["name"], manifest))
+            self.cache.put(ObjectSpec(manifest["kind"], meta.get("namespace", ""), meta["name"], manifest))
 
     def pod(self, name: str, *claims: str) -> None:
         volumes = [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in claims]
         container = {"name": "c", "resources": {"requests": {"cpu": "1"}}}
         spec = {"schedulerName": "navarch", "containers": [container], "volumes": volumes}
         meta = {"name": name, "namespace": "default", "uid": f"uid-{name}"}
-        self.mirror.put_pod(from_manifest({"metadata": meta, "spec": spec, "status": {"phase": "Pending"}}, Pod))
+        self.cache.put_pod(from_manifest({"metadata": meta, "spec": spec, "status": {"phase": "Pending"}}, Pod))
 
     def decide(self) -> list[AssumedBind]:
         registry = installed()
-        cycle = run_cycle(self.mirror.cluster, load(POLICY, registry.catalogue(), "test"), registry, 0.0, 1, "c")
+        cycle = run_cycle(self.cache.cluster, load(POLICY, registry.catalogue(), "test"), registry, 0.0, 1, "c")
         self.volumes.plan(cycle)
         made = []
         for each in cycle.record.binds:
             bind = AssumedBind(each.uid, "default", each.uid.removeprefix("uid-"), each.node, each.job, 0.0)
-            self.mirror.assumed.binds[each.uid] = bind
-            self.mirror.refresh(each.uid)
+            self.cache.assumed.binds[each.uid] = bind
+            self.cache.refresh(each.uid)
             made.append(bind)
         return made
 
     def seen(self, kind: str, name: str) -> Object:
         """As cycles see it."""
-        found: Object = self.mirror.cluster.objects[kind]["" if kind == "PersistentVolume" else "default", name]
+        found: Object = self.cache.cluster.objects[kind]["" if kind == "PersistentVolume" else "default", name]
         return found
 
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 from tests.unit.live.fake_pool import Submitted
-from tests.unit.live.test_live_mirror import mirror, pod, put
+from tests.unit.live.test_cluster_cache import cache, pod, put
 
 from navarch.kube.client import Client
 from navarch.kube.errors import Conflict, Forbidden, NotFound, OutcomeUnknown, ServerFault, Status, TooManyRequests, Unreachable
@@ -41,7 +41,7 @@ class Ends:
 
 def scene() -> tuple[Binder, ClusterCache, Submitted, Ends, AssumedBind]:
     assumed = AssumedPods()
-    made, _ = mirror(assumed)
+    made, _ = cache(assumed)
     put(made, pod("a"))
     submitted, ends = Submitted(), Ends()
     binder = Binder(submitted.pool, made, assumed, Events(ends.told.pool), ends.hooks())

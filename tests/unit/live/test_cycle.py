@@ -8,7 +8,7 @@ from tests.small_world import add_job, shape, with_nodes
 
 from navarch.engine.policy import preset
 from navarch.installed import installed
-from navarch.live.cycle import beyond, run_cycle
+from navarch.live.cycle import beyond_batch, run_cycle
 from navarch.model.cluster import Cluster
 from navarch.model.resources import requests_from
 from navarch.model.spec import DeviceRequest, JobSpec, QueueShare, QueueSpec, Shape, TaskSpec
@@ -29,19 +29,19 @@ def names(cluster: Cluster, rows: list[int]) -> list[str]:
 
 @pytest.mark.parametrize("piece", [12, 100])
 def test_a_short_backlog_is_taken_whole(piece: int) -> None:
-    assert beyond(backlog().snapshot(), piece) == []
+    assert beyond_batch(backlog().snapshot(), piece) == []
 
 
 def test_of_each_queue_the_oldest_come_first() -> None:
     cluster = backlog()
-    later = names(cluster, beyond(cluster.snapshot(), 4))
+    later = names(cluster, beyond_batch(cluster.snapshot(), 4))
     assert later == ["ns/q1-0", "ns/q1-1", "ns/q2-0", "ns/q2-1"]
 
 
 def test_a_gang_is_not_cut() -> None:
     cluster = backlog()
     add_job(cluster, "gang", [shape(cpu=1)] * 8, queue="q1", created=1.0)
-    later = names(cluster, beyond(cluster.snapshot(), 4))
+    later = names(cluster, beyond_batch(cluster.snapshot(), 4))
     assert "ns/gang" not in later
     assert [name for name in later if "q1" in name] == [f"ns/q1-{number}" for number in range(6)]
 
@@ -51,7 +51,7 @@ def test_a_group_of_higher_priority_comes_first_whatever_its_pods_say() -> None:
     job = cluster.jobs.specs[cluster.jobs.rows.of["ns/q1-0"]]
     assert job is not None
     cluster.put_job(replace(job, priority=1000))
-    later = names(cluster, beyond(cluster.snapshot(), 4))
+    later = names(cluster, beyond_batch(cluster.snapshot(), 4))
     assert later == ["ns/q1-1", "ns/q1-2", "ns/q2-0", "ns/q2-1"]
 
 
@@ -59,7 +59,7 @@ def test_cycle_after_cycle_everybody_has_a_turn() -> None:
     cluster, registry = backlog(), installed()
     bound: list[str] = []
     for number in range(3):
-        cycle = run_cycle(cluster, preset("navarch", registry.catalogue()), registry, 100.0, number, "c", piece=2)
+        cycle = run_cycle(cluster, preset("navarch", registry.catalogue()), registry, 100.0, number, "c", batch=2)
         assert len(cycle.record.binds) == 4
         assert cycle.more == (number < 2)
         for bind in cycle.record.binds:

@@ -58,10 +58,10 @@ class Served(World):
         super().__init__()
         self.client = client
         self.rival = Rival(client)
-        self.claims = DeviceClaims(cast(Client, self.rival), self.mirror, lambda: RESOURCE_CLAIMS)
+        self.claims = DeviceClaims(cast(Client, self.rival), self.cache, lambda: RESOURCE_CLAIMS)
 
     async def make(self, manifest: Object) -> Object:
-        """On the server, and shown to the mirror."""
+        """On the server, and shown to the cache."""
         body = {key: value for key, value in manifest.items() if key != "status"}
         made: Object = await self.client.create(RESOURCE_CLAIMS, body, namespace="default")
         if "status" in manifest:
@@ -261,7 +261,7 @@ async def test_a_claim_that_is_assumed_is_seen_as_the_api_shows_it_with_what_is_
     world.pod("p2", "shared")
     world.decide()
     assert world.seen == (True, ["p1", "p2"])
-    assert world.mirror.cluster.objects[KIND]["default", "shared"]["metadata"]["labels"] == {"a": "b"}
+    assert world.cache.cluster.objects[KIND]["default", "shared"]["metadata"]["labels"] == {"a": "b"}
 
 
 def one_slice(name: str, driver: str = "d", pool: str = "n1", **where: Any) -> Object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.live.test_live_mirror import mirror
+from tests.unit.live.test_cluster_cache import cache
 
 from navarch.apis.core.objects import from_manifest
 from navarch.apis.core.pod_objects import Pod
@@ -52,7 +52,7 @@ def takes_part(of: ClusterCache) -> bool:
 )
 def test_a_group_without_pods_is_of_those_whom_its_job_names(scheduler: str | None, of_tasks: tuple[str, ...], ours: bool) -> None:
     for group_first in (True, False):
-        made, _ = mirror()
+        made, _ = cache()
         if group_first:
             put_group(made)
             assert not takes_part(made)
@@ -60,17 +60,17 @@ def test_a_group_without_pods_is_of_those_whom_its_job_names(scheduler: str | No
         if not group_first:
             put_group(made)
         assert takes_part(made) is ours
-        assert ("default/g" in made.elsewhere) is not ours
+        assert ("default/g" in made.foreign_groups) is not ours
 
 
 def test_a_group_that_no_job_made_is_everybodys() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     put_group(made, owner=None)
     assert takes_part(made)
 
 
 def test_pods_that_are_ours_make_the_group_ours() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     put_group(made)
     pod = {
         "metadata": {"name": "p", "namespace": "default", "uid": "p", "annotations": {"scheduling.k8s.io/group-name": "g"}},
@@ -78,11 +78,11 @@ def test_pods_that_are_ours_make_the_group_ours() -> None:
         "status": {"phase": "Pending"},
     }
     made.put_pod(from_manifest(pod, Pod))
-    assert takes_part(made) and "default/g" not in made.elsewhere
+    assert takes_part(made) and "default/g" not in made.foreign_groups
 
 
 def test_a_job_that_is_given_to_us_brings_its_group_and_nothing_of_it_stays() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     made.put(maker("volcano", None), 1)
     group = put_group(made)
     assert not takes_part(made)
@@ -90,4 +90,4 @@ def test_a_job_that_is_given_to_us_brings_its_group_and_nothing_of_it_stays() ->
     assert takes_part(made)
     made.remove(group)
     made.remove(maker("navarch", None))
-    assert not takes_part(made) and not made.elsewhere and not made.empty._makers and not made.empty._made
+    assert not takes_part(made) and not made.foreign_groups and not made.empty_groups._makers and not made.empty_groups._made

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.unit.live.fake_pool import Submitted
-from tests.unit.live.test_live_mirror import mirror, pod, put
+from tests.unit.live.test_cluster_cache import cache, pod, put
 
 from navarch.engine.record import Eviction
 from navarch.kube.errors import Conflict, Forbidden, NotFound, Status, TooManyRequests
@@ -41,7 +41,7 @@ class Told(Events):
 
 def scene(**options: float) -> tuple[Evictor, ClusterCache, Submitted, list[tuple[str, str]]]:
     assumed = AssumedPods()
-    made, _ = mirror(assumed)
+    made, _ = cache(assumed)
     for name in ("a", "b"):
         put(made, pod(name, "n1", "Running"))
     submitted, ends = Submitted(), list[tuple[str, str]]()

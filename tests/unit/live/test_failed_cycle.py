@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.live.test_live_mirror import node, pod, put
+from tests.unit.live.test_cluster_cache import node, pod, put
 
 from navarch.engine.record import CycleRecord
 from navarch.kube.connect import Endpoint
@@ -22,10 +22,10 @@ def failing(*_: object, **__: object) -> CycleRecord:
 async def test_the_snapshot_shown_is_the_one_that_cannot_be_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     scheduler = Scheduler(Endpoint("http://127.0.0.1:1"), RunOptions(listen="", leader_elect=False, dry_run=True))
     scheduler._leads = True
-    scheduler.mirror.pods = {}
-    scheduler.mirror.put(node("n1"))
+    scheduler.cache.pods = {}
+    scheduler.cache.put(node("n1"))
     for number in range(30):
-        put(scheduler.mirror, pod(f"p{number:02d}"))
+        put(scheduler.cache, pod(f"p{number:02d}"))
     scheduler.cycle()
     assert scheduler.last is not None
     shown = replay.read(await scheduler.debug_snapshot())
@@ -34,8 +34,8 @@ async def test_the_snapshot_shown_is_the_one_that_cannot_be_decided(monkeypatch:
     scheduler.cycle()
 
     monkeypatch.setattr(cycles, "decide", failing)
-    scheduler.mirror.remove_pod("uid-p07")
-    put(scheduler.mirror, pod("p40", cpu="2"))
+    scheduler.cache.remove_pod("uid-p07")
+    put(scheduler.cache, pod("p40", cpu="2"))
     scheduler.cycle()
     assert scheduler.failing == 1
     shown = replay.read(await scheduler.debug_snapshot())

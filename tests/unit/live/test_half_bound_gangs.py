@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.live.test_live_mirror import group, mirror, pod, put
+from tests.unit.live.test_cluster_cache import cache, group, pod, put
 
 from navarch.apis.core.objects import from_manifest
 from navarch.apis.core.pod_objects import Pod, PodStatus
@@ -24,7 +24,7 @@ BOUND = {"conditions": [{"type": "PodScheduled", "status": "True", "lastTransiti
 
 
 def half_bound() -> ClusterCache:
-    made, _ = mirror()
+    made, _ = cache()
     made.put(group("g", 2))
     bound = pod("a", "n1", group="g")
     put(made, replace(bound, status=from_manifest(BOUND, PodStatus)))
@@ -80,7 +80,7 @@ def test_a_gang_that_was_whole_and_lost_a_member_is_not_half_bound() -> None:
 
 def with_roles(bound: str, waits: str, covered: bool) -> ClusterCache:
     """Two of `bound` stand and one of `waits` waits, where a master and a worker are needed; the minimum covers both, or not."""
-    made, _ = mirror()
+    made, _ = cache()
     made.put(replace(group("g", 2 if covered else 1), roles=(("master", 1), ("worker", 1))))
     for name, role, node in (("a", bound, "n1"), ("b", bound, "n1"), ("c", waits, "")):
         found = pod(name, node, group="g")
@@ -137,7 +137,7 @@ async def test_the_time_begins_anew_with_the_lead() -> None:
     now = asyncio.get_running_loop().time()
     gangs.look(now - 100.0)
     parts = dict.fromkeys(("pod_statuses", "group_statuses", "clock", "dry"))
-    scheduler = SimpleNamespace(**parts, mirror=SimpleNamespace(cluster=None), gangs=gangs)
+    scheduler = SimpleNamespace(**parts, cache=SimpleNamespace(cluster=None), half_bound_gangs=gangs)
     PeriodicTasks(cast(Scheduler, scheduler)).begin()
     gangs.look(now + 9.0)
     assert released == []
@@ -148,7 +148,7 @@ async def test_the_time_begins_anew_with_the_lead() -> None:
 @pytest.mark.parametrize("bound", [("a",), ()], ids=["one is bound", "none is"])
 def test_what_is_prepared_for_a_member_is_waited_for_as_long_as_it_gets_on(bound: tuple[str, ...]) -> None:
     """A preparation may last for ten minutes; a gang of which nothing is bound may take them."""
-    made, _ = mirror()
+    made, _ = cache()
     made.put(group("g", 2))
     for name in ("a", "b"):
         found = pod(name, "n1" if name in bound else "", group="g")
@@ -171,7 +171,7 @@ def test_what_is_prepared_for_a_member_is_waited_for_as_long_as_it_gets_on(bound
 
 def test_a_member_that_is_made_anew_and_prepared_does_not_make_a_gang_half_bound() -> None:
     """It was whole and lost a member; the one in its place waits for a volume."""
-    made, _ = mirror()
+    made, _ = cache()
     made.put(group("g", 2))
     put(made, replace(pod("a", "n1", group="g"), status=from_manifest(BOUND, PodStatus)))
     put(made, younger("c"))

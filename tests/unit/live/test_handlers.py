@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.live.test_live_mirror import SETTINGS, mirror, pod
+from tests.unit.live.test_cluster_cache import SETTINGS, cache, pod
 
 from navarch.apis.core.objects import from_manifest
 from navarch.apis.volcano.podgroups import PodGroup
@@ -30,7 +30,7 @@ def told(into: list[str]) -> Any:
 
 @pytest.mark.parametrize("bad", [[], [2], [2, 3]])
 def test_a_group_whose_last_versions_were_bad_goes_when_it_is_deleted(bad: list[int]) -> None:
-    made, _ = mirror()
+    made, _ = cache()
     kind = next(each for each in watched() if each.struct is PodGroup)
     aside: list[str] = []
     handler = KindHandler(made, kind, kind.candidates[0], told(aside))
@@ -48,7 +48,7 @@ def test_a_group_whose_last_versions_were_bad_goes_when_it_is_deleted(bad: list[
 
 
 def test_a_good_version_after_a_bad_one_is_what_a_deletion_takes() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     kind = next(each for each in watched() if each.struct is PodGroup)
     handler = KindHandler(made, kind, kind.candidates[0], told([]))
     store: ObjectStore[Any] = ObjectStore(handler)

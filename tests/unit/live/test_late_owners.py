@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.live.test_live_mirror import mirror
+from tests.unit.live.test_cluster_cache import cache
 
 from navarch.apis.core.objects import from_manifest
 from navarch.apis.core.pod_objects import Pod
@@ -12,7 +12,7 @@ from navarch.apis.dialect import Settings
 from navarch.apis.operators.readers import KINDS
 from navarch.ingest.absent_jobs import absent
 from navarch.live.cache.cluster_cache import ClusterCache
-from navarch.live.writers.absent_jobs import left_out
+from navarch.live.writers.absent_jobs import absent_rows
 
 KEY = "default/pytorchjob/llm"
 PYTORCH = next(kind for kind in KINDS if kind.kind == "PyTorchJob")
@@ -40,11 +40,11 @@ def least(of: ClusterCache) -> int | None:
 
 
 def test_a_pod_waits_until_its_owner_is_shown() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     made.owners_come = lambda kind: kind == "PyTorchJob"
     made.put_pod(pod("a"))
     assert least(made) is None
-    (row,) = left_out(made.cluster)
+    (row,) = absent_rows(made.cluster)
     (reason,) = absent(KEY, None, made.cluster.jobs.counts[row].tolist()).reasons
     assert reason.message == 'the pytorchjob "default/llm" that owns it is not known, or cannot be read'
     made.put(owner(3))
@@ -55,7 +55,7 @@ def test_a_pod_waits_until_its_owner_is_shown() -> None:
 
 
 def test_an_owner_of_a_kind_that_nobody_watches_is_not_waited_for() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     made.put_pod(pod("a"))
     assert least(made) == 1
     made.put(owner(3))
@@ -63,7 +63,7 @@ def test_an_owner_of_a_kind_that_nobody_watches_is_not_waited_for() -> None:
 
 
 def test_nothing_stays_of_a_pod_that_goes_before_its_owner_comes() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     made.owners_come = lambda kind: True
     made.put_pod(pod("a"))
     made.remove_pod("a")

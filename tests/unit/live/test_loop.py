@@ -23,13 +23,13 @@ async def running(loop: Loop) -> AsyncIterator[None]:
     await asyncio.gather(task, return_exceptions=True)
 
 
-def recorded(holding: SchedulingQueue | None = None, period: float = 1.0, settle: float = 0.004) -> tuple[Loop, list[float]]:
+def recorded(queue: SchedulingQueue | None = None, period: float = 1.0, settle: float = 0.004) -> tuple[Loop, list[float]]:
     times: list[float] = []
 
     def cycle() -> None:
         times.append(round(asyncio.get_running_loop().time(), 3))
 
-    loop = Loop(SchedulingQueue() if holding is None else holding, cycle, period=period, settle=settle)
+    loop = Loop(SchedulingQueue() if queue is None else queue, cycle, period=period, settle=settle)
     return loop, times
 
 
@@ -61,30 +61,30 @@ async def test_what_only_has_to_be_noted_waits_for_the_period() -> None:
 
 
 async def test_an_event_that_a_held_job_waits_for_is_urgent() -> None:
-    holding = SchedulingQueue()
-    loop, times = recorded(holding)
-    holding.failed("default/a", (Event.POD_CHANGED,), 1, now=0.0)
+    queue = SchedulingQueue()
+    loop, times = recorded(queue)
+    queue.add_unschedulable("default/a", (Event.POD_CHANGED,), 1, now=0.0)
     async with running(loop):
         await asyncio.sleep(0.2)
         loop.notice(Event.POD_CHANGED, urgent=False)
         await asyncio.sleep(0.1)
     assert times == [0.204]
-    assert holding.asleep() == []
+    assert queue.inactive() == []
 
 
 async def test_a_job_is_woken_by_a_change_of_its_own() -> None:
-    holding = SchedulingQueue()
-    loop, _ = recorded(holding)
-    holding.failed("default/a", (), 1, now=0.0)
-    holding.failed("default/b", (), 1, now=0.0)
+    queue = SchedulingQueue()
+    loop, _ = recorded(queue)
+    queue.add_unschedulable("default/a", (), 1, now=0.0)
+    queue.add_unschedulable("default/b", (), 1, now=0.0)
     loop.notice(Event.POD_CHANGED, "default/a")
-    assert holding.asleep() == ["default/b"]
+    assert queue.inactive() == ["default/b"]
 
 
 async def test_the_end_of_a_wait_starts_a_cycle_before_the_period_does() -> None:
-    holding = SchedulingQueue(first=0.25)
-    loop, times = recorded(holding)
-    holding.failed("default/a", (), 1, now=0.0)
+    queue = SchedulingQueue(initial_backoff=0.25)
+    loop, times = recorded(queue)
+    queue.add_unschedulable("default/a", (), 1, now=0.0)
     async with running(loop):
         await asyncio.sleep(0.5)
     assert times == [0.254]

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any, cast
 
 import pytest
-from tests.unit.live.test_live_mirror import mirror, node
+from tests.unit.live.test_cluster_cache import cache, node
 
 from navarch.embedded.api.patches.json_patch import merge
 from navarch.kube.client import Client
@@ -56,7 +56,7 @@ async def prepare_in_vain(step: Step) -> None:
 async def test_a_node_that_was_chosen_for_a_volume() -> None:
     body = {"metadata": {"name": "data", "namespace": "default", "uid": "c1"}, "spec": {}, "status": {"phase": "Pending"}}
     store = Store(body)
-    volumes = Volumes(cast(Client, store), mirror()[0], 60.0)
+    volumes = Volumes(cast(Client, store), cache()[0], 60.0)
     volumes._plans[BIND.uid] = _Plan([(read_claim(body), None)])
     await prepare_in_vain(volumes)
     assert store.body["metadata"]["annotations"] == {SELECTED_NODE: "n1"}
@@ -66,7 +66,7 @@ async def test_a_node_that_was_chosen_for_a_volume() -> None:
 
 async def test_devices_that_were_allocated() -> None:
     store = Store({"metadata": {"name": "gpu", "namespace": "default", "finalizers": [PROTECTION]}, "spec": {}})
-    claims = DeviceClaims(cast(Client, store), mirror()[0], lambda: RESOURCE_CLAIMS)
+    claims = DeviceClaims(cast(Client, store), cache()[0], lambda: RESOURCE_CLAIMS)
     claims._uses[BIND.uid] = [_Use("default", "gpu", {"devices": {"results": []}})]
     await prepare_in_vain(claims)
     assert [user["uid"] for user in store.body["status"]["reservedFor"]] == ["uid-a"]
@@ -75,7 +75,7 @@ async def test_devices_that_were_allocated() -> None:
 
 
 async def test_each_volume_that_comes_is_told() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     made.put(node("n1"))
     volumes, told = Volumes(cast(Client, Quiet()), made, 60.0), asyncio.Queue[AssumedBind]()
     made.on_volume = volumes.look

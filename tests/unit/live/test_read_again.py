@@ -1,4 +1,4 @@
-"""A policy that reads objects differently: the mirror is filled anew, and nothing is bound by half of it."""
+"""A policy that reads objects differently: the cache is filled anew, and nothing is bound by half of it."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Informers:
 
 @pytest.mark.parametrize("leading", [True, False])
 async def test_nothing_is_bound_meanwhile_and_only_by_the_leader_afterwards(leading: bool) -> None:
-    submitted, sources = Submitted(), Informers()
+    submitted, informers = Submitted(), Informers()
     outbox = Outbox(submitted.pool)
     parts: dict[str, Any] = dict.fromkeys(("pod_statuses", "group_statuses", "clock"))
     scheduler = SimpleNamespace(
         **parts,
-        mirror=SimpleNamespace(configure=lambda settings: None, cluster=None),
-        sources=sources,
+        cache=SimpleNamespace(configure=lambda settings: None, cluster=None),
+        informers=informers,
         binder=SimpleNamespace(outbox=outbox),
         reading=False,
         leading=leading,
@@ -44,7 +44,7 @@ async def test_nothing_is_bound_meanwhile_and_only_by_the_leader_afterwards(lead
     await asyncio.sleep(0)
     outbox.put(lambda: (Write("POST", "/binding", b"{}"), _heard))
     assert (scheduler.reading, submitted.writes) == (True, [])
-    sources.may.set()
+    informers.may.set()
     await task
     assert (scheduler.reading, len(submitted.writes)) == (False, int(leading))
 

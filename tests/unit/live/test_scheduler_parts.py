@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 from tests.unit.live.fake_pool import Submitted
+from tests.unit.live.test_cluster_cache import group, node, pod, put
 from tests.unit.live.test_failed_cycle import failing
-from tests.unit.live.test_live_mirror import group, node, pod, put
 
 from navarch.engine.reasons import Event
 from navarch.kube.connect import Endpoint
@@ -18,7 +18,7 @@ from navarch.kube.write.pool import Done, Write
 from navarch.live import cycle as cycles
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.ops.election import Elector
-from navarch.live.scheduler import AHEAD, FAILING, FLUSH, Scheduler
+from navarch.live.scheduler import FLUSH_INTERVAL, MAX_BINDINGS_AHEAD, UNHEALTHY_AFTER, Scheduler
 from navarch.live.settings import RunOptions
 from navarch.model.spec import Requests
 from navarch.model.status import TaskStatus
@@ -42,8 +42,8 @@ async def scheduling(**options: Any) -> AsyncIterator[Scheduler]:
     """A scheduler that leads, with a node and without an API server."""
     scheduler = Scheduler(Endpoint("http://127.0.0.1:1"), RunOptions(listen="", **options))
     scheduler._leads = True
-    scheduler.mirror.pods = {}
-    scheduler.mirror.put(node("n1"))
+    scheduler.cache.pods = {}
+    scheduler.cache.put(node("n1"))
     sent = Submitted()
     for outbox in (scheduler.binder.outbox, scheduler.pod_statuses.outbox, scheduler.group_statuses.outbox, scheduler.events.outbox):
         outbox._pool = sent.pool
@@ -73,7 +73,7 @@ def counted(scheduler: Scheduler, name: str, **labels: str) -> float | None:
 
 async def test_only_who_has_the_lease_decides_and_writes() -> None:
     async with scheduling() as scheduler:
-        put(scheduler.mirror, pod("a"))
+        put(scheduler.cache, pod("a"))
         lease = elected(scheduler)
         lease.leading = False
         scheduler.cycle()
@@ -87,7 +87,7 @@ async def test_only_who_has_the_lease_decides_and_writes() -> None:
         scheduler._leads = True
         scheduler.reading = True
         scheduler.cycle()
-        assert scheduler.last is None, "nor on half a mirror"
+        assert scheduler.last is None, "nor on half a cache"
         scheduler.reading = False
         scheduler.cycle()
         assert [write.path for write in submitted(scheduler)] == ["/api/v1/namespaces/default/pods/a/binding"]
@@ -103,7 +103,7 @@ async def test_who_tries_what_it_would_do_writes_nothing_and_takes_no_lease() ->
         cast(Any, scheduler)._lead = lead
         await scheduler._lead_when_elected()
         assert (led, scheduler.elector, scheduler.may_write()) == (["led"], None, False)
-        put(scheduler.mirror, pod("a"))
+        put(scheduler.cache, pod("a"))
         scheduler.cycle()
         assert scheduler.last is not None and len(scheduler.last.record.binds) == 1
         assert submitted(scheduler) == [] and scheduler.assumed.binds == {}
@@ -113,12 +113,12 @@ async def test_cycles_that_fail_one_after_the_other_are_told_to_who_asks_for_our
     async with scheduling() as scheduler:
         before = scheduler.missing()
         monkeypatch.setattr(cycles, "decide", failing)
-        for _ in range(FAILING - 1):
+        for _ in range(UNHEALTHY_AFTER - 1):
             scheduler.cycle()
         assert scheduler.missing() == before
         scheduler.cycle()
-        assert scheduler.missing() == [*before, f"the last {FAILING} cycles failed: RuntimeError: a plugin's fault"]
-        assert counted(scheduler, "navarch_failed_cycles_total") == FAILING
+        assert scheduler.missing() == [*before, f"the last {UNHEALTHY_AFTER} cycles failed: RuntimeError: a plugin's fault"]
+        assert counted(scheduler, "navarch_failed_cycles_total") == UNHEALTHY_AFTER
         monkeypatch.undo()
         scheduler.cycle()
         assert scheduler.missing() == before
@@ -143,7 +143,7 @@ class Heard:
 
 async def test_a_bind_that_failed_is_told_on_the_pod_and_leaves_its_room_to_others() -> None:
     async with scheduling() as scheduler:
-        put(scheduler.mirror, pod("a", cpu="2"))
+        put(scheduler.cache, pod("a", cpu="2"))
         heard, ended = Heard(scheduler), []
         cast(Any, scheduler.preparations).ended = lambda bind, *, bound: ended.append((bind.uid, bound))
         scheduler._bind_failed(bind_of("a"), "the node is full")
@@ -154,20 +154,20 @@ async def test_a_bind_that_failed_is_told_on_the_pod_and_leaves_its_room_to_othe
         assert event is Event.POD_REMOVED and dict(freed or ())["cpu"] == 2000
         assert ended == [("uid-a", False)]
         assert counted(scheduler, "navarch_binds_total", result="failed") == 1
-        assert scheduler.holding.next_expiry is not None, "it is not tried again at once"
+        assert scheduler.queue.next_retry is not None, "it is not tried again at once"
 
 
 async def test_a_bind_that_failed_because_its_pod_has_its_node_is_no_refusal() -> None:
     async with scheduling() as scheduler:
-        put(scheduler.mirror, pod("a", node="n1"))
+        put(scheduler.cache, pod("a", node="n1"))
         scheduler._bind_failed(bind_of("a"), "it is bound already")
         scheduler.writers.flush(asyncio.get_running_loop().time())
-        assert submitted(scheduler) == [] and scheduler.holding.next_expiry is None
+        assert submitted(scheduler) == [] and scheduler.queue.next_retry is None
 
 
 async def test_a_bind_that_succeeded_or_was_dropped_ends_its_preparations() -> None:
     async with scheduling() as scheduler:
-        put(scheduler.mirror, pod("a"))
+        put(scheduler.cache, pod("a"))
         ended: list[tuple[str, bool]] = []
         cast(Any, scheduler.preparations).ended = lambda bind, *, bound: ended.append((bind.uid, bound))
         scheduler._bound(bind_of("a"))
@@ -178,10 +178,10 @@ async def test_a_bind_that_succeeded_or_was_dropped_ends_its_preparations() -> N
 
 async def test_a_gang_that_is_released_is_evicted_once() -> None:
     async with scheduling() as scheduler:
-        scheduler.mirror.put(group("g", 3))
+        scheduler.cache.put(group("g", 3))
         for name in ("a", "b"):
-            put(scheduler.mirror, pod(name, node="n1", phase="Running", group="g"))
-        tasks = [task for name in ("a", "b") if (task := scheduler.mirror.cluster.task(f"uid-{name}")) is not None]
+            put(scheduler.cache, pod(name, node="n1", phase="Running", group="g"))
+        tasks = [task for name in ("a", "b") if (task := scheduler.cache.cluster.task(f"uid-{name}")) is not None]
         given_up: list[str] = []
         cast(Any, scheduler.preparations).give_up = lambda job, why: given_up.append(job)
         scheduler._release("default/g", tasks)
@@ -190,7 +190,7 @@ async def test_a_gang_that_is_released_is_evicted_once() -> None:
         await asyncio.sleep(1.0)
         marked = [write.path for write in submitted(scheduler) if b"DisruptionTarget" in write.body]
         assert marked == [f"/api/v1/namespaces/default/pods/{name}/status" for name in ("a", "b")]
-        assert {scheduler.mirror.cluster.task(task.uid).status for task in tasks} == {TaskStatus.RELEASING}  # type: ignore[union-attr]
+        assert {scheduler.cache.cluster.task(task.uid).status for task in tasks} == {TaskStatus.RELEASING}  # type: ignore[union-attr]
         assert set(scheduler.assumed.evictions) == {"uid-a", "uid-b"}
 
 
@@ -268,7 +268,7 @@ async def test_a_status_that_cannot_be_made_does_not_keep_the_others(caplog: pyt
 
         cast(Any, scheduler).writers = type("Writers", (), {"flush": staticmethod(flush)})
         flushing = asyncio.create_task(scheduler._flush())
-        await asyncio.sleep(FLUSH * 3.5)
+        await asyncio.sleep(FLUSH_INTERVAL * 3.5)
         flushing.cancel()
         assert len(flushed) == 3 and "an object nobody expected" in caplog.text
 
@@ -276,17 +276,17 @@ async def test_a_status_that_cannot_be_made_does_not_keep_the_others(caplog: pyt
 async def test_the_rest_of_a_backlog_is_taken_up_when_the_bindings_before_it_are_on_their_way() -> None:
     async with scheduling() as scheduler:
         hurried: list[int] = []
-        cast(Any, scheduler.loop).hurry = lambda: hurried.append(len(scheduler.binder.outbox))
+        cast(Any, scheduler.loop).trigger = lambda: hurried.append(len(scheduler.binder.outbox))
         flushing = asyncio.create_task(scheduler._flush())
-        await asyncio.sleep(FLUSH * 1.5)
+        await asyncio.sleep(FLUSH_INTERVAL * 1.5)
         assert hurried == [], "there is no more"
         scheduler._more = True
         scheduler.binder.outbox.pause()
-        for _ in range(AHEAD):
+        for _ in range(MAX_BINDINGS_AHEAD):
             scheduler.binder.outbox.put(lambda: None)
-        await asyncio.sleep(FLUSH)
+        await asyncio.sleep(FLUSH_INTERVAL)
         assert hurried == [], "the API server has enough to do"
         scheduler.binder.outbox.resume()
-        await asyncio.sleep(FLUSH)
+        await asyncio.sleep(FLUSH_INTERVAL)
         assert hurried == [0]
         flushing.cancel()

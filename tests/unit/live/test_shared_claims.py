@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 import pytest
-from tests.unit.live.test_live_mirror import mirror, node
+from tests.unit.live.test_cluster_cache import cache, node
 from tests.unit.live.test_lost_preparations import RESOURCE_CLAIMS
 from tests.unit.plugins.predicates.test_dynamic_resources import claim, device_class, exactly, slice_of, user
 
@@ -47,41 +47,41 @@ class World:
     """A node with two devices, and the claim `shared` on one of them."""
 
     def __init__(self) -> None:
-        self.mirror: ClusterCache = mirror()[0]
-        self.mirror.put(node("n1"))
+        self.cache: ClusterCache = cache()[0]
+        self.cache.put(node("n1"))
         for found in (device_class(), slice_of("n1", "a", "a"), claim("shared", exactly())):
             self.shows(found)
         self.server = Server(claim("shared", exactly()))
-        self.claims = DeviceClaims(cast(Client, self.server), self.mirror, lambda: RESOURCE_CLAIMS)
+        self.claims = DeviceClaims(cast(Client, self.server), self.cache, lambda: RESOURCE_CLAIMS)
 
     def shows(self, manifest: dict[str, Any]) -> None:
         meta = manifest["metadata"]
-        self.mirror.put(ObjectSpec(manifest["kind"], meta.get("namespace", ""), meta["name"], manifest))
+        self.cache.put(ObjectSpec(manifest["kind"], meta.get("namespace", ""), meta["name"], manifest))
 
     def pod(self, name: str, *of: str) -> None:
         manifest = user(name, *of)
         manifest["metadata"]["uid"] = f"uid-{name}"
         manifest["spec"]["schedulerName"] = "navarch"
-        self.mirror.put_pod(from_manifest(manifest, Pod))
+        self.cache.put_pod(from_manifest(manifest, Pod))
 
     def decide(self) -> Cycle:
         registry = installed()
-        cycle = run_cycle(self.mirror.cluster, load(POLICY, registry.catalogue(), "test"), registry, 0.0, 1, "c")
+        cycle = run_cycle(self.cache.cluster, load(POLICY, registry.catalogue(), "test"), registry, 0.0, 1, "c")
         self.claims.plan(cycle)
         for each in cycle.record.binds:
-            bind = self.mirror.assumed.binds[each.uid] = bind_of(each.uid)
-            self.mirror.refresh(bind.uid)
+            bind = self.cache.assumed.binds[each.uid] = bind_of(each.uid)
+            self.cache.refresh(bind.uid)
         return cycle
 
     async def is_not_bound(self, name: str) -> None:
-        bind = self.mirror.assumed.binds.pop(f"uid-{name}")
+        bind = self.cache.assumed.binds.pop(f"uid-{name}")
         await self.claims.undo(bind)
-        self.mirror.remove_pod(bind.uid)
+        self.cache.remove_pod(bind.uid)
 
     @property
     def seen(self) -> tuple[bool, list[str]]:
         """Whether cycles see the claim with devices, and whose it is."""
-        status = self.mirror.cluster.objects[KIND]["default", "shared"].get("status") or {}
+        status = self.cache.cluster.objects[KIND]["default", "shared"].get("status") or {}
         return bool(status.get("allocation")), [each["name"] for each in status.get("reservedFor") or ()]
 
 
@@ -111,12 +111,12 @@ async def test_an_assumption_ends_when_all_who_share_it_are_seen() -> None:
     world.pod("p1", "shared")
     world.pod("p2", "shared")
     world.decide()
-    written = dict(world.mirror.cluster.objects[KIND]["default", "shared"])
+    written = dict(world.cache.cluster.objects[KIND]["default", "shared"])
     users = written["status"]["reservedFor"]
     world.shows({**written, "status": {**written["status"], "reservedFor": users[1:]}})
     assert world.seen == (True, ["p1", "p2"]), "p1 is not seen yet, and still promised"
     world.shows(written)
-    assert not world.mirror.is_assumed(KIND, "default", "shared")
+    assert not world.cache.is_assumed(KIND, "default", "shared")
     await world.is_not_bound("p1")
     assert world.seen == (True, ["p1", "p2"]), "what the API shows is the truth until it shows something else"
 
@@ -135,7 +135,7 @@ async def test_an_assumption_ends_although_its_pod_was_never_seen_among_the_user
         assert world.seen == (True, ["p1"]), "it may well be older than our write"
     await world.claims.prepare(bind_of("uid-p1"))
     world.claims.done(bind_of("uid-p1"))
-    world.mirror.remove_pod("uid-p1")
+    world.cache.remove_pod("uid-p1")
     if not late:
         assert world.seen == (True, ["p1"])
         world.shows(freed)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 from tests.unit.live.fake_pool import Submitted
-from tests.unit.live.test_live_mirror import group, mirror, pod, put
+from tests.unit.live.test_cluster_cache import cache, group, pod, put
 
 from navarch.apis.core.objects import from_manifest
 from navarch.apis.core.pod_objects import PodStatus
@@ -41,7 +41,7 @@ class Asked:
 
 
 def pods() -> tuple[PodStatuses, ClusterCache, Submitted, Submitted]:
-    made, _ = mirror()
+    made, _ = cache()
     put(made, pod("a"))
     statuses, said = Submitted(), Submitted()
     return PodStatuses(statuses.pool, made, Events(said.pool), lambda: 1e9), made, statuses, said
@@ -225,7 +225,7 @@ def test_a_pod_that_goes_on_waiting_keeps_the_moment_since_when() -> None:
 
 
 def test_without_status_updates_pods_are_told_by_events_alone_and_what_is_written_is_counted() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     put(made, pod("a"))
     statuses, said = Submitted(), Submitted()
     silent = PodStatuses(statuses.pool, made, Events(said.pool), lambda: 1e9, enabled=False)
@@ -264,7 +264,7 @@ SCHEDULED = Condition("Scheduled", "True", "tasks in gang are ready to be schedu
 
 
 def groups(subresource: bool = False) -> tuple[GroupStatuses, ClusterCache, Submitted]:
-    made, _ = mirror()
+    made, _ = cache()
     made.put(group("g", 2))
     submitted = Submitted()
     client = cast(Client, Asked(subresource))
@@ -471,7 +471,7 @@ def figures(queue: str, cpu: int) -> QueueFigures:
 
 
 def test_a_queue_shows_what_it_holds_with_all_below_it_and_is_opened_if_nobody_did() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     made.put(QueueSpec("root", dialect="volcano", state="Open"))
     made.put(QueueSpec("team", dialect="volcano", parent="root"))
     submitted = Submitted()
@@ -492,7 +492,7 @@ def test_a_queue_shows_what_it_holds_with_all_below_it_and_is_opened_if_nobody_d
 
 
 def test_queues_that_are_each_others_parents_are_summed_up_once() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     made.cluster.queues["a"] = QueueSpec("a", dialect="volcano", parent="b", state="Open")
     made.cluster.queues["b"] = QueueSpec("b", dialect="volcano", parent="a", state="Open")
     submitted = Submitted()
@@ -503,7 +503,7 @@ def test_queues_that_are_each_others_parents_are_summed_up_once() -> None:
 
 
 def test_a_queues_status_is_on_its_way_once_and_is_counted() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     made.put(QueueSpec("root", dialect="volcano", state="Open"))
     submitted, ends = Submitted(), list[tuple[str, str]]()
     writer = QueueStatuses(submitted.pool, made)
@@ -520,7 +520,7 @@ def test_a_queues_status_is_on_its_way_once_and_is_counted() -> None:
 
 
 def test_a_queue_that_is_gone_is_not_written_any_more() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     made.put(QueueSpec("root", dialect="volcano", state="Open"))
     submitted = Submitted()
     writer = QueueStatuses(submitted.pool, made)
@@ -534,7 +534,7 @@ def test_a_queue_that_is_gone_is_not_written_any_more() -> None:
 
 
 def test_a_queue_whose_policy_has_summed_up_the_tree_is_not_summed_up_again() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     made.put(QueueSpec("team", dialect="volcano", state="Open"))
     made.put(QueueSpec("team-dev", dialect="volcano", state="Open", parent="team"))
     submitted = Submitted()
@@ -545,7 +545,7 @@ def test_a_queue_whose_policy_has_summed_up_the_tree_is_not_summed_up_again() ->
 
 
 def test_what_another_leader_or_a_lost_write_left_in_a_queues_status_is_taken_off() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     made.put(NodeSpec("n1", allocatable=(("cpu", 1000), ("nvidia.com/gpu", 8000))))
     made.put(QueueSpec("root", dialect="volcano", state="Open"))
     submitted = Submitted()
@@ -562,7 +562,7 @@ def test_what_another_leader_or_a_lost_write_left_in_a_queues_status_is_taken_of
 
 def test_a_queue_that_is_closed_while_its_figures_are_on_their_way_stays_closed() -> None:
     """What we know of its state may be old: it is written only where there is none, and once."""
-    made, _ = mirror()
+    made, _ = cache()
     made.put(QueueSpec("root", dialect="volcano"))
     submitted = Submitted()
     writer = QueueStatuses(submitted.pool, made)
@@ -578,7 +578,7 @@ def test_a_queue_that_is_closed_while_its_figures_are_on_their_way_stays_closed(
 
 def test_another_queue_of_the_same_name_is_told_all() -> None:
     """Deleted and made again between two looks: nothing of what the first was told is in it."""
-    made, _ = mirror()
+    made, _ = cache()
     submitted = Submitted()
     writer = QueueStatuses(submitted.pool, made)
     for now, uid in ((0.0, "first"), (1.0, "second")):
@@ -590,7 +590,7 @@ def test_another_queue_of_the_same_name_is_told_all() -> None:
 
 
 def test_a_queue_whose_status_is_refused_is_asked_less_and_less_often() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     made.put(QueueSpec("root", dialect="volcano"))
     submitted = Submitted()
     writer = QueueStatuses(submitted.pool, made)

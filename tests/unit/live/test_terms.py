@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 from tests.unit.live.fake_pool import Submitted
-from tests.unit.live.test_live_mirror import SETTINGS, group, mirror, pod, put
+from tests.unit.live.test_cluster_cache import SETTINGS, cache, group, pod, put
 from tests.unit.live.test_statuses import Asked, figures
 
 from navarch.kube.client import Client
@@ -31,22 +31,22 @@ pytestmark = pytest.mark.looptime
 
 class Scene:
     def __init__(self) -> None:
-        self.mirror: ClusterCache = mirror()[0]
+        self.cache: ClusterCache = cache()[0]
         self.sent = Submitted()
         self.dropped: list[str] = []
-        pool, events, assumed = self.sent.pool, Events(Submitted().pool), self.mirror.assumed
+        pool, events, assumed = self.sent.pool, Events(Submitted().pool), self.cache.assumed
         hooks = BindHooks(bound=lambda bind: None, failed=lambda bind, why: None, dropped=lambda b: self.dropped.append(b.uid))
-        self.binder = Binder(pool, self.mirror, assumed, events, hooks)
-        self.pods = PodStatuses(pool, self.mirror, events, lambda: 1e9)
-        self.queues = QueueStatuses(pool, self.mirror)
-        groups = GroupStatuses(pool, cast(Client, Asked(True)), self.mirror, assumed, events, lambda: 1e9)
-        evictor = Evictor(pool, self.mirror, assumed, events, lambda: 1e9)
-        self.writers = LiveWriters(self.mirror, self.binder, evictor, self.pods, groups, self.queues)
+        self.binder = Binder(pool, self.cache, assumed, events, hooks)
+        self.pods = PodStatuses(pool, self.cache, events, lambda: 1e9)
+        self.queues = QueueStatuses(pool, self.cache)
+        groups = GroupStatuses(pool, cast(Client, Asked(True)), self.cache, assumed, events, lambda: 1e9)
+        evictor = Evictor(pool, self.cache, assumed, events, lambda: 1e9)
+        self.writers = LiveWriters(self.cache, self.binder, evictor, self.pods, groups, self.queues)
 
     def decide(self, name: str, now: float) -> None:
         bind = AssumedBind(f"uid-{name}", "default", name, "n1", f"default/pod/{name}", now)
-        self.mirror.assumed.binds[bind.uid] = bind
-        self.mirror.refresh(bind.uid)
+        self.cache.assumed.binds[bind.uid] = bind
+        self.cache.refresh(bind.uid)
         self.writers.bind(bind)
 
     def again(self, now: float) -> None:
@@ -54,7 +54,7 @@ class Scene:
         self.writers.resume(now)
 
     def status(self, name: str) -> TaskStatus:
-        task = self.mirror.cluster.task(f"uid-{name}")
+        task = self.cache.cluster.task(f"uid-{name}")
         assert task is not None
         return task.status
 
@@ -62,7 +62,7 @@ class Scene:
 async def test_binds_of_an_earlier_term_that_were_not_sent_never_are() -> None:
     scene = Scene()
     for name in ("a", "b", "c"):
-        put(scene.mirror, pod(name))
+        put(scene.cache, pod(name))
     scene.writers.resume(10.0)
     scene.decide("a", 10.0)
     scene.writers.pause()
@@ -83,23 +83,23 @@ def seen(made: ClusterCache) -> tuple[str, str]:
 
 async def test_promises_and_phases_of_an_earlier_term_give_way_to_what_the_objects_say() -> None:
     scene = Scene()
-    put(scene.mirror, pod("a"))
-    scene.mirror.put(group("g", 2))
-    assumed = scene.mirror.assumed
+    put(scene.cache, pod("a"))
+    scene.cache.put(group("g", 2))
+    assumed = scene.cache.assumed
     assumed.nominations["uid-a"] = "n1"
-    scene.mirror.refresh("uid-a")
+    scene.cache.refresh("uid-a")
     assumed.statuses["default/g"] = AssumedStatus("uid-g", "Running", ())
-    scene.mirror.refresh_group("default/g")
-    assert seen(scene.mirror) == ("n1", "Running")
+    scene.cache.refresh_group("default/g")
+    assert seen(scene.cache) == ("n1", "Running")
     scene.again(10.0)
-    assert seen(scene.mirror) == ("", "Pending")
+    assert seen(scene.cache) == ("", "Pending")
 
 
 async def test_what_was_written_in_an_earlier_term_is_written_again_where_it_may_have_changed() -> None:
     scene = Scene()
-    put(scene.mirror, pod("a"))
-    scene.mirror.put(QueueSpec("root", dialect="volcano", state="Open"))
-    task = scene.mirror.cluster.task("uid-a")
+    put(scene.cache, pod("a"))
+    scene.cache.put(QueueSpec("root", dialect="volcano", state="Open"))
+    task = scene.cache.cluster.task("uid-a")
     assert task is not None
     for now in (0.0, 100.0):
         scene.writers.resume(now)
@@ -126,23 +126,23 @@ async def test_half_a_mirror_is_filled_when_the_lead_comes_back() -> None:
 
     looks = iter([True])
     made: Any = SimpleNamespace(
-        mirror=SimpleNamespace(settings=None, configure=lambda settings: setattr(made.mirror, "settings", settings)),
+        cache=SimpleNamespace(settings=None, configure=lambda settings: setattr(made.cache, "settings", settings)),
         pod_statuses=None, group_statuses=None, clock=None, reading=False,
         policy_file=SimpleNamespace(refused="", look=lambda: next(looks, False), policy=SimpleNamespace(usage={})),
         metrics=SimpleNamespace(policy_loads=SimpleNamespace(labels=lambda *_: SimpleNamespace(inc=lambda: None))),
         usage=SimpleNamespace(open=lambda usage: asyncio.sleep(0)),
         read_settings=lambda: SETTINGS,
-        sources=SimpleNamespace(read_again=read_again),
-        holding=SimpleNamespace(wake_all=lambda: None),
-        loop=SimpleNamespace(hurry=lambda: None),
+        informers=SimpleNamespace(read_again=read_again),
+        queue=SimpleNamespace(activate_all=lambda: None),
+        loop=SimpleNamespace(trigger=lambda: None),
         binder=SimpleNamespace(outbox=SimpleNamespace(pause=lambda: None, resume=lambda: None)), leading=True,
     )  # fmt: skip
-    duties = PeriodicTasks(cast(Scheduler, made))
-    looking = asyncio.create_task(duties.look_at_policy())
+    periodic_tasks = PeriodicTasks(cast(Scheduler, made))
+    looking = asyncio.create_task(periodic_tasks.check_policy())
     await begun.wait()
     looking.cancel()
     await asyncio.gather(looking, return_exceptions=True)
-    assert made.reading, "no cycle may run on half a mirror"
+    assert made.reading, "no cycle may run on half a cache"
     hang.set()
-    await duties.look_at_policy()
+    await periodic_tasks.check_policy()
     assert (made.reading, reads) == (False, ["begun", "begun", "done"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 import pytest
-from tests.unit.live.test_live_mirror import mirror, pod, put
+from tests.unit.live.test_cluster_cache import cache, pod, put
 
 from navarch.kube.client import Client
 from navarch.live.writers import bind_requests
@@ -14,7 +14,7 @@ from navarch.model.spec import BindRequestSpec, ObjectSpec
 
 
 def test_a_request_that_nobody_takes_up_is_told_after_a_while(caplog: pytest.LogCaptureFixture) -> None:
-    made, _ = mirror()
+    made, _ = cache()
     waiting = pod("a")
     put(made, waiting)
     made.pods = {("default", "a"): waiting}

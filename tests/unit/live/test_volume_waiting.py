@@ -18,7 +18,7 @@ pytestmark = pytest.mark.looptime
 
 
 class Willing:
-    """An API server that takes what it is sent; what comes of it, the test shows to the mirror."""
+    """An API server that takes what it is sent; what comes of it, the test shows to the cache."""
 
     async def patch(self, *_: object, **__: object) -> Object:
         return {}
@@ -108,7 +108,7 @@ async def test_a_matched_volume_needs_no_node_on_its_claim() -> None:
     world.shows(bound(claim("x", uid="uid-x"), "pv-x"))
     await preparing
     world.volumes.done(bind)
-    assert not world.mirror.is_assumed("PersistentVolume", "", "pv-x"), "from now on the API tells"
+    assert not world.cache.is_assumed("PersistentVolume", "", "pv-x"), "from now on the API tells"
 
 
 class Referring(Willing):
@@ -126,7 +126,7 @@ async def test_a_claim_that_was_replaced_is_not_waited_for() -> None:
 async def test_a_pod_that_is_gone_is_not_waited_for() -> None:
     world, bind, preparing = waiting("x")
     await settled()
-    world.mirror.remove_pod(bind.uid)
+    world.cache.remove_pod(bind.uid)
     assert await failure_of(preparing) == "the pod is gone"
     assert now() <= 1.0
 
@@ -147,10 +147,10 @@ async def test_a_volume_out_of_reach_ends_it() -> None:
 async def test_a_node_that_is_gone_ends_it() -> None:
     world, _, preparing = waiting("x")
     await settled()
-    node = world.mirror.cluster.nodes
+    node = world.cache.cluster.nodes
     spec = node.specs[node.rows.of["n0"]]
     assert spec is not None
-    world.mirror.remove(spec)
+    world.cache.remove(spec)
     world.shows(volume("pv-x", "n0"), bound(annotated("x", "n0"), "pv-x"))
     assert await failure_of(preparing) == "node n0 is gone"
 
@@ -159,10 +159,10 @@ async def test_a_volume_whose_kind_became_a_driver_is_looked_for_under_the_drive
     """The node has the zone under the driver's name only; that it counts, its CSINode says."""
     world, _, preparing = waiting("x")
     await settled()
-    node = world.mirror.cluster.nodes
+    node = world.cache.cluster.nodes
     spec = node.specs[node.rows.of["n0"]]
     assert spec is not None
-    world.mirror.put(replace(spec, labels={"topology.ebs.csi.aws.com/zone": "a"}))
+    world.cache.put(replace(spec, labels={"topology.ebs.csi.aws.com/zone": "a"}))
     migrated = {"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/aws-ebs"}
     world.shows({"kind": "CSINode", "metadata": {"name": "n0", "annotations": migrated}, "spec": {"drivers": []}})
     disk = volume("pv-x", "a", key="topology.kubernetes.io/zone", awsElasticBlockStore={"volumeID": "v"})

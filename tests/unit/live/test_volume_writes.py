@@ -66,7 +66,7 @@ async def test_a_node_is_chosen_and_the_pod_waits_for_what_is_made_there(store: 
     async with asyncio.timeout(60):
         await preparing
     world.volumes.done(bind)
-    assert not world.volumes.wants(bind.uid) and not world.mirror.is_assumed("PersistentVolumeClaim", "default", "data")
+    assert not world.volumes.wants(bind.uid) and not world.cache.is_assumed("PersistentVolumeClaim", "default", "data")
 
 
 async def test_a_node_that_was_chosen_in_vain_is_taken_back(store: Store) -> None:
@@ -147,8 +147,8 @@ async def test_a_volume_that_is_promised_is_not_free_until_it_is_given_up(store:
     world.shows(claim("second", uid="2"))
     world.pod("b", "second")
     assert world.decide() == [], "what the watch shows is older than the promise"
-    world.mirror.assumed.binds.clear()
-    world.mirror.remove_pod(bind.uid)
+    world.cache.assumed.binds.clear()
+    world.cache.remove_pod(bind.uid)
     await world.volumes.undo(bind)
     assert [each.uid for each in world.decide()] == ["uid-b"]
 

@@ -24,7 +24,7 @@ from navarch.engine.gangs.chunks import next_to_place
 from navarch.engine.gangs.run_times import Lifetimes
 from navarch.engine.job import Job
 from navarch.engine.points.gang_protocols import (
-    ChunkRefusal,
+    MayPreempt,
     MayReclaim,
     PreemptScenario,
     PreemptVictim,
@@ -81,7 +81,7 @@ class EvictingAction(FairAction, ABC):
     def _beyond_help(self, job: Job, chunk: list[int]) -> bool:
         for plugin in self.session.implementing(Unresolvable):
             for task in chunk:
-                reason: Reason | None = plugin.unresolvable_reason(task)
+                reason = plugin.unresolvable_reason(task)
                 if reason is not None:
                     job.refuse(failed_task(job, Failure(task, reason)))
                     return True
@@ -89,9 +89,9 @@ class EvictingAction(FairAction, ABC):
 
     def _commit(self, statement: Statement) -> None:
         lifetimes = self.session.shared(Lifetimes)
-        moved = {operation.job.row: operation.job for operation in statement.operations}
+        moved = {operation.job.row: operation.job for operation in statement.operations if operation.job is not None}
         for operation in statement.operations:
-            if operation.kind == TaskStatus.RELEASING and not operation.void:
+            if operation.kind == TaskStatus.RELEASING and not operation.void and operation.job is not None:
                 lifetimes.is_evicted(operation.job)
         statement.commit()
         for job in moved.values():
@@ -234,7 +234,7 @@ class KaiPreempt(EvictingAction):
 
     def solve(self, job: Job, chunk: list[int]) -> Statement | None:
         session = self.session
-        if not job.spec.preemptable and self._over_quota(job, chunk):
+        if any(p.may_preempt(job, chunk) is not None for p in session.implementing(MayPreempt)):
             return None
         filters = session.implementing(PreemptVictim)
         validators = session.implementing(PreemptScenario)
@@ -248,10 +248,3 @@ class KaiPreempt(EvictingAction):
             return None
         pool = VictimPool(self.shelf, allows)
         return Solver(session, pool, lambda s: all(p.preempt_scenario(s) for p in validators), self.budget).solve(job)
-
-    def _over_quota(self, job: Job, chunk: list[int]) -> bool:
-        for plugin in self.session.implementing(ChunkRefusal):
-            reason: Reason | None = plugin.chunk_refusal(job, chunk)
-            if reason is not None and reason.code == "NonPreemptibleOverQuota":
-                return True
-        return False

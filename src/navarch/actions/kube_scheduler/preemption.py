@@ -41,8 +41,16 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class NoCandidate:
+    """Why preemption found no node. `eligible` False: the pod may not preempt now, and keeps a nomination that it has."""
+
+    text: str
+    eligible: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Hopeless:
-    """A node that cannot be opened, in its own words. `error`: the search itself failed there."""
+    """A node where evictions do not help, with its reasons. `error`: the search itself failed there."""
 
     texts: tuple[str, ...]
     error: bool = False
@@ -60,25 +68,25 @@ class PodPreemption:
 
     # whether to try at all
 
-    def not_eligible(self, row: int, *, nominated_unresolvable: bool = False) -> str:
-        """Why the pod may not preempt, empty if it may."""
+    def not_eligible(self, row: int, *, nominated_unresolvable: bool = False) -> NoCandidate | None:
+        """Why the pod may not preempt; None if it may."""
         session, spec = self.session, self.session.task(row)
         if spec.preemption_policy == "Never":
-            return NEVER
+            return NoCandidate(NEVER, eligible=False)
         node = self.nominations.node_of(row)
         if node is None or nominated_unresolvable:
-            return ""
+            return None
         for other in session.residents.on(node):
             found = session.task(other)
             if found.deleting and found.pod_priority < spec.pod_priority and found.disruption_target:
-                return UNDER_WAY
-        return ""
+                return NoCandidate(UNDER_WAY, eligible=False)
+        return None
 
-    def find(self, row: int, potential: BoolArray) -> Candidate | str:
+    def find(self, row: int, potential: BoolArray) -> Candidate | NoCandidate:
         """The best candidate among the nodes that an eviction could open, or why there is none."""
         nodes = np.flatnonzero(potential).tolist()
         if not self.reprieve.outranks_anyone(self.session.task(row).pod_priority):
-            return self._text({NO_VICTIMS: len(nodes)}, len(nodes))
+            return self._no_candidate({NO_VICTIMS: len(nodes)}, len(nodes))
         wanted = min(len(nodes), max(self.absolute, len(nodes) * self.percentage // 100))
         if wanted < len(nodes):
             first = bisect_left(nodes, self._from)
@@ -100,12 +108,12 @@ class PodPreemption:
             return min(candidates, key=lambda each: (*self.cost(each), each.node))
         errors = [answer.texts[0] for answer in refused if answer.error]
         counts = Counter(text for answer in refused for text in answer.texts)
-        return f"preemption: {errors[0]}" if errors else self._text(counts, len(refused))
+        return NoCandidate(errors[0]) if errors else self._no_candidate(counts, len(refused))
 
-    def _text(self, counts: Mapping[str, int], tried: int) -> str:
+    def _no_candidate(self, counts: Mapping[str, int], tried: int) -> NoCandidate:
         size = len(self.session.nodes)
         told = {**counts, NOT_HELPFUL: size - tried}
-        return f"preemption: {FitErrors(size, {t: n for t, n in told.items() if n}).available_text(size)}"
+        return NoCandidate(FitErrors(size, {t: n for t, n in told.items() if n}).available_text(size))
 
     # one node
 
@@ -178,7 +186,7 @@ class PodPreemption:
     def all_at_once(self, row: int, nodes: Sequence[int]) -> Searched:
         return self.reprieve.run(row, nodes, self.nominations.promised_to_others(row))
 
-    def _chosen(self, row: int, nodes: list[int], wanted: int) -> Candidate | str:
+    def _chosen(self, row: int, nodes: list[int], wanted: int) -> Candidate | NoCandidate:
         """Enough candidates end the search, so the first part of the nodes will mostly do."""
         part = nodes[: 2 * wanted]
         searched = self.all_at_once(row, part)
@@ -190,9 +198,9 @@ class PodPreemption:
             best = searched.best(candidates)
             return Candidate(int(searched.nodes[best]), searched.victims_on(best))
         for node in searched.unneeded():
-            return f"preemption: {self._unneeded(node).texts[0]}"
+            return NoCandidate(self._unneeded(node).texts[0])
         counts = {text: int(refused.sum()) for text, refused in searched.texts}
-        return self._text({**counts, NO_VICTIMS: len(searched.empty)}, len(nodes))
+        return self._no_candidate({**counts, NO_VICTIMS: len(searched.empty)}, len(nodes))
 
     def _unneeded(self, node: int) -> Hopeless:
         return Hopeless((f'expected at least one victim pod on node "{self.session.nodes.names[node]}"',), error=True)

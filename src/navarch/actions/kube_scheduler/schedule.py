@@ -14,21 +14,17 @@ from itertools import groupby
 import numpy as np
 
 from navarch.actions.kube_scheduler.nominations import Nominations
-from navarch.actions.kube_scheduler.preemption import Candidate, PodPreemption
+from navarch.actions.kube_scheduler.preemption import Candidate, NoCandidate, PodPreemption
 from navarch.engine.action import Action
 from navarch.engine.arguments import Argument, Arguments
 from navarch.engine.node_functions import NodeFilter, Rejection, TaskClass, first_rejection
 from navarch.engine.placement.class_view import ClassView
 from navarch.engine.placement.fit_errors import ROOM, FitErrors
 from navarch.engine.reasons import Event
-from navarch.engine.record import Eviction, Nomination
-from navarch.engine.victims.what_if import WhatIf
 from navarch.model.resources import BoolArray
 from navarch.model.status import TaskStatus
 
 NO_NODES = "no nodes available to schedule pods"
-NO_CLAIMS = "no new claims to deallocate"
-"""What the claims' own attempt to make room says of every ordinary pod, before preemption speaks."""
 
 
 def nodes_to_find(nodes: int, percentage: int) -> int:
@@ -67,8 +63,8 @@ class Treatment:
     preemption: PodPreemption | None
     rejecting: list[NodeFilter]
     naming: list[NodeFilter]
-    before: str
-    """What is said before preemption speaks."""
+    post_filter_texts: list[str]
+    """Texts of the filters that try to make room before preemption does, and cannot."""
 
 
 _NOWHERE: BoolArray = np.zeros(0, dtype=bool)
@@ -115,7 +111,6 @@ class Schedule(Action):
         session, policy = self.session, self.session.policy
         own = policy.profiles.get(profile)
         given = self.given if own is None else Arguments(self.arguments, own.arguments)
-        plugins = policy.plugins if own is None else own.plugins
         preemption = PodPreemption(
             session,
             self.nominations,
@@ -128,7 +123,7 @@ class Schedule(Action):
             preemption=preemption if given.flag("preemption") else None,
             rejecting=[f for f in filters if type(f).reject is not plain.reject],
             naming=[f for f in filters if type(f).named_nodes is not plain.named_nodes],
-            before=NO_CLAIMS if any(option.name == "DynamicResources" for option in plugins) else "",
+            post_filter_texts=list(dict.fromkeys(f.post_filter_text for f in filters if f.post_filter_text)),
         )
 
     def _runs(self) -> Iterator[tuple[TaskClass, list[int]]]:
@@ -301,12 +296,13 @@ class Schedule(Action):
             errors.message = attempt.rejection
         else:
             found = self._preempt(row, errors, treatment.preemption)
-            after = "" if isinstance(found, Candidate) else ", ".join(text for text in (treatment.before, found) if text)
-            errors.message = errors.available_text(size, attempt.rejection, after)
+            texts = [] if isinstance(found, Candidate) else list(treatment.post_filter_texts)
+            texts += [f"preemption: {found.text}"] if isinstance(found, NoCandidate) else []
+            errors.message = errors.available_text(size, attempt.rejection, ", ".join(texts))
             if isinstance(found, Candidate):
                 self._evict(row, found)
-            elif treatment.preemption is not None and "not eligible" not in found:
-                self.nominations.drop(row)  # no eviction helps: what it was promised is void
+            elif isinstance(found, NoCandidate) and found.eligible:
+                self.nominations.drop(row)  # no eviction helps, so its nomination ends
         if self.nominations.node_of(row) is None:  # one that just preempted is promised a node
             self._failures[self._key(task, row)] = errors
         self._refuse(row, errors)
@@ -316,38 +312,26 @@ class Schedule(Action):
         assert job is not None
         job.fit_errors[row] = errors
 
-    def _preempt(self, row: int, errors: FitErrors, preemption: PodPreemption | None) -> Candidate | str:
+    def _preempt(self, row: int, errors: FitErrors, preemption: PodPreemption | None) -> Candidate | NoCandidate | None:
+        """None: preemption is switched off."""
         if preemption is None:
-            return ""
+            return None
         nominated = self.nominations.node_of(row)
         hopeless = errors.unresolvable if errors.unresolvable.size else np.zeros(len(self.session.nodes), dtype=bool)
         lost = nominated is not None and bool(hopeless[nominated])
-        refusal = preemption.not_eligible(row, nominated_unresolvable=lost)
-        return f"preemption: {refusal}" if refusal else preemption.find(row, ~hopeless)
+        return preemption.not_eligible(row, nominated_unresolvable=lost) or preemption.find(row, ~hopeless)
 
     def _evict(self, row: int, candidate: Candidate) -> None:
-        """Victims are asked to leave; until they have left they hold their room, and the pod waits for the node."""
+        """Evict the victims and nominate the pod for their node. The victims hold their resources until they are gone."""
         session, spec = self.session, self.session.task(row)
         job, node = session.job_of(row), candidate.node
-        name = session.nodes.names[node]
-        message = f"Preempted by pod {spec.uid} on node {name}"
+        message = f"Preempted by pod {spec.uid} on node {session.nodes.names[node]}"
+        statement = session.statement()
         for victim in candidate.victims:
-            if session.status[victim] == TaskStatus.RELEASING:
-                continue
-            theirs = session.job_of(victim)
-            if theirs is None:
-                other = session.task(victim)
-                session.record.evictions.append(
-                    Eviction(other.key, name, other.uid, "", self.name, job.key if job else "", "preempt", message)
-                )
-                continue
-            statement = session.statement()
-            statement.evict(victim, for_=job.key if job else "", reason="preempt", message=message)
-            statement.commit()
-            WhatIf(session).add(victim, node)  # outside of any context: it stays
-            for follower in session.followers:
-                follower.leaves(session.class_of(victim), victim, node)
+            if session.status[victim] != TaskStatus.RELEASING:
+                statement.evict(victim, for_=job.key if job else "", reason="preempt", message=message, holds_node=True)
+        statement.nominate(row, node)
+        statement.commit()
         self.nominations.drop_lesser(node, spec.pod_priority)
         self.nominations.put(row, node)
-        session.record.nominations.append(Nomination(spec.key, name, spec.uid, job.key if job else "", evicting=True))
         self._changed()

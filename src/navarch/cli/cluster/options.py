@@ -221,7 +221,7 @@ async def _lay_in_usage(policy: Policy, cluster: Cluster, tell: Callable[[str], 
     usage = UsageOverTime(time.time)
     await usage.open(policy.usage)
     try:
-        usage.lay_into(cluster)
+        usage.put_into(cluster)
         if usage.problem():
             tell(usage.problem())
     finally:

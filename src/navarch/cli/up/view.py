@@ -1,6 +1,6 @@
 """The live terminal view of `navarch up`: queues, jobs, nodes and the last things that happened, four times a second at most.
 
-Drawing looks at the scheduler's own mirror of the cluster. It is done again only when something changed, and less often the
+Drawing looks at the scheduler's own cache of the cluster. It is done again only when something changed, and less often the
 longer it takes, so that a large cluster is not slowed down by being looked at.
 """
 
@@ -21,7 +21,7 @@ from navarch.cli.up.cluster import UpCluster
 from navarch.cli.up.story import Story
 from navarch.views.overview import NodeRow, Overview, overview
 
-PAUSE = 0.25
+BATCH_INTERVAL = 0.25
 FURNITURE = 14
 """Lines of the view that are titles, headers and space."""
 
@@ -30,9 +30,9 @@ def current(cluster: UpCluster) -> Overview:
     """The cluster as the scheduler sees it now."""
     scheduler = cluster.scheduler
     assert scheduler is not None
-    pods = scheduler.mirror.pods
+    pods = scheduler.cache.pods
     return overview(
-        scheduler.mirror.cluster,
+        scheduler.cache.cluster,
         scheduler.policy_file.policy,
         scheduler.registry,
         scheduler.clock(),
@@ -60,9 +60,9 @@ class View:
                         started = time.perf_counter()
                         live.update(self.draw(), refresh=True)
                         drawn = time.time()
-                        await asyncio.sleep(max(PAUSE, 4 * (time.perf_counter() - started)))
+                        await asyncio.sleep(max(BATCH_INTERVAL, 4 * (time.perf_counter() - started)))
                     else:
-                        await asyncio.sleep(PAUSE)
+                        await asyncio.sleep(BATCH_INTERVAL)
             finally:
                 live.update(self.draw(), refresh=True)
 

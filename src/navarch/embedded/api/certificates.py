@@ -25,7 +25,7 @@ HOSTS = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.sv
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a server shows and what it asks for."""
+    """The certificate and token of a server."""
 
     ca_pem: bytes
     certificate_pem: bytes

@@ -134,7 +134,7 @@ def _next_generation(kind: Kind, metadata: Manifest) -> None:
 
 
 def is_finished(obj: Manifest) -> bool:
-    """Whether nothing keeps a deleted object any more."""
+    """Whether a deleted object can be removed: it has no finalizer and no grace period left."""
     metadata = obj["metadata"]
     if metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds"):
         return False

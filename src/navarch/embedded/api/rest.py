@@ -13,9 +13,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from navarch.embedded.api.bodies import Accepted, accepted, decode, decode_json, decode_yaml, media_type, read_bytes
 from navarch.embedded.api.deletion import DeleteOptions
-from navarch.embedded.api.discovery import VERSION, Discovery
 from navarch.embedded.api.errors import (
     ApiError,
     bad_request,
@@ -29,8 +27,10 @@ from navarch.embedded.api.errors import (
     unsupported_media_type,
 )  # fmt: skip
 from navarch.embedded.api.faults import Faults
+from navarch.embedded.api.input.bodies import Accepted, accepted, decode, decode_json, decode_yaml, media_type, read_bytes
+from navarch.embedded.api.kinds.discovery import VERSION, Discovery
+from navarch.embedded.api.kinds.openapi import OPENAPI_V2, OpenApi
 from navarch.embedded.api.kinds.registry import Kind
-from navarch.embedded.api.openapi import OPENAPI_V2, OpenApi
 from navarch.embedded.api.operations import Operations
 from navarch.embedded.api.output.lists import ListOptions, Page, read_page, wait_for
 from navarch.embedded.api.output.tables import Form, form_of
@@ -59,7 +59,7 @@ PATCH_TYPES = (
 OPTIONS_KIND = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
 OPEN_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/version"})
 STREAMED_FROM = 1000
-"""Lists longer than this are sent in pieces, so that one large list does not hold up everyone."""
+"""Lists longer than this are sent in pieces, so that one large list does not block other requests."""
 
 
 class Rest:
@@ -75,7 +75,7 @@ class Rest:
         self._bearer = f"Bearer {token}".encode()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer any request; whatever is refused becomes a Status."""
+        """Answer any request. A refusal becomes a Status."""
         try:
             await self.faults.before(request)
             self._authenticate(request)

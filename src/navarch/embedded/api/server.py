@@ -19,12 +19,12 @@ from aiohttp.web_protocol import RequestHandler
 
 from navarch.embedded.api.bootstrap import bootstrap
 from navarch.embedded.api.certificates import load_or_make
-from navarch.embedded.api.discovery import Discovery
 from navarch.embedded.api.faults import Faults
 from navarch.embedded.api.kinds.crds import CustomKinds
+from navarch.embedded.api.kinds.discovery import Discovery
+from navarch.embedded.api.kinds.openapi import OpenApi
 from navarch.embedded.api.kinds.registry import Registry
 from navarch.embedded.api.kubeconfig import write_kubeconfig
-from navarch.embedded.api.openapi import OpenApi
 from navarch.embedded.api.operations import Operations
 from navarch.embedded.api.rest import Rest
 from navarch.embedded.controllers.housekeeping import Housekeeping
@@ -36,7 +36,7 @@ HEADER_SECONDS = 10.0
 
 
 class _HttpServer(web.Server):
-    """An aiohttp server that closes connections whose first request does not arrive: each would hold a socket for ever."""
+    """An aiohttp server that closes connections without a first request. Each of them would hold a socket for ever."""
 
     def __init__(self, rest: Rest) -> None:
         super().__init__(self._handle, handler_cancellation=True, access_log=None)

@@ -219,7 +219,7 @@ def _daemon_set_update(obj: Manifest, old: Manifest) -> None:
 
 
 def _only_resources(obj: Manifest, old: Manifest) -> None:
-    """pods/resize: nothing but the resources of containers may change."""
+    """pods/resize: only the resources of containers may change."""
     asked = {each.get("name"): each for part in CONTAINERS for each in (obj.get("spec") or {}).get(part) or ()}
     _become(obj, old)
     for part in CONTAINERS:
@@ -231,7 +231,7 @@ def _only_resources(obj: Manifest, old: Manifest) -> None:
 
 
 def _only_ephemeral(obj: Manifest, old: Manifest) -> None:
-    """pods/ephemeralcontainers: nothing but those."""
+    """pods/ephemeralcontainers: only ephemeral containers may change."""
     asked = (obj.get("spec") or {}).get("ephemeralContainers")
     _become(obj, old)
     if asked:
@@ -239,7 +239,7 @@ def _only_ephemeral(obj: Manifest, old: Manifest) -> None:
 
 
 def _only_finalizers(obj: Manifest, old: Manifest) -> None:
-    """namespaces/finalize: nothing but the namespace's own finalizers."""
+    """namespaces/finalize: only the namespace's finalizers may change."""
     asked = (obj.get("spec") or {}).get("finalizers")
     _become(obj, old)
     obj["spec"] = {"finalizers": asked} if asked else {}

@@ -1,4 +1,4 @@
-"""What a URL names: /api/v1/namespaces/ns/pods/a/status and its kin."""
+"""The kind, namespace, name and subresource that a URL names: /api/v1/namespaces/ns/pods/a/status."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Recorder:
         try:
             self._operations.create(self._kind, namespace, event)
         except ApiError as error:
-            if error.code not in (403, 404):  # the namespace is going, or gone: nobody will read it
+            if error.code not in (403, 404):  # the namespace is being deleted or is gone: the event would go with it
                 raise
 
 

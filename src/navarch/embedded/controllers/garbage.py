@@ -1,8 +1,8 @@
-"""The garbage collector: what belonged to a deleted owner goes too, or is set free.
+"""The garbage collector: deletes or releases the dependents of a deleted owner.
 
-It follows the store's events and keeps two tables: which uids live, and who depends on them. Background deletion
-removes dependents after their owner; foreground keeps the owner (by its finalizer) until its dependents that block it
-are gone; orphan takes the reference away from them.
+It follows the store's events and keeps two tables: the uids that exist, and the dependents of each. Background deletion removes
+dependents after their owner. Foreground deletion keeps the owner (by its finalizer) until its blocking dependents are gone. Orphan
+deletion removes the owner reference from dependents.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Garbage:
             self._collect_if_orphaned(uid)
 
     def _collect_if_orphaned(self, uid: str) -> None:
-        """Delete an object none of whose owners lives; take dead owners off one that has others."""
+        """Delete an object if none of its owners exists. If some owners exist, remove the references to the others."""
         place = self._alive.get(uid)
         owners = self._owners.get(uid, ())
         if place is None or not owners:

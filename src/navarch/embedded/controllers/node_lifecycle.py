@@ -1,9 +1,8 @@
-"""What happens to nodes that fall silent and to the pods on them, as kube-controller-manager does it.
+"""The life of nodes that stop reporting, and of the pods on them, as in kube-controller-manager.
 
-A node whose lease was not renewed for forty seconds becomes Unknown. A node that is not ready or unreachable is tainted
-NoExecute, and pods that do not tolerate such a taint are deleted, at once or after the time for which they do (five minutes).
-Pods of a node that is no more, and pods that were to go on a node declared out of service, are removed by force: no
-kubelet will do it.
+A node becomes Unknown if its lease was not renewed for forty seconds. A node that is not ready or unreachable gets a NoExecute
+taint. Pods that do not tolerate the taint are deleted, at once or after their toleration ends (five minutes by default). Pods of a
+deleted node, and terminating pods on a node that is declared out of service, are removed by force, because no kubelet will do it.
 """
 
 from __future__ import annotations
@@ -96,7 +95,7 @@ class NodeLifecycle:
         now = asyncio.get_running_loop().time()
         asleep = now - self._checked > 2 * CHECK_SECONDS
         self._checked = now
-        if asleep:  # this process itself was stopped: nobody's fault but its own
+        if asleep:  # this process itself was stopped, so the nodes did not fail
             self._heard = dict.fromkeys(self._heard, now)
             return
         for name, heard in self._heard.items():

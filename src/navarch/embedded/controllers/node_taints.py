@@ -59,7 +59,7 @@ class NodeTaints:
 
 
 def wanted_taints(node: Manifest) -> list[str]:
-    """Keys of the NoSchedule taints that a node's state asks for; a node that never spoke stays as it was made."""
+    """Keys of the NoSchedule taints that a node's conditions call for. A node without conditions keeps its taints."""
     conditions = {each["type"]: each.get("status") for each in (node.get("status") or {}).get("conditions") or ()}
     keys = [PREFIX + name for kind, state, name in BY_CONDITION if conditions.get(kind) == state]
     if "Ready" not in conditions:

@@ -1,7 +1,7 @@
 """ResourceClaims of pods: made from the templates that pods name, freed and deleted when the pods have ended.
 
-The claim belongs to the pod, and the pod's status says which claim it got: a scheduler waits for that. A claim that several pods
-share is only freed: who has ended no longer counts as a user, and devices that nobody uses are given back.
+The pod owns the claim, and the pod's status names the claim: a scheduler waits for that. A claim that several pods share is only
+freed: pods that ended are removed from its users, and devices without users are released.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class ResourceClaims:
         return pod is not None and pod.uid == user.get("uid") and not _has_ended(pod)
 
     def _free(self, claim: Record) -> None:
-        """Nobody uses it: its devices are free, and nothing keeps it from being deleted."""
+        """The claim has no users: release its devices and remove its finalizer."""
 
         def change(obj: Manifest) -> Manifest:
             _reserved(obj, [])["status"].pop("allocation", None)

@@ -86,7 +86,7 @@ class WorkQueue(Generic[K]):
         try:
             self._work(key)
         except ApiError as error:
-            # A quota, a namespace that goes, a change by somebody else: told and tried again.
+            # A quota, a namespace under deletion, a conflicting change: log it and try again.
             log.info("%s: %s: %s", self.name, key, error)
             self._retry(key)
         except Exception:

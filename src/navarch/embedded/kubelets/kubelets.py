@@ -34,7 +34,7 @@ SILENT, NOT_READY_FAULT = "silent", "not-ready"
 TERMINAL = ("Succeeded", "Failed")
 FIRST_BACKOFF, LONGEST_BACKOFF, FORGIVEN = 10.0, 300.0, 600.0
 TERMINATED = 143
-"""The exit code of a container that was told to go: 128 + SIGTERM."""
+"""The exit code of a container that was terminated: 128 + SIGTERM."""
 Key = tuple[str, str]
 
 
@@ -240,7 +240,7 @@ class HollowKubelets:
         self._write(record, refused)
 
     def _staged(self, record: Record, node: HollowNode) -> bool:
-        """Whether a Stage of the user's has this pod in hand."""
+        """Whether a user's Stage drives this pod."""
         if not self._stages:
             return False
         if not self._stages.follow(record, _address(self._store.find("nodes", "", node.name)), node.pod_ip()):
@@ -349,7 +349,7 @@ class HollowKubelets:
             return
         status = record.obj.get("status") or {}
         if record.obj["metadata"].get("finalizers") and status.get("phase") not in TERMINAL:
-            # Somebody waits to count it: say how it ended.
+            # A finalizer waits to count the pod: write how it ended.
             record = self._write(record, kubelet_status.finished(record.obj, timestamp(self._store.clock()), TERMINATED))
         if record.obj["metadata"].get("deletionGracePeriodSeconds") != 0 or not record.obj["metadata"].get("finalizers"):
             self._operations.delete(self._pods, namespace, name, DeleteOptions(grace=0, uid=uid))

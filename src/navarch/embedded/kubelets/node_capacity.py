@@ -1,7 +1,7 @@
-"""What a hollow node has room for, by a kubelet's own count: a pod that does not fit is refused, whoever placed it there.
+"""What a hollow node has room for, by the kubelet's own count. A pod that does not fit is refused, whichever scheduler placed it.
 
-That refusal is what makes a scheduler's mistake visible: the pod fails with `OutOfcpu`, `OutOfnvidia.com/gpu`, `OutOfpods`, or
-with the predicate that it does not satisfy on this node.
+The refusal makes a scheduler's mistake visible: the pod fails with `OutOfcpu`, `OutOfnvidia.com/gpu`, `OutOfpods`, or with the
+predicate that it does not satisfy on this node.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def address(number: int) -> str:
 
 
 def registered(node: Manifest, number: int, now: str, ready: bool = True) -> Manifest:
-    """The status of a node whose kubelet has just come up: what it says of itself stands, the rest is filled in."""
+    """The status of a node whose kubelet has just started. Values that the node declares are kept; the rest is filled in."""
     status = dict(node.get("status") or {})
     capacity = dict(status.get("capacity") or {})
     if not status.get("allocatable") or not capacity:
@@ -65,7 +65,7 @@ def registered(node: Manifest, number: int, now: str, ready: bool = True) -> Man
 
 
 def conditions(status: Manifest, wanted: tuple[tuple[str, str, str, str], ...], now: str) -> list[Manifest]:
-    """A node's conditions, heard of now; those of other authors stay."""
+    """A node's conditions with a fresh heartbeat. Conditions of other authors are kept."""
     before: dict[str, Manifest] = {each["type"]: each for each in status.get("conditions") or ()}
     found = []
     for name, state, reason, message in wanted:

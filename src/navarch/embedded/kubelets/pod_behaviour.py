@@ -48,7 +48,7 @@ class Conduct:
     run_for: float | None
     exit_code: int
     mistakes: tuple[str, ...] = ()
-    """Annotations that could not be read; the defaults stand for them."""
+    """Annotations that could not be read. Defaults replace them."""
 
 
 def conduct_of(pod: Manifest, options: KubeletOptions, run: int = 0) -> Conduct:

@@ -64,7 +64,7 @@ class PodStages:
         self._timers.cancel(("stage", uid))
 
     def follow(self, pod: Record, node_ip: str, pod_ip: str) -> bool:
-        """Set the next step of a pod, if a Stage matches it. True: the pod is in its hands."""
+        """Schedule the next step of a pod if a Stage matches it. True if a Stage drives the pod."""
         if not self._stages:
             return False
         obj = pod.obj

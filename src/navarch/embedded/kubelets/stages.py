@@ -26,7 +26,7 @@ _NEXT_FIELDS = frozenset({"event", "finalizers", "delete", "patches", "statusTem
 
 
 class StageError(ValueError):
-    """A Stage asks for something that is not understood; `field` says where."""
+    """A Stage uses something that is not supported; `field` says where."""
 
     def __init__(self, field: str, message: str) -> None:
         self.field = field
@@ -171,7 +171,7 @@ def _path(text: Any, where: str) -> Find:
 
 
 def _value(place: str, field: str) -> Callable[[Manifest, Facts], Any]:
-    """What stands between two pairs of braces: a function or a path, quoted if asked."""
+    """The text between two pairs of braces: a function or a path, quoted if requested."""
     word, _, filter_ = (part.strip() for part in place.partition("|"))
     quoted = filter_ == "Quote"
     if word.startswith("Quote "):

@@ -90,7 +90,7 @@ class Watch:
         return None
 
     def call(self, callback: Callable[[Event], None]) -> None:
-        """Hand events to `callback` from now on, first those that wait."""
+        """Pass events to `callback` from now on, the waiting ones first."""
         while self._queue and not self.closed:
             callback(self._queue.popleft())
         self._callback = callback

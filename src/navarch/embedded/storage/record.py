@@ -1,8 +1,8 @@
-"""What the store keeps of an object, and what it tells of a change.
+"""What the store keeps of an object, and the event of a change.
 
-A stored object is its JSON bytes, made once: a GET, a list and every watcher send those same bytes. The decoded dict is
-ten times larger, so only the newest records keep theirs; `obj` decodes again when an older one is asked for. Labels
-and selectable fields are taken out at the write, so that no selector ever has to decode.
+A stored object is its JSON bytes, made once: a GET, a list and every watcher send those bytes. The decoded dict is ten times
+larger, so only the newest records keep theirs; `obj` decodes an older one again. Labels and selectable fields are extracted at the
+write, so selectors never decode.
 """
 
 from __future__ import annotations

@@ -301,7 +301,7 @@ class Store:
 
     @property
     def failure(self) -> ApiError | None:
-        """Why the log cannot be written any more (a full disk, say); None while it can."""
+        """Why the log cannot be written (a full disk, for example); None while it can."""
         return self._failure
 
     @property
@@ -348,7 +348,7 @@ class Store:
         self._waiters = still
 
     def _on_failed(self, error: BaseException) -> None:
-        """Nothing more can be made durable: writers are told so, readers go on."""
+        """The log failed: writes are refused from now on, reads continue."""
         self._failure = unavailable(f"the store's log cannot be written: {error}")
         for _, waiter in self._waiters:
             if not waiter.done():

@@ -154,6 +154,13 @@ class MayReclaim(Protocol):
 
 
 @runtime_checkable
+class MayPreempt(Protocol):
+    """Asked before a job preempts inside its own queue. Any Reason refuses."""
+
+    def may_preempt(self, job: Job, tasks: Sequence[int]) -> Reason | None: ...
+
+
+@runtime_checkable
 class ReclaimVictim(Protocol):
     """Whether this job of another queue can be a victim. Every plugin must agree."""
 
@@ -218,6 +225,7 @@ GANG_POINTS: dict[str, type] = {
     "device_choice": DeviceChoice,
     "search_started": SearchStarted,
     "may_reclaim": MayReclaim,
+    "may_preempt": MayPreempt,
     "reclaim_victim": ReclaimVictim,
     "preempt_victim": PreemptVictim,
     "reclaim_scenario": ReclaimScenario,

@@ -77,6 +77,8 @@ class Findings(Struct):
                 names = [a.name for a in declared if not a.name.endswith("*")]
                 self.unknown(inner, f"argument of {owner}", name, names)
                 continue
+            if not argument.has_effect:
+                self.warn(inner, f"argument {name!r} of {owner} has no effect: {argument.doc}")
             try:
                 held[name] = argument.read(raw, self.reading)
             except WrongKind as wrong:

@@ -31,7 +31,7 @@ class FollowsTrials(Protocol):
 
 
 class WhatIf:
-    """Use as a context: what was moved inside is moved back at its end. Without one, it stays moved."""
+    """A context manager: it moves everything back at its end."""
 
     def __init__(self, session: Session) -> None:
         self.session = session

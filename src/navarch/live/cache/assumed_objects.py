@@ -26,7 +26,7 @@ class AssumedObjects:
         for kind, namespace, name in self._overlaid:
             self.cluster.put_object(kind, namespace, name, before.objects[kind][namespace, name])
 
-    def true_object(self, kind: str, namespace: str, name: str) -> Any:
+    def api_object(self, kind: str, namespace: str, name: str) -> Any:
         """As the API shows it; None if it does not."""
         key = (kind, namespace, name)
         if key in self._overlaid:
@@ -43,7 +43,7 @@ class AssumedObjects:
 
     def assume_object(self, kind: str, namespace: str, name: str, value: Any, shown: Callable[[Any], bool]) -> None:
         """Let cycles see `value` until `shown` says that the API shows it, or it is forgotten."""
-        truth = self.true_object(kind, namespace, name)
+        truth = self.api_object(kind, namespace, name)
         self._overlaid[kind, namespace, name] = truth, shown
         self.cluster.put_object(kind, namespace, name, value)
 

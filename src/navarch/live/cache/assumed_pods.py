@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from navarch.live.queue.scheduling_queue import FIRST_WAIT, LONGEST_WAIT
+from navarch.live.queue.scheduling_queue import INITIAL_BACKOFF, MAX_BACKOFF
 from navarch.model.spec import Condition, JobSpec, TaskSpec
 from navarch.model.status import IS_TERMINAL, TaskStatus
 
@@ -89,7 +89,7 @@ class AssumedPods:
         `Holding`; one that has is looked at in every cycle.)"""
         before = self.postponed.get(uid)
         failures = before.failures + 1 if before else 1
-        self.postponed[uid] = Postponed(failures, now + min(FIRST_WAIT * 2 ** min(failures - 1, 10), LONGEST_WAIT))
+        self.postponed[uid] = Postponed(failures, now + min(INITIAL_BACKOFF * 2 ** min(failures - 1, 10), MAX_BACKOFF))
 
     def over(self, task: TaskSpec) -> TaskSpec:
         """The task with what was decided for it laid over what the API shows."""

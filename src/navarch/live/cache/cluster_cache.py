@@ -25,8 +25,8 @@ from navarch.live.cache.assumed_pods import AssumedPods
 from navarch.live.cache.empty_groups import EmptyGroups
 from navarch.live.cache.object_changes import given_up, permits_more, same_member, same_object, same_standing, same_wish
 from navarch.live.cache.unreadable_pods import UnreadablePods
-from navarch.live.queue import claim_signatures as own_claims
-from navarch.live.queue.equivalence_classes import UNTOLD, held_by, reads_namespaces
+from navarch.live.queue import claim_signatures
+from navarch.live.queue.equivalence_classes import UNCOUNTED, footprint, selects_namespaces
 from navarch.model.objects.workloads import CONTROLLERS, SERVICE
 from navarch.model.spec import (
     BindRequestSpec,
@@ -83,12 +83,12 @@ class ClusterCache(AssumedObjects):
         self._groups: Contested[tuple[JobSpec, int]] = Contested()
         self._queues: Contested[QueueSpec] = Contested()
         self._implied: set[str] = set()
-        self.elsewhere: set[str] = set()
+        self.foreign_groups: set[str] = set()
         """Groups of other pools, and of other schedulers' Jobs that have no pods: whoever they belong to decides for them."""
-        self.empty = EmptyGroups(settings.scheduler_names)
-        self.unread = UnreadablePods(lambda task: self._put_task(task, ""), self._put_node)
+        self.empty_groups = EmptyGroups(settings.scheduler_names)
+        self.unreadable = UnreadablePods(lambda task: self._put_task(task, ""), self._put_node)
         """Pods of which nothing is known but their node."""
-        self._truths: dict[str, TaskSpec] = {}
+        self._api_tasks: dict[str, TaskSpec] = {}
         """uid -> the pod as the API shows it, where the cluster holds something else."""
         self._imply_queues()
 
@@ -98,7 +98,7 @@ class ClusterCache(AssumedObjects):
         """Raises ObjectError for a pod that cannot be read; what was known of it then stands. `old` is the version of it
         that was put last."""
         uid = pod.metadata.uid or pod.key
-        before = self.truth(uid) if old is not None else None
+        before = self.api_task(uid) if old is not None else None
         task = self.reader.reread(pod, old, before) if old is not None and before is not None else None
         queue = ""
         if task is None:
@@ -108,9 +108,9 @@ class ClusterCache(AssumedObjects):
             return
         self.take(task, queue)
 
-    def truth(self, uid: str) -> TaskSpec | None:
+    def api_task(self, uid: str) -> TaskSpec | None:
         """What was read of this pod last."""
-        return self._truths.get(uid) or self.cluster.task(uid)
+        return self._api_tasks.get(uid) or self.cluster.task(uid)
 
     def take(self, task: TaskSpec, queue: str) -> None:
         """The task as the API shows it."""
@@ -118,40 +118,40 @@ class ClusterCache(AssumedObjects):
         if IS_TERMINAL[task.status] and not task.job:
             self.remove_pod(task.uid)
             return
-        self._put_truth(task, queue)
-        if self.unread:
-            self.unread.remove(task.uid)
+        self._put_api_task(task, queue)
+        if self.unreadable:
+            self.unreadable.remove(task.uid)
 
-    def take_unread(self, pod: Pod) -> None:
+    def put_unreadable(self, pod: Pod) -> None:
         """A pod of which nothing can be read but its node."""
         row = self.cluster.nodes.rows.of.get(pod.spec.node_name or "")
-        self.unread.put(pod, self.cluster.nodes.specs[row] if row is not None else None)
+        self.unreadable.put(pod, self.cluster.nodes.specs[row] if row is not None else None)
 
     def remove_pod(self, uid: str) -> None:
         self.assumed.gone(uid)
-        self._truths.pop(uid, None)
+        self._api_tasks.pop(uid, None)
         before = self.cluster.task(uid)
         if before is None:
             return
         self.cluster.remove_task(uid)
         self._leave_shadow(before)
-        if self.unread:
-            self.unread.remove(uid)
+        if self.unreadable:
+            self.unreadable.remove(uid)
         if before.node:
-            self._notice(Event.POD_REMOVED, freed=held_by(before.shape))
+            self._notice(Event.POD_REMOVED, freed=footprint(before.shape))
         elif before.job:
             # It leaves what it was promised; and where queues share by what they ask for, others may be due more now.
-            self._notice(Event.POD_REMOVED, urgent=False, freed=held_by(before.shape) if before.nominated_node else ())
+            self._notice(Event.POD_REMOVED, urgent=False, freed=footprint(before.shape) if before.nominated_node else ())
         if before.job:  # one that lost a pod stands otherwise than those it slept with
             self._notice(Event.POD_CHANGED, before.job, urgent=bool(before.node) or self._may_start(before.job))
 
     def refresh(self, uid: str) -> None:
         """What is assumed of this pod has changed: lay it anew over what the API shows."""
-        truth = self.truth(uid)
+        truth = self.api_task(uid)
         if truth is not None:
-            self._put_truth(truth, "")
+            self._put_api_task(truth, "")
 
-    def _put_truth(self, truth: TaskSpec, queue: str) -> None:
+    def _put_api_task(self, truth: TaskSpec, queue: str) -> None:
         """The task as the API shows it, under what was decided or asked of a binder. The truth is kept only while it differs."""
         task = truth
         requests = self.cluster.objects.get("BindRequest")
@@ -168,9 +168,9 @@ class ClusterCache(AssumedObjects):
                 task = bound_by(truth, request)
         task = self.assumed.over(task)
         if task is truth:
-            self._truths.pop(truth.uid, None)
+            self._api_tasks.pop(truth.uid, None)
         else:
-            self._truths[truth.uid] = truth
+            self._api_tasks[truth.uid] = truth
         self._put_task(task, queue)
 
     def _put_task(self, task: TaskSpec, queue: str) -> None:
@@ -180,7 +180,7 @@ class ClusterCache(AssumedObjects):
         if before is not None and before.job != task.job:
             self._leave_shadow(before)
         self.cluster.put_task(task)
-        if task.job in self.elsewhere:
+        if task.job in self.foreign_groups:
             self.refresh_group(task.job)
         if is_shadow(task.job) and (before is None or not same_member(before, task)):
             job = self.shadows.put(task, queue)
@@ -197,10 +197,10 @@ class ClusterCache(AssumedObjects):
                 self.on_wish(task.job)
             self._notice(Event.POD_CHANGED, task.job, urgent=changed and self._may_start(task.job))
         elif IS_TERMINAL[task.status] and (before is None or not IS_TERMINAL[before.status]):
-            self._notice(Event.POD_REMOVED, task.job, freed=held_by(task.shape))
+            self._notice(Event.POD_REMOVED, task.job, freed=footprint(task.shape))
         elif task.status == TaskStatus.RELEASING and before is not None and before.status != task.status and before.node:
             # Its queue has room from now on, and others can be promised its place: they do not wait until it is gone.
-            self._notice(Event.POD_REMOVED, urgent=False, freed=held_by(task.shape))
+            self._notice(Event.POD_REMOVED, urgent=False, freed=footprint(task.shape))
             self._notice(Event.POD_CHANGED, task.job, urgent=False)
         elif before is None or before.node != task.node or before.labels != task.labels:
             self._notice(Event.POD_CHANGED, urgent=False)
@@ -232,7 +232,7 @@ class ClusterCache(AssumedObjects):
         if isinstance(spec, NodeSpec | QueueSpec | JobSpec) and not self.settings.is_in_pool(spec.labels):
             self.remove(spec)
             if isinstance(spec, JobSpec):
-                self.elsewhere.add(spec.key)
+                self.foreign_groups.add(spec.key)
             return
         match spec:
             case NodeSpec():
@@ -251,9 +251,9 @@ class ClusterCache(AssumedObjects):
                 if (before.annotations.get(NAMESPACE_QUEUE) if before else None) != spec.annotations.get(NAMESPACE_QUEUE):
                     self._complete_jobs(spec.name)
                     self._put_jobs(self.shadows.namespace_changed(spec.name))
-                if (before.labels if before else {}) != spec.labels and reads_namespaces(self.cluster.shapes.social.values()):
+                if (before.labels if before else {}) != spec.labels and selects_namespaces(self.cluster.shapes.social.values()):
                     # It may be that nobody is kept away any more, or that somebody is near.
-                    self._notice(Event.POD_REMOVED, urgent=False, freed=(UNTOLD,))
+                    self._notice(Event.POD_REMOVED, urgent=False, freed=(UNCOUNTED,))
                     self._notice(Event.POD_CHANGED, urgent=False)
                 if before is None and self._imply_queues():
                     self._notice(Event.QUEUE_CHANGED, urgent=False)
@@ -270,7 +270,7 @@ class ClusterCache(AssumedObjects):
             case WorkloadSpec():
                 self._put_jobs(self.shadows.put_workload(spec))
             case PodMaker():
-                for key in sorted(self.empty.put(spec)):
+                for key in sorted(self.empty_groups.put(spec)):
                     self.refresh_group(key)
 
     def remove(self, spec: Spec) -> None:
@@ -278,12 +278,12 @@ class ClusterCache(AssumedObjects):
             case NodeSpec():
                 row = self.cluster.nodes.rows.of.get(spec.name)
                 if row is not None and self.cluster.nodes.alive[row]:  # else it is another pool's, of which each heartbeat comes here
-                    self.unread.node_gone(spec.name)
+                    self.unreadable.node_gone(spec.name)
                     self.cluster.remove_node(spec.name)
                     self._notice(Event.NODE_CHANGED, urgent=False)
             case JobSpec():
-                self.elsewhere.discard(spec.key)
-                self.empty.forget(spec)
+                self.foreign_groups.discard(spec.key)
+                self.empty_groups.forget(spec)
                 self.assumed.statuses.pop(spec.key, None)
                 holder = self._groups.remove(spec.key, spec.dialect, spec.api_version)
                 if holder is not None:
@@ -316,7 +316,7 @@ class ClusterCache(AssumedObjects):
             case WorkloadSpec():
                 self.shadows.owners.remove(spec)
             case PodMaker():
-                self.empty.remove(spec)
+                self.empty_groups.remove(spec)
 
     def group(self, key: str) -> JobSpec | None:
         """The group's own object as read, without what other objects or we add to it."""
@@ -343,8 +343,8 @@ class ClusterCache(AssumedObjects):
             self._put_job(*holder)
 
     def _put_node(self, spec: NodeSpec) -> None:
-        if self.unread:
-            spec = self.unread.over(spec)
+        if self.unreadable:
+            spec = self.unreadable.over(spec)
         table = self.cluster.nodes
         row = table.rows.of.get(spec.name)
         before = table.specs[row] if row is not None else None
@@ -359,11 +359,11 @@ class ClusterCache(AssumedObjects):
         spec = self.assumed.observe_group(spec, version)
         jobs = self.cluster.jobs
         row = jobs.rows.of.get(spec.key)
-        if (row is None or not jobs.tasks[row]) and self.empty.is_theirs(spec):
-            self.elsewhere.add(spec.key)
+        if (row is None or not jobs.tasks[row]) and self.empty_groups.is_theirs(spec):
+            self.foreign_groups.add(spec.key)
             self._remove_job(spec.key)
             return
-        self.elsewhere.discard(spec.key)
+        self.foreign_groups.discard(spec.key)
         before = jobs.specs[row] if row is not None else None
         if before == spec:
             return
@@ -410,18 +410,18 @@ class ClusterCache(AssumedObjects):
                 self._notice(Event.VOLUME_CHANGED)
         elif not changed:
             return
-        elif spec.kind == own_claims.KIND:
-            for uid in own_claims.made_for(now):
+        elif spec.kind == claim_signatures.KIND:
+            for uid in claim_signatures.owner_uids(now):
                 task = self.cluster.task(uid)
                 if task is not None and task.status == TaskStatus.PENDING and task.job:
                     self._notice(Event.POD_CHANGED, task.job)
             # One of each family looks, and those that wait for a claim of their own are one; for its devices wait more.
-            self._notice(Event.CLAIM_CHANGED, freed=(UNTOLD,) if own_claims.frees(before, now) else ())
+            self._notice(Event.CLAIM_CHANGED, freed=(UNCOUNTED,) if claim_signatures.releases_devices(before, now) else ())
         elif spec.kind in _CLAIM_KINDS:
             self._notice(Event.CLAIM_CHANGED)
         elif spec.kind in _SELECTING:
             # Whose like a pod is: that keeps away as a pod does, and such objects come with each roll-out.
-            self._notice(Event.POD_REMOVED, urgent=False, freed=(UNTOLD,))
+            self._notice(Event.POD_REMOVED, urgent=False, freed=(UNCOUNTED,))
         else:
             self._notice(Event.NODE_CHANGED, urgent=False)
 

@@ -1,10 +1,10 @@
-"""Between informers and the mirror: read each object with its dialect, set aside what cannot be read.
+"""Between informers and the cache: read each object with its dialect, set aside what cannot be read.
 
 A bad object never stops the others: it is counted, told once for each of its versions, and what was known of it before stands
 (forgetting a running pod would give its node away a second time). Of a pod that holds a node and was never good, what can be read
 counts (see `half_read`), and if that does not say how much it holds, its node takes no more pods (see `unread`).
 
-Nodes, and pods that have one, are the bulk of a large cluster. Once the mirror has read them, the informer's store keeps no
+Nodes, and pods that have one, are the bulk of a large cluster. Once the cache has read them, the informer's store keeps no
 more of them than who they are: half of the memory.
 """
 
@@ -33,7 +33,7 @@ from navarch.model.status import IS_TERMINAL
 
 log = logging.getLogger(__name__)
 
-SetAside = Callable[[str, Resource, AnyMetadata, Exception], None]
+OnInvalid = Callable[[str, Resource, AnyMetadata, Exception], None]
 """kind, resource, metadata of the object, what is wrong with it."""
 
 
@@ -44,11 +44,11 @@ class PartiallyRead(Exception):
 class PodHandler:
     """`store` is the informer's, set once that is there."""
 
-    def __init__(self, mirror: ClusterCache, resource: Resource, set_aside: SetAside) -> None:
+    def __init__(self, cache: ClusterCache, resource: Resource, on_invalid: OnInvalid) -> None:
         self.store: dict[tuple[str, str], Pod] = {}
-        self._mirror = mirror
+        self._cache = cache
         self._resource = resource
-        self._set_aside = set_aside
+        self._on_invalid = on_invalid
 
     def added(self, new: Pod, /) -> None:
         self._put(new, None)
@@ -62,14 +62,14 @@ class PodHandler:
             return
         keep = False  # of a version that was not read: the next one must not be taken for one that reads like it
         try:
-            self._mirror.put_pod(new, old)
+            self._cache.put_pod(new, old)
             keep = not new.spec.node_name
         except ObjectError as error:
             half = half_read(new, error)
             if half is not None:
                 self._put_half(half)
             else:
-                self._set_aside("Pod", self._resource, new.metadata, error)
+                self._on_invalid("Pod", self._resource, new.metadata, error)
         finally:
             if not keep:
                 self._shrink(new)
@@ -77,31 +77,31 @@ class PodHandler:
     def _put_half(self, pod: PartialPod) -> None:
         try:
             what = self._take_half(pod)
-            self._set_aside("Pod", self._resource, pod.metadata, PartiallyRead(f"{pod.error}; {what}"))
+            self._on_invalid("Pod", self._resource, pod.metadata, PartiallyRead(f"{pod.error}; {what}"))
         finally:
             self._shrink(pod)
 
     def _take_half(self, pod: PartialPod) -> str:
         """Of a pod that was good before, only where it is and whether it has ended is taken. Says what comes of it."""
-        mirror, uid, node = self._mirror, pod.metadata.uid or pod.key, pod.spec.node_name or ""
-        status, task, leaving = status_of(pod), mirror.truth(uid), pod.metadata.deletion_timestamp is not None
-        if task is not None and uid not in mirror.unread:
+        cache, uid, node = self._cache, pod.metadata.uid or pod.key, pod.spec.node_name or ""
+        status, task, leaving = status_of(pod), cache.api_task(uid), pod.metadata.deletion_timestamp is not None
+        if task is not None and uid not in cache.unreadable:
             task, what = replace(task, node=node, status=status, deleting=leaving), "what was known of it stands"
         else:
             task, what = self._half_of(pod), f"it counts on {node} by what could be read of it"
         if task is not None:
-            mirror.take(task, queue_of(pod))
+            cache.take(task, queue_of(pod))
         elif IS_TERMINAL[status]:
-            mirror.remove_pod(uid)
+            cache.remove_pod(uid)
         else:
-            mirror.take_unread(pod)
+            cache.put_unreadable(pod)
             what = f"what it asks for is not known, so {node} takes no more pods until it is gone or can be read"
         return "it has ended and holds nothing" if IS_TERMINAL[status] else what
 
     def _half_of(self, pod: PartialPod) -> TaskSpec | None:
         """None: nobody knows what it holds."""
         try:
-            return None if pod.unknown else self._mirror.reader.read(pod)
+            return None if pod.unknown else self._cache.reader.read(pod)
         except ObjectError as error:
             log.warning("%s can be read even less than that: %s", pod.key, error)
             return None
@@ -111,24 +111,24 @@ class PodHandler:
         self.store[meta.namespace or "", meta.name] = Pod(metadata=_who(meta))
 
     def deleted(self, old: Pod, /) -> None:
-        self._mirror.remove_pod(old.metadata.uid or old.key)
+        self._cache.remove_pod(old.metadata.uid or old.key)
 
     def bad(self, metadata: AnyMetadata, error: Exception) -> None:
-        self._set_aside("Pod", self._resource, metadata, error)
+        self._on_invalid("Pod", self._resource, metadata, error)
 
 
 class KindHandler:
     """Every kind but pods."""
 
-    def __init__(self, mirror: ClusterCache, watched: Watched, resource: Resource, set_aside: SetAside) -> None:
+    def __init__(self, cache: ClusterCache, watched: Watched, resource: Resource, on_invalid: OnInvalid) -> None:
         self.store: dict[tuple[str, str], KubeObject] = {}
-        self._mirror = mirror
+        self._cache = cache
         self.kind = watched
         self.resource = resource
         """The version that is watched now."""
-        self._set_aside = set_aside
+        self._on_invalid = on_invalid
         self._standing: dict[Key, Any] = {}
-        """Of objects whose newest version is bad: the last good one, which the mirror still has."""
+        """Of objects whose newest version is bad: the last good one, which the cache still has."""
 
     def added(self, new: KubeObject, /) -> None:
         self._put(new, None)
@@ -138,13 +138,13 @@ class KindHandler:
 
     def _put(self, new: KubeObject, old: KubeObject | None) -> None:
         try:
-            self._mirror.put(self._read(new), _version(new))
+            self._cache.put(self._read(new), _version(new))
             if self._standing:
                 self._standing.pop(key_of(new.metadata), None)
         except ObjectError as error:
             if old is not None:
                 self._remember(old)
-            self._set_aside(self.kind.kind, self.resource, new.metadata, error)
+            self._on_invalid(self.kind.kind, self.resource, new.metadata, error)
         if isinstance(new, Node):
             self.store["", new.metadata.name] = Node(metadata=_who(new.metadata))
 
@@ -157,19 +157,19 @@ class KindHandler:
     def deleted(self, old: KubeObject, /) -> None:
         standing = self._standing.pop(key_of(old.metadata), None)
         try:
-            self._mirror.remove(standing or self._read(old))
+            self._cache.remove(standing or self._read(old))
         except ObjectError:
-            # It never was good, so the mirror knows nothing of it.
+            # It never was good, so the cache knows nothing of it.
             return
 
     def bad(self, metadata: AnyMetadata, error: Exception) -> None:
-        self._set_aside(self.kind.kind, self.resource, metadata, error)
+        self._on_invalid(self.kind.kind, self.resource, metadata, error)
 
     def _read(self, found: KubeObject) -> Any:
         if not found.api_version:
             found = msgspec.structs.replace(found, api_version=self.resource.api_version)
         if self.kind.reader is not None:
-            return self.kind.reader.read(found, self._mirror.settings)
+            return self.kind.reader.read(found, self._cache.settings)
         meta = found.metadata
         manifest = msgspec.to_builtins(found)
         manifest["kind"] = self.kind.kind

@@ -1,4 +1,4 @@
-"""Every informer with its handler: where the mirror gets its objects from."""
+"""Every informer with its handler: where the cache gets its objects from."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from navarch.kube.watch.informer import Informer, Patience
 from navarch.kube.watch.informer_group import InformerGroup
 from navarch.kube.watch.object_store import is_newer
 from navarch.live.cache.cluster_cache import ClusterCache
-from navarch.live.cache.handlers import KindHandler, PodHandler, SetAside
+from navarch.live.cache.handlers import KindHandler, OnInvalid, PodHandler
 from navarch.live.cache.watched_kinds import Watched, choose, watched
 
 log = logging.getLogger(__name__)
@@ -38,13 +38,13 @@ class Informers:
     """Pods alone until it runs: which versions of the other kinds are watched is asked of the server."""
 
     def __init__(
-        self, client: Client, mirror: ClusterCache, set_aside: SetAside, patience: Patience | None, rng: random.Random
+        self, client: Client, cache: ClusterCache, on_invalid: OnInvalid, patience: Patience | None, rng: random.Random
     ) -> None:
         self.group = InformerGroup(client, patience=patience, rng=rng, advice=ADVICE)
         self.kinds: list[tuple[Informer[Any], KindHandler]] = []
         self.resources: dict[str, Resource] = {}
         """Kind -> the version that is watched (the last one, for kinds that several groups have)."""
-        self.pod_handler = PodHandler(mirror, PODS, set_aside)
+        self.pod_handler = PodHandler(cache, PODS, on_invalid)
         self.pods: Informer[Pod] = self.group.add(PODS, Pod, self.pod_handler, on_bad=self.pod_handler.bad, salvage=half_read)
         self.pod_handler.store = self.pods.store
         self._of_owners: dict[str, Informer[Any]] = {}
@@ -52,10 +52,10 @@ class Informers:
         self._opened = asyncio.Event()
         self._backoff = Backoff(first=0.5, cap=10.0, rng=rng)
         self._client = client
-        self._mirror = mirror
-        self._set_aside = set_aside
-        mirror.pods = self.pods.store
-        mirror.owners_come = self._come
+        self._cache = cache
+        self._on_invalid = on_invalid
+        cache.pods = self.pods.store
+        cache.owners_come = self._come
 
     async def run(self) -> None:
         """Mirror everything until cancelled; a server that does not answer yet is waited for."""
@@ -69,7 +69,7 @@ class Informers:
     async def _open(self) -> None:
         for kind in watched():
             resource = await self._choose(kind)
-            handler = KindHandler(self._mirror, kind, resource, self._set_aside)
+            handler = KindHandler(self._cache, kind, resource, self._on_invalid)
             informer = self.group.add(
                 resource,
                 kind.struct,
@@ -106,7 +106,7 @@ class Informers:
                 await asyncio.sleep(wait)
 
     async def read_again(self) -> None:
-        """Tell the mirror everything anew. What the stores no longer hold in full is fetched; what cannot be read at all of that was
+        """Tell the cache everything anew. What the stores no longer hold in full is fetched; what cannot be read at all of that was
         told when it was seen first."""
         for informer, handler in self.kinds:
             if issubclass(handler.kind.struct, Node):
@@ -146,5 +146,5 @@ class Informers:
 
 
 def _is_current(listed: KubeObject, known: KubeObject | None) -> bool:
-    """Whether the watch has shown nothing newer of it since it was listed: that would be in the mirror already."""
+    """Whether the watch has shown nothing newer of it since it was listed: that would be in the cache already."""
     return known is not None and not is_newer(known.metadata, listed.metadata)

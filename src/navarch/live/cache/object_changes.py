@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from navarch.ingest.groups import same_own_labels
-from navarch.live.queue.equivalence_classes import held_by, less_held
+from navarch.live.queue.equivalence_classes import footprint, footprint_decrease
 from navarch.model.spec import JobSpec, QuotaSpec, Requests, TaskSpec
 from navarch.model.status import TaskStatus
 
@@ -43,9 +43,9 @@ def given_up(before: TaskSpec, task: TaskSpec) -> Requests:
     """What others may have of a pod that goes on to wait or run: a place that it was promised, or what it asks for less in place."""
     if before.status == TaskStatus.PENDING:
         promised = before.nominated_node
-        return held_by(before.shape) if promised and promised != (task.node or task.nominated_node) else ()
+        return footprint(before.shape) if promised and promised != (task.node or task.nominated_node) else ()
     stays = before.node and before.node == task.node and before.shape is not task.shape
-    return less_held(before.shape, task.shape) if stays else ()
+    return footprint_decrease(before.shape, task.shape) if stays else ()
 
 
 def same_standing(a: JobSpec, b: JobSpec) -> bool:

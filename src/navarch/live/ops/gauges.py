@@ -38,16 +38,16 @@ class Gauges:
 
     def refresh(self) -> None:
         scheduler = self._scheduler
-        cluster, metrics = scheduler.mirror.cluster, scheduler.metrics
+        cluster, metrics = scheduler.cache.cluster, scheduler.metrics
         pending = cluster.jobs.counts[: cluster.jobs.rows.top, TaskStatus.PENDING]
-        held = len(scheduler.holding)
+        held = len(scheduler.queue)
         metrics.pending_pods.set(int(pending.sum()))
         metrics.pending_jobs.labels("held").set(held)
         metrics.pending_jobs.labels("active").set(max(0, int((pending > 0).sum()) - held))
         metrics.assumed.labels("bind").set(len(scheduler.assumed.binds))
         metrics.assumed.labels("eviction").set(len(scheduler.assumed.evictions))
         metrics.nodes.set(int(cluster.nodes.alive.sum()))
-        metrics.closed_nodes.set(len(scheduler.mirror.unread.nodes))
+        metrics.closed_nodes.set(len(scheduler.cache.unreadable.nodes))
         metrics.pods.set(len(cluster.tasks.rows))
         metrics.policy_in_force.set(0 if scheduler.policy_file.refused else 1)
         if scheduler.last is not None:
@@ -71,7 +71,7 @@ class Gauges:
         return {"opened": counters.connections_opened, "failed": counters.connections_failed}
 
     def _informers(self, counter: str) -> dict[str, float]:
-        return {str(each.resource): getattr(each.counters, counter) for each in self._scheduler.sources.group.informers}
+        return {str(each.resource): getattr(each.counters, counter) for each in self._scheduler.informers.group.informers}
 
 
 def _counting(counter: Counter) -> Callable[[str, str], None]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from navarch.apis.dialect import Settings
 from navarch.kube.errors import KubeError
-from navarch.live.writers.absent_jobs import LeftOut
+from navarch.live.writers.absent_jobs import AbsentJobs
 from navarch.live.writers.bind_requests import NOBODY
 from navarch.live.writers.default_queue import make_default_queue
 from navarch.live.writers.events import pod_reference
@@ -26,7 +26,7 @@ PERIOD = 1.0
 class PeriodicTasks:
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
-        self._left_out = LeftOut(scheduler.mirror, scheduler.pod_statuses, scheduler.group_statuses, scheduler.clock)
+        self._absent_jobs = AbsentJobs(scheduler.cache, scheduler.pod_statuses, scheduler.group_statuses, scheduler.clock)
         self._queue_task: asyncio.Task[bool] | None = None
         self._warned: frozenset[str] = frozenset()
         """What the last cycle warned of, and the log has."""
@@ -34,7 +34,7 @@ class PeriodicTasks:
     def begin(self) -> None:
         """We lead from now on, and no cycle has run yet."""
         if self._scheduler.dry is None:
-            self._scheduler.gangs.begin(asyncio.get_running_loop().time())
+            self._scheduler.half_bound_gangs.begin(asyncio.get_running_loop().time())
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -42,18 +42,18 @@ class PeriodicTasks:
         clock = asyncio.get_running_loop().time
         while True:
             await asyncio.sleep(PERIOD)
-            await self.look_at_policy()
+            await self.check_policy()
             self._look_at_usage()
             self._look_at_warnings()
             if scheduler.leading and scheduler.dry is None:
-                scheduler.gangs.look(clock())
+                scheduler.half_bound_gangs.look(clock())
                 scheduler.bind_requests.clean()
                 self._look_at_requests(clock())
                 if not scheduler.reading:
-                    self._left_out.look(clock())
+                    self._absent_jobs.report(clock())
                 self._look_for_default_queue()
 
-    async def look_at_policy(self) -> None:
+    async def check_policy(self) -> None:
         """Take a policy file that changed. Whoever waits to lead does so only when its turn comes, before its first cycle."""
         scheduler = self._scheduler
         file, before = scheduler.policy_file, scheduler.policy_file.refused
@@ -65,16 +65,16 @@ class PeriodicTasks:
             scheduler.metrics.policy_loads.labels("refused").inc()
         if taken or scheduler.reading:
             settings = scheduler.read_settings()
-            if scheduler.reading or settings != scheduler.mirror.settings:
+            if scheduler.reading or settings != scheduler.cache.settings:
                 await self._read_all_again(settings)
-            scheduler.holding.wake_all()
-            scheduler.loop.hurry()
+            scheduler.queue.activate_all()
+            scheduler.loop.trigger()
 
     def _look_at_usage(self) -> None:
         scheduler = self._scheduler
         if scheduler.last is not None:
-            scheduler.usage.record(scheduler.last.record, scheduler.mirror.cluster)
-        scheduler.usage.lay_into(scheduler.mirror.cluster)
+            scheduler.usage.record(scheduler.last.record, scheduler.cache.cluster)
+        scheduler.usage.put_into(scheduler.cache.cluster)
 
     def _look_at_requests(self, now: float) -> None:
         for task in self._scheduler.bind_requests.unanswered(now):
@@ -93,16 +93,16 @@ class PeriodicTasks:
             self._warned = frozenset(warnings)
 
     async def _read_all_again(self, settings: Settings) -> None:
-        """The new policy reads objects differently: the mirror is filled afresh, and no cycle runs meanwhile. Whoever loses the
-        lead in the midst of it has half a mirror: `reading` stays, and it is filled when the lead comes back. Nor is anything bound
+        """The new policy reads objects differently: the cache is filled afresh, and no cycle runs meanwhile. Whoever loses the
+        lead in the midst of it has half a cache: `reading` stays, and it is filled when the lead comes back. Nor is anything bound
         meanwhile: of a pod whose group is not known nobody can say whether it is for KAI's binder."""
         scheduler = self._scheduler
         scheduler.reading = True
         scheduler.binder.outbox.pause()
         while scheduler.reading:
-            scheduler.mirror.configure(settings)
+            scheduler.cache.configure(settings)
             try:
-                await scheduler.sources.read_again()
+                await scheduler.informers.read_again()
                 scheduler.reading = False
             except KubeError as error:
                 log.warning("the cluster could not be read again for the new policy: %s", error)
@@ -112,8 +112,8 @@ class PeriodicTasks:
 
     def _look_for_default_queue(self) -> None:
         scheduler = self._scheduler
-        name = scheduler.mirror.settings.default_queue
-        queue = scheduler.mirror.cluster.queues.get(name)
-        if scheduler.sources.serves(QUEUES) and (queue is None or queue.dialect == "implied"):
+        name = scheduler.cache.settings.default_queue
+        queue = scheduler.cache.cluster.queues.get(name)
+        if scheduler.informers.serves(QUEUES) and (queue is None or queue.dialect == "implied"):
             if self._queue_task is None or self._queue_task.done():
                 self._queue_task = asyncio.create_task(make_default_queue(scheduler.client, name))

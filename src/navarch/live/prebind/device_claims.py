@@ -66,10 +66,10 @@ class _Promised:
 class DeviceClaims:
     """`resource()` is the version of ResourceClaim that is served now."""
 
-    def __init__(self, client: Client, mirror: ClusterCache, resource: Callable[[], Resource]) -> None:
+    def __init__(self, client: Client, cache: ClusterCache, resource: Callable[[], Resource]) -> None:
         self._resource = resource
         self._client = client
-        self._mirror = mirror
+        self._cache = cache
         self._uses: dict[str, list[_Use]] = {}
 
     def wants(self, uid: str) -> bool:
@@ -78,7 +78,7 @@ class DeviceClaims:
     def plan(self, cycle: Cycle) -> None:
         allocated = {each.claim: each for each in cycle.record.claims}
         for bind in cycle.record.binds:
-            task = self._mirror.cluster.task(bind.uid)
+            task = self._cache.cluster.task(bind.uid)
             if task is None or not task.shape.claims:
                 continue
             uses = []
@@ -173,14 +173,14 @@ class DeviceClaims:
         return allocation
 
     def _device_class(self, name: str) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self._mirror.cluster.objects.get("DeviceClass", {}).get(("", name)) or {}
+        found: Mapping[str, Any] = self._cache.cluster.objects.get("DeviceClass", {}).get(("", name)) or {}
         return found
 
     def _reach(self, found: ClaimAllocation, node: str) -> dict[str, Any] | None:
         """From where the devices can be used: this node only if any of them is a node's own."""
         pools = {(device.driver, device.pool) for device in found.devices}
         terms: list[dict[str, Any]] = []
-        for slice_ in self._mirror.cluster.objects.get("ResourceSlice", {}).values():
+        for slice_ in self._cache.cluster.objects.get("ResourceSlice", {}).values():
             spec = slice_.get("spec") or {}
             if (spec.get("driver"), (spec.get("pool") or {}).get("name")) not in pools:
                 continue
@@ -193,46 +193,46 @@ class DeviceClaims:
 
     def _promised(self, namespace: str, name: str) -> dict[str, Any] | None:
         """The allocation of an earlier cycle that is still on its way to the claim."""
-        if not self._mirror.is_assumed(KIND, namespace, name):
+        if not self._cache.is_assumed(KIND, namespace, name):
             return None
         seen = (self._visible(namespace, name) or {}).get("status") or {}
         found: dict[str, Any] | None = seen.get("allocation")
         return found
 
     def _visible(self, namespace: str, name: str) -> Any:
-        return self._mirror.cluster.objects.get(KIND, {}).get((namespace, name))
+        return self._cache.cluster.objects.get(KIND, {}).get((namespace, name))
 
     def _assume(self, use: _Use, pod: str, uid: str) -> None:
         if self._visible(use.namespace, use.name) is None:
             return
-        found = self._mirror.assumption(KIND, use.namespace, use.name)
+        found = self._cache.assumption(KIND, use.namespace, use.name)
         promised = found if isinstance(found, _Promised) else _Promised()
         promised.unseen[uid] = use, pod
         self._show(use, promised)
 
     def _forget(self, use: _Use, uid: str) -> None:
-        promised = self._mirror.assumption(KIND, use.namespace, use.name)
+        promised = self._cache.assumption(KIND, use.namespace, use.name)
         if not isinstance(promised, _Promised):
             return
         promised.unseen.pop(uid, None)
         if promised.unseen:
             self._show(use, promised)
         else:
-            self._mirror.forget_object(KIND, use.namespace, use.name)
+            self._cache.forget_object(KIND, use.namespace, use.name)
 
     def _look(self, use: _Use) -> None:
         """Our write has its version, and the API may have shown a later one already."""
-        promised = self._mirror.assumption(KIND, use.namespace, use.name)
-        if isinstance(promised, _Promised) and promised(self._mirror.true_object(KIND, use.namespace, use.name)):
-            self._mirror.forget_object(KIND, use.namespace, use.name)
+        promised = self._cache.assumption(KIND, use.namespace, use.name)
+        if isinstance(promised, _Promised) and promised(self._cache.api_object(KIND, use.namespace, use.name)):
+            self._cache.forget_object(KIND, use.namespace, use.name)
 
     def _show(self, claim: _Use, promised: _Promised) -> None:
         """The claim as the API shows it, with all that is promised of it."""
-        truth = self._mirror.true_object(KIND, claim.namespace, claim.name)
+        truth = self._cache.api_object(KIND, claim.namespace, claim.name)
         status = dict(truth.get("status") or {})
         for uid, (use, pod) in promised.unseen.items():
             status = _with_user(status, use, pod, uid)
-        self._mirror.assume_object(KIND, claim.namespace, claim.name, {**truth, "status": status}, promised)
+        self._cache.assume_object(KIND, claim.namespace, claim.name, {**truth, "status": status}, promised)
 
 
 def _with_user(status: dict[str, Any], use: _Use, pod: str, uid: str) -> dict[str, Any]:

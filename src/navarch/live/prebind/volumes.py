@@ -56,9 +56,9 @@ class _Plan(Struct):
 
 
 class Volumes:
-    def __init__(self, client: Client, mirror: ClusterCache, timeout: float) -> None:
+    def __init__(self, client: Client, cache: ClusterCache, timeout: float) -> None:
         self._client = client
-        self._mirror = mirror
+        self._cache = cache
         self._timeout = timeout
         self.on_progress: Callable[[AssumedBind], None] = lambda bind: None
         """Told whenever one more of a pod's claims is bound."""
@@ -76,7 +76,7 @@ class Volumes:
         promised = Assumed()
         search: VolumeSearch | None = None
         for bind in cycle.record.binds:
-            task = self._mirror.cluster.task(bind.uid)
+            task = self._cache.cluster.task(bind.uid)
             if task is None or task.shape.volumes is None:
                 continue
             delayed = _delayed(cycle.snapshot, task)
@@ -109,7 +109,7 @@ class Volumes:
             async with asyncio.timeout(self._timeout):
                 bound = self._bound(plan)
                 while not self._all_bound(plan, bind):
-                    if self._mirror.assumed.binds.get(bind.uid) is not bind:
+                    if self._cache.assumed.binds.get(bind.uid) is not bind:
                         raise PreparationFailed("the pod is gone")
                     await self._change()
                     before, bound = bound, self._bound(plan)
@@ -212,15 +212,15 @@ class Volumes:
     def _is_in_reach(self, claim: ClaimSpec, node: str) -> bool:
         """Whether the node can use the volume that the claim has got, which need not be the one that was meant for it. False: the
         volume is not seen yet."""
-        manifest = self._mirror.true_object(VOLUME, "", claim.volume)
+        manifest = self._cache.api_object(VOLUME, "", claim.volume)
         if manifest is None:
             return False
-        nodes = self._mirror.cluster.nodes
+        nodes = self._cache.cluster.nodes
         row = nodes.rows.of.get(node)
         spec = nodes.specs[row] if row is not None else None
         if spec is None:
             raise PreparationFailed(f"node {node} is gone")
-        attaching = self._mirror.true_object(CSI_NODE, "", node)
+        attaching = self._cache.api_object(CSI_NODE, "", node)
         migrated = read_csi_node(attaching).migrated if attaching is not None else frozenset[str]()
         if not reaches(read_volume(manifest), spec, migrated):
             raise PreparationFailed(f"claim {claim.namespace}/{claim.name} got volume {claim.volume}, which {node} cannot use")
@@ -228,36 +228,36 @@ class Volumes:
 
     def _saw_annotation(self, claim: ClaimSpec) -> bool:
         """Whether the watch has shown our annotation: before that its absence means nothing. Waits for the overlay to go."""
-        return not self._mirror.is_assumed(CLAIM, claim.namespace, claim.name)
+        return not self._cache.is_assumed(CLAIM, claim.namespace, claim.name)
 
     def _claim(self, claim: ClaimSpec) -> ClaimSpec | None:
         """As the API shows it, without what we assume."""
-        manifest = self._mirror.true_object(CLAIM, claim.namespace, claim.name)
+        manifest = self._cache.api_object(CLAIM, claim.namespace, claim.name)
         return read_claim(manifest) if manifest is not None else None
 
     def _assume(self, claim: ClaimSpec, volume: VolumeSpec | None, node: str) -> None:
         if volume is not None:
             name = volume.name
-            manifest = self._mirror.true_object(VOLUME, "", name)
+            manifest = self._cache.api_object(VOLUME, "", name)
             if manifest is not None:
                 reference = {"namespace": claim.namespace, "name": claim.name, "uid": claim.uid}
                 assumed = {**manifest, "spec": {**(manifest.get("spec") or {}), "claimRef": reference}}
-                self._mirror.assume_object(VOLUME, "", name, assumed, _has_claim)
+                self._cache.assume_object(VOLUME, "", name, assumed, _has_claim)
             return
-        manifest = self._mirror.true_object(CLAIM, claim.namespace, claim.name)
+        manifest = self._cache.api_object(CLAIM, claim.namespace, claim.name)
         # One that has its node from the scheduler before us is seen as it is: our write changes nothing that a watch would show.
         if manifest is not None and not _has_node(manifest):
             metadata = dict(manifest.get("metadata") or {})
             metadata["annotations"] = {**(metadata.get("annotations") or {}), SELECTED_NODE: node}
             assumed = {**manifest, "metadata": metadata}
-            self._mirror.assume_object(CLAIM, claim.namespace, claim.name, assumed, _has_node)
+            self._cache.assume_object(CLAIM, claim.namespace, claim.name, assumed, _has_node)
 
     def _forget(self, plan: _Plan) -> None:
         for claim, volume in plan.choices:
             if volume is not None:
-                self._mirror.forget_object(VOLUME, "", volume.name)
+                self._cache.forget_object(VOLUME, "", volume.name)
             else:
-                self._mirror.forget_object(CLAIM, claim.namespace, claim.name)
+                self._cache.forget_object(CLAIM, claim.namespace, claim.name)
 
 
 def _delayed(snapshot: Snapshot, task: TaskSpec) -> list[ClaimSpec]:

@@ -1,7 +1,8 @@
-"""Claims on devices that were made for one pod, from a template: pods whose claims say the same are alike, though each names another.
+"""Signatures of ResourceClaims that a template made for one pod.
 
-Such a claim without devices keeps its pod waiting for devices, as it does every pod that has its like. One that is not there, has its
-devices already, or was not made for the pod, is a matter of that claim alone.
+Each pod from a template has a claim with a name of its own. Two such pods are equivalent when their claims ask for the same devices.
+A claim counts by its content only while it waits for devices like every other: it exists, the pod owns it, and it has no devices
+yet. In every other case the claim's name stays part of the pod's shape, so the pod is equivalent to no other.
 """
 
 from __future__ import annotations
@@ -19,35 +20,35 @@ Claims = Mapping[tuple[str, str], Any]
 """(namespace, name) -> the claim as decoded."""
 
 
-def like(task: TaskSpec, claims: Claims) -> Hashable | None:
-    """What the pod's shape has in common with that of others whose claims ask for the same; None: its claims stand for themselves."""
-    said = []
+def claim_signature(task: TaskSpec, claims: Claims) -> Hashable | None:
+    """The pod's shape with each claim's name replaced by its content; None if a claim cannot be compared by content."""
+    contents = []
     for use, name in task.shape.claims:
         claim = claims.get((task.namespace, name))
         if claim is None or any((claim.get("status") or {}).get(field) for field in ("allocation", "reservedFor")):
             return None
         meta = claim.get("metadata") or {}
-        if meta.get("deletionTimestamp") or made_for(claim) != [task.uid]:
+        if meta.get("deletionTimestamp") or owner_uids(claim) != [task.uid]:
             return None
-        said.append((use, msgspec.json.encode((claim.get("spec"), meta.get("labels") or {}), order="deterministic")))
-    return replace(task.shape, claims=()), tuple(said)
+        contents.append((use, msgspec.json.encode((claim.get("spec"), meta.get("labels") or {}), order="deterministic")))
+    return replace(task.shape, claims=()), tuple(contents)
 
 
-def made_for(claim: Any) -> list[str]:
-    """uid of who owns the claim; None: there is no such claim."""
+def owner_uids(claim: Any) -> list[str]:
+    """The uids of the claim's owners. `claim` is None if it does not exist."""
     meta = (claim or {}).get("metadata") or {}
     return [owner.get("uid") or "" for owner in meta.get("ownerReferences") or ()]
 
 
-def at_first_sight(shape: Shape, number: int) -> Hashable:
-    """What a look at the pod alone tells of its shape, which is the `number`th."""
+def quick_shape_signature(shape: Shape, number: int) -> Hashable:
+    """A coarse signature of a shape, computed without reading claims. `number` is the shape's row in the shape table."""
     return (shape.requests, len(shape.claims)) if shape.claims else number
 
 
-def frees(before: Any, now: Any) -> bool:
-    """Whether devices that the claim had are others' to have; None: there is no such claim."""
+def releases_devices(before: Any, now: Any) -> bool:
+    """Whether the claim had devices before and has none now. Each version is None if the claim did not exist."""
 
-    def has(claim: Any) -> bool:
+    def has_devices(claim: Any) -> bool:
         return bool(((claim or {}).get("status") or {}).get("allocation"))
 
-    return has(before) and not has(now)
+    return has_devices(before) and not has_devices(now)

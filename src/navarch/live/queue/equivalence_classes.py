@@ -1,16 +1,16 @@
-"""Jobs that wait and are alike: what lets one of them start lets the first of them start, and a few at a time.
+"""Equivalence classes: unschedulable jobs that the same events concern and that fit, or fail to fit, in the same places.
 
-In a full cluster thousands of equal jobs wait for the same thing. When a pod ends, room for one of them is free, and to try them
-all would take a second to find that the first fits and the others do not. So they sleep as a family: a pod that ends wakes as
-many of them, the eldest first, as could possibly find room in what it held.
+In a full cluster thousands of equal jobs wait for the same resources. When a pod ends, there is room for one of them. Retrying all of
+them costs a second of cycle time and places one. So a pod that ends activates only as many jobs of a class, oldest first, as could
+fit into what it occupied:
 
-    room for a job on a node before:  none, so some resource r has  left(r) < asked(r)
-    and after:                        at most (left(r) + freed(r)) / asked(r)  <  freed(r) / asked(r) + 1
+    before:  a job fits on no node, so for some resource r   free(r) < requested(r)
+    after:   at most  (free(r) + freed(r)) / requested(r)  <  freed(r) / requested(r) + 1  jobs fit there
 
-Room is not always figures on one node: a device that several share, a volume that may be attached once more, a pod that kept others
-away. Then a few are woken (`FEW`), and when all who were woken got what they waited for, twice as many next (`Holding.more`).
+Some constraints have no quantity: shared devices, host ports, volumes, anti-affinity. For these a fixed number of jobs is activated
+(`PROBE`). When all of them are placed, twice as many follow (`SchedulingQueue.pop_more`).
 
-Who differs from the others in something that this cannot see is tried by the clock, a few of a family at a time.
+A job that this module cannot compare (`equivalence_key` gives None) is a class of its own.
 """
 
 from __future__ import annotations
@@ -20,89 +20,91 @@ from collections.abc import Hashable, Iterable, Sequence
 from types import MappingProxyType
 
 from navarch.engine.reasons import Event
-from navarch.live.queue.claim_signatures import Claims, at_first_sight, like
+from navarch.live.queue.claim_signatures import Claims, claim_signature, quick_shape_signature
 from navarch.model.cluster import Cluster
 from navarch.model.spec import JobSpec, LabelSelector, Requests, Shape, TaskSpec
 
-LARGE = 64
-"""Gangs of more pods than this have no kin: to compare them costs as much as to try them."""
-FEW = 32
-"""So many of a family are tried where no figures tell for how many there may be room."""
-UNTOLD = ("what no figure tells", 1)
-"""Stands among requests for what else the pod needs, or kept others from."""
-_OF_KUBECTL = "kubectl.kubernetes.io/last-applied-configuration"
+MAX_COMPARED_PODS = 64
+"""Gangs with more pods are a class of their own: comparing them costs as much as trying them."""
+PROBE = 32
+"""How many jobs of a class are activated where no quantity says how many fit."""
+UNCOUNTED = ("constraints without a quantity", 1)
+"""Stands among requests for shared devices, host ports, volumes, claims and anti-affinity."""
+_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class EquivalenceClass:
-    """Those that sleep of a family."""
+    """The unschedulable jobs of one class, ordered by age and by the end of their back-off."""
 
-    def __init__(self, key: Hashable, wakes: frozenset[Event], asks: Requests, seen: Hashable | None = None) -> None:
+    def __init__(self, key: Hashable, events: frozenset[Event], requests: Requests, signature: Hashable | None = None) -> None:
         self.key = key
-        self.seen = seen
-        """What one sees of them before one of them was tried (`glance`)."""
-        self.wakes = wakes
-        self.asks = asks
-        """The least that a pod of theirs asks for which asks for any, resource by resource."""
-        self.until: dict[str, float] = {}
+        self.signature = signature
+        """See `signature`; None: jobs that have just arrived are not compared with this class."""
+        self.events = events
+        """Events that activate jobs of this class."""
+        self.requests = requests
+        """For each resource, the smallest request of any pod that requests it."""
+        self.retry_at: dict[str, float] = {}
         """Job -> when its back-off ends."""
-        self.due = 0.0
-        """When the first of them is to be tried by the clock."""
-        self._by_time: list[tuple[float, str]] = []
+        self.next_flush = 0.0
+        """When the queue next looks for jobs of this class whose back-off has ended."""
+        self._by_retry: list[tuple[float, str]] = []
         self._by_age: list[tuple[float, str]] = []
 
     def __len__(self) -> int:
-        return len(self.until)
+        return len(self.retry_at)
 
-    def join(self, job: str, until: float, age: float) -> None:
-        self.until[job] = until
-        if len(self._by_time) > 2 * len(self.until) + 16:  # entries of those that left are passed over, and here thrown away
-            self._by_time = list({entry for entry in self._by_time if self.until.get(entry[1]) == entry[0]})
-            heapq.heapify(self._by_time)
-        if len(self._by_age) > 2 * len(self.until) + 16:
-            self._by_age = list({entry for entry in self._by_age if entry[1] in self.until})
+    def add(self, job: str, retry_at: float, created: float) -> None:
+        self.retry_at[job] = retry_at
+        if len(self._by_retry) > 2 * len(self.retry_at) + 16:  # entries of removed jobs are skipped when popped, and dropped here
+            self._by_retry = list({entry for entry in self._by_retry if self.retry_at.get(entry[1]) == entry[0]})
+            heapq.heapify(self._by_retry)
+        if len(self._by_age) > 2 * len(self.retry_at) + 16:
+            self._by_age = list({entry for entry in self._by_age if entry[1] in self.retry_at})
             heapq.heapify(self._by_age)
-        heapq.heappush(self._by_time, (until, job))
-        heapq.heappush(self._by_age, (age, job))
+        heapq.heappush(self._by_retry, (retry_at, job))
+        heapq.heappush(self._by_age, (created, job))
 
-    def leave(self, job: str) -> None:
-        del self.until[job]
+    def remove(self, job: str) -> None:
+        del self.retry_at[job]
 
-    def expired(self, now: float, most: int) -> list[str]:
-        """Jobs whose back-off is over, those that waited longest first."""
+    def pop_expired(self, now: float, most: int) -> list[str]:
+        """At most `most` jobs whose back-off has ended, in the order in which it ended. The caller removes them."""
         found: dict[str, None] = {}
-        heap = self._by_time
-        while heap and len(found) < most and (heap[0][0] <= now or self.until.get(heap[0][1]) != heap[0][0]):
-            until, job = heapq.heappop(heap)
-            if self.until.get(job) == until:
+        heap = self._by_retry
+        while heap and len(found) < most and (heap[0][0] <= now or self.retry_at.get(heap[0][1]) != heap[0][0]):
+            retry_at, job = heapq.heappop(heap)
+            if self.retry_at.get(job) == retry_at:
                 found[job] = None
         return list(found)
 
-    def next_expiry(self) -> float:
-        """When the next back-off ends; there must be one."""
-        heap = self._by_time
-        while self.until.get(heap[0][1]) != heap[0][0]:
+    def next_retry(self) -> float:
+        """When the next back-off ends. The class must not be empty."""
+        heap = self._by_retry
+        while self.retry_at.get(heap[0][1]) != heap[0][0]:
             heapq.heappop(heap)
         return heap[0][0]
 
-    def oldest(self, most: int) -> list[str]:
+    def pop_oldest(self, most: int) -> list[str]:
+        """At most `most` jobs, oldest first. The caller removes them."""
         found: dict[str, None] = {}
         while self._by_age and len(found) < most:
             job = heapq.heappop(self._by_age)[1]
-            if job in self.until:
+            if job in self.retry_at:
                 found[job] = None
         return list(found)
 
-    def may_start(self, freed: Requests) -> int:
-        """How many of them could find room where a pod with these requests was."""
-        held = dict(freed)
-        most = 1 + max((held.get(name, 0) // amount for name, amount in self.asks if amount > 0), default=len(self))
-        untold = freed and (UNTOLD in freed or UNTOLD in self.asks or Event.POD_CHANGED in self.wakes)
-        return max(most, FEW) if untold else most
+    def max_fitting(self, freed: Requests) -> int:
+        """An upper bound on how many jobs fit into what a pod with these requests occupied."""
+        amounts = dict(freed)
+        most = 1 + max((amounts.get(name, 0) // amount for name, amount in self.requests if amount > 0), default=len(self))
+        uncounted = freed and (UNCOUNTED in freed or UNCOUNTED in self.requests or Event.POD_CHANGED in self.events)
+        return max(most, PROBE) if uncounted else most
 
 
 def signature(cluster: Cluster, key: str) -> Hashable | None:
-    """What those have in common of whom one would say at first sight that they are alike: a few look-ups, no more. None: it is no
-    job that could be tried."""
+    """A coarse signature of a job that was not tried yet: a few look-ups. Jobs with different signatures are never in one class.
+    None: the job has no group or no pods, so no cycle can try it."""
     jobs = cluster.jobs
     row = jobs.rows.of.get(key)
     spec = jobs.specs[row] if row is not None else None
@@ -110,52 +112,55 @@ def signature(cluster: Cluster, key: str) -> Hashable | None:
         return None
     rows = jobs.tasks[row]
     number = int(cluster.tasks.shape[next(iter(rows))])
-    sight = at_first_sight(cluster.shapes.specs[number], number)
-    return spec.queue, spec.namespace, spec.priority, spec.min_member, len(rows), sight
+    shape = quick_shape_signature(cluster.shapes.specs[number], number)
+    return spec.queue, spec.namespace, spec.priority, spec.min_member, len(rows), shape
 
 
-def equivalence_class_of(
+def equivalence_key(
     job: JobSpec,
     shapes: Sequence[int],
     tasks: Sequence[TaskSpec],
-    standing: bytes,
+    progress: bytes,
     *,
-    read: frozenset[str] = frozenset(),
+    label_keys: frozenset[str] = frozenset(),
     claims: Claims = MappingProxyType({}),
 ) -> Hashable | None:
-    """What a job has in common with those that fare as it does; None: it stands for itself. `shapes`: of its tasks, by number.
-    `standing`: where its tasks stand and what they hold. `read`: labels that rules about pods read (`labels_read`). `claims`: on
-    devices, all there are."""
-    if len(tasks) > LARGE:
+    """Everything about a job that decides whether and where it fits; equal keys are one class. None: it is a class of its own.
+
+    `shapes`: shape numbers of its tasks. `progress`: statuses of its tasks and what they hold. `label_keys`: label keys that rules
+    of other pods select by (`selected_label_keys`). `claims`: every ResourceClaim."""
+    if len(tasks) > MAX_COMPARED_PODS:
         return None
     if job.sub_groups:
-        read = read.union(*((*part.match_label_keys, *_keys(part.selector)) for part in job.sub_groups))
-    own = {number: found for number, t in zip(shapes, tasks) if t.shape.claims and (found := like(t, claims)) is not None}
+        label_keys = label_keys.union(*((*part.match_label_keys, *_keys(part.selector)) for part in job.sub_groups))
+    by_content = {
+        number: found for number, t in zip(shapes, tasks) if t.shape.claims and (found := claim_signature(t, claims)) is not None
+    }
     each = [
         (
-            own.get(number, number),
+            by_content.get(number, number),
             *(t.role, t.sub_group, t.priority, t.pod_priority, t.preemption_policy, t.gates, t.nominated_node, t.scheduler_name),
-            tuple((key, t.labels[key]) for key in sorted(read) if key in t.labels) if read else (),
+            tuple((key, t.labels[key]) for key in sorted(label_keys) if key in t.labels) if label_keys else (),
         )
         for number, t in zip(shapes, tasks)
     ]
-    by_number = {number: t.shape for number, t in zip(shapes, tasks) if number not in own}
+    by_number = {number: t.shape for number, t in zip(shapes, tasks) if number not in by_content}
     about = (job.queue, job.namespace, job.dialect, job.phase, job.priority, job.priority_class, job.preemptable, job.tried_once)
     demands = (job.min_member, job.min_resources, job.roles, job.sub_groups, job.min_sub_groups, job.topology)
     return (
         about,
         demands,
-        tuple(sorted(item for item in job.annotations.items() if item[0] != _OF_KUBECTL)) if job.annotations else (),
+        tuple(sorted(item for item in job.annotations.items() if item[0] != _APPLIED)) if job.annotations else (),
         job.preemption_delay,
-        standing,
+        progress,
         each[0] if len(each) == 1 else tuple(sorted(map(repr, each))),
-        tuple(by_number[number] for number in sorted(by_number)),  # a number goes to another shape when its last pod has gone
+        tuple(by_number[number] for number in sorted(by_number)),  # a number is reused after the last pod of its shape is gone
     )
 
 
-def labels_read(shapes: Iterable[Shape]) -> frozenset[str]:
-    """Labels of pods by which the rules of other pods tell whom they keep away or want near. What is merely preferred keeps nobody
-    waiting. (Some pod with such a rule is in every cluster, and most labels of a job's pods are its own.)"""
+def selected_label_keys(shapes: Iterable[Shape]) -> frozenset[str]:
+    """Label keys by which required affinity, anti-affinity and hard spread constraints select pods. Preferred rules are left out: they
+    keep no pod waiting. (Most labels of a job's pods are its own, so comparing all labels would leave every job alone.)"""
     found: set[str] = set()
     for shape in shapes:
         if shape.pod_affinity is not None:
@@ -167,8 +172,8 @@ def labels_read(shapes: Iterable[Shape]) -> frozenset[str]:
     return frozenset(found)
 
 
-def reads_namespaces(shapes: Iterable[Shape]) -> bool:
-    """Whether some pod keeps others away, or wants them near, by what their namespaces are labelled."""
+def selects_namespaces(shapes: Iterable[Shape]) -> bool:
+    """Whether a required affinity or anti-affinity term selects pods by labels of their namespace."""
     return any(
         term.namespace_selector is not None
         for shape in shapes
@@ -181,26 +186,26 @@ def _keys(selector: LabelSelector | None) -> Iterable[str]:
     return () if selector is None else (requirement.key for requirement in selector.requirements)
 
 
-def least_asked(tasks: Sequence[TaskSpec]) -> Requests:
-    """The least of each resource that any of the pods asks for which asks for it."""
+def min_requests(tasks: Sequence[TaskSpec]) -> Requests:
+    """For each resource, the smallest request of any pod that requests it."""
     if len(tasks) == 1:
-        return held_by(tasks[0].shape)
+        return footprint(tasks[0].shape)
     least: dict[str, int] = {}
     for task in tasks:
-        for name, amount in held_by(task.shape):
+        for name, amount in footprint(task.shape):
             least[name] = min(amount, least.get(name) or amount)
     return tuple(least.items())
 
 
-def held_by(shape: Shape) -> Requests:
-    """What such a pod keeps from others, as far as figures tell."""
+def footprint(shape: Shape) -> Requests:
+    """What a pod of this shape occupies: its requests, and `UNCOUNTED` if it occupies anything that has no quantity."""
     affinity = shape.pod_affinity
     if shape.devices or shape.ports or shape.volumes or shape.claims or (affinity is not None and affinity.anti_required):
-        return (*shape.requests, UNTOLD)
+        return (*shape.requests, UNCOUNTED)
     return shape.requests
 
 
-def less_held(before: Shape, now: Shape) -> Requests:
-    """What a pod keeps from others no longer that was `before` and goes on as `now`."""
-    held = dict(now.requests)
-    return tuple((name, less) for name, amount in before.requests if (less := amount - held.get(name, 0)) > 0)
+def footprint_decrease(before: Shape, now: Shape) -> Requests:
+    """What a pod frees when it is resized in place."""
+    requests = dict(now.requests)
+    return tuple((name, less) for name, amount in before.requests if (less := amount - requests.get(name, 0)) > 0)

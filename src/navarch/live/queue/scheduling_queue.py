@@ -1,11 +1,20 @@
-"""Jobs that failed wait: for an event that one of their refusals names, for a change of their own, or for back-off.
+"""The scheduling queue: which jobs the next cycle tries, and what brings the others back.
 
-A job that nothing concerns is not decided again and again: cycles pass it over. Waits double from one second to ten, and for
-large gangs the longest grows with the root of their size, since they are dear to try and seldom fit by luck. Jobs that are alike
-sleep together (`kin`): a pod that ends wakes as many as may fit in its place, the clock a few of them at a time.
+A pending job is in one of three states:
 
-Nobody loses its place over it: whoever is tried has as many of the eldest of its family beside it, be it that its back-off ended or
-that it has only just come. So where there is room that nothing told of, the eldest gets it.
+- active: the next cycle tries it;
+- unschedulable: a cycle refused it. It becomes active when an event happens that one of its reasons names, when its own pods or group
+  change, or when its back-off ends;
+- backing off: it was placed, but its binding failed. It becomes active when its own pods or group change or when its back-off ends.
+
+Back-off starts at one second and doubles up to ten. For gangs the upper limit grows with the square root of their size, because a
+large gang is expensive to try. Unschedulable jobs are kept in equivalence classes (`equivalence_classes`). An event activates only as
+many jobs of a class as may fit, and back-off a batch at a time.
+
+Order is preserved: when a job is retried, the same number of older jobs of its class is retried with it, whether its back-off ended
+or it has just arrived. So free capacity that no event announced goes to the oldest job.
+
+The queue is the only owner of these states. The job table of the cluster gets a copy at the start of each cycle (`pop_changes`).
 """
 
 from __future__ import annotations
@@ -17,225 +26,236 @@ from collections.abc import Hashable, Iterable
 from msgspec import Struct
 
 from navarch.engine.reasons import Event
-from navarch.live.queue.equivalence_classes import FEW, EquivalenceClass, signature
+from navarch.live.queue.equivalence_classes import PROBE, EquivalenceClass, signature
 from navarch.model.cluster import Cluster
 from navarch.model.spec import Requests
 
-FIRST_WAIT = 1.0
-LONGEST_WAIT = 10.0
-REMEMBERED = 300.0
-"""Seconds for which the attempts of a job that does not wait any more are remembered."""
-TRIED = FEW
-"""Of a family larger than this so many are tried at once when nothing but their back-off has ended, the next after `PAUSE`; and
-so many when a pod came or went that they only look at. If all of them get a place there will be more (`Holding.more`)."""
-PAUSE = 1.0
+INITIAL_BACKOFF = 1.0
+MAX_BACKOFF = 10.0
+ATTEMPTS_KEPT = 300.0
+"""Seconds for which the attempts of an active job are remembered after its last back-off."""
+BATCH = PROBE
+"""At most this many jobs of a class become active at once when their back-off ends, or when a pod that they select by affinity was
+placed. The next batch follows after `BATCH_INTERVAL`, or at once if all of them are placed (`SchedulingQueue.pop_more`)."""
+BATCH_INTERVAL = 1.0
+
+ClassKey = tuple[Hashable, frozenset[Event]]
+"""What the jobs of a class have in common, and the events that activate them."""
 
 
-class UnschedulableJob(Struct):
-    until: float
-    attempts: int
-    kin: EquivalenceClass | None
-    """With whom it sleeps; None: it is awake."""
-    family: tuple[Hashable, frozenset[Event]]
-    """What it had in common with others when it failed last, and what wakes them."""
+class Attempts(Struct):
+    """The scheduling attempts of a job that failed at least once."""
+
+    count: int
+    retry_at: float
+    last_class: ClassKey
+    """The class in which it waited last."""
 
 
 class SchedulingQueue:
-    """Times are those of the caller's monotonic clock."""
+    """Times are on the caller's monotonic clock."""
 
-    def __init__(self, first: float = FIRST_WAIT, longest: float = LONGEST_WAIT) -> None:
-        self._first = first
-        self._longest = longest
-        self._jobs: dict[str, UnschedulableJob] = {}
-        self._tidy = 0.0
-        self._asleep: dict[str, None] = {}
+    def __init__(self, initial_backoff: float = INITIAL_BACKOFF, max_backoff: float = MAX_BACKOFF) -> None:
+        self._initial_backoff = initial_backoff
+        self._max_backoff = max_backoff
+        self._attempts: dict[str, Attempts] = {}
+        self._next_cleanup = 0.0
+        self._inactive: dict[str, EquivalenceClass] = {}
+        """Job that is unschedulable or backing off -> its class."""
         self._changed: dict[str, None] = {}
-        """Jobs that fell asleep or awoke since somebody asked for `changes`."""
-        self._told: object = None
-        self._kin: dict[Hashable, EquivalenceClass] = {}
+        """Jobs whose state changed since the last `pop_changes`."""
+        self._reader: object = None
+        """The cluster that read the changes last."""
+        self._classes: dict[ClassKey, EquivalenceClass] = {}
         self._timers: list[tuple[float, int, EquivalenceClass]] = []
-        """(when, number, family); one that says another time than the family's `due` is out of date."""
-        self._number = 0
-        self._by_event: dict[Event, dict[Hashable, EquivalenceClass]] = {event: {} for event in Event}
+        """(time, serial number, class). An entry is stale if its time differs from the class's `next_flush`."""
+        self._serial = 0
+        self._by_event: dict[Event, dict[ClassKey, EquivalenceClass]] = {event: {} for event in Event}
+        self._by_signature: dict[Hashable, dict[ClassKey, EquivalenceClass]] = {}
         self._refused: set[Hashable] = set()
-        """What those have in common of whom somebody failed since `more` was asked."""
-        self._started: dict[tuple[Hashable, frozenset[Event]], int] = {}
-        """Family -> how many that had waited got a place since then."""
-        self._come: dict[str, None] = {}
-        """Jobs that are to be tried and never failed, since the last cycle."""
-        self._seen: dict[Hashable, dict[Hashable, EquivalenceClass]] = {}
-        """What is seen of a family at a glance -> the families of which that is seen."""
-        self._stirred: set[Hashable] = set()
-        """Families whose eldest was woken since the last cycle because somebody asks for less than before."""
+        """First parts of the keys of classes in which a job failed since the last `pop_more`."""
+        self._placed: dict[ClassKey, int] = {}
+        """Class -> how many jobs that had waited in it were placed since the last `pop_more`."""
+        self._arrived: dict[str, None] = {}
+        """Jobs that never failed and were updated since the last cycle."""
+        self._probed: set[ClassKey] = set()
+        """Classes whose oldest job was activated since the last cycle by an event that freed no resources."""
 
-    def failed(
+    def add_unschedulable(
         self,
         job: str,
-        wakes: Iterable[Event],
+        events: Iterable[Event],
         size: int,
         now: float,
         *,
-        alike: Hashable | None = None,
-        asks: Requests = (),
-        age: float = 0.0,
-        seen: Hashable | None = None,
+        equivalence: Hashable | None = None,
+        requests: Requests = (),
+        created: float = 0.0,
+        signature: Hashable | None = None,
     ) -> None:
-        """The job was tried and could not be placed. `alike`: what it has in common with its kin, who each ask for at least
-        `asks` a pod; None: it has none. `seen`: what one sees of them before one of them was tried (`kin.glance`)."""
-        before = self._jobs.get(job)
-        attempts = before.attempts + 1 if before else 1
-        longest = self._longest * math.sqrt(max(size, 1))
-        until = now + min(self._first * 2 ** min(attempts - 1, 30), longest)
-        self.awake(job)
-        key = (job if alike is None else alike, frozenset(wakes))
-        kin = self._family(key, asks, seen)
-        kin.join(job, until, age)
-        self._jobs[job] = UnschedulableJob(until, attempts, kin, key)
+        """The job was tried and not placed. Without `events` it is backing off. `size`: its number of pods. `equivalence`: the key of
+        its class (`equivalence_key`); None: it is a class of its own. `requests`: see `EquivalenceClass.requests`."""
+        before = self._attempts.get(job)
+        count = before.count + 1 if before else 1
+        longest = self._max_backoff * math.sqrt(max(size, 1))
+        retry_at = now + min(self._initial_backoff * 2 ** min(count - 1, 30), longest)
+        self.activate(job)
+        key = (job if equivalence is None else equivalence, frozenset(events))
+        found = self._class(key, requests, signature)
+        found.add(job, retry_at, created)
+        self._attempts[job] = Attempts(count, retry_at, key)
         self._refused.add(key[0])
-        self._asleep[job] = self._changed[job] = None
-        if len(kin) == 1 or until < kin.due:
-            self._set_timer(kin, until)
+        self._inactive[job] = found
+        self._changed[job] = None
+        if len(found) == 1 or retry_at < found.next_flush:
+            self._set_timer(found, retry_at)
 
-    def _family(self, key: tuple[Hashable, frozenset[Event]], asks: Requests, seen: Hashable | None) -> EquivalenceClass:
-        kin = self._kin.get(key)
-        if kin is None:
-            kin = self._kin[key] = EquivalenceClass(key, key[1], asks, seen)
-            for event in kin.wakes:
-                self._by_event[event][key] = kin
-            if seen is not None:
-                self._seen.setdefault(seen, {})[key] = kin
-        return kin
+    def _class(self, key: ClassKey, requests: Requests, signature: Hashable | None) -> EquivalenceClass:
+        found = self._classes.get(key)
+        if found is None:
+            found = self._classes[key] = EquivalenceClass(key, key[1], requests, signature)
+            for event in found.events:
+                self._by_event[event][key] = found
+            if signature is not None:
+                self._by_signature.setdefault(signature, {})[key] = found
+        return found
 
-    def _dissolve(self, kin: EquivalenceClass) -> None:
-        del self._kin[kin.key]
-        for event in kin.wakes:
-            del self._by_event[event][kin.key]
-        if kin.seen is not None:
-            of = self._seen[kin.seen]
-            del of[kin.key]
-            if not of:
-                del self._seen[kin.seen]
+    def _remove_class(self, key: ClassKey, gone: EquivalenceClass) -> None:
+        del self._classes[key]
+        for event in gone.events:
+            del self._by_event[event][key]
+        if gone.signature is not None:
+            of_signature = self._by_signature[gone.signature]
+            del of_signature[key]
+            if not of_signature:
+                del self._by_signature[gone.signature]
 
-    def _set_timer(self, kin: EquivalenceClass, due: float) -> None:
-        kin.due = due
-        self._number += 1
-        heapq.heappush(self._timers, (due, self._number, kin))
+    def _set_timer(self, of: EquivalenceClass, at: float) -> None:
+        of.next_flush = at
+        self._serial += 1
+        heapq.heappush(self._timers, (at, self._serial, of))
 
     def forget(self, job: str) -> None:
-        """It was placed, or is gone: the next failure is its first."""
-        self.awake(job)
-        self._jobs.pop(job, None)
-        self._come.pop(job, None)  # whoever does not lead has no cycle that would
+        """The job was bound or is gone: its next failure counts as its first."""
+        self.activate(job)
+        self._attempts.pop(job, None)
+        self._arrived.pop(job, None)  # a replica that does not lead runs no cycles that would empty this
 
-    def awake(self, job: str) -> bool:
-        """Let the next cycle try it. Whether it slept."""
-        if job not in self._asleep:
+    def activate(self, job: str) -> bool:
+        """Let the next cycle try the job. Returns whether it was inactive."""
+        waited_in = self._inactive.pop(job, None)
+        if waited_in is None:
             return False
-        del self._asleep[job]
         self._changed[job] = None
-        held = self._jobs[job]
-        kin, held.kin = held.kin, None
-        if kin is not None:
-            kin.leave(job)
-            if not kin.until:
-                self._dissolve(kin)
+        waited_in.remove(job)
+        if not waited_in.retry_at:
+            self._remove_class(self._attempts[job].last_class, waited_in)
         return True
 
-    def changed(self, job: str) -> bool:
-        """Its own pods or group changed, or it has come: let the next cycle try it. Whether it slept."""
-        if self._asleep and job not in self._jobs:
-            self._come[job] = None
-        return self.awake(job)
+    def update(self, job: str) -> bool:
+        """The job arrived, or its own pods or group changed: let the next cycle try it. Returns whether it was inactive."""
+        if self._inactive and job not in self._attempts:
+            self._arrived[job] = None
+        return self.activate(job)
 
     def placed(self, job: str) -> None:
-        """It has got a place, or the promise of one. Its back-off is forgotten only when it is bound (`forget`): one whose binding
-        fails each time must wait longer and longer."""
-        self.awake(job)
-        held = self._jobs.get(job)
-        if held is not None:
-            self._started[held.family] = self._started.get(held.family, 0) + 1
+        """The job was given nodes, or the promise of nodes. Its attempts are forgotten only when it is bound (`forget`): a job whose
+        bindings fail each time has to back off longer each time."""
+        self.activate(job)
+        attempts = self._attempts.get(job)
+        if attempts is not None:
+            self._placed[attempts.last_class] = self._placed.get(attempts.last_class, 0) + 1
 
-    def more(self) -> int:
-        """Wake kin of those who got a place since this was asked last, twice as many, unless others of them failed meanwhile: as
-        long as all succeed there may be more room than was known of. How many."""
-        started, self._started = self._started, {}
+    def pop_more(self) -> int:
+        """Activate more jobs of each class that had jobs placed and none refused since the last call: twice as many as were placed.
+        As long as all succeed there may be more capacity than events announced. Returns how many became active."""
+        placed, self._placed = self._placed, {}
         refused, self._refused = self._refused, set()
         count = 0
-        for key, succeeded in started.items():
-            kin = self._kin.get(key)
-            if kin is not None and key[0] not in refused:
-                for job in kin.oldest(2 * succeeded):
-                    count += self.awake(job)
+        for key, succeeded in placed.items():
+            found = self._classes.get(key)
+            if found is not None and key[0] not in refused:
+                for job in found.pop_oldest(2 * succeeded):
+                    count += self.activate(job)
         return count
 
-    def wake(self, event: Event, freed: Requests | None = None) -> int:
-        """Something happened in the cluster; how many jobs that concerns. `freed`: it was the end of a pod that held this; nothing,
-        if it only asked for something: then others may be due more than before, and one of each family finds out."""
+    def activate_on(self, event: Event, freed: Requests | None = None) -> int:
+        """An event happened in the cluster. Returns how many jobs became active.
+
+        `freed`: what a pod occupied that ended. Empty: nothing was freed, but fair shares may have changed, so the oldest job of
+        each class is tried. None: it is unknown how many jobs may fit, so all are tried."""
         count = 0
-        for kin in list(self._by_event[event].values()):
+        for key, found in list(self._by_event[event].items()):
             if freed is not None and not freed:
-                if kin.key in self._stirred:
+                if key in self._probed:
                     continue
-                self._stirred.add(kin.key)
+                self._probed.add(key)
             if event is Event.POD_CHANGED:
-                most = TRIED
+                most = BATCH
             else:
-                most = len(kin) if freed is None else kin.may_start(freed)
-            for job in list(kin.until) if most >= len(kin) else kin.oldest(most):
-                count += self.awake(job)
+                most = len(found) if freed is None else found.max_fitting(freed)
+            for job in list(found.retry_at) if most >= len(found) else found.pop_oldest(most):
+                count += self.activate(job)
         return count
 
-    def wake_all(self) -> None:
-        for job in list(self._asleep):
-            self.awake(job)
+    def activate_all(self) -> None:
+        for job in list(self._inactive):
+            self.activate(job)
 
-    def expire(self, now: float) -> int:
-        """Let those whose wait is over take part again, a few of a family; how many."""
+    def flush_backoff(self, now: float) -> int:
+        """Activate jobs whose back-off has ended, at most a batch of each class. Returns how many became active."""
         count = 0
         while self._timers and self._timers[0][0] <= now:
-            due, _, kin = heapq.heappop(self._timers)
-            if due != kin.due or not kin.until:
+            at, _, found = heapq.heappop(self._timers)
+            if at != found.next_flush or not found.retry_at:
                 continue
-            pause = PAUSE if len(kin) > TRIED else 0.0  # asked before they leave, else the rest would be tried at once
-            due_now = kin.expired(now, TRIED)
-            for job in dict.fromkeys((*due_now, *kin.oldest(len(due_now)))):
-                count += self.awake(job)
-            if kin.until:
-                self._set_timer(kin, max(kin.next_expiry(), now + pause))
-        if now >= self._tidy:
-            self._tidy = now + REMEMBERED
-            self._jobs = {job: held for job, held in self._jobs.items() if held.kin or now - held.until < REMEMBERED}
+            interval = BATCH_INTERVAL if len(found) > BATCH else 0.0  # measured before jobs leave, or the rest would follow at once
+            expired = found.pop_expired(now, BATCH)
+            for job in dict.fromkeys((*expired, *found.pop_oldest(len(expired)))):
+                count += self.activate(job)
+            if found.retry_at:
+                self._set_timer(found, max(found.next_retry(), now + interval))
+        if now >= self._next_cleanup:
+            self._next_cleanup = now + ATTEMPTS_KEPT
+            self._attempts = {
+                job: each for job, each in self._attempts.items() if job in self._inactive or now - each.retry_at < ATTEMPTS_KEPT
+            }
         return count
 
     @property
-    def next_expiry(self) -> float | None:
+    def next_retry(self) -> float | None:
+        """When `flush_backoff` next has something to do; None: no job waits."""
         while self._timers:
-            due, _, kin = self._timers[0]
-            if due == kin.due and kin.until:
-                return due
+            at, _, found = self._timers[0]
+            if at == found.next_flush and found.retry_at:
+                return at
             heapq.heappop(self._timers)
         return None
 
-    def changes(self, to: Cluster) -> list[tuple[str, bool]]:
-        """A cycle begins: (job, whether it sleeps) for those of whom it may not be what `to` was told last; everyone who sleeps,
-        where it was somebody else who was told. Who has just come meets the eldest of those that look like it."""
-        come, self._come = self._come, {}
-        self._stirred = set()
-        met: dict[Hashable, int] = {}
-        for job in come if self._seen else ():
-            seen = signature(to, job)
-            if seen in self._seen:
-                met[seen] = met.get(seen, 0) + 1
-        for seen, count in met.items():
-            for kin in list(self._seen[seen].values()):
-                for job in kin.oldest(min(count, TRIED)):
-                    self.awake(job)
-        jobs, self._changed = self._changed if to is self._told else self._asleep, {}
-        self._told = to
-        return [(job, job in self._asleep) for job in jobs]
+    def pop_changes(self, cluster: Cluster) -> list[tuple[str, bool]]:
+        """A cycle starts: (job, whether it is inactive) for each job whose state changed since `cluster` last asked; for every
+        inactive job if another cluster asked last. Jobs that have just arrived activate the oldest jobs with their signature."""
+        arrived, self._arrived = self._arrived, {}
+        self._probed = set()
+        counts: dict[Hashable, int] = {}
+        for job in arrived if self._by_signature else ():
+            found = signature(cluster, job)
+            if found in self._by_signature:
+                counts[found] = counts.get(found, 0) + 1
+        for found, count in counts.items():
+            for equivalent in list(self._by_signature[found].values()):
+                for job in equivalent.pop_oldest(min(count, BATCH)):
+                    self.activate(job)
+        jobs = self._changed if cluster is self._reader else self._inactive
+        changes = [(job, job in self._inactive) for job in jobs]
+        self._changed = {}
+        self._reader = cluster
+        return changes
 
-    def asleep(self) -> list[str]:
-        return list(self._asleep)
+    def inactive(self) -> list[str]:
+        """Jobs that are unschedulable or backing off."""
+        return list(self._inactive)
 
     def __len__(self) -> int:
-        return len(self._asleep)
+        """How many jobs are inactive."""
+        return len(self._inactive)

@@ -28,7 +28,7 @@ class UsageSource(Protocol):
     async def close(self) -> None: ...
 
 
-def mirror(cluster: Cluster, usage: Usage) -> None:
+def put_usage(cluster: Cluster, usage: Usage) -> None:
     """Bring the cluster's `QueueUsage` objects in line with what a feed knows."""
     held = cluster.objects.get(QUEUE_USAGE, {})
     for _, queue in sorted(held):

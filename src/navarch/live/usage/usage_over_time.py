@@ -1,4 +1,4 @@
-"""Usage over time, as far as the policy asks for it: opened with the policy, fed by cycles, laid into the mirror.
+"""Usage over time, as far as the policy asks for it: opened with the policy, fed by cycles, put into the cluster.
 
 Where usage comes from is `cache.usage`'s affair. Here it is started by whoever leads, told what queues hold (a history of our own
 needs that), and its newest answer becomes an object of the cluster, so that a recorded cycle replays with it.
@@ -14,8 +14,7 @@ from navarch.engine.record import CycleRecord
 from navarch.live.usage.feed import UsageFeed, open_source
 from navarch.live.usage.history import HistorySource
 from navarch.live.usage.params import UsageConfig, UsageConfigError, read_config
-from navarch.live.usage.source import UsageError
-from navarch.live.usage.source import mirror as lay_into
+from navarch.live.usage.source import UsageError, put_usage
 from navarch.model.cluster import Cluster
 
 log = logging.getLogger(__name__)
@@ -52,10 +51,10 @@ class UsageOverTime:
             feed, self._feed = self._feed, None
             await feed.close()
 
-    def lay_into(self, cluster: Cluster) -> None:
+    def put_into(self, cluster: Cluster) -> None:
         """The newest answer, old as it may be."""
         if self._feed is not None:
-            lay_into(cluster, self._feed.reading().usage)
+            put_usage(cluster, self._feed.reading().usage)
 
     def record(self, decided: CycleRecord, cluster: Cluster) -> None:
         """What queues hold from now on, for a history of our own."""

@@ -27,22 +27,22 @@ _WITH_CONDITIONS = ("kube-batch", "volcano")
 """Dialects whose conditions are those that the engine keeps; the others make theirs of the decision's reasons."""
 
 
-class LeftOut:
-    def __init__(self, mirror: ClusterCache, pods: PodStatuses, groups: GroupStatuses, clock: Callable[[], float]) -> None:
-        self._mirror = mirror
+class AbsentJobs:
+    def __init__(self, cache: ClusterCache, pods: PodStatuses, groups: GroupStatuses, clock: Callable[[], float]) -> None:
+        self._cache = cache
         self._pods = pods
         self._groups = groups
         self._clock = clock
         self._told: dict[str, tuple[str, float]] = {}
         """Job -> what its pods were told, and when."""
 
-    def look(self, now: float) -> None:
+    def report(self, now: float) -> None:
         """`now` is the event loop's time; `clock` is seconds since the epoch, for the API."""
-        cluster = self._mirror.cluster
+        cluster = self._cache.cluster
         found = {}
-        for row in left_out(cluster):
+        for row in absent_rows(cluster):
             key, spec = cluster.jobs.keys[row], cluster.jobs.specs[row]
-            if key in self._mirror.elsewhere:
+            if key in self._cache.foreign_groups:
                 continue
             decision = absent(key, spec, cluster.jobs.counts[row].tolist())
             text = decision.reasons[0].message
@@ -62,8 +62,8 @@ class LeftOut:
         if spec.dialect in _WITH_CONDITIONS:
             decision = replace(decision, phase=spec.phase or "Pending", conditions=self._conditions(spec, decision))
             if decision.conditions != spec.conditions or decision.phase != spec.phase:
-                self._mirror.assumed.statuses[spec.key] = AssumedStatus(spec.uid, decision.phase, decision.conditions)
-                self._mirror.put_status(replace(spec, phase=decision.phase, conditions=decision.conditions))
+                self._cache.assumed.statuses[spec.key] = AssumedStatus(spec.uid, decision.phase, decision.conditions)
+                self._cache.put_status(replace(spec, phase=decision.phase, conditions=decision.conditions))
         self._groups.mark(spec.key, now, decision)
 
     def _conditions(self, spec: JobSpec, decision: JobDecision) -> tuple[Condition, ...]:
@@ -77,7 +77,7 @@ class LeftOut:
         return (*(c for c in spec.conditions if c is not before), fresh)
 
 
-def left_out(cluster: Cluster) -> list[int]:
+def absent_rows(cluster: Cluster) -> list[int]:
     """Rows of the jobs with waiting pods that have no spec, or name a queue that nobody made."""
     jobs = cluster.jobs
     known = np.zeros(len(jobs.queue_names) + 1, dtype=bool)  # the last one is for -1: there is no spec

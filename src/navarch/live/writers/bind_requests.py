@@ -36,9 +36,9 @@ GPU_MEMORY_LABEL = "nvidia.com/gpu.memory"
 class BindRequests:
     """`served` tells whether the kind is there now; `enabled` False: never used."""
 
-    def __init__(self, client: Client, mirror: ClusterCache, served: Callable[[], bool], *, enabled: bool) -> None:
+    def __init__(self, client: Client, cache: ClusterCache, served: Callable[[], bool], *, enabled: bool) -> None:
         self._client = client
-        self._mirror = mirror
+        self._cache = cache
         self._served = served
         self._enabled = enabled
         self._removing: dict[tuple[str, str], asyncio.Task[None]] = {}
@@ -50,18 +50,18 @@ class BindRequests:
         """Whether pods of this job are bound by KAI's binder."""
         if not self._enabled:
             return False
-        jobs = self._mirror.cluster.jobs
+        jobs = self._cache.cluster.jobs
         row = jobs.rows.of.get(job)
         spec = jobs.specs[row] if row is not None else None
         return spec is not None and spec.dialect == "kai" and self._served()
 
     def write(self, bind: AssumedBind) -> Write | None:
         """The request as a write; None if the pod is not known any more."""
-        task = self._mirror.cluster.task(bind.uid)
+        task = self._cache.cluster.task(bind.uid)
         if task is None:
             return None
         labels = {"selected-node": bind.node}
-        settings = self._mirror.settings
+        settings = self._cache.settings
         if settings.node_pool_key and settings.node_pool:
             labels[settings.node_pool_key] = settings.node_pool
         owner = {"apiVersion": "v1", "kind": "Pod", "name": bind.name, "uid": bind.uid}
@@ -94,14 +94,14 @@ class BindRequests:
         return {"receivedResourceType": "Regular", "receivedGPU": {"count": whole, "portion": "1.00"}}
 
     def _gpu_memory(self, node: str) -> float:
-        row = self._mirror.cluster.nodes.rows.of.get(node)
-        spec = self._mirror.cluster.nodes.specs[row] if row is not None else None
+        row = self._cache.cluster.nodes.rows.of.get(node)
+        spec = self._cache.cluster.nodes.specs[row] if row is not None else None
         text = spec.labels.get(GPU_MEMORY_LABEL, "") if spec is not None else ""
         return float(text) if text.isdecimal() and int(text) else 1.0
 
     def clean(self) -> None:
         """Remove requests that will never be carried out: given up, for a node that is gone, or for a pod that is."""
-        for (namespace, name), request in self._mirror.cluster.objects.get(KIND, {}).items():
+        for (namespace, name), request in self._cache.cluster.objects.get(KIND, {}).items():
             if isinstance(request, BindRequestSpec) and (namespace, name) not in self._removing and (why := self._useless(request)):
                 log.warning("BindRequest %s/%s %s: it is removed", namespace, name, why)
                 task = asyncio.get_running_loop().create_task(self._remove(namespace, name))
@@ -109,11 +109,11 @@ class BindRequests:
 
     def unanswered(self, now: float) -> list[TaskSpec]:
         """Pods whose requests nobody has taken up for too long: their binder does not run, most likely. Logged when it begins."""
-        before, cluster = self._waiting, self._mirror.cluster
+        before, cluster = self._waiting, self._cache.cluster
         requests = cluster.objects.get(KIND, {})
         self._waiting = {key: before.get(key, now) for key, request in requests.items() if not request.phase}
         late = [key for key, since in self._waiting.items() if now - since >= UNANSWERED]
-        found = [(key, self._mirror.pods.get(key)) for key in late]
+        found = [(key, self._cache.pods.get(key)) for key in late]
         tasks = [task for _, pod in found if pod is not None and (task := cluster.task(pod.metadata.uid or "")) is not None]
         if tasks and not self._complained:
             log.warning("%d BindRequests were not taken up for %.0f s: %s", len(tasks), UNANSWERED, NOBODY)
@@ -122,14 +122,14 @@ class BindRequests:
 
     def _useless(self, request: BindRequestSpec) -> str:
         """Why nothing will come of it; empty if something may."""
-        cluster = self._mirror.cluster
+        cluster = self._cache.cluster
         if request.is_given_up:
             return f"failed {request.failed_attempts} times"
-        pod = self._mirror.pods.get((request.namespace, request.pod))
+        pod = self._cache.pods.get((request.namespace, request.pod))
         if pod is not None and request.pod_uid and pod.metadata.uid != request.pod_uid:
             return "is for an older pod of that name"
         row = cluster.nodes.rows.of.get(request.node)
-        if request.is_under_way and (row is None or not cluster.nodes.alive[row]) and self._mirror.settings.is_in_pool(request.labels):
+        if request.is_under_way and (row is None or not cluster.nodes.alive[row]) and self._cache.settings.is_in_pool(request.labels):
             return f"is for node {request.node}, which is gone"
         return ""
 

@@ -45,14 +45,14 @@ class BindHooks(Struct, frozen=True):
 class Binder:
     """`before(bind, go)` may do what has to be done first (volumes) and calls `go()` when the binding may be written."""
 
-    def __init__(self, pool: WritePool, mirror: ClusterCache, assumed: AssumedPods, events: Events, hooks: BindHooks) -> None:
+    def __init__(self, pool: WritePool, cache: ClusterCache, assumed: AssumedPods, events: Events, hooks: BindHooks) -> None:
         self.outbox = Outbox(pool, room=128)
         self.resync: AskTruth | None = None
         self.requests: BindRequests | None = None
         self.label_gpus = False
         """Write the shared GPUs of a pod on it with its binding."""
         self.before: Callable[[AssumedBind, Callable[[], None]], None] = lambda bind, go: go()
-        self._mirror = mirror
+        self._cache = cache
         self._assumed = assumed
         self._events = events
         self._hooks = hooks
@@ -76,7 +76,7 @@ class Binder:
             return None
         if bind.since < self._void_before:
             del self._assumed.binds[bind.uid]
-            self._mirror.refresh(bind.uid)
+            self._cache.refresh(bind.uid)
             self._hooks.dropped(bind)
             return None
         if bind.by_request:
@@ -134,7 +134,7 @@ class Binder:
         """The watch was quicker than the answer: it has shown the pod on its node, or gone."""
         if bind.written:
             return  # told already
-        task = self._mirror.cluster.task(bind.uid)
+        task = self._cache.cluster.task(bind.uid)
         if task is not None and task.node == bind.node:
             self.succeeded(bind)
         else:
@@ -171,7 +171,7 @@ class Binder:
             return
         del self._assumed.binds[bind.uid]
         self._assumed.postpone(bind.uid, asyncio.get_running_loop().time())
-        self._mirror.refresh(bind.uid)
+        self._cache.refresh(bind.uid)
         self._hooks.failed(bind, why)
 
 

@@ -54,7 +54,7 @@ class Evictor:
     def __init__(
         self,
         pool: WritePool,
-        mirror: ClusterCache,
+        cache: ClusterCache,
         assumed: AssumedPods,
         events: Events,
         clock: Callable[[], float],
@@ -64,7 +64,7 @@ class Evictor:
     ) -> None:
         self.counted: Callable[[str, str], None] = lambda action, result: None
         self._pool = pool
-        self._mirror = mirror
+        self._cache = cache
         self._assumed = assumed
         self._events = events
         self._clock = clock
@@ -113,7 +113,7 @@ class Evictor:
         # In a series: a pod that its budget protects may be chosen again and again.
         said = ("Normal", "Preempted", "Preempting") if eviction.action == SCHEDULE else ("Warning", "Evicted", "Evicting")
         self._events.emit(pod_reference(task.namespace, task.name, eviction.uid), *said, note)
-        group = self._mirror.group(eviction.job)
+        group = self._cache.group(eviction.job)
         if group is not None:
             gainer, _, name = eviction.for_.partition("/")
             annotations = {
@@ -130,7 +130,7 @@ class Evictor:
 
     def _stale_note(self, group: JobSpec) -> str:
         """Of a gang that lost pods and goes with the rest: how many there were, those that are going now included."""
-        jobs = self._mirror.cluster.jobs
+        jobs = self._cache.cluster.jobs
         row = jobs.rows.of.get(group.key)  # a group without a row has no pods; its words must not cost the eviction
         active = 0 if row is None else int(jobs.counts[row][_ACTIVE].sum())
         least = sum(part.min_member for part in group.sub_groups) or group.min_member
@@ -215,7 +215,7 @@ class Evictor:
 
     def _give_up(self, going: _Going, why: str, *, told: bool = True) -> None:
         self._assumed.evictions.pop(going.eviction.uid, None)
-        self._mirror.refresh(going.eviction.uid)
+        self._cache.refresh(going.eviction.uid)
         self.counted(going.eviction.action, "given up")
         if told:
             log.warning("eviction of %s/%s was given up: %s", going.namespace, going.name, why)

@@ -45,7 +45,7 @@ from navarch.model.spec import JobSpec, TaskSpec
 log = logging.getLogger(__name__)
 
 SETTLE = 0.5
-PAUSE = 1.0
+BATCH_INTERVAL = 1.0
 TIDY = 60.0
 """How often groups that are gone are forgotten: one that goes after its last pod marks nobody."""
 MERGE = "application/merge-patch+json"
@@ -91,7 +91,7 @@ class _Group(Struct):
     """What was written last and not yet seen."""
     version: int | None = None
     """resourceVersion that this write made, once it is known."""
-    sent_at: float = -PAUSE
+    sent_at: float = -BATCH_INTERVAL
     in_flight: bool = False
     failures: int = 0
     decision: JobDecision | None = None
@@ -104,7 +104,7 @@ class GroupStatuses:
         self,
         pool: WritePool,
         client: Client,
-        mirror: ClusterCache,
+        cache: ClusterCache,
         assumed: AssumedPods,
         events: Events,
         clock: Callable[[], float],
@@ -114,7 +114,7 @@ class GroupStatuses:
         self.outbox = Outbox(pool, room=16)
         self.counted: Callable[[str, str], None] = lambda kind, result: None
         self._client = client
-        self._mirror = mirror
+        self._cache = cache
         self._assumed = assumed
         self._events = events
         self._clock = clock
@@ -135,17 +135,17 @@ class GroupStatuses:
         """Something that its status depends on may have changed."""
         group = self._groups.get(key)
         if group is None:
-            seen = self._mirror.group(key)
+            seen = self._cache.group(key)
             group = self._groups[key] = _Group(seen.uid if seen is not None else "")
         if decision is not None:
             group.decision = self._with_moments(key, group, decision)
         if group.due is None:
-            self._schedule(key, group, max(now + SETTLE, group.sent_at + PAUSE))
+            self._schedule(key, group, max(now + SETTLE, group.sent_at + BATCH_INTERVAL))
 
     def _with_moments(self, key: str, group: _Group, decision: JobDecision) -> JobDecision:
         """A cycle knows when a group started or was evicted from if that was its own doing, or is written on the group: what the one
         before it did may not be yet."""
-        before, seen = group.decision, self._mirror.group(key)
+        before, seen = group.decision, self._cache.group(key)
         if before is None or seen is None or seen.uid != group.uid:
             return decision
         started, evicted = _later(before.last_started, decision.last_started), _later(before.last_evicted, decision.last_evicted)
@@ -174,7 +174,7 @@ class GroupStatuses:
                 self._send(key, group, now)
         if now - self._tidied >= TIDY:
             self._tidied = now
-            known = self._mirror.group
+            known = self._cache.group
             self._groups = {key: each for key, each in self._groups.items() if each.in_flight or known(key) is not None}
 
     def _schedule(self, key: str, group: _Group, due: float) -> None:
@@ -183,9 +183,9 @@ class GroupStatuses:
 
     def _wanted(self, key: str, group: _Group) -> GroupBody | None:
         """The status to write; None if the object says it, or what we last wrote does."""
-        mirror = self._mirror
-        seen = mirror.group(key)
-        jobs = mirror.cluster.jobs
+        cache = self._cache
+        seen = cache.group(key)
+        jobs = cache.cluster.jobs
         row = jobs.rows.of.get(key)
         job = jobs.specs[row] if row is not None else None
         if seen is None or job is None or row is None or job.dialect not in BODIES:
@@ -200,24 +200,24 @@ class GroupStatuses:
             seen,
             jobs.counts[row].tolist(),
             group.decision,
-            mirror.settings.node_pool,
+            cache.settings.node_pool,
             self._clock(),
-            queues=mirror.cluster.queues,
+            queues=cache.cluster.queues,
             tasks=lambda: self._members(row),
-            scheduler_names=mirror.settings.scheduler_names,
+            scheduler_names=cache.settings.scheduler_names,
         )
         body = make(news)
         if body.said == read(seen):
             group.sent = None
             return None
-        if group.version is not None and mirror.group_version(key) > group.version:
+        if group.version is not None and cache.group_version(key) > group.version:
             group.sent = group.version = None  # it was there to be seen, and somebody wrote over it
         if body.status is None and body.annotations is None:
             return None
         return None if body.said == group.sent else body
 
     def _members(self, row: int) -> list[TaskSpec]:
-        cluster = self._mirror.cluster
+        cluster = self._cache.cluster
         found = (cluster.tasks.specs[task] for task in cluster.jobs.tasks[row])
         return [task for task in found if task is not None]
 
@@ -245,7 +245,7 @@ class GroupStatuses:
             group.told = "Scheduled"
 
     def _send(self, key: str, group: _Group, now: float) -> None:
-        seen = self._mirror.group(key)
+        seen = self._cache.group(key)
         assert seen is not None
         served = self._subresource.get(seen.api_version)
         if served is None:
@@ -284,7 +284,7 @@ class GroupStatuses:
 
     def _make(self, key: str, group: _Group, subresource: bool) -> tuple[Write, Done] | None:
         body = self._wanted(key, group) if self._groups.get(key) is group else None
-        seen = self._mirror.group(key)
+        seen = self._cache.group(key)
         if body is None or seen is None:
             group.in_flight = False
             return None

@@ -56,11 +56,11 @@ class PodStatuses:
     """Times of `refuse`, `nominate` and `flush` are the event loop's; `clock` is seconds since the epoch, for the API."""
 
     def __init__(
-        self, pool: WritePool, mirror: ClusterCache, events: Events, clock: Callable[[], float], *, enabled: bool = True
+        self, pool: WritePool, cache: ClusterCache, events: Events, clock: Callable[[], float], *, enabled: bool = True
     ) -> None:
         self.outbox = Outbox(pool, room=16)
         self.counted: Callable[[str, str], None] = lambda kind, result: None
-        self._mirror = mirror
+        self._cache = cache
         self._events = events
         self._clock = clock
         self._enabled = enabled
@@ -93,8 +93,8 @@ class PodStatuses:
         if not promised and (task.nominated_node or word.nominated):
             word.nominated = ""
             # The assumption too: where the promise was never written, no watch would end it.
-            if self._mirror.assumed.nominations.pop(task.uid, None) is not None:
-                self._mirror.refresh(task.uid)
+            if self._cache.assumed.nominations.pop(task.uid, None) is not None:
+                self._cache.refresh(task.uid)
         wanted = (reason, message, word.nominated)
         if wanted == word.told:
             word.due = None
@@ -145,12 +145,12 @@ class PodStatuses:
             self._words = {uid: word for uid, word in self._words.items() if word.in_flight or self._waits(uid)}
 
     def _waits(self, uid: str) -> bool:
-        task = self._mirror.cluster.task(uid)
+        task = self._cache.cluster.task(uid)
         return task is not None and task.status == TaskStatus.PENDING
 
     def _new(self, task: TaskSpec) -> _Word:
         word = self._words[task.uid] = _Word(task.namespace, task.name, task.uid)
-        pod = self._mirror.pods.get((task.namespace, task.name))
+        pod = self._cache.pods.get((task.namespace, task.name))
         for condition in (pod.status.conditions or ()) if pod is not None else ():
             if condition.type == "PodScheduled" and condition.status == "False":
                 word.told = (condition.reason or "", condition.message or "", None)
@@ -165,7 +165,7 @@ class PodStatuses:
         self._events.emit(reference, "Warning", "FailedScheduling", "Scheduling", word.message)
 
     def _make(self, word: _Word) -> tuple[Write, Done] | None:
-        task = self._mirror.cluster.task(word.uid)
+        task = self._cache.cluster.task(word.uid)
         if task is None or task.status != TaskStatus.PENDING or self._words.get(word.uid) is not word:
             word.in_flight = False
             return None
@@ -185,7 +185,7 @@ class PodStatuses:
             status["nominatedNodeName"] = word.nominated or None
         word.told = (word.reason, word.message, word.nominated)
         metadata = {"uid": word.uid}
-        pod = self._mirror.pods.get((word.namespace, word.name))
+        pod = self._cache.pods.get((word.namespace, word.name))
         if pod is not None and pod.metadata.uid == word.uid and pod.metadata.resource_version:
             metadata["resourceVersion"] = pod.metadata.resource_version
         body = msgspec.json.encode({"metadata": metadata, "status": status})

@@ -25,7 +25,7 @@ from navarch.model.resources import format_amount
 log = logging.getLogger(__name__)
 
 QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
-PAUSE = 1.0
+BATCH_INTERVAL = 1.0
 LONGEST = 30.0
 """Seconds until a write that failed again and again is tried once more."""
 
@@ -46,21 +46,21 @@ class _Queue(Struct):
 
 
 class QueueStatuses:
-    def __init__(self, pool: WritePool, mirror: ClusterCache, *, enabled: bool = True) -> None:
+    def __init__(self, pool: WritePool, cache: ClusterCache, *, enabled: bool = True) -> None:
         self.outbox = Outbox(pool, room=4)
         self.counted: Callable[[str, str], None] = lambda kind, result: None
-        self._mirror = mirror
+        self._cache = cache
         self._enabled = enabled
         self._queues: dict[str, _Queue] = {}
         self._newest: list[QueueFigures] | None = None
-        self._flushed = -PAUSE
+        self._flushed = -BATCH_INTERVAL
 
     def take(self, figures: list[QueueFigures]) -> None:
         """What a cycle found the queues to hold; looked at when the next writes are due, not in every cycle."""
         self._newest = figures
 
     def _sum_up(self, figures: list[QueueFigures]) -> None:
-        specs = self._mirror.cluster.queues
+        specs = self._cache.cluster.queues
         total: dict[str, dict[str, int]] = {each.queue: {} for each in figures}
         for each in figures:
             name, above = each.queue, set[str]()
@@ -93,7 +93,7 @@ class QueueStatuses:
         self._queues.clear()
 
     def flush(self, now: float) -> None:
-        if not self._enabled or now - self._flushed < PAUSE:
+        if not self._enabled or now - self._flushed < BATCH_INTERVAL:
             return
         self._flushed = now
         if self._newest is not None:
@@ -109,7 +109,7 @@ class QueueStatuses:
             return None
         # What is held no longer has to be taken off by name. Of what the object says we only know what we wrote last; before that
         # it was somebody else, or a write whose end nobody knows, and any resource may be there.
-        before = self._mirror.cluster.space.names if queue.sent is None else queue.sent["allocated"]
+        before = self._cache.cluster.space.names if queue.sent is None else queue.sent["allocated"]
         queue.sent = dict(queue.wanted)
         status = dict(queue.wanted)
         held: dict[str, object] = status["allocated"]  # type: ignore[assignment]
@@ -122,7 +122,7 @@ class QueueStatuses:
     def _ended(self, name: str, queue: _Queue, outcome: Outcome) -> None:
         queue.in_flight = False
         if isinstance(outcome, KubeError):
-            wait = min(LONGEST, PAUSE * 2 ** min(queue.failures, 10))
+            wait = min(LONGEST, BATCH_INTERVAL * 2 ** min(queue.failures, 10))
             log.warning("status of Queue %s was not written: %s; again in %.1f s", name, outcome, wait)
             queue.sent, queue.failures, queue.again = None, queue.failures + 1, self._flushed + wait
         else:

@@ -24,7 +24,7 @@ TOO_FEW = frozenset({NOT_READY, "NotEnoughTasks", "NotEnoughPodsOfTask"})
 
 
 class LiveWriters(Struct):
-    mirror: ClusterCache
+    cache: ClusterCache
     binder: Binder
     evictor: Evictor
     pods: PodStatuses
@@ -49,7 +49,7 @@ class LiveWriters(Struct):
             self.groups.mark(job.key, _now(), decision)
 
     def refuse(self, decision: JobDecision, job: JobSpec, promised: frozenset[str]) -> None:
-        now, cluster = _now(), self.mirror.cluster
+        now, cluster = _now(), self.cache.cluster
         lacking = bool(decision.reasons) and decision.reasons[0].code in TOO_FEW
         for refusal in decision.refusals:
             task = cluster.task(refusal.uid)
@@ -82,14 +82,14 @@ class LiveWriters(Struct):
         self.pods.forget_all()
         self.groups.forget_all()
         self.queue_statuses.forget_all()
-        assumed = self.mirror.assumed
+        assumed = self.cache.assumed
         promised, told = list(assumed.nominations), list(assumed.statuses)
         assumed.nominations.clear()
         assumed.statuses.clear()
         for uid in promised:
-            self.mirror.refresh(uid)
+            self.cache.refresh(uid)
         for key in told:
-            self.mirror.refresh_group(key)
+            self.cache.refresh_group(key)
         for outbox in (self.binder.outbox, self.pods.outbox, self.groups.outbox, self.queue_statuses.outbox):
             outbox.resume()
 

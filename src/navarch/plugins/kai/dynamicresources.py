@@ -30,7 +30,7 @@ class DynamicClaims(Plugin):
     """Places pods where the devices that they claim can be had"""
 
     name = "dynamicresources"
-    arguments = (Argument("maxCelCacheEntries", "int", 10, "accepted; expressions are compiled once each"),)
+    arguments = (Argument("maxCelCacheEntries", "int", 10, "expressions are compiled once each", has_effect=False),)
 
     def open(self) -> None:
         session = self.session

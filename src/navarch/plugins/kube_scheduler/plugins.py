@@ -253,7 +253,7 @@ class VolumeBinding(_Filtering):
     arguments = (
         _WEIGHT,
         Argument("bindTimeoutSeconds", "int", 600, "how long binding waits for volumes"),
-        Argument("shape", "list", None, "accepted; volumes are scored only behind a feature gate of Kubernetes"),
+        Argument("shape", "list", None, "Kubernetes scores volumes only behind a feature gate", has_effect=False),
     )
 
     def node_filters(self) -> list[NodeFilter]:
@@ -275,7 +275,7 @@ class DynamicResources(_Filtering):
     name = "DynamicResources"
     arguments = (
         _WEIGHT,
-        Argument("filterTimeout", "duration", 10.0, "accepted; the search for devices is bounded by itself"),
+        Argument("filterTimeout", "duration", 10.0, "the search for devices has its own bound", has_effect=False),
         Argument("bindingTimeout", "duration", 600.0, "how long binding waits for devices"),
     )
 

@@ -45,11 +45,11 @@ class Predicates(Plugin):
     waits_for_room = True
     arguments = (
         *(Argument(f"predicate.{name}Enable", "bool", True, doc) for name, doc in _SWITCHES),
-        Argument("predicate.CacheEnable", "bool", False, "accepted for compatibility; answers are always kept per shape"),
-        Argument("volumebinding.weight", "int", 1, "accepted; volumes are scored only behind a feature gate of Kubernetes"),
+        Argument("predicate.CacheEnable", "bool", False, "answers are always cached by shape", has_effect=False),
+        Argument("volumebinding.weight", "int", 1, "Kubernetes scores volumes only behind a feature gate", has_effect=False),
         Argument("bindTimeoutSeconds", "int", 600, "how long binding waits for volumes"),
-        Argument("shape", "list", None, "accepted; see volumebinding.weight"),
-        Argument("dynamicresources.filterTimeoutSeconds", "int", 10, "accepted; the search for devices is bounded by itself"),
+        Argument("shape", "list", None, "see volumebinding.weight", has_effect=False),
+        Argument("dynamicresources.filterTimeoutSeconds", "int", 10, "the search for devices has its own bound", has_effect=False),
     )
 
     def open(self) -> None:

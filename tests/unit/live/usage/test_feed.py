@@ -9,7 +9,7 @@ from navarch.live.usage.feed import UsageFeed, open_source
 from navarch.live.usage.history import HistorySource
 from navarch.live.usage.params import UsageConfig, UsageConfigError, UsageParams
 from navarch.live.usage.prometheus import PrometheusSource
-from navarch.live.usage.source import Usage, UsageError, mirror
+from navarch.live.usage.source import Usage, UsageError, put_usage
 from navarch.model.cluster import Cluster
 from navarch.model.objects.queue_usage import QUEUE_USAGE
 
@@ -98,6 +98,6 @@ async def test_the_policy_chooses_the_source() -> None:
 
 def test_a_snapshot_holds_what_the_feed_knows() -> None:
     cluster = Cluster()
-    mirror(cluster, {"a": {"gpu": 0.5}, "b": {"gpu": 0.1}})
-    mirror(cluster, {"a": {"gpu": 0.7}})
+    put_usage(cluster, {"a": {"gpu": 0.5}, "b": {"gpu": 0.1}})
+    put_usage(cluster, {"a": {"gpu": 0.7}})
     assert cluster.snapshot().objects[QUEUE_USAGE] == {("", "a"): {"gpu": 0.7}}

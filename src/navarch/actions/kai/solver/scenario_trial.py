@@ -124,7 +124,8 @@ class ScenarioTrial:
 
 def take_back(statement: Statement) -> None:
     """Discard what was only a trial: nobody is told afterwards that it could have run."""
-    kept = {op.job.row: (op.job, dict(op.job.last_undone)) for op in statement.operations if op.before == _PENDING}
+    jobs = [op.job for op in statement.operations if op.before == _PENDING and op.job is not None]
+    kept = {job.row: (job, dict(job.last_undone)) for job in jobs}
     statement.discard()
     for job, undone in kept.values():
         job.last_undone.clear()

@@ -55,7 +55,7 @@ class Normaliser:
             if member.pointer:
                 out[name] = each
             elif each == [] or each == {}:
-                if member.always:  # Go writes a list or map of its own accord only when there is something in it
+                if member.always:  # Go writes an unset list or map only if it is not empty
                     out[name] = None if base in ("list", "map") else each
             elif member.always or (each is not None and each not in _EMPTY):
                 out[name] = each
@@ -72,7 +72,7 @@ class Normaliser:
         return self.struct({}, member.shape, "") if base == "struct" else _ZERO.get(base)
 
     def value(self, value: Any, shape: Shape, path: str, holder: str = "") -> Any:
-        """One value; `holder` is the type whose field it is, for the error's sake."""
+        """One value. `holder` is the type that declares the field; the error names it."""
         base = shape.base
         if base == "struct":
             if value is not None and not isinstance(value, dict):

@@ -43,7 +43,7 @@ class Shape:
     format: str = ""
     fields: dict[str, Member] = field(default_factory=dict)
     always: tuple[Member, ...] = ()
-    """Members of a struct that are written even when nobody set them."""
+    """Members of a struct that are written even when they are not set."""
     item: Shape | None = None
     """The values of a map or a list."""
     list_type: str = "atomic"

@@ -1,4 +1,4 @@
-"""The row of a pod in `kubectl get pods`: how many containers are ready, one word for its state, restarts."""
+"""The row of a pod in `kubectl get pods`: ready containers, state, restarts."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from navarch.embedded.api.bodies import Accepted
+from navarch.embedded.api.input.bodies import Accepted
 from navarch.embedded.api.kinds.registry import Kind
 from navarch.embedded.api.output.columns import columns_of
 from navarch.embedded.storage.record import Manifest, Record
@@ -16,7 +16,7 @@ _encode = msgspec.json.encode
 
 
 class Form(Protocol):
-    """How records are written where the plain object is not asked for."""
+    """How records are written if the client accepts something else than the plain object."""
 
     def one(self, record: Record) -> bytes: ...
 

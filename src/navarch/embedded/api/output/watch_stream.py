@@ -1,7 +1,7 @@
-"""A watch over HTTP: one JSON line an event, as many lines in one write as are waiting.
+"""A watch over HTTP: one JSON line an event. One write sends all lines that are waiting.
 
-Each event is encoded once for all its watchers (the line is kept on the event). A reader that cannot keep up is cut off; it
-will list again, which is cheaper for everyone than a queue without end.
+Each event is encoded once for all its watchers; the event keeps the line. A reader that cannot keep up is disconnected. It lists
+again, which costs less than a queue without a bound.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Server-side apply: a manager says what it wants, field by field, and owns what it says.
+"""Server-side apply: a manager sends the fields it wants and owns them.
 
-What it said last time and does not say now is taken away, unless someone else owns it too. A field that someone else
-owns with another value is a conflict (409), unless `force` takes it over.
+A field that the manager sent last time and does not send now is removed, unless another manager owns it too. A field that another
+manager owns with another value is a conflict (409), unless `force` takes it over.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _configuration(kind: Kind, name: str, namespace: str, patch: Any, options: W
 
 
 def _checked(kind: Kind, name: str, namespace: str, patch: Manifest, options: WriteOptions) -> Manifest:
-    """What was said, typed; a field that the kind does not have is an error here, since someone would own it."""
+    """The applied fields, typed. A field that the kind does not have is an error, because the manager would own it."""
     reading = WriteOptions(field_validation="Warn")
     checked = read_object(kind, patch, reading)
     if reading.warnings and not kind.is_custom:

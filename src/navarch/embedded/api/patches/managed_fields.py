@@ -1,7 +1,7 @@
-"""metadata.managedFields: who set which field, kept up on every write.
+"""metadata.managedFields: which manager set which field, updated on every write.
 
-A plain write (create, update, patch) takes the fields it changed away from everyone else. Server-side apply asks first
-(`apply`). Fields that the server sets itself (identity, generation, the status on the main endpoint) belong to no one.
+A plain write (create, update, patch) takes the fields it changed from all other managers. Server-side apply checks for conflicts
+first (`apply`). Fields that the server sets itself (identity, generation, the status on the main endpoint) have no manager.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _zeros: dict[str, Manifest] = {}
 
 
 def zero_of(kind: Kind) -> Manifest:
-    """What a new object of a kind is before anyone set anything."""
+    """A new object of a kind before any manager set a field."""
     if kind.is_custom:
         return {"metadata": {}}
     found = _zeros.get(kind.shape.name)
@@ -61,7 +61,7 @@ def owned(kind: Kind, fields: Tree | None, subresource: str) -> Tree | None:
 def track(kind: Kind, obj: Manifest, old: Manifest | None, options: WriteOptions, subresource: str, now: float) -> None:
     """Note in `obj` what this write set. Changes obj["metadata"]["managedFields"]."""
     entries = _entries(obj, old)
-    if old is not None and not entries:  # an object that nobody owned a field of is not followed until it is applied
+    if old is not None and not entries:  # fields of an object without managers are tracked only after its first apply
         return _write(obj, [])
     if old is None:
         changed, removed = _fields_of_new(kind, obj), None

@@ -1,7 +1,6 @@
 """pods/binding: give a pod its node, once.
 
-The rules stand in the order in which kube-apiserver checks them, because clients read the first that fails. Whether the node
-exists is not among them.
+The rules are checked in kube-apiserver's order, because clients read the first failure. The node need not exist.
 """
 
 from __future__ import annotations

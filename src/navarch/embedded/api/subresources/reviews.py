@@ -1,4 +1,4 @@
-"""Access and token reviews: kinds that are answered, not stored. Whoever holds the token may do everything."""
+"""Access and token reviews: kinds that are answered and not stored. The holder of the token may do everything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One claim at a time: which volume it gets, now or when a scheduler has spoken, and what it is told while it has none."""
+"""One claim at a time: which volume it gets, now or after the scheduler chose a node, and the event it gets while it has none."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ClaimBinding:
         self._index = index
         self._recorder = Recorder(operations, "persistentvolume-controller")
         self.waiting: dict[Key, tuple[str, str]] = {}
-        """Claims without a volume -> (their class, what they were last told)."""
+        """Claims without a volume -> (their class, the last event about them)."""
 
     def sync(self, key: Key, record: Record | None) -> None:
         claim = read_claim(record.obj) if record is not None else None
@@ -44,7 +44,7 @@ class ClaimBinding:
             self._find(record, claim)
 
     def _check(self, record: Record, claim: ClaimSpec) -> None:
-        """A bound claim stays bound, to a volume that says so too; without one its data is lost."""
+        """A bound claim stays bound to a volume whose claimRef names it. Without such a volume the claim is Lost."""
         found = self._store.find(VOLUMES, "", claim.volume) if claim.volume else None
         volume = read_volume(found.obj) if found is not None else None
         if not claim.volume:
@@ -110,7 +110,7 @@ class ClaimBinding:
             self._provision(record, claim, class_record.obj, labels)
 
     def _kept(self, claim: ClaimSpec) -> Record | None:
-        """A volume that somebody keeps for this claim."""
+        """A volume that is reserved for this claim by its claimRef."""
         for name in self._index.kept_for(claim.key):
             found = self._store.find(VOLUMES, "", name)
             volume = read_volume(found.obj) if found is not None else None
@@ -198,7 +198,7 @@ class ClaimBinding:
 
 
 def change_volume(store: Store, name: str, phase: str, rewrite: Rewrite | None = None) -> Record:
-    """Give a volume a phase, and whatever else changes with it."""
+    """Set a volume's phase and the fields that change with it."""
     now = timestamp(store.clock())
 
     def change(obj: Manifest) -> Manifest:

@@ -1,9 +1,9 @@
-"""Claims get volumes: the volume controller, with hollow disks.
+"""The volume controller, with hollow disks: binds claims to volumes.
 
-A claim whose class binds at once takes the smallest free volume that fits, or has one made. One whose class waits for its first
-consumer gets nothing until a scheduler has spoken: by the node it wrote on the claim, or by the claim it wrote on a volume. A
-provisioner that cannot serve that node takes it off the claim again, and the scheduler has to choose anew. When a claim goes, its
-volume goes with it or stays, released, as its reclaim policy says.
+A claim whose class binds at once takes the smallest free volume that fits, or a new one is made. A claim whose class waits for its
+first consumer gets a volume after the scheduler chose: by the node annotation on the claim, or by the claimRef on a volume. A
+provisioner that cannot serve that node removes the annotation, and the scheduler chooses again. The reclaim policy decides whether
+a volume is deleted with its claim or stays as Released.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class VolumeIndex:
 
 
 def holds(volume: VolumeSpec, claim: ClaimSpec) -> bool:
-    """Whether a volume can be what a claim asks for, whoever chose it."""
+    """Whether a volume fits a claim, by any path that chose it."""
     return (
         volume.storage_class == claim.storage_class
         and volume.capacity >= (claim.requested or 0)

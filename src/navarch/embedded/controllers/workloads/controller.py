@@ -1,7 +1,7 @@
-"""What all workload controllers share: which object to look at after a change, how pods are made and removed.
+"""What all workload controllers share: which object to sync after a change, how pods are made and removed.
 
-A controller says what it owns and how one object is brought to what its spec asks for (`sync`). It is called whenever that object
-or one of its children changed, sees the store as it is, and may ask to be called again later.
+A controller declares what it owns and how one object is brought to its spec (`sync`). `sync` runs when the object or one of its
+children changed, reads the store as it is, and may ask to run again later.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from navarch.embedded.api.operations import Operations
 from navarch.embedded.api.selectors import object_selector
 from navarch.embedded.controllers.event_recorder import Recorder
 from navarch.embedded.controllers.work_queue import WorkQueue
-from navarch.embedded.controllers.workloads.ownership import Child, Family, controller_of, owner_reference
+from navarch.embedded.controllers.workloads.ownership import Child, OwnerIndex, controller_of, owner_reference
 from navarch.embedded.storage.record import Event, Manifest, Record
 from navarch.embedded.storage.store import timestamp
 from navarch.embedded.timers import Timers
@@ -25,7 +25,7 @@ Key = tuple[str, str]
 
 
 class Controller(ABC):
-    """One kind of workload. Instances share the families of pods and of whatever else they own."""
+    """One kind of workload. Instances share the indexes of pods and of other owned objects."""
 
     resource: ClassVar[str]
     kind: ClassVar[str]
@@ -33,12 +33,12 @@ class Controller(ABC):
     owns: ClassVar[str] = "pods"
     adopts: ClassVar[bool] = True
 
-    def __init__(self, operations: Operations, timers: Timers, families: Mapping[str, Family]) -> None:
+    def __init__(self, operations: Operations, timers: Timers, owner_indexes: Mapping[str, OwnerIndex]) -> None:
         self.operations = operations
         self.store = operations.store
         self.timers = timers
-        self.families = families
-        self.family = families[self.owns]
+        self.owner_indexes = owner_indexes
+        self.owner_index = owner_indexes[self.owns]
         self.recorder = Recorder(operations, f"{self.kind.lower()}-controller")
         self.queue: WorkQueue[Key] = WorkQueue(self.resource, self._look, timers)
         self.strays: WorkQueue[Key] = WorkQueue(f"strays of {self.resource}", self._look_at_stray, timers)
@@ -82,7 +82,7 @@ class Controller(ABC):
             self.sync(owner)
 
     def _look_at_stray(self, key: Key) -> None:
-        child = self.family.find(*key)
+        child = self.owner_index.find(*key)
         owner = controller_of(child.obj) if child is not None else None
         if child is not None and owner is not None:
             found = self.store.find(self.resource, key[0], owner["name"])
@@ -96,7 +96,7 @@ class Controller(ABC):
         return found
 
     def children(self, owner: Record) -> list[Child]:
-        return self.family.claim(owner, self.kind, self.api_version, self.selector(owner.obj))
+        return self.owner_index.claim(owner, self.kind, self.api_version, self.selector(owner.obj))
 
     @property
     def now(self) -> str:
@@ -114,7 +114,7 @@ class Controller(ABC):
         finalizers: tuple[str, ...] = (),
         spec: Manifest | None = None,
     ) -> Child:
-        """A pod of a template. A refusal is told on the owner and raised: the queue comes back to it."""
+        """A pod of a template. A refusal becomes an event on the owner and is raised: the work queue tries again."""
         given = template.get("metadata") or {}
         metadata: Manifest = {"ownerReferences": [owner_reference(owner, self.kind, self.api_version)]}
         if name:
@@ -128,7 +128,7 @@ class Controller(ABC):
         if finalizers or given.get("finalizers"):
             metadata["finalizers"] = [*(given.get("finalizers") or ()), *finalizers]
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec or template.get("spec") or {}}
-        return self.families["pods"].born(self.make(owner, "pods", body))
+        return self.owner_indexes["pods"].enter(self.make(owner, "pods", body))
 
     def make(self, owner: Record, resource: str, body: Manifest) -> Record:
         try:
@@ -136,8 +136,8 @@ class Controller(ABC):
         except ApiError as error:
             self.recorder.warning(owner, "FailedCreate", f"Error creating: {error}")
             raise
-        if resource in self.families:
-            self.families[resource].born(record)
+        if resource in self.owner_indexes:
+            self.owner_indexes[resource].enter(record)
         return record
 
     def remove(self, child: Child) -> None:

@@ -8,7 +8,7 @@ from typing import ClassVar
 from navarch.apis.core.daemon_nodes import daemon_pods
 from navarch.embedded.api.operations import Operations
 from navarch.embedded.controllers.workloads.controller import Controller, portion
-from navarch.embedded.controllers.workloads.ownership import Child, Family
+from navarch.embedded.controllers.workloads.ownership import Child, OwnerIndex
 from navarch.embedded.controllers.workloads.revisions import HASH, RevisionsOf
 from navarch.embedded.storage.record import Event, Manifest, Record
 from navarch.embedded.timers import Timers
@@ -18,8 +18,8 @@ class DaemonSets(Controller):
     resource: ClassVar[str] = "daemonsets.apps"
     kind: ClassVar[str] = "DaemonSet"
 
-    def __init__(self, operations: Operations, timers: Timers, families: Mapping[str, Family]) -> None:
-        super().__init__(operations, timers, families)
+    def __init__(self, operations: Operations, timers: Timers, owner_indexes: Mapping[str, OwnerIndex]) -> None:
+        super().__init__(operations, timers, owner_indexes)
         self._revisions = RevisionsOf(self)
 
     def on_node(self, event: Event) -> None:
@@ -41,7 +41,7 @@ class DaemonSets(Controller):
                 by_node.setdefault(node_of(pod.obj), []).append(pod)
             self._match(owner, by_node, wanted, revision.labels[HASH])
             self._update(owner, by_node, wanted, revision.labels[HASH])
-            pods = self.family.of(owner)
+            pods = self.owner_index.of(owner)
         self._report(owner, pods, set(wanted), revision.labels[HASH])
         self._revisions.forget(owner, {revision.name, *(f"{owner.name}-{pod.labels.get(HASH)}" for pod in pods)})
 

@@ -42,7 +42,7 @@ class Deployments(Controller):
             current = self._recreate(owner, current, sets)
         else:
             current = self._roll(owner, current, sets, strategy.get("rollingUpdate") or {})
-        sets = self.family.of(owner)
+        sets = self.owner_index.of(owner)
         self._forget_old(owner, current, sets)
         self._report(owner, current, sets)
 
@@ -73,7 +73,7 @@ class Deployments(Controller):
         }
         if spec.get("minReadySeconds"):
             body["spec"]["minReadySeconds"] = spec["minReadySeconds"]
-        return self.family.born(self.make(owner, self.owns, body))
+        return self.owner_index.enter(self.make(owner, self.owns, body))
 
     def _annotations(self, owner: Record, sets: list[Child]) -> dict[str, str]:
         given = owner.obj["metadata"].get("annotations") or {}
@@ -87,7 +87,7 @@ class Deployments(Controller):
         elif any(_revision(each) >= _revision(current) for each in sets if each.uid != current.uid):
             annotations = self._annotations(owner, sets)  # an older template again: a roll-back is a new revision
             changed = self.store.modify(self.owns, owner.namespace, current.name, lambda obj: _annotated(obj, annotations))
-            current = self.family.born(changed)
+            current = self.owner_index.enter(changed)
         revision = str(_revision(current))
         if (owner.obj["metadata"].get("annotations") or {}).get(REVISION) != revision:
             self.store.modify(self.resource, owner.namespace, owner.name, lambda obj: _annotated(obj, {REVISION: revision}))
@@ -132,7 +132,7 @@ class Deployments(Controller):
         old = [each for each in sets if current is None or each.uid != current.uid]
         for each in old:
             self._scale(owner, each, 0)
-        pods = self.families["pods"]
+        pods = self.owner_indexes["pods"]
         if any(pods.of(each.record) for each in old):
             return current
         current = self._newest(owner, current, sets, owner.obj["spec"]["replicas"])
@@ -150,7 +150,7 @@ class Deployments(Controller):
             obj["spec"]["replicas"] = replicas
             return obj
 
-        return self.family.born(self.operations.modify(kind, owner.namespace, replica_set.name, change))
+        return self.owner_index.enter(self.operations.modify(kind, owner.namespace, replica_set.name, change))
 
     def _forget_old(self, owner: Record, current: Child | None, sets: list[Child]) -> None:
         limit = owner.obj["spec"].get("revisionHistoryLimit", 10)

@@ -15,7 +15,7 @@ from navarch.embedded.api.errors import ApiError
 from navarch.embedded.api.operations import Operations
 from navarch.embedded.controllers.workloads.controller import Controller, condition, removal_order
 from navarch.embedded.controllers.workloads.job_indexes import INDEX, format_indexes, index_of, parse_indexes, with_index
-from navarch.embedded.controllers.workloads.ownership import Child, Family
+from navarch.embedded.controllers.workloads.ownership import Child, OwnerIndex
 from navarch.embedded.controllers.workloads.pod_failures import verdict
 from navarch.embedded.storage.record import Manifest, Record
 from navarch.embedded.timers import Timers, seconds_of
@@ -51,16 +51,16 @@ class Jobs(Controller):
     api_version: ClassVar[str] = "batch/v1"
     adopts: ClassVar[bool] = False
 
-    def __init__(self, operations: Operations, timers: Timers, families: Mapping[str, Family]) -> None:
-        super().__init__(operations, timers, families)
+    def __init__(self, operations: Operations, timers: Timers, owner_indexes: Mapping[str, OwnerIndex]) -> None:
+        super().__init__(operations, timers, owner_indexes)
         self._backoff: dict[str, Backoff] = {}
 
     def lost(self, child: Child) -> None:
-        """Nobody counts the pods of a job that is gone."""
+        """Forget the counts of a job that is gone."""
         self._untrack(child)
 
     def sync(self, owner: Record) -> None:
-        pods = self.family.of(owner)
+        pods = self.owner_index.of(owner)
         if owner.obj["metadata"].get("deletionTimestamp"):
             for pod in pods:
                 self._untrack(pod)
@@ -134,14 +134,14 @@ class Jobs(Controller):
         backoff.until = self.store.clock() + wait / self.timers.speed
 
     def _discard(self, pod: Child) -> None:
-        """Delete a pod that the job itself has no use for: that is nobody's failure."""
+        """Delete a pod that the job no longer needs. It does not count as a failure."""
         self._untrack(pod)
         self.remove(pod)
 
     def _untrack(self, pod: Child) -> None:
         """Take the tracking finalizer away; a deleted pod that waited only for this goes now."""
         namespace, name = pod.record.namespace, pod.name
-        current = self.family.find(namespace, name)
+        current = self.owner_index.find(namespace, name)
         if current is None or current.uid != pod.uid or TRACKING not in current.finalizers:
             return
 

@@ -1,8 +1,8 @@
-"""Who belongs to whom: objects by the controller that owns them, and those that nobody owns yet.
+"""Objects by the controller that owns them, and objects without a controller.
 
-The index holds names and reads the store when asked, so it is never staler than the store. What a controller makes itself is
-entered at once (`born`): the event of a write may come later than the next look. The few facts that controllers look at again and
-again are taken from an object once a version (`Child`): a job of ten thousand pods is looked at without decoding one of them.
+The index holds names and reads the store when asked, so it is never staler than the store. A controller enters what it creates at
+once (`enter`), because the event of a write may arrive after the next lookup. Facts that controllers read often are taken from an
+object once a version (`Child`): a job of ten thousand pods is synced without decoding any of them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Child:
 
     record: Record
     controller: str
-    """uid of the controller; empty: nobody's."""
+    """uid of the controller; empty if the object has none."""
     phase: str
     is_deleted: bool
     ready_since: str
@@ -98,7 +98,7 @@ def child_of(record: Record) -> Child:
     )
 
 
-class Family:
+class OwnerIndex:
     """Children of one resource."""
 
     def __init__(self, store: Store, resource: str) -> None:
@@ -133,7 +133,7 @@ class Family:
             self._leave(before, key)
         self._enter(owner, key)
 
-    def born(self, record: Record) -> Child:
+    def enter(self, record: Record) -> Child:
         """A child that its controller has just made."""
         key = (record.namespace, record.name)
         self._enter(controller_of(record.obj), key)
@@ -150,7 +150,7 @@ class Family:
         return found
 
     def orphans(self, namespace: str, selects: Callable[[Mapping[str, str]], bool]) -> list[Child]:
-        """Objects without a controller that a selector matches and nobody deletes."""
+        """Objects without a controller that a selector matches and that are not being deleted."""
         found = []
         for key in sorted(self._orphans.get(namespace, ())):
             child = self.find(*key)
@@ -172,7 +172,7 @@ class Family:
         reference = owner_reference(owner, kind, api_version)
         for orphan in self.orphans(owner.namespace, selects):
             adopted = self._store.modify(self.resource, owner.namespace, orphan.name, lambda obj: _adopted(obj, reference))
-            kept.append(self.born(adopted))
+            kept.append(self.enter(adopted))
         return kept
 
     def _enter(self, owner: Manifest | None, key: Key) -> None:

@@ -16,20 +16,20 @@ class RevisionsOf:
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
-        self._family = controller.families[REVISIONS]
+        self._owner_index = controller.owner_indexes[REVISIONS]
         self._store = controller.store
 
     def current(self, owner: Record) -> Child:
         """The revision of the present template, made if it is new; one that comes back is numbered anew."""
         template = owner.obj["spec"]["template"]
         data = {"spec": {"template": {**template, "$patch": "replace"}}}
-        history = sorted(self._family.of(owner), key=lambda each: each.obj["revision"])
+        history = sorted(self._owner_index.of(owner), key=lambda each: each.obj["revision"])
         highest = history[-1].obj["revision"] if history else 0
         for each in history:
             if each.obj.get("data") == data:
                 if each.obj["revision"] == highest:
                     return each
-                return self._family.born(
+                return self._owner_index.enter(
                     self._store.modify(REVISIONS, owner.namespace, each.name, lambda obj: {**obj, "revision": highest + 1})
                 )
         digest = template_hash(template)
@@ -44,12 +44,12 @@ class RevisionsOf:
             "data": data,
             "revision": highest + 1,
         }
-        return self._family.born(controller.make(owner, REVISIONS, body))
+        return self._owner_index.enter(controller.make(owner, REVISIONS, body))
 
     def forget(self, owner: Record, in_use: set[str]) -> None:
         """Keep no more of the unused ones than the owner's limit."""
         limit = owner.obj["spec"].get("revisionHistoryLimit", 10)
-        idle = [each for each in self._family.of(owner) if each.name not in in_use]
+        idle = [each for each in self._owner_index.of(owner) if each.name not in in_use]
         idle.sort(key=lambda each: each.obj["revision"])
         for each in idle[: max(0, len(idle) - limit)]:
             self._controller.remove(each)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from navarch.embedded.api.operations import Operations
 from navarch.embedded.controllers.workloads.controller import Controller
-from navarch.embedded.controllers.workloads.ownership import Child, Family
+from navarch.embedded.controllers.workloads.ownership import Child, OwnerIndex
 from navarch.embedded.controllers.workloads.revisions import HASH, RevisionsOf
 from navarch.embedded.storage.record import Manifest, Record
 from navarch.embedded.timers import Timers
@@ -19,8 +19,8 @@ class StatefulSets(Controller):
     resource: ClassVar[str] = "statefulsets.apps"
     kind: ClassVar[str] = "StatefulSet"
 
-    def __init__(self, operations: Operations, timers: Timers, families: Mapping[str, Family]) -> None:
-        super().__init__(operations, timers, families)
+    def __init__(self, operations: Operations, timers: Timers, owner_indexes: Mapping[str, OwnerIndex]) -> None:
+        super().__init__(operations, timers, owner_indexes)
         self._revisions = RevisionsOf(self)
 
     def sync(self, owner: Record) -> None:
@@ -30,7 +30,7 @@ class StatefulSets(Controller):
         current = status.get("currentRevision") or update.name
         if not owner.obj["metadata"].get("deletionTimestamp"):
             self._move(owner, pods, update.name, current)
-            pods = {ordinal: pod for pod in self.family.of(owner) if (ordinal := _ordinal(owner, pod)) is not None}
+            pods = {ordinal: pod for pod in self.owner_index.of(owner) if (ordinal := _ordinal(owner, pod)) is not None}
         self._report(owner, pods, update.name, current)
         self._revisions.forget(owner, {update.name, current})
 

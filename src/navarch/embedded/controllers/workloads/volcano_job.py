@@ -50,7 +50,7 @@ class VolcanoJobs(Controller):
     def sync(self, owner: Record) -> None:
         if owner.obj["metadata"].get("deletionTimestamp"):
             return
-        pods = {pod.name: pod for pod in self.family.of(owner)}
+        pods = {pod.name: pod for pod in self.owner_index.of(owner)}
         state = dict((owner.obj.get("status") or {}).get("state") or {})
         phase = str(state.get("phase") or "Pending")
         retries = int((owner.obj.get("status") or {}).get("retryCount", 0))
@@ -61,9 +61,9 @@ class VolcanoJobs(Controller):
             phase_now, why = self._leave(phase, pods.values()), str(state.get("reason") or "")
         else:
             phase_now, why, retries = self._run(owner, pods, phase, retries)
-        pods = {pod.name: pod for pod in self.family.of(owner)}
+        pods = {pod.name: pod for pod in self.owner_index.of(owner)}
         self._report(owner, pods.values(), phase_now, why, retries)
-        if phase_now != phase:  # the next phase has work of its own
+        if phase_now != phase:  # the next phase has its own work
             self.queue.add((owner.namespace, owner.name))
 
     # ------------------------------------------------------------------ phases

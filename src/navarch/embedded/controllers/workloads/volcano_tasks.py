@@ -1,4 +1,4 @@
-"""What a Volcano Job says of its tasks: which pods it has, how many must run, what its policies answer, who waits for whom."""
+"""The tasks of a Volcano Job: their pods, minimum counts, policies, and dependencies on each other."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def answer(job: Manifest, happened: Happened) -> str:
 
 
 def kept_back(job: Manifest, pods: Mapping[str, Child]) -> set[str]:
-    """Tasks whose pods are not made yet: of those they depend on, each (or any, if so said) must run with as many as it needs."""
+    """Tasks whose pods are not made yet. Each task they depend on (or any one of them, if the job says so) must first run its
+    minimum.
+    """
     up: dict[str, int] = {}
     for pod in pods.values():
         task = pod.labels.get(TASK, "")

@@ -11,7 +11,7 @@ from navarch.embedded.controllers.workloads.controller import Controller
 from navarch.embedded.controllers.workloads.daemon_set import DaemonSets
 from navarch.embedded.controllers.workloads.deployment import Deployments
 from navarch.embedded.controllers.workloads.job import Jobs
-from navarch.embedded.controllers.workloads.ownership import Family
+from navarch.embedded.controllers.workloads.ownership import OwnerIndex
 from navarch.embedded.controllers.workloads.replica_set import ReplicaSets, ReplicationControllers
 from navarch.embedded.controllers.workloads.revisions import REVISIONS
 from navarch.embedded.controllers.workloads.stateful_set import StatefulSets
@@ -30,11 +30,11 @@ class Workloads:
     def __init__(self, operations: Operations, timers: Timers) -> None:
         self._operations = operations
         self._store = operations.store
-        self.families = {resource: Family(operations.store, resource) for resource in OWNED}
+        self.owner_indexes = {resource: OwnerIndex(operations.store, resource) for resource in OWNED}
         kinds: tuple[type[Controller], ...] = (
             Jobs, ReplicaSets, ReplicationControllers, Deployments, StatefulSets, DaemonSets, VolcanoJobs,
         )  # fmt: skip
-        self.controllers = [kind(operations, timers, self.families) for kind in kinds]
+        self.controllers = [kind(operations, timers, self.owner_indexes) for kind in kinds]
         self._watches: list[Watch] = []
 
     def start(self) -> None:
@@ -61,7 +61,7 @@ class Workloads:
 
     def _on_child(self, event: Event) -> None:
         resource = event.record.resource
-        self.families[resource].note(event)
+        self.owner_indexes[resource].note(event)
         for controller in self.controllers:
             if controller.owns == resource:
                 controller.on_child(event)

@@ -35,6 +35,8 @@ from navarch.plugins.kai.quota_messages import beyond_share, over_limit, over_qu
 
 _ZERO = [0.0] * len(RESOURCES)
 _UNDONE_BY = (Event.POD_REMOVED, Event.QUEUE_CHANGED, Event.JOB_CHANGED)
+OVER_LIMIT, OVER_QUOTA = "OverLimit", "NonPreemptibleOverQuota"
+"""Codes of refusals, as KAI names them in the status of a group."""
 
 
 class KaiProportion(Plugin):
@@ -249,7 +251,7 @@ class KaiProportion(Plugin):
         figures |= {"requested": asked, "bound": most, "held": has}
         words = over_limit if broken.over_limit else over_quota
         text = words(queue, resource, asked, most, has)
-        code = "OverLimit" if broken.over_limit else "NonPreemptibleOverQuota"
+        code = OVER_LIMIT if broken.over_limit else OVER_QUOTA
         return Reason(code, text, figures=figures, undone_by=_UNDONE_BY)
 
     # reclaim
@@ -266,6 +268,14 @@ class KaiProportion(Plugin):
         if may_reclaim(self.tree, row, amount, job.spec.preemptable):
             return None
         return self.refusal(job, row, amount) or self._beyond_share(job, row, amount)
+
+    def may_preempt(self, job: Job, tasks: Sequence[int]) -> Reason | None:
+        """Refuses a non-preemptible job above the quota of its queue: evicting inside the queue does not lower what its
+        non-preemptible jobs hold."""
+        if job.spec.preemptable:
+            return None
+        reason = self.chunk_refusal(job, tasks)
+        return reason if reason is not None and reason.code == OVER_QUOTA else None
 
     def _beyond_share(self, job: Job, row: int, amount: Floats) -> Reason:
         tree, queue = self.tree, job.queue.name

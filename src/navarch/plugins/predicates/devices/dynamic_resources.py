@@ -204,6 +204,7 @@ class Claims:
 
 class DynamicResources(NodeFilter):
     name = "DynamicResources"
+    post_filter_text = "no new claims to deallocate"
     scope = Scope.GLOBAL
     undone_by = (Event.CLAIM_CHANGED, Event.POD_REMOVED, Event.NODE_ADDED, Event.NODE_CHANGED)
 

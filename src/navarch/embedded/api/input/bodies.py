@@ -10,13 +10,13 @@ import yaml
 from aiohttp import http_exceptions, web
 
 from navarch.embedded.api.errors import bad_request, not_acceptable, too_large, unsupported_media_type
-from navarch.embedded.api.protobuf import PROTOBUF, decode_object
+from navarch.embedded.api.input.protobuf import PROTOBUF, decode_object
 from navarch.yaml_loading import Loader
 
 LARGEST_BODY = 3 * 1024 * 1024
 OFFERED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 JSON_TYPES = frozenset({"", "application/json", "text/plain", "application/octet-stream", "*/*"})
-"""Read as JSON; clients without a word for their body mean it too."""
+"""Content types that are read as JSON. Clients that name no type mean JSON too."""
 
 
 def media_type(text: str) -> str:

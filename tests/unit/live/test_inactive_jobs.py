@@ -11,7 +11,7 @@ from tests.properties.sleeping_world import POLICIES, SleepingWorld
 from navarch.engine.reasons import Event
 from navarch.engine.record import Bind, CycleRecord, Eviction
 from navarch.live.commit import Commit
-from navarch.live.queue.equivalence_classes import FEW, UNTOLD, held_by
+from navarch.live.queue.equivalence_classes import PROBE, UNCOUNTED, footprint
 from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.model.resources import requests_from
 from navarch.model.spec import ObjectSpec, QueueShare, Shape, TaskSpec
@@ -55,7 +55,7 @@ def test_a_gang_that_keeps_nodes_while_it_is_tried_does_not_lose_them_in_its_sle
     world.pod("late", {"cpu": "2"}, queue="a")
     world.settle()
     assert world.bound == []
-    assert world.holding.asleep() == ["ns/pod/late"]
+    assert world.scheduling_queue.inactive() == ["ns/pod/late"]
 
 
 @pytest.mark.parametrize("policy", ["navarch", "volcano", "kai"])
@@ -70,7 +70,7 @@ def test_who_was_promised_its_least_stays_awake_for_it(policy: str) -> None:
         world.pod(f"gang-{member}", ONE, group="gang")
     world.settle()
     assert world.records[-1].jobs[0].pods == {"Pipelined": 2, "Pending": 1}
-    assert world.holding.asleep() == []
+    assert world.scheduling_queue.inactive() == []
 
 
 @pytest.mark.parametrize("policy", ["navarch", "volcano"])
@@ -141,15 +141,15 @@ def test_a_claim_that_comes_wakes_the_pods_that_name_it(policy: str) -> None:
     world = world_of(policy)
     world.pod("p", ONE, queue="a", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}])
     world.settle()
-    assert world.holding.asleep() == ["ns/pod/p"]
+    assert world.scheduling_queue.inactive() == ["ns/pod/p"]
     modes, claim = ["ReadWriteOnce"], {"namespace": "ns", "name": "data", "uid": "u"}
     spec = {"accessModes": modes, "capacity": {"storage": "1"}, "claimRef": claim, "hostPath": {"path": "/d"}}
     volume = {"kind": "PersistentVolume", "metadata": {"name": "disk"}, "spec": spec, "status": {"phase": "Bound"}}
-    world.mirror.put(ObjectSpec("PersistentVolume", "", "disk", volume))
+    world.cache.put(ObjectSpec("PersistentVolume", "", "disk", volume))
     meta = claim | {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
     spec = {"accessModes": modes, "volumeName": "disk", "resources": {"requests": {"storage": "1"}}}
     made = {"kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec, "status": {"phase": "Bound"}}
-    world.mirror.put(ObjectSpec("PersistentVolumeClaim", "ns", "data", made))
+    world.cache.put(ObjectSpec("PersistentVolumeClaim", "ns", "data", made))
     world.settle()
     assert world.bound == ["p"]
 
@@ -177,7 +177,7 @@ def test_who_has_just_come_meets_the_eldest_of_its_like() -> None:
         world.now += 1
     world.settle()
     assert world.bound == ["running"]
-    world.mirror.cluster.remove_task("running")
+    world.cache.cluster.remove_task("running")
     world.now += 1
     world.pod("late", ONE, queue="a")
     world.settle()
@@ -190,23 +190,25 @@ def test_a_job_that_cannot_be_bound_here_sleeps_and_leaves_the_room_to_others() 
     def obstacle(bind: Bind, task: TaskSpec) -> str:
         return "no" if task.name == "odd" else ""
 
-    world._commit = Commit(world.mirror, world.mirror.assumed, world.holding, world, obstacle)
+    world._commit = Commit(world.cache, world.cache.assumed, world.scheduling_queue, world, obstacle)
     world.gang("odd", "a", 1, preemptable=True)
     world.pod("odd", ONE, group="odd", annotations={"gpu-fraction": "0.5"})
     world.now += 1
     world.pod("other", {"nvidia.com/gpu": "1"}, queue="a")
     world.settle()
     assert world.bound == ["other"]
-    assert world.holding.asleep() == ["ns/odd"]
+    assert world.scheduling_queue.inactive() == ["ns/odd"]
 
 
 def test_a_pod_that_kept_others_away_wakes_more_than_figures_tell() -> None:
     asks = requests_from({"cpu": 1})
-    for freed, woken in ((asks, 2), ((*asks, UNTOLD), FEW), ((), 1)):
-        holding = SchedulingQueue()
+    for freed, woken in ((asks, 2), ((*asks, UNCOUNTED), PROBE), ((), 1)):
+        scheduling_queue = SchedulingQueue()
         for number in range(100):
-            holding.failed(f"ns/{number:02d}", (Event.POD_REMOVED,), 1, 0.0, alike="same", asks=asks, age=float(number))
-        assert holding.wake(Event.POD_REMOVED, freed) == woken
+            scheduling_queue.add_unschedulable(
+                f"ns/{number:02d}", (Event.POD_REMOVED,), 1, 0.0, equivalence="same", requests=asks, created=float(number)
+            )
+        assert scheduling_queue.activate_on(Event.POD_REMOVED, freed) == woken
 
 
 def test_pods_that_only_asked_wake_one_of_a_family_before_a_cycle_however_many_go() -> None:
@@ -215,15 +217,15 @@ def test_pods_that_only_asked_wake_one_of_a_family_before_a_cycle_however_many_g
         world.pod(f"p{number}", ONE, queue="a")
         world.pod(f"q{number}", ONE, queue="b", priority="low")
     world.settle()
-    asleep = len(world.holding)
+    asleep = len(world.scheduling_queue)
     for number in range(1, 8):
         world.end(f"q{number}")
-    assert asleep - len(world.holding) == 7 + 2, "those that went, and one of each family"
+    assert asleep - len(world.scheduling_queue) == 7 + 2, "those that went, and one of each family"
 
 
 def test_what_figures_do_not_tell_is_marked() -> None:
-    assert held_by(Shape(requests=requests_from({"cpu": 1}))) == requests_from({"cpu": 1})
-    assert UNTOLD in held_by(Shape(claims=(("gpu", "claim"),)))
+    assert footprint(Shape(requests=requests_from({"cpu": 1}))) == requests_from({"cpu": 1})
+    assert UNCOUNTED in footprint(Shape(claims=(("gpu", "claim"),)))
 
 
 def test_a_group_that_moves_or_goes_leaves_room_in_its_queue() -> None:
@@ -236,13 +238,13 @@ def test_a_group_that_moves_or_goes_leaves_room_in_its_queue() -> None:
         world.gang("new", "a", 1)
         world.pod("new-0", ONE, group="new")
         world.settle()
-        group = world.mirror.group("ns/old")
+        group = world.cache.group("ns/old")
         assert group is not None
         assert world.bound == ["old-0"]
         if moves:
-            world.mirror.put(replace(group, queue="b"))
+            world.cache.put(replace(group, queue="b"))
         else:
-            world.mirror.remove(group)
+            world.cache.remove(group)
         world.settle()
         assert world.bound == ["old-0", "new-0"]
 
@@ -252,7 +254,7 @@ def test_a_pod_whose_gate_is_lifted_is_tried_where_gangs_do_not_matter() -> None
     world.gang("gang", "a", 3)
     world.pod("gang-0", ONE, group="gang", schedulingGates=[{"name": "g"}])
     world.settle()
-    assert world.holding.asleep() == ["ns/gang"]
+    assert world.scheduling_queue.inactive() == ["ns/gang"]
     world.change("gang-0", schedulingGates=[])
     world.settle()
     assert world.bound == ["gang-0"]

@@ -1,9 +1,8 @@
 """OpenAPI v3: enough for kubectl to validate on the server, to compute patches, and to explain fields.
 
-Real schemas (without prose) of every type, and for each kind the one operation that kubectl looks at: PATCH, with the
-`fieldValidation` parameter and the patch types. OpenAPI v2 is an empty document in
-its binary form, which is no bytes at all: kubectl asks for it only when it is given a `kind: List` (what `kubectl get -o yaml`
-prints), finds nothing to hold the items against, and leaves them to the server.
+It holds the schemas (without prose) of every type. Each kind has the one operation that kubectl reads: PATCH, with the
+`fieldValidation` parameter and the patch types. OpenAPI v2 is an empty document. kubectl reads it only for a `kind: List` (what
+`kubectl get -o yaml` prints), finds no schema for the items, and leaves validation to the server.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from navarch.live.cache.assumed_pods import AssumedPods
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cache.object_changes import permits_more, same_object
 from navarch.live.loop import Loop
-from navarch.live.queue.equivalence_classes import FEW
+from navarch.live.queue.equivalence_classes import PROBE
 from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.model.resources import requests_from
 from navarch.model.spec import NamespaceSpec, NodeSpec, ObjectSpec, QueueSpec, QuotaSpec
@@ -59,18 +59,18 @@ def test_a_pod_that_asks_for_more_in_place_wakes_nobody() -> None:
     world.pod("second", {"cpu": "2"}, queue="a")
     world.settle()
     world.resize("first", "4")
-    assert world.holding.asleep() == ["ns/pod/second"]
+    assert world.scheduling_queue.inactive() == ["ns/pod/second"]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_who_wants_to_be_near_pods_of_a_team_sees_a_namespace_join_it(policy: str) -> None:
     world = world_of(policy)
-    world.mirror.put(NamespaceSpec("ns"))
+    world.cache.put(NamespaceSpec("ns"))
     world.pod("host", ONE, queue="a", labels={"app": "x"})
     world.pod("guest", ONE, queue="a", affinity=by_team("podAffinity"))
     world.settle()
     assert world.bound == ["host"]
-    world.mirror.put(NamespaceSpec("ns", labels={"team": "t"}))
+    world.cache.put(NamespaceSpec("ns", labels={"team": "t"}))
     world.settle()
     assert world.bound == ["host", "guest"]
 
@@ -78,13 +78,13 @@ def test_who_wants_to_be_near_pods_of_a_team_sees_a_namespace_join_it(policy: st
 @pytest.mark.parametrize("policy", POLICIES)
 def test_who_is_kept_away_from_pods_of_a_team_starts_when_the_namespace_leaves_it(policy: str) -> None:
     world = world_of(policy)
-    world.mirror.put(NamespaceSpec("ns", labels={"team": "t"}))
+    world.cache.put(NamespaceSpec("ns", labels={"team": "t"}))
     world.pod("guard", ONE, queue="a", affinity=by_team("podAntiAffinity"))
     world.settle()
     world.pod("kept-away", ONE, queue="a", labels={"app": "x"})
     world.settle()
     assert world.bound == ["guard"]
-    world.mirror.put(NamespaceSpec("ns"))
+    world.cache.put(NamespaceSpec("ns"))
     world.settle()
     assert world.bound == ["guard", "kept-away"]
 
@@ -94,8 +94,8 @@ def test_labels_of_namespaces_wake_nobody_where_no_rule_reads_them() -> None:
     world.pod("first", {"cpu": "4"}, queue="a")
     world.pod("second", ONE, queue="a")
     world.settle()
-    world.mirror.put(NamespaceSpec("ns", labels={"team": "t"}))
-    assert world.holding.asleep() == ["ns/pod/second"]
+    world.cache.put(NamespaceSpec("ns", labels={"team": "t"}))
+    assert world.scheduling_queue.inactive() == ["ns/pod/second"]
 
 
 def test_a_place_that_was_promised_and_is_given_up_goes_to_who_waits() -> None:
@@ -108,26 +108,26 @@ def test_a_place_that_was_promised_and_is_given_up_goes_to_who_waits() -> None:
     assert list(world.leaving) == ["large"]
     world.pod("small", ONE)
     world.settle()
-    assert "ns/pod/small" in world.holding.asleep()
-    world.mirror.assumed.nominations.clear()
-    world.mirror.refresh("urgent")
-    assert "ns/pod/small" not in world.holding.asleep()
+    assert "ns/pod/small" in world.scheduling_queue.inactive()
+    world.cache.assumed.nominations.clear()
+    world.cache.refresh("urgent")
+    assert "ns/pod/small" not in world.scheduling_queue.inactive()
 
 
 class Sleepers:
-    """A mirror, and two jobs that sleep: one until a node, the other until a queue changes."""
+    """A cache, and two jobs that sleep: one until a node, the other until a queue changes."""
 
     def __init__(self, settings: Settings) -> None:
-        self.holding = SchedulingQueue()
-        self.mirror = ClusterCache(settings, AssumedPods(), Loop(self.holding, lambda: None).notice)
+        self.scheduling_queue = SchedulingQueue()
+        self.cache = ClusterCache(settings, AssumedPods(), Loop(self.scheduling_queue, lambda: None).notice)
         self.sleep()
 
     def sleep(self) -> None:
         for job, event in (("node", Event.NODE_CHANGED), ("queue", Event.QUEUE_CHANGED), ("quota", Event.QUOTA_CHANGED)):
-            self.holding.failed(job, (event,), 1, 0.0)
+            self.scheduling_queue.add_unschedulable(job, (event,), 1, 0.0)
 
     def woken(self) -> set[str]:
-        found = {"node", "queue", "quota"} - set(self.holding.asleep())
+        found = {"node", "queue", "quota"} - set(self.scheduling_queue.inactive())
         self.sleep()
         return found
 
@@ -136,42 +136,42 @@ def test_what_happens_in_other_pools_wakes_nobody() -> None:
     """Each heartbeat of a node of another pool is shown here as well."""
     sleepers = Sleepers(Settings(node_pool_key="pool", node_pool="mine"))
     theirs = NodeSpec("n", labels={"pool": "theirs"}, allocatable=requests_from({"cpu": 1}))
-    sleepers.mirror.put(theirs)
-    sleepers.mirror.put(QueueSpec("q", labels={"pool": "theirs"}))
+    sleepers.cache.put(theirs)
+    sleepers.cache.put(QueueSpec("q", labels={"pool": "theirs"}))
     assert sleepers.woken() == set()
-    sleepers.mirror.put(replace(theirs, labels={"pool": "mine"}))
-    sleepers.mirror.put(QueueSpec("q", labels={"pool": "mine"}))
+    sleepers.cache.put(replace(theirs, labels={"pool": "mine"}))
+    sleepers.cache.put(QueueSpec("q", labels={"pool": "mine"}))
     sleepers.sleep()
-    sleepers.mirror.put(theirs)
+    sleepers.cache.put(theirs)
     assert sleepers.woken() == {"node"}
-    sleepers.mirror.put(QueueSpec("q", labels={"pool": "theirs"}))
+    sleepers.cache.put(QueueSpec("q", labels={"pool": "theirs"}))
     assert sleepers.woken() == {"queue"}
 
 
 def test_a_queue_of_another_pool_does_not_take_one_away_that_needs_no_object() -> None:
     sleepers = Sleepers(Settings(node_pool_key="pool", node_pool="mine"))
-    assert "default" in sleepers.mirror.cluster.queues
-    sleepers.mirror.put(QueueSpec("default", labels={"pool": "theirs"}))
-    assert "default" in sleepers.mirror.cluster.queues
+    assert "default" in sleepers.cache.cluster.queues
+    sleepers.cache.put(QueueSpec("default", labels={"pool": "theirs"}))
+    assert "default" in sleepers.cache.cluster.queues
 
 
 def test_a_namespace_that_is_a_queue_wakes_who_waits_for_it() -> None:
     sleepers = Sleepers(Settings(namespace_as_queue=True))
-    sleepers.mirror.put(NamespaceSpec("team"))
+    sleepers.cache.put(NamespaceSpec("team"))
     assert sleepers.woken() == {"queue"}
-    sleepers.mirror.put(NamespaceSpec("team", annotations={"seen": "again"}))
+    sleepers.cache.put(NamespaceSpec("team", annotations={"seen": "again"}))
     assert sleepers.woken() == set()
 
 
 def test_a_quota_wakes_those_who_wait_for_it_when_it_permits_more() -> None:
     sleepers = Sleepers(Settings())
     quota = QuotaSpec("ns", "q", hard=(("cpu", 4000), ("pods", 5)), used=(("cpu", 4000),))
-    sleepers.mirror.put(quota)
-    sleepers.mirror.put(replace(quota, used=(("cpu", 4000), ("pods", 1))))
+    sleepers.cache.put(quota)
+    sleepers.cache.put(replace(quota, used=(("cpu", 4000), ("pods", 1))))
     assert sleepers.woken() == set(), "more of it is used"
-    sleepers.mirror.put(quota)
+    sleepers.cache.put(quota)
     assert sleepers.woken() == {"quota"}
-    sleepers.mirror.remove(quota)
+    sleepers.cache.remove(quota)
     assert sleepers.woken() == {"quota"}
     assert permits_more(quota, replace(quota, hard=(("cpu", 4001), ("pods", 1)))), "of one resource more, of another less"
     assert permits_more(quota, replace(quota, hard=(("pods", 5),))), "one is not limited any more"
@@ -184,7 +184,7 @@ def test_an_object_that_is_only_written_anew_wakes_nobody(kind: str) -> None:
 
     def shown(version: str, **spec: str) -> None:
         value = {"kind": kind, "metadata": {"name": "o", "resourceVersion": version}, "spec": spec}
-        sleepers.mirror.put(ObjectSpec(kind, "", "o", value))
+        sleepers.cache.put(ObjectSpec(kind, "", "o", value))
 
     shown("1", tier="1")
     assert sleepers.woken() == {"node"}
@@ -196,13 +196,15 @@ def test_an_object_that_is_only_written_anew_wakes_nobody(kind: str) -> None:
 
 def test_replica_sets_do_not_wake_everyone_who_waits_for_a_node() -> None:
     """One comes with each roll-out. Whose like a pod is may matter to a few, and they are tried a few at a time."""
-    holding = SchedulingQueue()
-    mirror = ClusterCache(Settings(), AssumedPods(), Loop(holding, lambda: None).notice)
+    scheduling_queue = SchedulingQueue()
+    cache = ClusterCache(Settings(), AssumedPods(), Loop(scheduling_queue, lambda: None).notice)
     for number in range(100):
-        holding.failed(f"j{number}", (Event.POD_REMOVED, Event.NODE_CHANGED), 1, 0.0, alike="alike", asks=(("cpu", 1000),))
+        scheduling_queue.add_unschedulable(
+            f"j{number}", (Event.POD_REMOVED, Event.NODE_CHANGED), 1, 0.0, equivalence="alike", requests=(("cpu", 1000),)
+        )
     value = {"kind": "ReplicaSet", "metadata": {"name": "r", "namespace": "ns"}, "spec": {"selector": {"matchLabels": {"app": "x"}}}}
-    mirror.put(ObjectSpec("ReplicaSet", "ns", "r", value))
-    assert len(holding) == 100 - FEW
+    cache.put(ObjectSpec("ReplicaSet", "ns", "r", value))
+    assert len(scheduling_queue) == 100 - PROBE
 
 
 def test_objects_are_told_apart_by_what_they_say() -> None:
@@ -223,10 +225,10 @@ def test_who_may_take_from_a_group_since_it_is_worth_less_does_so(policy: str) -
     world.settle()
     world.pod("new-0", {"cpu": "2"}, group="new", queue="a", priority="high")
     world.settle()
-    assert world.holding.asleep() == ["ns/new"]
-    group = world.mirror.group("ns/old")
+    assert world.scheduling_queue.inactive() == ["ns/new"]
+    group = world.cache.group("ns/old")
     assert group is not None
-    world.mirror.put(replace(group, priority_class=""))
+    world.cache.put(replace(group, priority_class=""))
     world.settle()
     assert sorted(world.leaving) == ["old-0", "old-1"]
 
@@ -234,10 +236,10 @@ def test_who_may_take_from_a_group_since_it_is_worth_less_does_so(policy: str) -
 def test_a_node_that_pulls_an_image_wakes_nobody() -> None:
     sleepers = Sleepers(Settings())
     node = NodeSpec("n", allocatable=requests_from({"cpu": 1}))
-    sleepers.mirror.put(node)
+    sleepers.cache.put(node)
     pulled = replace(node, images=((("busybox",), 1),))
-    sleepers.mirror.put(pulled)
+    sleepers.cache.put(pulled)
     assert sleepers.woken() == set()
-    assert sleepers.mirror.cluster.nodes.specs[0] == pulled
-    sleepers.mirror.put(replace(pulled, allocatable=requests_from({"cpu": 2})))
+    assert sleepers.cache.cluster.nodes.specs[0] == pulled
+    sleepers.cache.put(replace(pulled, allocatable=requests_from({"cpu": 2})))
     assert sleepers.woken() == {"node"}

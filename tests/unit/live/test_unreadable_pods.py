@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 from tests.unit.apis.test_half_read import ODD
-from tests.unit.live.test_live_mirror import SETTINGS, figures, group, mirror, node, put
-from tests.unit.live.test_live_mirror import pod as good_pod
+from tests.unit.live.test_cluster_cache import SETTINGS, cache, figures, group, node, put
+from tests.unit.live.test_cluster_cache import pod as good_pod
 
 from navarch.apis.core.objects import from_manifest
 from navarch.apis.core.partial_pod import half_read
@@ -33,14 +33,14 @@ class Scene:
     """A node of four cores, and what a watch tells of pods."""
 
     def __init__(self, assumed: AssumedPods | None = None) -> None:
-        self.mirror, self.heard = mirror(assumed)
+        self.cache, self.heard = cache(assumed)
         self.told: list[str] = []
-        self.handler = PodHandler(self.mirror, PODS, lambda kind, resource, metadata, error: self.told.append(str(error)))
+        self.handler = PodHandler(self.cache, PODS, lambda kind, resource, metadata, error: self.told.append(str(error)))
         self.store: ObjectStore[Pod] = ObjectStore(self.handler, self.handler.bad)
-        self.handler.store = self.mirror.pods = self.store.objects
+        self.handler.store = self.cache.pods = self.store.objects
         self.decoder = ObjectDecoder(Pod, half_read)
         self.version = 0
-        self.mirror.put(node("n1"))
+        self.cache.put(node("n1"))
 
     def send(self, name: str, requests: dict[str, Any], event: str = "MODIFIED", *, phase: str = "Running", **spec: Any) -> None:
         """A pod that the decoder, or the reader, refuses."""
@@ -61,11 +61,11 @@ class Scene:
 
     @property
     def used(self) -> int:
-        return int(figures(self.mirror)["nodes"]["n1"][1].get("cpu", 0))
+        return int(figures(self.cache)["nodes"]["n1"][1].get("cpu", 0))
 
     @property
     def is_open(self) -> bool:
-        cluster = self.mirror.cluster
+        cluster = self.cache.cluster
         spec = cluster.nodes.specs[cluster.nodes.rows.of["n1"]]
         assert spec is not None
         return not spec.unschedulable
@@ -73,9 +73,9 @@ class Scene:
     def binds(self, policy: str = "navarch") -> int:
         """How many pods of one core, and of none, a cycle puts there."""
         for i, cpu in enumerate(("1", "1", "1", "1", "0")):
-            put(self.mirror, good_pod(f"w{i}", cpu=cpu))
+            put(self.cache, good_pod(f"w{i}", cpu=cpu))
         registry = installed()
-        return len(run_cycle(self.mirror.cluster, preset(policy, registry.catalogue()), registry, 0.0, 1, "1").record.binds)
+        return len(run_cycle(self.cache.cluster, preset(policy, registry.catalogue()), registry, 0.0, 1, "1").record.binds)
 
 
 def test_a_pod_on_a_node_counts_by_what_can_be_read_of_it() -> None:
@@ -94,19 +94,19 @@ def test_a_node_takes_no_more_pods_while_nobody_knows_what_one_on_it_holds() -> 
         scene.send("odd", A_LOT)
     assert (scene.used, scene.is_open, scene.binds()) == (4000, False, 0)
     assert scene.told[0].endswith("; what it asks for is not known, so n1 takes no more pods until it is gone or can be read")
-    assert scene.mirror.unread.nodes == {"n1"}
+    assert scene.cache.unreadable.nodes == {"n1"}
     scene.heard.notices.clear()
     scene.send("odd", A_LOT, "DELETED")
-    assert (scene.used, scene.is_open, scene.binds(), len(scene.mirror.unread)) == (0, True, 5, 0)
+    assert (scene.used, scene.is_open, scene.binds(), len(scene.cache.unreadable)) == (0, True, 5, 0)
     assert scene.heard.notices, "who waits is told that there is room"
 
 
 @pytest.mark.parametrize("policy", ["navarch", "volcano", "kube-batch", "kube-scheduler"])
 def test_whatever_the_policy_nobody_is_put_on_a_closed_node(policy: str) -> None:
     scene = Scene()
-    scene.mirror.put(node("n2"))
+    scene.cache.put(node("n2"))
     assert scene.binds(policy) > 0
-    scene.mirror.remove(node("n2"))
+    scene.cache.remove(node("n2"))
     scene.send("odd", A_LOT)
     assert scene.binds(policy) == 0
 
@@ -140,20 +140,20 @@ def test_two_of_them_keep_it_closed_until_both_are_gone() -> None:
 
 def test_a_node_that_comes_later_or_changes_or_comes_again_is_closed_as_it_is_then() -> None:
     scene = Scene()
-    scene.mirror.remove(node("n1"))
+    scene.cache.remove(node("n1"))
     scene.send("odd", A_LOT)
-    scene.mirror.put(node("n1"))
+    scene.cache.put(node("n1"))
     assert (scene.used, scene.is_open) == (4000, False)
-    scene.mirror.put(node("n1", cpu="8"))
+    scene.cache.put(node("n1", cpu="8"))
     assert (scene.used, scene.is_open) == (8000, False)
-    scene.mirror.put(node("n2"))
-    scene.mirror.remove(node("n1"))
-    scene.mirror.put(node("n1", cpu="2"))
-    assert (scene.used, scene.is_open, scene.mirror.unread.nodes) == (2000, False, {"n1"})
+    scene.cache.put(node("n2"))
+    scene.cache.remove(node("n1"))
+    scene.cache.put(node("n1", cpu="2"))
+    assert (scene.used, scene.is_open, scene.cache.unreadable.nodes) == (2000, False, {"n1"})
     scene.send("odd", A_LOT, "DELETED")
     assert (scene.used, scene.is_open) == (0, True)
-    row = scene.mirror.cluster.nodes.rows.of["n2"]
-    spec: NodeSpec | None = scene.mirror.cluster.nodes.specs[row]
+    row = scene.cache.cluster.nodes.rows.of["n2"]
+    spec: NodeSpec | None = scene.cache.cluster.nodes.specs[row]
     assert spec == node("n2")
 
 
@@ -170,12 +170,12 @@ def test_one_that_has_ended_holds_nothing(phase: str, requests: dict[str, Any]) 
 def test_one_that_was_read_while_it_waited_holds_its_node_with_what_it_asked_for() -> None:
     assumed = AssumedPods()
     scene = Scene(assumed)
-    scene.mirror.put(group("g", 1))
+    scene.cache.put(group("g", 1))
     scene.good(good_pod("a", group="g", cpu="2"))
     assumed.binds["uid-a"] = AssumedBind("uid-a", "default", "a", "n1", "default/g", 0.0)
-    scene.mirror.refresh("uid-a")
+    scene.cache.refresh("uid-a")
     scene.send("a", A_LOT)
-    task = scene.mirror.cluster.task("uid-a")
+    task = scene.cache.cluster.task("uid-a")
     assert task is not None
     assert (task.node, task.status, task.job, scene.used) == ("n1", TaskStatus.RUNNING, "default/g", 2000)
     assert assumed.binds == {}, "the binding is seen"
@@ -184,7 +184,7 @@ def test_one_that_was_read_while_it_waited_holds_its_node_with_what_it_asked_for
 def test_one_that_waits_is_set_aside_as_before() -> None:
     scene = Scene()
     scene.send("odd", A_LOT, nodeName="", phase="Pending")
-    assert (len(scene.told), scene.mirror.cluster.task("uid-odd"), scene.is_open) == (1, None, True)
+    assert (len(scene.told), scene.cache.cluster.task("uid-odd"), scene.is_open) == (1, None, True)
     assert list(scene.store.bad) == [("default", "odd")]
 
 
@@ -225,9 +225,9 @@ def test_whatever_stands_beside_what_is_wrong_with_it_the_others_are_read(beside
 def test_under_another_policy_it_is_put_again() -> None:
     scene = Scene()
     scene.send("odd", A_LOT)
-    scene.mirror.configure(SETTINGS)
-    assert len(scene.mirror.unread) == 0
-    scene.mirror.put(node("n1"))
+    scene.cache.configure(SETTINGS)
+    assert len(scene.cache.unreadable) == 0
+    scene.cache.put(node("n1"))
     scene.send("odd", A_LOT)
     assert (scene.used, scene.is_open) == (4000, False)
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.properties.sleeping_world import POLICIES, SleepingWorld
 
-from navarch.live.queue.claim_signatures import frees, like
-from navarch.live.queue.equivalence_classes import FEW
+from navarch.live.queue.claim_signatures import claim_signature, releases_devices
+from navarch.live.queue.equivalence_classes import PROBE
 from navarch.model.spec import Shape, TaskSpec
 
 CLASS = {"metadata": {"name": "dev"}, "spec": {"selectors": [{"cel": {"expression": 'device.driver == "d"'}}]}}
@@ -43,15 +43,15 @@ def pod(world: SleepingWorld, name: str) -> None:
 @pytest.mark.parametrize("policy", ["navarch", "kube-scheduler"])
 def test_a_device_that_is_free_wakes_a_few_of_many_and_goes_to_the_eldest(policy: str) -> None:
     world = world_of(policy, devices=1)
-    names = [f"p{number:03d}" for number in range(1 + 4 * FEW)]
+    names = [f"p{number:03d}" for number in range(1 + 4 * PROBE)]
     for name in names:
         world.put("ResourceClaim", claim(name))
         pod(world, name)
     world.settle()
     assert world.bound == names[:1]
-    assert [len(kin) for kin in world.holding._kin.values()] == [4 * FEW]
+    assert [len(kin) for kin in world.scheduling_queue._classes.values()] == [4 * PROBE]
     world.end(names[0])
-    assert len(world.holding) >= FEW
+    assert len(world.scheduling_queue) >= PROBE
     world.settle()
     assert world.bound == names[:2]
 
@@ -76,7 +76,7 @@ def test_a_claim_that_changes_wakes_its_own_pod_and_the_eldest_of_each_family() 
         pod(world, name)
     world.settle()
     world.put("ResourceClaim", claim("p3", labels={"team": "t"}))
-    assert world.holding.asleep() == ["ns/pod/p2"]
+    assert world.scheduling_queue.inactive() == ["ns/pod/p2"]
 
 
 def test_pods_are_alike_if_their_claims_say_the_same_and_were_made_for_them() -> None:
@@ -84,7 +84,7 @@ def test_pods_are_alike_if_their_claims_say_the_same_and_were_made_for_them() ->
         return TaskSpec(uid=name, namespace="ns", name=name, job="j", shape=Shape(claims=(("own", f"dev-{name}"),)))
 
     def of(name: str, found: dict[str, Any]) -> object:
-        return like(waiting(name), {("ns", f"dev-{name}"): found})
+        return claim_signature(waiting(name), {("ns", f"dev-{name}"): found})
 
     one = of("p1", claim("p1"))
     assert one is not None
@@ -95,12 +95,18 @@ def test_pods_are_alike_if_their_claims_say_the_same_and_were_made_for_them() ->
     assert of("p2", claim("p2", deletionTimestamp="2026-01-01T00:00:00Z")) is None
     assert of("p2", claim("p2") | {"status": {"allocation": {"devices": {}}}}) is None
     assert of("p3", {**claim("p3"), "status": {"reservedFor": [{"uid": "p1"}]}}) is None
-    assert like(waiting("p2"), {}) is None
+    assert claim_signature(waiting("p2"), {}) is None
 
 
 def test_devices_are_free_when_the_allocation_goes() -> None:
     has, lacks = {"status": {"allocation": {"devices": {}}}}, {"status": {}}
-    assert [frees(has, lacks), frees(has, None), frees(lacks, None), frees(None, has), frees(has, has)] == [
+    assert [
+        releases_devices(has, lacks),
+        releases_devices(has, None),
+        releases_devices(lacks, None),
+        releases_devices(None, has),
+        releases_devices(has, has),
+    ] == [
         True,
         True,
         False,

@@ -1,4 +1,4 @@
-"""The mirror: whatever happens, in whatever order, its figures are those of a mirror made from what is there in the end."""
+"""The cache: whatever happens, in whatever order, its figures are those of a cache made from what is there in the end."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Heard:
         self.notices.append((event, job, urgent))
 
 
-def mirror(assumed: AssumedPods | None = None) -> tuple[ClusterCache, Heard]:
+def cache(assumed: AssumedPods | None = None) -> tuple[ClusterCache, Heard]:
     heard = Heard()
     made = ClusterCache(SETTINGS, AssumedPods() if assumed is None else assumed, heard)
     made.pods = {}
@@ -117,7 +117,7 @@ changes = st.one_of(
 @example([("pod", "a", "n1", "Pending", "g", "1", "other"), ("pod", "a", "", "Pending", "g", "1", "other")])
 def test_any_history_ends_in_the_figures_of_its_end(history: list[tuple[Any, ...]]) -> None:
     assumed = AssumedPods()
-    made, _ = mirror(assumed)
+    made, _ = cache(assumed)
     there: dict[str, Any] = {}
     for kind, *rest in history:
         match kind:
@@ -154,7 +154,7 @@ def test_any_history_ends_in_the_figures_of_its_end(history: list[tuple[Any, ...
             case "forget":
                 assumed.gone(f"uid-{rest[0]}")
                 made.refresh(f"uid-{rest[0]}")
-    fresh, _ = mirror(assumed)
+    fresh, _ = cache(assumed)
     for (kind, _), found in there.items():
         if kind == "pod":
             put(fresh, found)
@@ -165,7 +165,7 @@ def test_any_history_ends_in_the_figures_of_its_end(history: list[tuple[Any, ...
 
 def test_new_waiting_pods_and_freed_room_are_urgent_and_our_own_bind_is_not() -> None:
     assumed = AssumedPods()
-    made, heard = mirror(assumed)
+    made, heard = cache(assumed)
     put(made, pod("a"))
     assert heard.notices[-1] == (Event.POD_CHANGED, "default/pod/a", True)
     assumed.binds["uid-a"] = AssumedBind("uid-a", "default", "a", "n1", "default/pod/a", 0.0)
@@ -178,7 +178,7 @@ def test_new_waiting_pods_and_freed_room_are_urgent_and_our_own_bind_is_not() ->
 
 
 def test_a_heartbeat_of_a_node_is_no_change() -> None:
-    made, heard = mirror()
+    made, heard = cache()
     made.put(node("n1"))
     heard.notices.clear()
     made.put(node("n1"))
@@ -188,7 +188,7 @@ def test_a_heartbeat_of_a_node_is_no_change() -> None:
 
 
 def test_a_status_that_comes_back_to_a_group_is_no_reason_to_hurry() -> None:
-    made, heard = mirror()
+    made, heard = cache()
     made.put(group("g", 2))
     heard.notices.clear()
     metadata = {"name": "g", "namespace": "default", "uid": "uid-g"}
@@ -198,7 +198,7 @@ def test_a_status_that_comes_back_to_a_group_is_no_reason_to_hurry() -> None:
 
 
 def test_priority_classes_and_namespaces_reach_the_groups_that_are_there_already() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     made.put(group("g", 1, priorityClassName="high"))
     made.put(PriorityClassSpec("high", 1000))
     made.put(NamespaceSpec("default", annotations={"scheduling.volcano.sh/queue-name": "team"}))
@@ -209,7 +209,7 @@ def test_priority_classes_and_namespaces_reach_the_groups_that_are_there_already
 
 
 def test_of_two_dialects_that_name_the_same_group_one_speaks_and_the_other_follows_it() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     metadata = {"name": "g", "namespace": "default", "uid": "o"}
     old = {"apiVersion": "scheduling.sigs.dev/v1alpha2", "metadata": metadata, "spec": {"minMember": 7}}
     made.put(group("g", 2))
@@ -221,7 +221,7 @@ def test_of_two_dialects_that_name_the_same_group_one_speaks_and_the_other_follo
 
 
 def test_a_group_shown_in_another_version_after_an_upgrade_is_the_same_group() -> None:
-    made, _ = mirror()
+    made, _ = cache()
 
     def upstream(version: str, members: int) -> Any:
         spec = {"schedulingPolicy": {"gang": {"minCount": members}}}
@@ -238,7 +238,7 @@ def test_a_group_shown_in_another_version_after_an_upgrade_is_the_same_group() -
 
 def test_what_is_promised_of_an_object_outlives_another_policy() -> None:
     """A device on its way to a claim would be given away again, as if it were free, by the first cycle of a new policy."""
-    made, _ = mirror()
+    made, _ = cache()
     claim = ObjectSpec("ResourceClaim", "default", "c", {"status": {}})
     allocated = {"status": {"allocation": {"devices": {}}}}
     made.put(claim)
@@ -247,7 +247,7 @@ def test_what_is_promised_of_an_object_outlives_another_policy() -> None:
     assert made.cluster.objects["ResourceClaim"]["default", "c"] == allocated
     made.put(claim)
     assert made.cluster.objects["ResourceClaim"]["default", "c"] == allocated
-    assert made.true_object("ResourceClaim", "default", "c") == {"status": {}}
+    assert made.api_object("ResourceClaim", "default", "c") == {"status": {}}
     made.forget_object("ResourceClaim", "default", "c")
     assert made.cluster.objects["ResourceClaim"]["default", "c"] == {"status": {}}
     made.configure(SETTINGS)
@@ -255,7 +255,7 @@ def test_what_is_promised_of_an_object_outlives_another_policy() -> None:
 
 
 def test_queues_exist_without_an_object_until_one_comes() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     assert sorted(made.cluster.queues) == ["default", "root"]
     queue = read_queue(from_manifest({"metadata": {"name": "default"}, "spec": {"weight": 3}}, Queue), SETTINGS)
     made.put(queue)
@@ -265,7 +265,7 @@ def test_queues_exist_without_an_object_until_one_comes() -> None:
 
 
 def test_the_root_of_volcanos_tree_needs_no_object() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     made.configure(replace(SETTINGS, imply_queues=False))
     queue = read_queue(from_manifest({"metadata": {"name": "team"}, "spec": {}}, Queue), SETTINGS)
     made.put(queue)
@@ -275,7 +275,7 @@ def test_the_root_of_volcanos_tree_needs_no_object() -> None:
 
 
 def test_only_the_pod_that_makes_a_gang_complete_is_worth_a_cycle() -> None:
-    made, heard = mirror()
+    made, heard = cache()
     put(made, pod("a", group="g"))
     made.put(group("g", 3))
     heard.notices.clear()
@@ -285,7 +285,7 @@ def test_only_the_pod_that_makes_a_gang_complete_is_worth_a_cycle() -> None:
 
 
 def test_labels_that_a_pod_gets_from_its_node_change_nothing_of_its_job() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     put(made, pod("a"))
     before = made.cluster.jobs.specs[made.cluster.jobs.rows.of["default/pod/a"]]
     put(made, pod("a", node="n1"))
@@ -306,8 +306,8 @@ def test_priority_classes_and_namespaces_reach_the_groups_made_in_memory_too() -
     labelled = from_manifest({"metadata": metadata, "spec": {"schedulerName": "navarch", "containers": [{"name": "c"}]}}, Pod)
     urgent = PriorityClassSpec("urgent", 300)
     space = NamespaceSpec("default", annotations={"scheduling.volcano.sh/queue-name": "team"})
-    first, _ = mirror()
-    last, heard = mirror()
+    first, _ = cache()
+    last, heard = cache()
     for each in (urgent, space):
         first.put(each)
     for made in (first, last):

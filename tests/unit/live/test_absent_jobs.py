@@ -6,11 +6,11 @@ from typing import cast
 
 from msgspec.structs import replace
 from tests.unit.live.fake_pool import Submitted
-from tests.unit.live.test_live_mirror import SETTINGS, group, mirror, pod, put
+from tests.unit.live.test_cluster_cache import SETTINGS, cache, group, pod, put
 
 from navarch.apis.core.pod_objects import SchedulingGate
 from navarch.kube.client import Client
-from navarch.live.writers.absent_jobs import LeftOut, left_out
+from navarch.live.writers.absent_jobs import AbsentJobs, absent_rows
 from navarch.live.writers.events import Events
 from navarch.live.writers.group_status import GroupStatuses
 from navarch.live.writers.pod_status import PodStatuses
@@ -18,24 +18,24 @@ from navarch.model.spec import QueueSpec
 
 
 def test_who_has_no_group_or_no_queue_is_told() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     for name in ("default", "research"):
         made.cluster.put_queue(QueueSpec(name=name))
     statuses = Submitted()
     pods = PodStatuses(statuses.pool, made, Events(Submitted().pool), lambda: 1e9)
     events = Events(Submitted().pool)
     groups = GroupStatuses(Submitted().pool, cast(Client, None), made, made.assumed, events, lambda: 1e9)
-    duty = LeftOut(made, pods, groups, lambda: 1e9)
+    duty = AbsentJobs(made, pods, groups, lambda: 1e9)
     made.put(group("known", 1, queue="research"))
     put(made, pod("fine", group="known"))
     put(made, pod("alone"))
-    assert left_out(made.cluster) == []
+    assert absent_rows(made.cluster) == []
 
     put(made, pod("a", group="late"))
     put(made, pod("theirs", group="late", scheduler="other"))
     gated = pod("gated", group="late")
     put(made, replace(gated, spec=replace(gated.spec, scheduling_gates=(SchedulingGate("example.com/wait"),))))
-    duty.look(0.0)
+    duty.report(0.0)
     pods.flush(2.0)
     (told,) = statuses.bodies()
     (condition,) = told["status"]["conditions"]
@@ -43,11 +43,11 @@ def test_who_has_no_group_or_no_queue_is_told() -> None:
     assert (condition["reason"], condition["message"]) == ("Unschedulable", 'the PodGroup "default/late" does not exist')
     statuses.end()
 
-    duty.look(3.0)
+    duty.report(3.0)
     pods.flush(5.0)
     assert len(statuses.writes) == 1, "nothing new"
     made.put(group("late", 1, queue="nowhere"))
-    duty.look(6.0)
+    duty.report(6.0)
     pods.flush(30.0)
     assert statuses.bodies()[1]["status"]["conditions"][0]["message"] == 'the queue "nowhere" does not exist'
     spec = made.cluster.jobs.specs[made.cluster.jobs.rows.of["default/late"]]
@@ -56,20 +56,20 @@ def test_who_has_no_group_or_no_queue_is_told() -> None:
     assert (condition.type, condition.status, condition.reason) == ("Unschedulable", "True", "QueueNotFound")
     assert (condition.message, condition.last_transition) == ('the queue "nowhere" does not exist', 1e9)
     made.put(group("late", 1, queue="nowhere"))
-    duty.look(60.0)
+    duty.report(60.0)
     after = made.cluster.jobs.specs[made.cluster.jobs.rows.of["default/late"]]
     assert after is not None and after.conditions == (condition,), "said once, with the time of its first saying"
     made.cluster.put_queue(QueueSpec(name="nowhere"))
-    assert left_out(made.cluster) == []
+    assert absent_rows(made.cluster) == []
 
 
 def test_a_pod_whose_group_goes_is_told_at_once_not_when_words_may_change_again() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     made.cluster.put_queue(QueueSpec(name="default"))
     statuses = Submitted()
     pods = PodStatuses(statuses.pool, made, Events(Submitted().pool), lambda: 1e9)
     groups = GroupStatuses(Submitted().pool, cast(Client, None), made, made.assumed, Events(Submitted().pool), lambda: 1e9)
-    duty = LeftOut(made, pods, groups, lambda: 1e9)
+    duty = AbsentJobs(made, pods, groups, lambda: 1e9)
     made.put(group("gang", 1))
     put(made, pod("a", group="gang"))
     task = made.cluster.task("uid-a")
@@ -79,25 +79,25 @@ def test_a_pod_whose_group_goes_is_told_at_once_not_when_words_may_change_again(
     statuses.end()
     pods.refuse(task, "Unschedulable", "0/2 nodes are available", 2.0)
     made.remove(group("gang", 1))
-    duty.look(3.0)
+    duty.report(3.0)
     pods.flush(4.0)
     messages = [body["status"]["conditions"][0]["message"] for body in statuses.bodies()]
     assert messages == ["0/3 nodes are available", 'the PodGroup "default/gang" does not exist']
 
 
 def test_pods_of_a_group_in_another_pool_are_told_nothing() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     made.configure(replace(SETTINGS, node_pool_key="pool", node_pool="blue"))
     statuses = Submitted()
     pods = PodStatuses(statuses.pool, made, Events(Submitted().pool), lambda: 1e9)
     groups = GroupStatuses(Submitted().pool, cast(Client, None), made, made.assumed, Events(Submitted().pool), lambda: 1e9)
-    duty = LeftOut(made, pods, groups, lambda: 1e9)
+    duty = AbsentJobs(made, pods, groups, lambda: 1e9)
     put(made, pod("a", group="red"))
     made.put(replace(group("red", 1), labels={"pool": "red"}))
-    duty.look(0.0)
+    duty.report(0.0)
     pods.flush(2.0)
     assert statuses.writes == []
     made.remove(replace(group("red", 1), labels={"pool": "red"}))
-    duty.look(3.0)
+    duty.report(3.0)
     pods.flush(5.0)
     assert statuses.bodies()[0]["status"]["conditions"][0]["message"] == 'the PodGroup "default/red" does not exist'

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.unit.live.fake_pool import Submitted
-from tests.unit.live.test_live_mirror import SETTINGS, group, mirror, pod, put
+from tests.unit.live.test_cluster_cache import SETTINGS, cache, group, pod, put
 
 from navarch.apis import coscheduling, kube_batch
 from navarch.apis.core.objects import from_manifest
@@ -36,11 +36,11 @@ class Scene:
     """Two of three pods run, the third never found room; the group asks for two."""
 
     def __init__(self, minimum: int = 2) -> None:
-        self.mirror, _ = mirror()
-        self.mirror.put(group("g", minimum))
+        self.cache, _ = cache()
+        self.cache.put(group("g", minimum))
         for name in ("a", "b"):
-            put(self.mirror, on_a_node(name))
-        put(self.mirror, pod("c", group="g"))
+            put(self.cache, on_a_node(name))
+        put(self.cache, pod("c", group="g"))
         self.now = 100.0
         self.start()
 
@@ -48,8 +48,8 @@ class Scene:
         """A scheduler that knows nothing, in the place of the one before."""
         self.released: list[str] = []
         self.writes = Submitted()
-        whole = GangHistory(self.mirror, self.writes.pool, lambda: 1_800_000_000.0)
-        self.gangs = HalfBoundGangs(self.mirror, lambda job, tasks: self.released.append(job), TIMEOUT, whole=whole)
+        whole = GangHistory(self.cache, self.writes.pool, lambda: 1_800_000_000.0)
+        self.gangs = HalfBoundGangs(self.cache, lambda job, tasks: self.released.append(job), TIMEOUT, whole=whole)
         self.gangs.begin(self.now)
 
     def look(self) -> list[str]:
@@ -61,15 +61,15 @@ class Scene:
 
 
 def raised(scene: Scene) -> None:
-    scene.mirror.put(group("g", 3))
+    scene.cache.put(group("g", 3))
 
 
 def failed(scene: Scene) -> None:
-    put(scene.mirror, on_a_node("b", phase="Failed"))
+    put(scene.cache, on_a_node("b", phase="Failed"))
 
 
 def deleted(scene: Scene) -> None:
-    scene.mirror.remove_pod("uid-b")
+    scene.cache.remove_pod("uid-b")
 
 
 LOSSES = [raised, failed, deleted]
@@ -91,7 +91,7 @@ def test_its_pods_tell_a_successor(loss: Callable[[Scene], None]) -> None:
     assert [write.path.split("/")[-2] for write in scene.writes.writes] == standing
     [condition] = scene.writes.bodies()[0]["status"]["conditions"]
     assert (condition["type"], condition["status"]) == (CONDITION, "True")
-    put(scene.mirror, on_a_node("a", condition))
+    put(scene.cache, on_a_node("a", condition))
     scene.start()
     assert scene.look() == []
 
@@ -111,7 +111,7 @@ def test_a_mark_that_was_not_written_is_written_again_and_one_that_was_is_not() 
     assert len(scene.writes.writes) == 2  # on their way
     scene.writes.end(Unreachable("nobody there"))
     scene.writes.end()
-    put(scene.mirror, on_a_node("b", MARK))
+    put(scene.cache, on_a_node("b", MARK))
     scene.look()
     assert [write.path.split("/")[-2] for write in scene.writes.writes] == ["a", "b", "a"]
 
@@ -122,17 +122,17 @@ def test_a_gang_that_starts_again_is_a_new_one() -> None:
     raised(scene)
     scene.look()
     for name in ("a", "b"):
-        scene.mirror.remove_pod(f"uid-{name}")
+        scene.cache.remove_pod(f"uid-{name}")
     assert scene.look() == []
-    put(scene.mirror, on_a_node("d"))
-    put(scene.mirror, pod("e", group="g"))
+    put(scene.cache, on_a_node("d"))
+    put(scene.cache, pod("e", group="g"))
     assert scene.look() != []
 
 
 def test_a_gang_that_is_completed_after_it_was_half_bound_was_whole() -> None:
     scene = Scene(minimum=3)
     assert len(scene.gangs) == 1
-    scene.mirror.put(group("g", 2))
+    scene.cache.put(group("g", 2))
     scene.gangs.look(scene.now)
     raised(scene)
     assert scene.look() == []
@@ -141,7 +141,7 @@ def test_a_gang_that_is_completed_after_it_was_half_bound_was_whole() -> None:
 def test_under_a_policy_without_gangs_nothing_is_remembered_of_them() -> None:
     scene = Scene()
     applies = [True]
-    gangs = HalfBoundGangs(scene.mirror, lambda job, tasks: scene.released.append(job), TIMEOUT, lambda: applies[0])
+    gangs = HalfBoundGangs(scene.cache, lambda job, tasks: scene.released.append(job), TIMEOUT, lambda: applies[0])
     gangs.look(100.0)
     applies[0] = False
     gangs.look(101.0)
@@ -191,18 +191,18 @@ def test_what_a_group_said_before_its_minimum_was_raised_with_no_scheduler_there
     dialect: str, status: dict[str, Any], whole: bool
 ) -> None:
     scene = Scene()
-    scene.mirror.remove(group("g", 2))
-    scene.mirror.put(read(dialect, status))
+    scene.cache.remove(group("g", 2))
+    scene.cache.put(read(dialect, status))
     scene.start()
-    said = scene.mirror.group("default/g")
+    said = scene.cache.group("default/g")
     assert said is not None
-    scene.mirror.put(replace(said, phase="Pending", conditions=(), counts={}))  # as its status is written now
+    scene.cache.put(replace(said, phase="Pending", conditions=(), counts={}))  # as its status is written now
     assert (scene.look() == []) is whole
 
 
 def test_what_a_group_says_later_counts_no_more() -> None:
     """The phase may lag behind the pods: a gang all of whose pods went a moment ago still says that it runs."""
-    made: ClusterCache = Scene(minimum=2).mirror
+    made: ClusterCache = Scene(minimum=2).cache
     released = list[str]()
     gangs = HalfBoundGangs(made, lambda job, tasks: released.append(job), TIMEOUT)
     made.put(read("volcano", {"phase": "Running", "running": 2}))

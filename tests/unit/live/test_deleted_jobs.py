@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
-from tests.unit.live.test_live_mirror import SETTINGS, group, mirror, pod, put
+from tests.unit.live.test_cluster_cache import SETTINGS, cache, group, pod, put
 
 from navarch.engine.reasons import Event
 from navarch.live.cache.assumed_pods import AssumedPods
@@ -13,23 +13,23 @@ from navarch.live.queue.scheduling_queue import SchedulingQueue
 
 
 class World:
-    """A mirror whose news reach those who wait, as in the scheduler."""
+    """A cache whose news reach those who wait, as in the scheduler."""
 
     def __init__(self) -> None:
-        self.holding = SchedulingQueue()
-        self.mirror = ClusterCache(SETTINGS, AssumedPods(), Loop(self.holding, lambda: None).notice)
-        self.mirror.on_gone = self.holding.forget
-        self.mirror.pods = {}
+        self.queue = SchedulingQueue()
+        self.cache = ClusterCache(SETTINGS, AssumedPods(), Loop(self.queue, lambda: None).notice)
+        self.cache.on_gone = self.queue.forget
+        self.cache.pods = {}
 
     def fails(self, job: str, times: int = 1) -> float:
         """How long it waits after its last failure."""
         for _ in range(times):
-            self.holding.failed(job, (Event.POD_REMOVED,), 1, now=0.0)
-        return self.holding._jobs[job].until
+            self.queue.add_unschedulable(job, (Event.POD_REMOVED,), 1, now=0.0)
+        return self.queue._attempts[job].retry_at
 
 
 def test_a_group_that_goes_is_told_once() -> None:
-    made, heard = mirror()
+    made, heard = cache()
     made.put(group("g", 1))
     put(made, pod("a", group="g"))
     heard.notices.clear()
@@ -41,29 +41,29 @@ def test_a_group_that_goes_is_told_once() -> None:
 
 def test_a_group_made_anew_starts_with_the_shortest_wait() -> None:
     world = World()
-    world.mirror.put(group("g", 1))
-    put(world.mirror, pod("a", group="g"))
+    world.cache.put(group("g", 1))
+    put(world.cache, pod("a", group="g"))
     assert world.fails("default/g", 4) == 8.0
-    world.mirror.remove(group("g", 1))
-    assert world.holding.asleep() == [] and world.holding._jobs == {}
-    world.mirror.put(replace(group("g", 1), uid="another"))
+    world.cache.remove(group("g", 1))
+    assert world.queue.inactive() == [] and world.queue._attempts == {}
+    world.cache.put(replace(group("g", 1), uid="another"))
     assert world.fails("default/g") == 1.0
 
 
 def test_a_pod_made_anew_starts_with_the_shortest_wait() -> None:
     world = World()
-    put(world.mirror, pod("a"))
+    put(world.cache, pod("a"))
     assert world.fails("default/pod/a", 4) == 8.0
-    world.mirror.remove_pod("uid-a")
-    assert world.holding.asleep() == [] and world.holding._jobs == {}
-    put(world.mirror, pod("a"))
+    world.cache.remove_pod("uid-a")
+    assert world.queue.inactive() == [] and world.queue._attempts == {}
+    put(world.cache, pod("a"))
     assert world.fails("default/pod/a") == 1.0
 
 
 def test_who_waits_to_be_admitted_hears_of_a_group_that_gives_its_place_up() -> None:
     for phase, woken in (("Pending", ["default/other"]), ("Inqueue", [])):
         world = World()
-        world.mirror.put(replace(group("g", 1, minResources={"cpu": "4"}), phase=phase))
+        world.cache.put(replace(group("g", 1, minResources={"cpu": "4"}), phase=phase))
         world.fails("default/other")
-        world.mirror.remove(group("g", 1))
-        assert world.holding.asleep() == woken, phase
+        world.cache.remove(group("g", 1))
+        assert world.queue.inactive() == woken, phase

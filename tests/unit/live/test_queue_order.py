@@ -42,13 +42,13 @@ class World:
 
     def __init__(self) -> None:
         self.bound: list[str] = []
-        self.holding = SchedulingQueue()
-        self.mirror = ClusterCache(SETTINGS, AssumedPods(), Loop(self.holding, lambda: None).notice)
-        self.mirror.on_gone = self.holding.forget
-        self._commit = Commit(self.mirror, self.mirror.assumed, self.holding, self)
+        self.scheduling_queue = SchedulingQueue()
+        self.cache = ClusterCache(SETTINGS, AssumedPods(), Loop(self.scheduling_queue, lambda: None).notice)
+        self.cache.on_gone = self.scheduling_queue.forget
+        self._commit = Commit(self.cache, self.cache.assumed, self.scheduling_queue, self)
         self._last: Snapshot | None = None
         allocatable = requests_from({"cpu": 100, "nvidia.com/gpu": 8, "pods": 110})
-        self.mirror.put(NodeSpec("n", labels={"kubernetes.io/hostname": "n"}, allocatable=allocatable))
+        self.cache.put(NodeSpec("n", labels={"kubernetes.io/hostname": "n"}, allocatable=allocatable))
 
     def bind(self, bind: AssumedBind) -> None:
         self.bound.append(bind.name)
@@ -60,8 +60,8 @@ class World:
     def cycles(self) -> int:
         """Until nobody was woken for whom there may be room as well; how many it took."""
         for number in range(1, 20):
-            cluster = self.mirror.cluster
-            for key, held in self.holding.changes(cluster):
+            cluster = self.cache.cluster
+            for key, held in self.scheduling_queue.pop_changes(cluster):
                 cluster.jobs.hold(key, held)
             cycle = run_cycle(cluster, POLICY, REGISTRY, 1e9, number, "test", instead_of=self._last)
             self._last = cycle.snapshot
@@ -71,7 +71,7 @@ class World:
 
     def would_bind(self) -> list[str]:
         """Whom a cycle would bind in which everyone takes part."""
-        cluster, asleep = self.mirror.cluster, self.holding.asleep()
+        cluster, asleep = self.cache.cluster, self.scheduling_queue.inactive()
         for key in asleep:
             cluster.jobs.hold(key, False)
         record = decide(cluster.snapshot(), POLICY, REGISTRY, 1e9)
@@ -86,11 +86,11 @@ class World:
         container = {"name": "c", "resources": {"requests": requests, "limits": requests}}
         spec |= {"schedulerName": "navarch", "nodeName": node, "containers": [container]}
         status = {"phase": "Running" if node else "Pending"}
-        self.mirror.put_pod(from_manifest({"metadata": metadata, "spec": spec, "status": status}, Pod))
+        self.cache.put_pod(from_manifest({"metadata": metadata, "spec": spec, "status": status}, Pod))
 
     def gang(self, name: str, *pods: dict[str, str]) -> None:
         manifest = {"metadata": {"name": name, "namespace": "ns", "uid": name}, "spec": {"minMember": len(pods)}}
-        self.mirror.put(read_pod_group(from_manifest(manifest, PodGroup), SETTINGS))
+        self.cache.put(read_pod_group(from_manifest(manifest, PodGroup), SETTINGS))
         for number, requests in enumerate(pods):
             self.put(f"{name}-{number}", requests, group=name)
 
@@ -103,8 +103,8 @@ def test_who_was_kept_away_by_a_pod_starts_when_it_ends() -> None:
         world.put(name, {"cpu": "1"}, app="work")
     world.cycles()
     assert world.bound == []
-    assert len(world.holding) == 40
-    world.mirror.remove_pod("guard")
+    assert len(world.scheduling_queue) == 40
+    world.cache.remove_pod("guard")
     assert world.cycles() <= 6
     assert sorted(world.bound) == names
 
@@ -116,7 +116,7 @@ def test_gangs_whose_pods_ask_for_different_things_all_start_in_the_place_of_one
         world.gang(f"g{number}", {"cpu": "1"}, {"cpu": "1", "nvidia.com/gpu": "1"})
     world.cycles()
     assert world.bound == []
-    world.mirror.remove_pod("large")
+    world.cache.remove_pod("large")
     assert world.cycles() == 1
     assert len(world.bound) == 16
 
@@ -127,7 +127,7 @@ def test_a_rule_about_other_labels_keeps_nobody_from_waiting_with_their_kin() ->
     for number in range(10):
         world.put(f"p{number}", {"cpu": "1"}, app="a" if number % 2 else "b")
     world.cycles()
-    assert [len(kin) for kin in world.holding._kin.values()] == [5, 5]
+    assert [len(kin) for kin in world.scheduling_queue._classes.values()] == [5, 5]
 
 
 def test_where_one_of_them_found_no_room_the_others_are_left_asleep() -> None:
@@ -137,26 +137,26 @@ def test_where_one_of_them_found_no_room_the_others_are_left_asleep() -> None:
     for number in range(40):
         world.put(f"work-{number:02d}", {"cpu": "1"})
     world.cycles()
-    world.mirror.remove_pod("small")
+    world.cache.remove_pod("small")
     assert world.cycles() == 1
     assert world.bound == ["work-00"]
-    assert len(world.holding) == 39
+    assert len(world.scheduling_queue) == 39
 
 
 def test_pods_of_another_shape_are_not_taken_for_those_that_had_its_number() -> None:
     """A pod that waited and is gone leaves the number of its shape to the next, and must not leave it its group's family."""
     world = World()
     world.put("large", {"cpu": "100"}, node="n")
-    shapes = world.mirror.cluster.tasks.shape
+    shapes = world.cache.cluster.tasks.shape
     world.gang("before", {"cpu": "90"})
     world.cycles()
-    number = shapes[world.mirror.cluster.tasks.rows.of["before-0"]]
-    world.mirror.remove_pod("before-0")
+    number = shapes[world.cache.cluster.tasks.rows.of["before-0"]]
+    world.cache.remove_pod("before-0")
     world.gang("after", {"cpu": "1"})
-    assert shapes[world.mirror.cluster.tasks.rows.of["after-0"]] == number
+    assert shapes[world.cache.cluster.tasks.rows.of["after-0"]] == number
     world.cycles()
-    assert world.holding.asleep() == ["ns/after"]
-    assert [list(kin.until) for kin in world.holding._kin.values()] == [["ns/after"]]
+    assert world.scheduling_queue.inactive() == ["ns/after"]
+    assert [list(each.retry_at) for each in world.scheduling_queue._classes.values()] == [["ns/after"]]
 
 
 KINDS: list[dict[str, str]] = [{"cpu": "1"}, {"cpu": "2"}, {"cpu": "1", "nvidia.com/gpu": "1"}, {"nvidia.com/gpu": "2"}]
@@ -178,8 +178,8 @@ def test_nobody_sleeps_who_would_be_bound(seed: int) -> None:
             requests, app, lonely = rng.choice(kinds)
             more = {"affinity": AWAY_FROM_WORK} if lonely else {}
             world.put(f"pod-{step}-{number}", requests, app=app, **more)
-        there = [task for task in world.mirror.cluster.tasks.specs if task is not None and task.node and task.name != "filler"]
+        there = [task for task in world.cache.cluster.tasks.specs if task is not None and task.node and task.name != "filler"]
         for task in rng.sample(there, min(len(there), rng.randint(0, 2))):
-            world.mirror.remove_pod(task.uid)
+            world.cache.remove_pod(task.uid)
         world.cycles()
         assert world.would_bind() == []

@@ -1,4 +1,4 @@
-"""The mirror's other objects: who hears of them, whose pool they are of, and what is assumed of them when they go."""
+"""The cache's other objects: who hears of them, whose pool they are of, and what is assumed of them when they go."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.live.test_live_mirror import SETTINGS, Heard, group, mirror, node, pod, put
+from tests.unit.live.test_cluster_cache import SETTINGS, Heard, cache, group, node, pod, put
 
 from navarch.apis.core.objects import from_manifest
 from navarch.apis.volcano.podgroups import Queue, read_queue
@@ -36,7 +36,7 @@ def queue(name: str, **labels: str) -> Any:
     ],
 )
 def test_whoever_waits_for_volumes_or_devices_hears_of_them_when_they_come_and_when_they_go(kind: str, event: Event) -> None:
-    made, heard = mirror()
+    made, heard = cache()
     looked: list[str] = []
     made.on_volume = lambda: looked.append(kind)
     found = ObjectSpec(kind, "", "x", {"metadata": {"name": "x"}, "spec": {"a": 1}})
@@ -48,7 +48,7 @@ def test_whoever_waits_for_volumes_or_devices_hears_of_them_when_they_come_and_w
 
 
 def test_room_in_a_quota_and_in_queues_is_heard_of() -> None:
-    made, heard = mirror()
+    made, heard = cache()
     made.put(queue("team"))
     quota = QuotaSpec("default", "q", hard=(("cpu", 1000),))
     made.put(quota)
@@ -62,7 +62,7 @@ def test_room_in_a_quota_and_in_queues_is_heard_of() -> None:
 
 
 def test_an_assumption_goes_with_its_object() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     volume = ObjectSpec("PersistentVolume", "", "pv", {"spec": {}})
     made.put(volume)
     made.assume_object("PersistentVolume", "", "pv", {"spec": {"claimRef": {}}}, lambda value: "claimRef" in value["spec"])
@@ -75,19 +75,19 @@ def test_an_assumption_goes_with_its_object() -> None:
 
 
 def test_an_object_that_is_assumed_goes_on_being_read() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     made.put(ObjectSpec("PersistentVolume", "", "pv", {"spec": {}}))
     made.assume_object("PersistentVolume", "", "pv", {"spec": {"claimRef": {}}}, lambda value: "claimRef" in value["spec"])
     made.put(ObjectSpec("PersistentVolume", "", "pv", {"spec": {}, "metadata": {"labels": {"a": "b"}}}))
     assert made.cluster.objects["PersistentVolume"]["", "pv"] == {"spec": {"claimRef": {}}}
-    assert made.true_object("PersistentVolume", "", "pv")["metadata"] == {"labels": {"a": "b"}}
+    assert made.api_object("PersistentVolume", "", "pv")["metadata"] == {"labels": {"a": "b"}}
     made.put(ObjectSpec("PersistentVolume", "", "pv", {"spec": {"claimRef": {"name": "c"}}}))
     assert not made.is_assumed("PersistentVolume", "", "pv")
     assert made.cluster.objects["PersistentVolume"]["", "pv"] == {"spec": {"claimRef": {"name": "c"}}}
 
 
 def in_pool() -> tuple[ClusterCache, Heard]:
-    made, heard = mirror()
+    made, heard = cache()
     made.configure(POOL)
     return made, heard
 
@@ -103,14 +103,14 @@ def test_what_is_of_another_pool_is_not_there_and_what_changes_pools_goes_and_co
         assert (row is not None and bool(made.cluster.nodes.alive[row])) == there
         assert (made.groups() == ["default/g"]) == there
         assert ("team" in made.cluster.queues) == there
-        assert (made.elsewhere == {"default/g"}) != there, "its pods are somebody else's to bind"
+        assert (made.foreign_groups == {"default/g"}) != there, "its pods are somebody else's to bind"
     made.put(replace(group("g", 1), labels=theirs))
     made.remove(replace(group("g", 1), labels=theirs))
-    assert made.elsewhere == set()
+    assert made.foreign_groups == set()
 
 
 def test_where_namespaces_are_queues_they_come_and_go_together() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     made.configure(replace(SETTINGS, namespace_as_queue=True))
     made.put(NamespaceSpec("team"))
     assert "team" in made.cluster.queues
@@ -122,13 +122,13 @@ def test_where_namespaces_are_queues_they_come_and_go_together() -> None:
 
 
 def test_nothing_is_taken_from_the_root_of_all_queues() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     assert {name: each.reclaimable for name, each in made.cluster.queues.items()} == {"default": True, "root": False}
 
 
 def test_a_request_to_a_binder_counts_for_its_pod_until_it_is_taken_back() -> None:
     assumed = AssumedPods()
-    made, _ = mirror(assumed)
+    made, _ = cache(assumed)
     made.put(node("n1"))
     put(made, pod("a"))
     bind = AssumedBind("uid-a", "default", "a", "n1", "default/pod/a", 0.0, delegated=True)
@@ -145,17 +145,17 @@ def test_a_request_to_a_binder_counts_for_its_pod_until_it_is_taken_back() -> No
 
 def test_nothing_is_remembered_of_a_pod_that_is_seen_where_it_was_sent_or_is_gone() -> None:
     assumed = AssumedPods()
-    made, _ = mirror(assumed)
+    made, _ = cache(assumed)
     made.put(node("n1"))
     for name in ("a", "b"):
         put(made, pod(name))
         assumed.binds[f"uid-{name}"] = AssumedBind(f"uid-{name}", "default", name, "n1", f"default/pod/{name}", 0.0)
         assumed.evictions[f"uid-{name}"] = 0.0
         made.refresh(f"uid-{name}")
-    assert set(made._truths) == {"uid-a", "uid-b"}
+    assert set(made._api_tasks) == {"uid-a", "uid-b"}
     put(made, pod("a", node="n1", phase="Succeeded"))
     made.remove_pod("uid-b")
-    assert (assumed.binds, assumed.evictions, made._truths) == ({}, {}, {})
+    assert (assumed.binds, assumed.evictions, made._api_tasks) == ({}, {}, {})
     assert made.cluster.task("uid-b") is None
 
 
@@ -194,14 +194,14 @@ def test_what_a_pod_leaves_when_it_goes(where: str, promised: str, urgent: bool,
 
 
 def test_a_node_that_comes_is_another_event_than_one_that_changes() -> None:
-    made, heard = mirror()
+    made, heard = cache()
     made.put(node("n1"))
     made.put(node("n1", "8"))
     assert [event for event, _, _ in heard.notices] == [Event.NODE_ADDED, Event.NODE_CHANGED]
 
 
 def test_a_priority_class_that_goes_takes_its_priority_from_the_groups_that_name_it() -> None:
-    made, _ = mirror()
+    made, _ = cache()
     made.put(group("g", 1, priorityClassName="high"))
     found = []
     for change in (made.put, made.remove):

@@ -1,0 +1,262 @@
+"""Families of jobs that wait: who is woken when a pod ends, who by the clock, and that no room stays empty over it."""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from tests.small_world import shape
+
+from navarch.engine.reasons import Event
+from navarch.live.queue.equivalence_classes import equivalence_key, selected_label_keys
+from navarch.live.queue.scheduling_queue import BATCH, BATCH_INTERVAL, SchedulingQueue
+from navarch.model.resources import requests_from
+from navarch.model.spec import (
+    JobSpec,
+    LabelSelector,
+    PodAffinity,
+    PodTerm,
+    Requests,
+    Requirement,
+    Shape,
+    SpreadConstraint,
+    SubGroupSpec,
+    TaskSpec,
+)
+
+ONE_CPU = requests_from({"cpu": 1, "memory": "1Gi"})
+
+
+def add_class(queue: SchedulingQueue, count: int, *, now: float = 0.0, requests: Requests = ONE_CPU) -> list[str]:
+    names = [f"ns/{number:05d}" for number in range(count)]
+    for age, name in enumerate(names):
+        queue.add_unschedulable(
+            name, (Event.POD_REMOVED, Event.NODE_ADDED), 1, now, equivalence="same", requests=requests, created=float(age)
+        )
+    return names
+
+
+def awake(queue: SchedulingQueue, names: list[str]) -> list[str]:
+    asleep = set(queue.inactive())
+    return [name for name in names if name not in asleep]
+
+
+def test_a_pod_that_ends_wakes_as_many_as_may_fit_in_its_place_the_eldest_first() -> None:
+    queue = SchedulingQueue()
+    names = add_class(queue, 1000)
+    assert queue.activate_on(Event.POD_REMOVED, requests_from({"cpu": "250m", "memory": "1Mi"})) == 1
+    assert awake(queue, names) == names[:1]
+    assert queue.activate_on(Event.POD_REMOVED, requests_from({"cpu": 4, "memory": "1Gi"})) == 5
+    assert awake(queue, names) == names[:6]
+
+
+def test_who_failed_again_is_the_first_again() -> None:
+    queue = SchedulingQueue()
+    names = add_class(queue, 10)
+    queue.activate_on(Event.POD_REMOVED, ONE_CPU)
+    for age in (0, 1):
+        queue.add_unschedulable(
+            names[age], (Event.POD_REMOVED, Event.NODE_ADDED), 1, 5.0, equivalence="same", requests=ONE_CPU, created=float(age)
+        )
+    queue.activate_on(Event.POD_REMOVED, ONE_CPU)
+    assert awake(queue, names) == names[:2]
+
+
+def test_what_may_let_anyone_start_wakes_everyone() -> None:
+    queue = SchedulingQueue()
+    add_class(queue, 100)
+    assert queue.activate_on(Event.NODE_ADDED) == 100
+
+
+def test_jobs_that_ask_for_nothing_are_all_woken() -> None:
+    queue = SchedulingQueue()
+    add_class(queue, 100, requests=())
+    assert queue.activate_on(Event.POD_REMOVED, ONE_CPU) == 100
+
+
+def test_the_clock_tries_a_few_of_a_large_family_and_then_the_others() -> None:
+    queue = SchedulingQueue()
+    names = add_class(queue, 3 * BATCH)
+    assert queue.flush_backoff(1.0) == BATCH
+    assert queue.next_retry == 1.0 + BATCH_INTERVAL
+    tried = awake(queue, names)
+    for age, name in enumerate(tried):
+        queue.add_unschedulable(
+            name, (Event.POD_REMOVED, Event.NODE_ADDED), 1, 1.0, equivalence="same", requests=ONE_CPU, created=float(age)
+        )
+    assert queue.flush_backoff(1.0 + BATCH_INTERVAL) == 2 * BATCH, "the next, and as many of the eldest beside them"
+    assert awake(queue, names) == names[: 2 * BATCH]
+
+
+def test_whoever_the_clock_wakes_has_as_many_elders_beside_it() -> None:
+    queue = SchedulingQueue()
+    for age, name in enumerate(("eldest", "elder", "young", "youngest")):
+        queue.add_unschedulable(
+            name, (Event.POD_REMOVED,), 1, float(3 - age), equivalence="same", requests=ONE_CPU, created=float(age)
+        )
+    assert queue.flush_backoff(1.0) == 2
+    assert set(queue.inactive()) == {"elder", "young"}
+
+
+def test_the_rest_of_a_large_family_waits_its_turn_even_when_it_is_small() -> None:
+    queue = SchedulingQueue()
+    add_class(queue, 2 * BATCH - 6)
+    assert queue.flush_backoff(1.0) == BATCH
+    assert queue.next_retry == 1.0 + BATCH_INTERVAL
+    assert queue.flush_backoff(1.0 + BATCH_INTERVAL) == BATCH - 6
+
+
+def test_who_came_and_went_while_no_cycle_ran_is_not_remembered() -> None:
+    queue = SchedulingQueue()
+    add_class(queue, 2)
+    queue.update("new")
+    queue.forget("new")
+    assert not queue._arrived
+
+
+def test_each_of_a_small_family_is_tried_when_its_own_back_off_ends() -> None:
+    queue = SchedulingQueue()
+    queue.add_unschedulable("a", (), 1, 0.0, equivalence="same")
+    queue.add_unschedulable("b", (), 1, 0.25, equivalence="same")
+    assert queue.flush_backoff(1.0) == 1
+    assert queue.next_retry == 1.25
+    assert queue.flush_backoff(1.25) == 1
+
+
+def test_while_all_who_are_woken_get_a_place_twice_as_many_are_woken_next() -> None:
+    queue = SchedulingQueue()
+    names = add_class(queue, 20)
+    assert queue.pop_more() == 0
+    assert queue.activate_on(Event.POD_REMOVED, requests_from({"cpu": "250m"})) == 1
+    queue.placed(names[0])
+    assert queue.pop_more() == 2
+    for name in names[1:3]:
+        queue.placed(name)
+    assert queue.pop_more() == 4
+    assert awake(queue, names) == names[:7]
+    queue.placed(names[3])
+    queue.add_unschedulable(names[4], (Event.POD_REMOVED, Event.NODE_ADDED), 1, 0.0, equivalence="same", requests=ONE_CPU, created=4.0)
+    assert queue.pop_more() == 0
+    queue.placed("ns/never-waited")
+    assert queue.pop_more() == 0
+
+
+def test_what_is_kept_of_a_family_does_not_grow_with_its_failures() -> None:
+    queue = SchedulingQueue()
+    for _ in range(50):
+        add_class(queue, 20)
+    (found,) = queue._classes.values()
+    assert len(found._by_retry) <= 2 * 20 + 17
+    assert len(found._by_age) <= 2 * 20 + 17
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=200, deadline=None)
+def test_no_room_stays_empty_that_one_of_the_family_could_use(seed: int) -> None:
+    """One node, pods that end one by one, several families. Trying only those who are awake fills it as far as trying all."""
+    rng = Random(seed)
+    queue = SchedulingQueue()
+    kinds = [{"cpu": rng.randint(1, 5), "memory": rng.randint(1, 5)} for _ in range(3)]
+    waiting = {f"{kind}-{number:02d}": kinds[kind] for kind in range(3) for number in range(rng.randint(0, 30))}
+    running: list[dict[str, int]] = []
+    room = {"cpu": 12, "memory": 12}
+
+    def fits(requests: dict[str, int]) -> bool:
+        return all(room[name] - sum(pod[name] for pod in running) >= amount for name, amount in requests.items())
+
+    def cycle() -> None:
+        asleep = set(queue.inactive())
+        for name in sorted(waiting):
+            if name in asleep:
+                continue
+            requests = waiting[name]
+            if fits(requests):
+                running.append(requests)
+                del waiting[name]
+                queue.forget(name)
+            else:
+                number, requests = name.split("-"), tuple(requests.items())
+                queue.add_unschedulable(
+                    name, (Event.POD_REMOVED,), 1, 0.0, equivalence=number[0], requests=requests, created=float(number[1])
+                )
+
+    cycle()
+    for _ in range(60):
+        for _ in range(rng.randint(1, 2)):
+            if running:
+                queue.activate_on(Event.POD_REMOVED, tuple(running.pop(rng.randrange(len(running))).items()))
+        cycle()
+        assert not [name for name, requests in waiting.items() if fits(requests)]
+
+
+def job(name: str, **more: object) -> JobSpec:
+    return JobSpec(f"ns/{name}", "q", 1, "ns", name, created=float(len(name)), **more)  # type: ignore[arg-type]
+
+
+def pod(name: str, **more: object) -> TaskSpec:
+    return TaskSpec(uid=name, namespace="ns", name=name, shape=shape(cpu=1), job=f"ns/{name}", **more)  # type: ignore[arg-type]
+
+
+def key(of: JobSpec, *tasks: TaskSpec, label_keys: frozenset[str] = frozenset()) -> object:
+    return equivalence_key(of, [1] * len(tasks), tasks, b"", label_keys=label_keys)
+
+
+def test_names_and_ages_do_not_tell_equivalence_apart_and_demands_do() -> None:
+    first = key(job("a"), pod("a"))
+    assert first == key(job("bb"), pod("bb", labels={"job-name": "bb"}))
+    assert first != key(job("a", priority=1), pod("a"))
+    assert first != key(job("a", annotations={"sla-waiting-time": "1h"}), pod("a"))
+    assert first == key(job("a", annotations={"kubectl.kubernetes.io/last-applied-configuration": "{}"}), pod("a"))
+    assert first != key(job("a"), pod("a", gates=("wait",)))
+    assert first != key(job("a"), pod("a"), pod("b"))
+    assert first != equivalence_key(job("a"), [2], [pod("a")], b"")
+    assert first != key(job("a", tried_once=True), pod("a"))
+
+
+def test_a_number_that_another_shape_has_now_is_no_equivalence() -> None:
+    assert key(job("a"), pod("a")) != key(job("a"), replace(pod("a"), shape=shape(cpu=2)))
+
+
+def test_who_is_in_which_part_tells_equivalence_apart() -> None:
+    parts = (SubGroupSpec("left", 1), SubGroupSpec("right", 1))
+    both = [pod("a", sub_group="left"), pod("b", sub_group="right")]
+    one = [pod("a", sub_group="left"), pod("b", sub_group="left")]
+    assert key(job("a", sub_groups=parts), *both) != key(job("a", sub_groups=parts), *one)
+    by_label = (SubGroupSpec("any", 1, selector=LabelSelector(), match_label_keys=("part",)),)
+    both = [pod("a", labels={"part": "1"}), pod("b", labels={"part": "2"})]
+    one = [pod("a", labels={"part": "1"}), pod("b", labels={"part": "1"})]
+    assert key(job("a", sub_groups=by_label), *both) != key(job("a", sub_groups=by_label), *one)
+
+
+def test_labels_tell_equivalence_apart_where_rules_of_pods_read_them() -> None:
+    label_keys = frozenset({"app"})
+    first = key(job("a"), pod("a", labels={"app": "x", "job-name": "a"}), label_keys=label_keys)
+    assert first == key(job("b"), pod("b", labels={"app": "x", "job-name": "b"}), label_keys=label_keys)
+    assert first != key(job("b"), pod("b", labels={"app": "y", "job-name": "b"}), label_keys=label_keys)
+    assert first != key(job("b"), pod("b"), label_keys=label_keys)
+
+
+def test_labels_are_read_by_what_is_required_of_other_pods() -> None:
+    def term(*keys: str) -> PodTerm:
+        return PodTerm("zone", LabelSelector(tuple(Requirement(key, "Exists") for key in keys)))
+
+    affinity = PodAffinity(
+        required=(term("a"),), preferred=((1, term("b")),), anti_required=(term("c", "d"),), anti_preferred=((1, term("e")),)
+    )
+    spread = (
+        SpreadConstraint(1, "zone", hard=True, selector=term("f").selector),
+        SpreadConstraint(1, "zone", hard=False, selector=term("g").selector),
+        SpreadConstraint(1, "zone", hard=True),
+    )
+    assert selected_label_keys([shape(cpu=1), Shape(pod_affinity=affinity), Shape(spread=spread)]) == set("acdf")
+
+
+def test_members_are_compared_whatever_their_order() -> None:
+    chief, worker = pod("c", role="chief"), pod("w", role="worker")
+    assert key(job("a"), chief, worker) == key(job("b"), worker, chief)
+
+
+def test_a_large_gang_stands_for_itself() -> None:
+    assert key(job("a"), *(pod(f"p{number}") for number in range(65))) is None

@@ -1,0 +1,85 @@
+"""Who waits for what, and for how long."""
+
+from __future__ import annotations
+
+from navarch.engine.reasons import Event
+from navarch.live.queue.scheduling_queue import SchedulingQueue
+
+
+def test_waits_double_from_one_second_to_ten() -> None:
+    queue = SchedulingQueue()
+    waits = []
+    for _ in range(6):
+        queue.add_unschedulable("default/job", (), 1, now=100.0)
+        assert queue.next_retry is not None
+        waits.append(queue.next_retry - 100.0)
+    assert waits == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
+
+
+def test_the_longest_wait_of_a_gang_grows_with_the_root_of_its_size() -> None:
+    queue = SchedulingQueue()
+    for _ in range(10):
+        queue.add_unschedulable("default/gang", (), 16, now=0.0)
+    assert queue.next_retry == 40.0
+
+
+def test_a_job_sleeps_until_its_wait_is_over() -> None:
+    queue = SchedulingQueue()
+    queue.add_unschedulable("default/a", (), 1, now=0.0)
+    assert queue.inactive() == ["default/a"]
+    assert queue.flush_backoff(0.9) == 0
+    assert queue.flush_backoff(1.0) == 1
+    assert queue.inactive() == []
+
+
+def test_events_wake_those_whose_refusals_name_them() -> None:
+    queue = SchedulingQueue()
+    queue.add_unschedulable("default/a", (Event.NODE_ADDED,), 1, now=0.0)
+    queue.add_unschedulable("default/b", (Event.POD_REMOVED, Event.NODE_ADDED), 1, now=0.0)
+    assert queue.activate_on(Event.QUOTA_CHANGED) == 0
+    assert queue.activate_on(Event.POD_REMOVED) == 1
+    assert queue.inactive() == ["default/a"]
+    assert queue.activate_on(Event.NODE_ADDED) == 1
+    assert queue.inactive() == []
+
+
+def test_waking_does_not_forget_how_often_it_failed_and_success_does() -> None:
+    queue = SchedulingQueue()
+    queue.add_unschedulable("default/a", (), 1, now=0.0)
+    assert queue.activate("default/a")
+    queue.add_unschedulable("default/a", (), 1, now=0.0)
+    assert queue.next_retry == 2.0
+    queue.forget("default/a")
+    queue.add_unschedulable("default/a", (), 1, now=0.0)
+    assert queue.next_retry == 1.0
+
+
+def test_an_old_wait_does_not_wake_a_job_that_failed_again() -> None:
+    queue = SchedulingQueue()
+    queue.add_unschedulable("default/a", (), 1, now=0.0)
+    queue.add_unschedulable("default/a", (), 1, now=0.5)
+    assert queue.flush_backoff(1.0) == 0
+    assert queue.inactive() == ["default/a"]
+    assert queue.flush_backoff(2.5) == 1
+
+
+def test_jobs_of_long_ago_are_not_remembered_for_ever() -> None:
+    queue = SchedulingQueue()
+    queue.add_unschedulable("default/a", (), 1, now=0.0)
+    queue.flush_backoff(1.0)
+    queue.flush_backoff(1000.0)
+    assert queue._attempts == {}
+
+
+def test_who_was_told_is_told_what_changed_and_who_was_not_everything() -> None:
+    queue, first, second = SchedulingQueue(), object(), object()
+    queue.add_unschedulable("a", (), 1, now=0.0)
+    queue.add_unschedulable("b", (), 1, now=0.0)
+    assert queue.pop_changes(first) == [("a", True), ("b", True)]
+    assert queue.pop_changes(first) == []
+    queue.activate("a")
+    queue.add_unschedulable("c", (), 1, now=0.0)
+    assert queue.pop_changes(first) == [("a", False), ("c", True)]
+    assert queue.pop_changes(second) == [("b", True), ("c", True)]
+    queue.forget("b")
+    assert queue.pop_changes(second) == [("b", False)]
