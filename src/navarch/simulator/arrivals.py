@@ -2,24 +2,28 @@
 
 Jobs come one after the other and stay. They are put in order of their names and shuffled; then jobs drawn from all of them are
 appended until the next one would ask for more than `ratio` times the cluster's GPUs. Lists that ask for more lose jobs that are drawn.
-What is allocated is looked at after each arrival; the figure at k percent is the mean over arrivals after which the GPUs that were asked
-for, rounded, are k percent of the cluster's.
+What is allocated is looked at after each arrival. The figure at k percent is the mean over arrivals after which the GPUs asked for
+are, rounded, k percent of the cluster's.
 
 `BATCH` jobs come at one moment and are placed one by one in their order, so that a run takes fewer cycles.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import random
 from collections.abc import Mapping, Sequence
+from typing import Final
 
-from msgspec.structs import replace
+from msgspec import structs
 
+from navarch.engine.policy import PluginOption, Policy
 from navarch.simulator.jobs import TraceJob
 
-BATCH = 64
-LEVELS = (100, 130)
+BATCH: Final = 64
+PLUGIN: Final = "fragmentation"
+LEVELS: Final = (100, 130)
 """Percent of the cluster's GPUs asked for, at which results are given."""
 
 
@@ -40,7 +44,7 @@ def arrivals(jobs: Sequence[TraceJob], gpus: float, ratio: float, seed: int) -> 
             break
         order.append(job)
     return [
-        replace(job, name=f"arrival-{number:06d}-{job.name}", submit=float(number // BATCH), duration=math.inf, walltime=None)
+        structs.replace(job, name=f"arrival-{number:06d}-{job.name}", submit=float(number // BATCH), duration=math.inf, walltime=None)
         for number, job in enumerate(order)
     ]
 
@@ -61,14 +65,29 @@ def typical_pods(jobs: Sequence[TraceJob]) -> list[dict[str, object]]:
     ]
 
 
-def allocated_at(order: Sequence[TraceJob], started: Mapping[str, float], gpus: float, levels: Sequence[int] = LEVELS) -> dict[str, float | None]:
+def with_typical_pods(policy: Policy, jobs: Sequence[TraceJob]) -> Policy:
+    """The policy, with these jobs as the workload that `fragmentation` keeps room for, unless it names one itself."""
+    known = {f"{PLUGIN}.typicalPods": typical_pods(jobs)}
+
+    def told(option: PluginOption) -> PluginOption:
+        if option.name != PLUGIN or known.keys() <= option.arguments.keys():
+            return option
+        return structs.replace(option, arguments={**option.arguments, **known})
+
+    return dataclasses.replace(policy, tiers=tuple(tuple(told(option) for option in tier) for tier in policy.tiers))
+
+
+def allocated_at(
+    order: Sequence[TraceJob], started: Mapping[str, float], gpus: float, levels: Sequence[int] = LEVELS
+) -> dict[str, float | None]:
     """Percent of the GPUs that are allocated where so many percent were asked for. `started`: GPUs that each job holds, by name."""
-    asked = held = 0.0
-    sums: dict[int, list[float]] = {level: [] for level in levels}
+    asked = held = 0
+    capacity = round(1000 * gpus)
+    sums: dict[int, list[int]] = {level: [] for level in levels}
     for job in order:
-        asked += job.gpus
-        held += started.get(job.name, 0.0)
-        level = round(100 * asked / gpus)
+        asked += _milli([job])
+        held += round(1000 * started.get(job.name, 0.0))
+        level = round(100 * asked / capacity)
         if level in sums:
             sums[level].append(held)
-    return {str(level): 100 * sum(found) / len(found) / gpus if found else None for level, found in sums.items()}
+    return {str(level): 100 * sum(found) / len(found) / capacity if found else None for level, found in sums.items()}
