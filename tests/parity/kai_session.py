@@ -10,7 +10,6 @@ from navarch.engine.policy import load
 from navarch.engine.policy.values import Policy
 from navarch.engine.session import Session
 from navarch.installed import installed
-from navarch.model.cluster import Cluster
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
 
@@ -32,6 +31,5 @@ def moment_of(case: Case) -> float:
 def session_of(case: Case) -> Session:
     inventory = Inventory([Document(manifest) for manifest in case["objects"]], Settings(imply_queues=False))
     assert not inventory.mistakes
-    cluster = Cluster()
-    inventory.fill(cluster)
+    cluster = inventory.cluster
     return Session(cluster.snapshot(), policy_of(case), installed(), moment_of(case))

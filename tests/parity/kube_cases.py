@@ -32,15 +32,14 @@ Status = dict[str, Any]
 
 def cluster_of(case: Case, extra: Sequence[TaskSpec] = ()) -> Cluster:
     """Nodes, placed pods and objects. Every pod has a job, as it would with groups made in memory."""
-    cluster = Cluster()
     nodes = [{"apiVersion": "v1", "kind": "Node", **each} for each in case.get("nodes", ())]
     documents = [Document(each, "") for each in (*nodes, *case.get("objects", ())) if each["kind"] not in KEPT]
+    inventory = Inventory(documents, Settings())
+    assert not inventory.mistakes, inventory.mistakes
+    cluster = inventory.cluster
     for each in case.get("objects", ()):
         if each["kind"] in KEPT:  # as they are: admission would fill in what some cases leave out on purpose
             cluster.put_object(each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"], each)
-    inventory = Inventory(documents, Settings())
-    assert not inventory.mistakes, inventory.mistakes
-    inventory.fill(cluster)
     reader = PodReader(Settings())
     tasks = [reader.read(from_manifest(pod, Pod)) for pod in case.get("existingPods", ())]
     cluster.put_queue(QueueSpec(QUEUE, state="Open"))

@@ -10,7 +10,7 @@ from tests.parity.recorded import recorded_cases
 
 from navarch.offline.plan import plan
 
-ONE_CYCLE = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction", "random")
+ONE_CYCLE = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction", "random", "random-2")
 
 
 def cases(*names: str) -> list[object]:

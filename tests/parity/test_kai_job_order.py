@@ -10,7 +10,7 @@ from navarch.actions.kai.queue_forest import JobForest
 from navarch.engine.gangs.chunks import next_to_place
 from navarch.engine.job import Job
 
-FILES = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction", "integration", "random")
+FILES = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction", "integration", "random", "random-2")
 
 
 def has_order(case: Case) -> bool:

@@ -12,14 +12,13 @@ from navarch.apis.dialect import Settings
 from navarch.engine.policy import load
 from navarch.engine.session import Session
 from navarch.installed import installed
-from navarch.model.cluster import Cluster
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
 from navarch.plugins.kai.amounts import RESOURCES
 from navarch.plugins.kai.proportion.plugin import KaiProportion
 
 Case = dict[str, Any]
-FILES = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction", "integration", "random")
+FILES = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction", "integration", "random", "random-2")
 POLICY = {"compat": "kai", "actions": "allocate", "tiers": [{"plugins": [{"name": "proportion"}]}]}
 
 
@@ -36,8 +35,7 @@ CASES = [case for name in FILES for case in recorded_cases(f"kai/{name}.jsonl", 
 def test_fair_shares_at_the_start_of_the_cycle(case: Case) -> None:
     inventory = Inventory([Document(manifest) for manifest in case["objects"]], Settings(imply_queues=False))
     assert not inventory.mistakes
-    cluster = Cluster()
-    inventory.fill(cluster)
+    cluster = inventory.cluster
     registry = installed()
     now = datetime.datetime.fromisoformat(case["now"]).timestamp()
     session = Session(cluster.snapshot(), load(POLICY, registry.catalogue(), "policy"), registry, now)

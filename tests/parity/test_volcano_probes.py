@@ -15,7 +15,6 @@ from tests.parity.volcano_judge import policy_of
 
 from navarch.engine.session import Session
 from navarch.installed import installed
-from navarch.model.cluster import Cluster
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
 from navarch.offline.plan import read_policy, settings_for
@@ -33,8 +32,7 @@ def session_of(case: Case) -> Session:
     policy = read_policy(policy_of(case), registry)
     inventory = Inventory([Document(manifest) for manifest in case["objects"]], settings_for(policy))
     assert not inventory.mistakes
-    cluster = Cluster()
-    inventory.fill(cluster)
+    cluster = inventory.cluster
     return Session(cluster.snapshot(policy.semantics.node_order), policy, registry, inventory.newest)
 
 

@@ -17,9 +17,11 @@ from navarch.engine.action import Action
 from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
+from navarch.engine.placement.attainable import HopelessTasks
 from navarch.engine.placement.fit_errors import FitErrors
 from navarch.engine.placement.shared_devices import shares_devices
 from navarch.engine.points.protocols import JobTurn
+from navarch.engine.reasons import Reason
 from navarch.engine.statement import Statement
 from navarch.engine.topology.domains import NOWHERE
 from navarch.model.resources import BoolArray
@@ -50,7 +52,16 @@ class Allocate(Action):
         self._sheets: dict[int, Sheet] = {}
         self._ruled_out = RuledOut(session)
         self._search: DomainSearch | None = None
-        turns = Turns(session, jobs)
+        self._held_back: dict[int, tuple[Job, list[Reason]]] = {}
+        """Jobs that their queue refuses within its share, until what is left over has been offered, and why."""
+        self._offers_leftover = session.semantics.leftover_is_offered
+        self._take_turns(jobs)
+        if self._held_back:
+            self._offer_leftover(lost)
+
+    def _take_turns(self, jobs: dict[str, JobHeap]) -> None:
+        session = self.session
+        turns = Turns(session, jobs, self._refused_by_queue)
         in_turns = bool(session.implementing(JobTurn))
         while (best := turns.next()) is not None:
             refusal = session.turn_refusal(best) if in_turns else None
@@ -65,6 +76,34 @@ class Allocate(Action):
                 session.turn_failed(best)
             session.placing = None
             turns.again(best.queue)
+
+    def _refused_by_queue(self, job: Job, reason: Reason) -> None:
+        """The job is told, or it waits for what is left over when every queue had its turns."""
+        if self._offers_leftover:
+            self._held_back.setdefault(job.row, (job, []))[1].append(reason)
+        else:
+            job.refuse(reason)
+
+    def _offer_leftover(self, lost: set[int]) -> None:
+        """Jobs that only the share of their queue kept waiting get another turn, in the same order, held to hard limits alone: what
+        no queue may have within its share would stay idle otherwise. Their queues give it back when another reclaims its share."""
+        session, self._offers_leftover = self.session, False
+        hopeless = session.shared(HopelessTasks)
+        jobs: dict[str, JobHeap] = {}
+        for _, (job, reasons) in sorted(self._held_back.items()):
+            tasks = [task for task in waiting_tasks(session, job, best_effort=False) if task not in lost]
+            classes = {task.number: task for task in map(session.class_of, tasks)}
+            if hopeless.includes(tasks) or any(session.view(task).fits_now() for task in classes.values()):
+                self._tasks[job.row] = tasks
+                self._sheets.pop(job.row, None)
+                self._sorted.discard(job.row)
+                jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
+            else:
+                for reason in reasons:
+                    job.refuse(reason)
+        session.beyond_shares = True
+        self._take_turns(jobs)
+        session.beyond_shares = False
 
     def _doubt_promises(self) -> set[int]:
         """Look for a place for tasks that were promised one as if they had none (see `Semantics.promises_are_kept`).
@@ -138,10 +177,10 @@ class Allocate(Action):
                 wanted = 1
             room, reason = session.allocatable(job.queue, task, self._run_length(tasks, task, wanted))
             if reason is not None:
-                job.refuse(reason)
+                self._refused_by_queue(job, reason)
                 nowhere = self._ruled_out.everywhere(task) if session.semantics.refusals_tell_all else None
                 if nowhere is not None:
-                    job.refuse(nowhere)
+                    self._refused_by_queue(job, nowhere)
                 del tasks[-self._run_length(tasks, task, len(tasks)) :]
                 continue
             refusal = session.pre_predicate(task)

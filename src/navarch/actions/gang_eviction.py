@@ -13,7 +13,7 @@ from functools import cmp_to_key
 from typing import Any
 
 from navarch.actions.eviction_failures import FailedAttempts
-from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, QueueHeap, takes_part, waiting_tasks
+from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, QueueHeap, is_attainable, takes_part, waiting_tasks
 from navarch.actions.victim_bundles import Bundle, allowed_parts, split
 from navarch.engine.action import Action
 from navarch.engine.arguments import Argument
@@ -39,9 +39,11 @@ class GangEviction(Action):
         self._victims: dict[tuple[str, int], list[tuple[Job, list[int]]]] = {}
         jobs: dict[str, JobHeap] = {}
         for job in session.jobs_with_pending():
-            if job.counts[TaskStatus.PENDING] and takes_part(session, job) and session.job_starving(job):
+            if job.counts[TaskStatus.PENDING] and takes_part(session, job) and session.job_starving(job) and is_attainable(job):
                 jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
         queues = QueueHeap(session, (session.queues[name] for name in jobs))
+        # Inside its own queue a job may take room even if the queue is beyond its share; from others only within it.
+        session.beyond_shares = session.semantics.leftover_is_offered and not self.reclaim
         while (queue := queues.pop()) is not None:
             reason = session.overused(queue) if self.reclaim else None
             while (best := jobs[queue.name].pop()) is not None:
@@ -50,6 +52,7 @@ class GangEviction(Action):
                     continue
                 while self._attempt(best):
                     continue
+        session.beyond_shares = False
 
     def _attempt(self, job: Job) -> bool:
         """One statement for the job. True: it got something, and there may be room for more of it."""

@@ -7,12 +7,14 @@ had when pushed: only the queue and the job that were popped can have changed me
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from functools import cmp_to_key
 from typing import Any
 
 from navarch.engine.arguments import Argument
 from navarch.engine.job import Job
+from navarch.engine.placement.attainable import HopelessTasks
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Reason
 from navarch.engine.session import Session
@@ -26,8 +28,8 @@ PREDICATE_ERROR_CACHE = Argument(
 
 
 class QueueHeap:
-    def __init__(self, session: Session, queues: Iterable[Queue] = ()) -> None:
-        self._key = cmp_to_key(session.queue_order)
+    def __init__(self, session: Session, queues: Iterable[Queue] = (), order: Callable[[Queue, Queue], int] | None = None) -> None:
+        self._key = cmp_to_key(order or session.queue_order)
         self._heap = [(self._key(q), q) for q in sorted(queues, key=lambda q: q.name)]
         heapq.heapify(self._heap)
 
@@ -52,9 +54,12 @@ class JobHeap:
         return heapq.heappop(self._heap)[1] if self._heap else None
 
     def refuse(self, reason: Reason) -> None:
-        """Nobody here gets a turn; all are told why."""
+        """No job here gets a turn; all are told why."""
         while (job := self.pop()) is not None:
             job.refuse(reason)
+
+    def best(self) -> Job | None:
+        return self._heap[0][1] if self._heap else None
 
     def __len__(self) -> int:
         return len(self._heap)
@@ -62,20 +67,32 @@ class JobHeap:
 
 class Turns:
     """Queues take turns, best first, and in its turn each has its best job looked at. A queue that has its due gets no turn, and
-    its jobs are told so; one that had its turn gets another only where it is put back."""
+    `refused` takes its jobs with the reason; one that had its turn gets another only where it is put back."""
 
-    def __init__(self, session: Session, jobs: Mapping[str, JobHeap]) -> None:
+    def __init__(self, session: Session, jobs: Mapping[str, JobHeap], refused: Callable[[Job, Reason], None] = Job.refuse) -> None:
         self._session = session
         self._jobs = jobs
-        self._queues = QueueHeap(session, (session.queues[name] for name in jobs))
+        order = self._leftover_order if session.beyond_shares else None
+        self._queues = QueueHeap(session, (session.queues[name] for name in jobs), order)
+        self._refused = refused
+
+    def _leftover_order(self, left: Queue, right: Queue) -> int:
+        """Where only one of several gangs fits at a time, shares are equal whenever it ends: the queue whose best job has waited
+        longest goes first, or the same queue would win for ever."""
+        opinion = self._session.queue_opinion(left, right)
+        if opinion:
+            return opinion
+        ages = [job.spec.created if (job := self._jobs[queue.name].best()) is not None else math.inf for queue in (left, right)]
+        return (ages[0] > ages[1]) - (ages[0] < ages[1]) or self._session.queue_order(left, right)
 
     def next(self) -> Job | None:
         while (queue := self._queues.pop()) is not None:
             reason = self._session.overused(queue)
             if reason is not None:
-                self._jobs[queue.name].refuse(reason)
-            elif (job := self._jobs[queue.name].pop()) is not None:
-                return job
+                while (job := self._jobs[queue.name].pop()) is not None:
+                    self._refused(job, reason)
+            elif (best := self._jobs[queue.name].pop()) is not None:
+                return best
         return None
 
     def again(self, queue: Queue) -> None:
@@ -106,6 +123,14 @@ def takes_part(session: Session, job: Job) -> bool:
     if reason is not None:
         job.refuse(reason)
     return reason is None
+
+
+def is_attainable(job: Job) -> bool:
+    """Whether room could be made for all pending tasks of the job by evictions; not asked where such demand counts like any other."""
+    session = job.session
+    if session.semantics.impossible_demand_counts:
+        return True
+    return not session.shared(HopelessTasks).includes(job.tasks_in(TaskStatus.PENDING))
 
 
 def waiting_tasks(session: Session, job: Job, *, best_effort: bool | None) -> list[int]:

@@ -54,11 +54,13 @@ class Preempt(Action):
                 jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
                 starving.setdefault(job.queue.name, []).append(job)
         queues = QueueHeap(session, (session.queues[name] for name in jobs))
+        session.beyond_shares = session.semantics.leftover_is_offered  # a queue beyond its share may still prefer its better jobs
         while (queue := queues.pop()) is not None:
             while (best := jobs[queue.name].pop()) is not None:
                 self._for_job(best)
             for job in starving[queue.name]:
                 self._inside_job(job)
+        session.beyond_shares = False
 
     def _for_job(self, job: Job) -> None:
         session = self.session

@@ -52,5 +52,9 @@ class Plugin:
     def open(self) -> None:
         """Called once, in policy order, before node functions are asked for and before the first action."""
 
+    def after_open(self) -> None:
+        """Called once, in policy order, when all plugins are open and the node functions are known: classes of tasks may be asked
+        for from here on."""
+
     def close(self) -> None:
         """Called once, in policy order, after the last action and before conditions are written."""

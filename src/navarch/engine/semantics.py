@@ -69,6 +69,12 @@ class Semantics:
         True, "a root queue with a capability refuses every resource that it does not name"
     )
 
+    leftover_is_offered: bool = switch(
+        True, "what queues leave of their shares stays idle: under proportion no queue holds more than it deserves"
+    )
+    impossible_demand_counts: bool = switch(
+        False, "pods that no node could hold even if it were empty count towards what their queue deserves"
+    )
     weights_bind_gang_reclaim: bool = switch(
         True, "gangreclaim may take a queue below what proportion gives it: only the capacity plugin is asked there"
     )
@@ -146,10 +152,13 @@ class Semantics:
     moved_share_leaves_ghost: bool = switch(
         False, "taking back the move of a shared GPU's user to another GPU of its node leaves its old share there as being released"
     )
-    promise_hides_device: bool = switch(
+    queues_are_sorted_late: bool = switch(
+        False, "a queue with child queues is compared by the child that was served last until its own turn comes"
+    )
+    devices_are_counted: bool = switch(
         False,
-        "when the last of several users of a shared GPU is evicted from a node on which a GPU is promised, an idle GPU of the "
-        "node is lost for the rest of the cycle, even if the eviction is taken back",
+        "the books of shared GPUs are balanced by counting: where a GPU of a node is promised, an idle one can be lost for the rest "
+        "of the cycle, even if the promise or an eviction is taken back",
     )
     victims_are_minimal: bool = switch(True, "victims that turn out not to be needed are evicted all the same")
     cut_search_ends_action: bool = switch(

@@ -16,6 +16,7 @@ from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.placement.class_view import ClassView
+from navarch.engine.placement.counted_devices import CountedDevices
 from navarch.engine.placement.node_state import NodeState
 from navarch.engine.placement.shared_devices import Devices
 from navarch.engine.placement.tasks_by_node import Residents
@@ -109,6 +110,8 @@ class Session(PluginRunner):
         self.placing: Job | None = None
         """Whose gang is being tried right now, for words only: what a queue holds counts the pods of this job that were placed in
         the attempt, and they are given back if it fails."""
+        self.beyond_shares = False
+        """What shares leave over is being offered: plugins hold queues to their limits, and not to what they deserve."""
         self.resources_by_filters = False
         """A filter of the policy judges resources, by the pods' view; the engine's own accounts do not."""
         self._own_profiles = frozenset([*self.policy.profiles][1:])
@@ -120,6 +123,10 @@ class Session(PluginRunner):
         self.filters: list[NodeFilter] = list(dict.fromkeys(f for each in self.functions.values() for f in each.filters))
         """Those of every profile; `filters_for` knows whom a class is judged by."""
         self.scorers: list[NodeScorer] = list(dict.fromkeys(s for each in self.functions.values() for s in each.scorers))
+        for plugin in self.plugins:
+            started = stopwatch()
+            plugin.after_open()
+            self.timings[f"{plugin.name} (open)"] += stopwatch() - started
 
     def dissolve(self) -> None:
         """Let go of everything. Session and plugins hold each other, and the snapshot with them: without this all of it would
@@ -313,7 +320,7 @@ class Session(PluginRunner):
         """Keep account of devices that tasks share. To be asked before any class of tasks is looked at."""
         if self.devices is None:
             assert not self._views, "classes were looked at before their devices were"
-            self.devices = Devices(self)
+            self.devices = CountedDevices(self) if self.semantics.devices_are_counted else Devices(self)
 
     def stop_waiting(self, seconds: float) -> None:
         """Tasks that have been leaving for longer than this give nothing back in this cycle."""

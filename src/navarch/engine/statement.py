@@ -16,6 +16,7 @@ import numpy as np
 from navarch.engine.figures import Rows
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
+from navarch.engine.points.gang_protocols import EvictedAgain
 from navarch.engine.points.protocols import Change
 from navarch.model.resources import IntArray
 from navarch.model.status import TaskStatus
@@ -56,6 +57,8 @@ class Operation:
     """The eviction that this operation takes back without forgetting it."""
     void: bool = False
     """An eviction that was taken back."""
+    again: bool = False
+    """The statement had evicted the task already: only plugins that count evictions are told."""
     holds_node: bool = False
     """An evicted pod that rules on other pods count on its node until it is gone."""
 
@@ -116,6 +119,15 @@ class Statement:
         self._release(operation)
         self.operations.append(operation)
         self._evictions[task] = operation
+
+    def evict_again(self, task: int) -> None:
+        """Count one more eviction of a task that this statement has evicted. `restore` takes back the first one only."""
+        session, job = self.session, self.session.job_of(task)
+        assert job is not None and task in self._evictions
+        row = int(session.node[task])
+        operation = Operation(RELEASING, RELEASING, job, [task], [row], session.class_of(task), _ONE_ROW, _ONE, void=True, again=True)
+        self._tell_again(operation, -1)
+        self.operations.append(operation)
 
     def restore(self, task: int) -> None:
         """A task that this statement evicted stays where it is after all. Rolling back evicts it again."""
@@ -248,10 +260,8 @@ class Statement:
         if not promised or stays:
             session.nodes.release(row, task.request, task.footprint, 1, view=view)
         if session.devices is not None and victim in session.devices.groups:
-            if stays:
-                session.devices.sits_where_promised(task, victim, row, 1)
             if not promised or stays:
-                session.devices.leaves(task, victim, row)
+                session.devices.leaves(task, victim, row, promised=stays)
             else:
                 operation.groups = session.devices.groups[victim]
                 session.devices.unplaced(task, victim, row, (), promised=True)
@@ -260,10 +270,20 @@ class Statement:
             job.shift(operation.before, TaskStatus(int(session.status[victim])), 1, task.request, task.best_effort)
             session.notify_deallocate(Change(job, operation.tasks, operation.nodes, task, task.request, view=view))
 
+    def _tell_again(self, operation: Operation, sign: int) -> None:
+        devices, task = self.session.devices, operation.tasks[0]
+        if devices is not None and task in devices.groups:
+            devices.leaves_again(operation.task, task, operation.nodes[0])
+        assert operation.job is not None
+        for plugin in self.session.implementing(EvictedAgain):
+            plugin.on_evicted_again(operation.job, task, operation.nodes[0], sign)
+
     def _undo(self, operation: Operation) -> None:
         if operation.kind == PENDING:  # a nomination moved nothing
             return
-        if operation.restores is not None:
+        if operation.again:
+            self._tell_again(operation, 1)
+        elif operation.restores is not None:
             operation.restores.void = False
             self._release(operation.restores)
         elif operation.kind == RELEASING:
@@ -282,7 +302,7 @@ class Statement:
         session.nodes.place(operation.rows, _ONE, task.request, task.footprint, 1, pipelined=False)
         session.nodes.release(row, task.request, task.footprint, 1)
         if session.devices is not None:
-            session.devices.haunt(task, row, operation.left)
+            session.devices.keep_stale_share(task, operation.tasks[0], row)
 
     def _unrelease(self, operation: Operation) -> None:
         session, task, job = self.session, operation.task, operation.job
@@ -293,9 +313,7 @@ class Statement:
         stayed = promised and session.semantics.evicted_promise_stays
         if session.devices is not None and (victim in session.devices.groups or operation.groups):
             if not promised or stayed:
-                session.devices.stays(task, victim, row)
-            if stayed:
-                session.devices.sits_where_promised(task, victim, row, -1)
+                session.devices.stays(task, victim, row, promised=stayed)
             elif promised:
                 session.devices.placed(task, victim, row, operation.groups, promised=True)
         if not promised or stayed:

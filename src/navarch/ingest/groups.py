@@ -58,6 +58,18 @@ def same_own_labels(a: Labels, b: Labels) -> bool:
     return a == b or own_labels(a) == own_labels(b)
 
 
+def same_member(a: TaskSpec, b: TaskSpec) -> bool:
+    """Whether two versions of a pod say the same about the shadow job that it is in."""
+    return (
+        a.job == b.job
+        and a.annotations == b.annotations
+        and same_own_labels(a.labels, b.labels)
+        and a.pod_priority == b.pod_priority
+        and a.priority_class == b.priority_class
+        and a.owner == b.owner
+    )
+
+
 def is_shadow(key: str) -> bool:
     return key.count("/") == 2
 
@@ -122,13 +134,16 @@ class ShadowGroups:
         settings: Settings,
         namespaces: Mapping[str, NamespaceSpec],
         classes: Mapping[str, PriorityClassSpec] = MappingProxyType({}),
+        owners: Owners | None = None,
     ) -> None:
         self._settings = settings
         self._classes = classes
         self._namespaces = namespaces
         self._groups: dict[str, _Group] = {}
         self._budgets: dict[str, dict[tuple[str, str], int]] = {}
-        self.owners = Owners()
+        """Job -> (namespace, name) of a budget -> the minimum that it sets."""
+        self._job_of_budget: dict[tuple[str, str], str] = {}
+        self.owners = Owners() if owners is None else owners
 
     def put(self, task: TaskSpec, queue: str = "") -> JobSpec | None:
         """Learn of a pod, new or changed, that has no group; `queue` is the one it asks for (`pod.queue_of`)."""
@@ -174,22 +189,31 @@ class ShadowGroups:
         found = ((job, self._groups.get(job)) for job in jobs)
         return [spec for job, group in found if group is not None and (spec := self._refreshed(job, group)) is not None]
 
-    def put_budget(self, budget: DisruptionBudgetSpec) -> JobSpec | None:
-        """A budget with a controller sets the minimum of that controller's job (kube-batch's way before PodGroups)."""
-        if budget.owner is None or budget.min_available is None:
-            return None
-        job = owner_key(budget.namespace, "", budget.owner)
-        self._budgets.setdefault(job, {})[budget.namespace, budget.name] = budget.min_available
-        group = self._groups.get(job)
-        return self._refreshed(job, group) if group else None
+    def put_budget(self, budget: DisruptionBudgetSpec) -> list[JobSpec]:
+        """A budget with a controller sets the minimum of that controller's job (kube-batch's way before PodGroups). Returns the jobs
+        that it changes."""
+        before = self._forget_budget(budget.namespace, budget.name)
+        jobs = [before] if before else []
+        if budget.owner is not None and budget.min_available is not None:
+            job = owner_key(budget.namespace, "", budget.owner)
+            self._job_of_budget[budget.namespace, budget.name] = job
+            self._budgets.setdefault(job, {})[budget.namespace, budget.name] = budget.min_available
+            jobs.append(job)
+        return self._made_anew(dict.fromkeys(jobs))
 
     def remove_budget(self, namespace: str, name: str) -> list[JobSpec]:
-        changed = []
-        for job, budgets in self._budgets.items():
-            group = self._groups.get(job)
-            if budgets.pop((namespace, name), None) is not None and group and (spec := self._refreshed(job, group)):
-                changed.append(spec)
-        return changed
+        """Returns the jobs that it changes."""
+        job = self._forget_budget(namespace, name)
+        return self._made_anew([job]) if job else []
+
+    def _forget_budget(self, namespace: str, name: str) -> str | None:
+        """The job whose minimum it set."""
+        job = self._job_of_budget.pop((namespace, name), None)
+        if job is not None:
+            del self._budgets[job][namespace, name]
+            if not self._budgets[job]:
+                del self._budgets[job]
+        return job
 
     def settle(self, job: str, phase: str, conditions: tuple[Condition, ...]) -> JobSpec | None:
         """Remember what a cycle said of the job, since no object of the API server does."""

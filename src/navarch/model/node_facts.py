@@ -37,6 +37,19 @@ def gpu_memories(snapshot: Snapshot) -> IntArray:
     return of_nodes(snapshot, "gpu memory", lambda specs: np.array([gpu_memory(spec) for spec in specs], dtype=np.int64))
 
 
+GPU_COUNT_LABEL = "nvidia.com/gpu.count"
+
+
+def labelled_gpu_counts(snapshot: Snapshot) -> IntArray:
+    """GPUs of each node by its label, in thousandths; 0 where it says nothing."""
+
+    def read(specs: Sequence[NodeSpec]) -> IntArray:
+        texts = (spec.labels.get(GPU_COUNT_LABEL, "") for spec in specs)
+        return np.array([1000 * int(text) if text.isdecimal() else 0 for text in texts], dtype=np.int64)
+
+    return of_nodes(snapshot, GPU_COUNT_LABEL, read)
+
+
 def fit_nodes(snapshot: Snapshot) -> BoolArray:
     """Nodes that are fit for work, by their own conditions."""
     return of_nodes(snapshot, "fit", lambda specs: np.array([node_is_fit(spec) for spec in specs], dtype=bool))

@@ -1,13 +1,15 @@
-"""A heap of manifests as specs of the model: everything a cluster is told, and everything that was wrong with it.
+"""Manifests into the model: what `navarch plan` and `navarch jobs|queues|nodes` know of a cluster, and every mistake in its objects.
 
-Objects may come in any order; what depends on others (queues of namespaces, values of priority classes, jobs of pods without
-a group) is resolved once all are known. Kinds that only some plugins read are kept as they are; kinds nobody reads are counted.
+Objects may come in any order. All are read first, because an admission plugin looks some of them up to fill in others: priority
+classes, limit ranges, runtime classes. Then they go through `ingest`, as objects of a live cluster do. Kinds that only some plugins
+read are kept as they are; kinds that nothing reads are counted.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
@@ -20,14 +22,15 @@ from navarch.apis.core.objects import from_manifest, identity, seconds
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Settings, Spec
 from navarch.apis.errors import ObjectError, shown
-from navarch.apis.kai.objects import bound_by
-from navarch.apis.operators.workload import WorkloadSpec
-from navarch.apis.registry import KEPT, KINDS, RANK
-from navarch.ingest.groups import ShadowGroups, completed, is_shadow
+from navarch.apis.operators.owners import Owners
+from navarch.apis.operators.workload import PodMaker, WorkloadSpec
+from navarch.apis.registry import KEPT, KINDS
+from navarch.apis.volcano.job_schedulers import KIND as VOLCANO_JOB
+from navarch.ingest.groups import ShadowGroups
+from navarch.ingest.ingest import Ingest
 from navarch.ingest.pod_reader import PodReader, queue_of
 from navarch.model.cluster import Cluster
 from navarch.model.spec import (
-    BindRequestSpec,
     DisruptionBudgetSpec,
     JobSpec,
     NamespaceSpec,
@@ -45,11 +48,24 @@ from navarch.offline.workload_pods import EXPANDED, expand
 
 _ADMITTING = frozenset({"RuntimeClass", "LimitRange"})
 """Kinds that have had their effect once pods are admitted."""
+_ORDER: tuple[type[Spec], ...] = (
+    PriorityClassSpec,
+    NamespaceSpec,
+    QueueSpec,
+    DisruptionBudgetSpec,
+    QuotaSpec,
+    ObjectSpec,
+    NodeSpec,
+    WorkloadSpec,
+    PodMaker,
+    JobSpec,
+)
+"""What others refer to comes first: then nothing is computed twice."""
 _MOST_NAMES = 5
 
 
 class Inventory:
-    """What manifests say. `pods` and `tasks` are by uid; `mistakes` lists every object that could not be taken in."""
+    """What manifests say. `cluster` is the model, `pods` are by uid, `mistakes` lists every object that could not be read."""
 
     def __init__(self, documents: Iterable[Document], settings: Settings) -> None:
         self.settings = settings
@@ -59,44 +75,26 @@ class Inventory:
         self.warnings: list[str] = []
         self.newest = 0.0
         """The latest moment that any object mentions."""
-        self.nodes: list[NodeSpec] = []
-        self.queues: dict[str, QueueSpec] = {}
-        self.jobs: dict[str, JobSpec] = {}
-        self.classes: dict[str, PriorityClassSpec] = {}
-        self.namespaces: dict[str, NamespaceSpec] = {}
-        self.budgets: list[DisruptionBudgetSpec] = []
-        self.quotas: list[QuotaSpec] = []
-        self.objects: list[ObjectSpec] = []
         self.pods: dict[str, Pod] = {}
-        self.tasks: dict[str, TaskSpec] = {}
+        self._specs: dict[type[Spec], list[Spec]] = {kind: [] for kind in _ORDER}
         self._unmeasured: list[tuple[DisruptionBudgetSpec, BudgetPart, str]] = []
         """Budgets that no controller has counted for."""
         self._seen: dict[tuple[str, str, str], str] = {}
-        self._workloads: list[WorkloadSpec] = []
         self._looked_up: list[dict[str, Any]] = []
         self._blamed: set[str] = set()
         self._take_in(list(documents))
 
-    def fill(self, cluster: Cluster) -> None:
-        """Put everything into a cluster, in an order that does not depend on the input's (but for the list of nodes)."""
-        for priority in self.classes.values():
-            cluster.put_priority_class(priority)
-        for namespace in self.namespaces.values():
-            cluster.put_namespace(namespace)
-        for queue in self.queues.values():
-            cluster.put_queue(queue)
-        for budget in self.budgets:
-            cluster.put_budget(budget)
-        for quota in self.quotas:
-            cluster.put_quota(quota)
-        for found in self.objects:
-            cluster.put_object(found.kind, found.namespace, found.name, found.value)
-        for node in self.nodes:
-            cluster.put_node(node)
-        for _, job in sorted(self.jobs.items()):
-            cluster.put_job(job)
-        for _, task in sorted(self.tasks.items()):
-            cluster.put_task(task)
+    @property
+    def cluster(self) -> Cluster:
+        return self.ingest.cluster
+
+    @property
+    def reader(self) -> PodReader:
+        return self.ingest.reader
+
+    @property
+    def shadows(self) -> ShadowGroups:
+        return self.ingest.shadows
 
     def _take_in(self, documents: list[Document]) -> None:
         pods: list[tuple[Pod, Document]] = []
@@ -109,11 +107,26 @@ class Inventory:
             if _identify(document.manifest) not in self._seen:
                 self._note(document, pods)
         self._warn_of_empty(pod for pod, _ in pods)
-        self._complete()
         admission = AdmissionContext.of(self._looked_up) if self._looked_up else AdmissionContext()
         self._default_volumes(admission)
-        self.reader = PodReader(self.settings, admission, self.classes)
-        requests = {(each.namespace, each.name): each.value for each in self.objects if each.kind == "BindRequest"}
+        classes = {spec.name: spec for spec in self._specs[PriorityClassSpec] if isinstance(spec, PriorityClassSpec)}
+        self.ingest = Ingest(
+            self.settings,
+            reader=PodReader(self.settings, admission, classes),
+            owners=Owners(find=owners_among(documents, self._object_to)),
+        )
+        self._specs[JobSpec].sort(key=_job_key)
+        for specs in self._specs.values():
+            for spec in specs:
+                self.ingest.put(spec)
+        self._put_pods(pods)
+        self._measure_budgets()
+        place = {document.source: i for i, document in enumerate(documents)}
+        self.mistakes.sort(key=lambda mistake: place.get(mistake.source, len(place)))
+
+    def _put_pods(self, pods: Iterable[tuple[Pod, Document]]) -> None:
+        """By uid, so that rows of the model do not depend on the order of the input."""
+        tasks: list[tuple[TaskSpec, str]] = []
         for pod, document in pods:
             try:
                 task = self.reader.read(pod)
@@ -121,33 +134,33 @@ class Inventory:
                 self._object_to(document, error)
                 continue
             if task is not None:
-                request = requests.get((task.namespace, task.name))
-                if isinstance(request, BindRequestSpec) and request.is_under_way:
-                    task = bound_by(task, request)
-                self.pods[task.uid], self.tasks[task.uid] = pod, task
-        self.shadows = ShadowGroups(self.settings, self.namespaces, self.classes)
-        self.shadows.owners.find = owners_among(documents, self._object_to)
-        for workload in self._workloads:
-            self.shadows.put_workload(workload)
-        for budget in self.budgets:
-            self.shadows.put_budget(budget)
-        for task in self.tasks.values():
-            if is_shadow(task.job) and (job := self.shadows.put(task, queue_of(self.pods[task.uid]))) is not None:
-                self.jobs[job.key] = job
-        self._imply_queues()
+                self.pods[task.uid] = pod
+                tasks.append((task, queue_of(pod)))
+        for task, queue in sorted(tasks, key=lambda each: each[0].uid):
+            self.ingest.put_task(task, queue)
+
+    def _measure_budgets(self) -> None:
         for entry in list(self._unmeasured):
             budget, part, source = entry
-            self.budgets.remove(budget)
             try:
-                self.budgets.append(measured(budget, part, self.tasks.values()))
+                self.ingest.put(measured(budget, part, self.tasks.values()))
             except ObjectError as error:
                 self.mistakes.append(error.at(source))
+                self.ingest.remove(budget)
                 self._unmeasured.remove(entry)
-        place = {document.source: i for i, document in enumerate(documents)}
-        self.mistakes.sort(key=lambda mistake: place.get(mistake.source, len(place)))
+
+    # the model by name
+
+    @property
+    def jobs(self) -> dict[str, JobSpec]:
+        return {spec.key: spec for spec in self.cluster.jobs.specs if spec is not None}
+
+    @property
+    def tasks(self) -> dict[str, TaskSpec]:
+        return {spec.uid: spec for spec in self.cluster.tasks.specs if spec is not None}
 
     def measure(self, tasks: Iterable[TaskSpec]) -> list[DisruptionBudgetSpec]:
-        """What budgets allow now, those that no controller counts for: a cycle has moved pods."""
+        """The budgets that no controller counts for, with what they allow after a cycle moved pods."""
         tasks = list(tasks) if self._unmeasured else []
         return [measured(budget, part, tasks) for budget, part, _ in self._unmeasured]
 
@@ -187,14 +200,19 @@ class Inventory:
                 found = from_manifest(manifest, reader.struct)
                 self.newest = max(self.newest, found.metadata.created)
                 spec = reader.read(found, self.settings)
-                self._place(spec)
+                self._specs[type(spec)].append(spec)
+                if isinstance(spec, JobSpec):
+                    self.newest = max(self.newest, *(condition.last_transition for condition in spec.conditions), 0.0)
                 if isinstance(found, PodDisruptionBudget) and found.status is None:
                     assert isinstance(spec, DisruptionBudgetSpec)
                     self._unmeasured.append((spec, found.spec, document.source))
             elif kind in KEPT:
                 meta = kept(manifest, kind).metadata
                 self.newest = max(self.newest, meta.created)
-                self.objects.append(ObjectSpec(kind, meta.namespace or "", meta.name, manifest))
+                self._specs[ObjectSpec].append(ObjectSpec(kind, meta.namespace or "", meta.name, manifest))
+            elif kind == VOLCANO_JOB.kind and version in VOLCANO_JOB.api_versions:
+                with suppress(ObjectError):  # `expand` reads all of the Job, and says what is wrong with it
+                    self._specs[PodMaker].append(VOLCANO_JOB.read(from_manifest(manifest, VOLCANO_JOB.struct), self.settings))
             elif kind not in _ADMITTING and (version, kind) not in EXPANDED:
                 self.ignored[f"{version} {kind}{_other_versions(version, kind)}"] += 1
         except ObjectError as error:
@@ -218,60 +236,14 @@ class Inventory:
         self._seen[key] = source
         return str(version), str(kind)
 
-    def _place(self, spec: Spec) -> None:
-        if isinstance(spec, NodeSpec | QueueSpec | JobSpec) and not self.settings.is_in_pool(spec.labels):
-            return
-        match spec:
-            case NodeSpec():
-                self.nodes.append(spec)
-            case QueueSpec():
-                self.queues[spec.name] = spec
-            case JobSpec():
-                before = self.jobs.setdefault(spec.key, spec)
-                if RANK[spec.dialect] < RANK[before.dialect]:
-                    self.jobs[spec.key] = spec
-            case PriorityClassSpec():
-                self.classes[spec.name] = spec
-            case NamespaceSpec():
-                self.namespaces[spec.name] = spec
-            case DisruptionBudgetSpec():
-                self.budgets.append(spec)
-            case QuotaSpec():
-                self.quotas.append(spec)
-            case ObjectSpec():
-                self.objects.append(spec)
-            case WorkloadSpec():
-                self._workloads.append(spec)
-
-    def _complete(self) -> None:
-        for key, job in self.jobs.items():
-            self.jobs[key] = completed(job, self.settings, self.namespaces, self.classes)
-            for condition in job.conditions:
-                self.newest = max(self.newest, condition.last_transition)
-
     def _default_volumes(self, admission: AdmissionContext) -> None:
-        for i, found in enumerate(self.objects):
-            if found.kind in DEFAULTED and isinstance(found.value, Mapping):
+        objects = self._specs[ObjectSpec]
+        for i, found in enumerate(objects):
+            if isinstance(found, ObjectSpec) and found.kind in DEFAULTED and isinstance(found.value, Mapping):
                 try:
-                    self.objects[i] = replace(found, value=defaulted(found.value, admission))
+                    objects[i] = replace(found, value=defaulted(found.value, admission))
                 except ObjectError as error:
                     self.mistakes.append(error.at(self._seen.get(_identify(found.value), "")))
-
-    def _imply_queues(self) -> None:
-        """Queues that exist without an object: `root` and the default one, and one for each namespace if so wished.
-
-        Where nothing at all is said about queues even a peer would have made these two when it started; and the root of a tree
-        whatever is said: nobody writes that one down."""
-        wanted = []
-        if self.settings.imply_queues or not self.queues:
-            wanted += ["root", self.settings.default_queue]
-        elif any(queue.dialect == "volcano" for queue in self.queues.values()):
-            wanted += ["root"]
-        if self.settings.namespace_as_queue:
-            wanted += sorted({*self.namespaces, *(job.namespace for job in self.jobs.values())})
-        for name in wanted:
-            if name not in self.queues:
-                self.queues[name] = QueueSpec(name=name, uid=name, reclaimable=name != "root", state="Open")
 
 
 def _identify(manifest: Manifest) -> tuple[str, str, str]:
@@ -293,3 +265,7 @@ def _moments(pod: Pod) -> list[float]:
     moments = [meta.creation_timestamp, meta.deletion_timestamp, status.start_time]
     moments += [condition.last_transition_time for condition in status.conditions or ()]
     return [seconds(moment) for moment in moments]
+
+
+def _job_key(spec: Spec) -> str:
+    return spec.key if isinstance(spec, JobSpec) else ""

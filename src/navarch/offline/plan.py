@@ -36,7 +36,6 @@ from navarch.engine.registry import Registry
 from navarch.ingest.absent_jobs import absent
 from navarch.ingest.groups import is_shadow, shown_key
 from navarch.installed import installed
-from navarch.model.cluster import Cluster
 from navarch.model.resources import UNLIMITED, format_amount
 from navarch.model.status import TaskStatus
 from navarch.offline.config_maps import missing_config_maps
@@ -103,18 +102,17 @@ def plan(
         mistakes += inventory.mistakes
         if mistakes and not keep_going:
             raise PlanError(mistakes)
-        cluster = Cluster()
-        inventory.fill(cluster)
+        cluster = inventory.cluster
         for (namespace, name), lacks in sorted(missing_config_maps(documents).items()):
             cluster.put_object(MISSING_CONFIG_MAPS, namespace, name, lacks)
     moment = inventory.newest if now is None else now
     timings["read"] = perf_counter() - started
     records = []
     for number in range(1, cycles + 1):
-        record = _decide(cluster, chosen, registry, moment, number, timings)
+        record = _decide(inventory, chosen, registry, moment, number, timings)
         records.append(record)
         if number < cycles:
-            _settle(cluster, inventory, record, moment, promises_last=chosen.semantics.nominations_last)
+            _settle(inventory, record, moment, promises_last=chosen.semantics.nominations_last)
     warnings = [*chosen.warnings, *inventory.warnings, *(text for record in records for text in record.warnings)]
     left_out = mistakes if keep_going else []
     read = {"v1 ConfigMap"} if chosen.dialect == "kai" else set()
@@ -204,32 +202,36 @@ def settings_for(policy: Policy, scheduler_names: Iterable[str] | str | None = N
     )
 
 
-def _decide(cluster: Cluster, policy: Policy, registry: Registry, now: float, number: int, timings: dict[str, float]) -> CycleRecord:
+def _decide(
+    inventory: Inventory, policy: Policy, registry: Registry, now: float, number: int, timings: dict[str, float]
+) -> CycleRecord:
     started = perf_counter()
-    snapshot = cluster.snapshot(policy.semantics.node_order)
+    snapshot = inventory.cluster.snapshot(policy.semantics.node_order)
     timings["snapshot"] += perf_counter() - started
     record = decide(snapshot, policy, registry, now, uid=f"cycle-{number}")
     for name, duration in record.timings.items():
         timings[name] = timings.get(name, 0.0) + duration
-    record.jobs += _left_out(cluster, {job.job for job in record.jobs})
+    record.jobs += _left_out(inventory, {job.job for job in record.jobs})
     record.jobs.sort(key=lambda job: job.job)
     return record
 
 
-def _left_out(cluster: Cluster, decided: set[str]) -> list[JobDecision]:
-    """Jobs that took no part: pods that name a group nobody gave, and groups in a queue that does not exist."""
+def _left_out(inventory: Inventory, decided: set[str]) -> list[JobDecision]:
+    """Jobs that took no part: their pods name a group that does not exist, or their queue does not exist. A group that another
+    scheduler decides for is not one of them."""
     found = []
-    jobs = cluster.jobs
+    jobs = inventory.cluster.jobs
     for key, row in jobs.rows.of.items():
         spec = jobs.specs[row]
-        if key in decided or (spec is None and not jobs.tasks[row]):
+        if key in decided or (spec is None and not jobs.tasks[row]) or inventory.ingest.groups.is_foreign(key):
             continue
         found.append(absent(key, spec, jobs.counts[row].tolist()))
     return found
 
 
-def _settle(cluster: Cluster, inventory: Inventory, record: CycleRecord, now: float, *, promises_last: bool) -> None:
+def _settle(inventory: Inventory, record: CycleRecord, now: float, *, promises_last: bool) -> None:
     """What a cluster does between two cycles."""
+    cluster = inventory.cluster
     evicted = {eviction.uid for eviction in record.evictions}
     for bind in record.binds:
         task = cluster.task(bind.uid)
@@ -271,15 +273,15 @@ def _settle(cluster: Cluster, inventory: Inventory, record: CycleRecord, now: fl
         if is_shadow(decision.job):
             job = inventory.shadows.settle(decision.job, decision.phase, decision.conditions)
         else:
-            job = replace(
-                inventory.jobs[decision.job],
+            spec = cluster.jobs.specs[cluster.jobs.rows.of[decision.job]]
+            job = spec and replace(
+                spec,
                 phase=decision.phase,
                 conditions=decision.conditions,
                 last_started=decision.last_started,
                 last_evicted=decision.last_evicted,
                 stale_since=decision.stale_since,
             )
-            inventory.jobs[decision.job] = job
         if job is not None:
             cluster.put_job(job)
 

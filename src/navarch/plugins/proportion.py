@@ -6,7 +6,8 @@ what each may have (its capability, and what others are guaranteed) and what it 
     12 cpu, weights 1:1, asked 2 and 20  ->  round one gives 2 and 6, round two 2 and 10
 
 A queue takes on work up to what it deserves, gives up what it holds beyond it, and the one with the smallest part of its due is
-served first.
+served first. What the queues together leave idle is then offered in the same order beyond their shares, up to their capabilities
+(`Semantics.leftover_is_offered`). Pods that no node could ever hold do not count as asked for (`impossible_demand_counts`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from navarch.engine.reasons import Reason
 from navarch.engine.record import QueueFigures
 from navarch.model.resources import UNLIMITED, BoolArray, FloatArray, IntArray
 from navarch.plugins.queues.amounts import CLOSE, Amounts, asked_dims, fits, is_empty, largest_part
-from navarch.plugins.queues.ledger import FREED, QueueLedger, closed, real_capabilities
+from navarch.plugins.queues.ledger import FREED, QueueLedger, closed, hard_limits, real_capabilities
 
 
 class Proportion(Plugin):
@@ -37,13 +38,19 @@ class Proportion(Plugin):
         self.ledger = QueueLedger(session)
         self.queues = sorted(session.queues.values(), key=lambda q: q.number)
         self.limits = real_capabilities(session.snapshot.resource_names, session.total, self.queues)
-        self.deserved = self._deserved()
+        self._share: list[float | None] = [None] * len(self.queues)
+
+    def after_open(self) -> None:
+        """What is asked for in vain is known only when the node functions are."""
+        request = self.ledger.attainable_request()
+        self.deserved = self._deserved(request)
         self.may_hold: IntArray = np.floor(np.minimum(self.deserved, UNLIMITED)).astype(np.int64)
         """Deserved in whole units: for integers, within this is within deserved."""
         self._dims = [np.flatnonzero(row >= CLOSE) for row in self.deserved]
-        self._share: list[float | None] = [None] * len(self.queues)
+        self.most: IntArray = hard_limits(self.ledger.names, self.session.total, self.queues)
+        """What each queue may hold of what the others leave over."""
 
-    def _deserved(self) -> FloatArray:
+    def _deserved(self, request: IntArray) -> FloatArray:
         active = np.flatnonzero(self.ledger.has_jobs)
         out = np.zeros((len(self.queues), len(self.ledger.names)))
         queues = [self.queues[i] for i in active.tolist()]
@@ -53,7 +60,7 @@ class Proportion(Plugin):
                 self.session.total,
                 np.array([q.spec.weight for q in queues], dtype=np.float64),
                 np.array([np.where(self.limits[q.number].given, self.limits[q.number].values, np.inf) for q in queues]),
-                self.ledger.request[active].astype(np.float64),
+                request[active].astype(np.float64),
                 np.array(guarantee, dtype=np.float64),
             )
         return out if self.session.semantics.tolerance else _without_noise(out)
@@ -79,7 +86,7 @@ class Proportion(Plugin):
 
     def overused(self, queue: Queue) -> Reason | None:
         number = queue.number
-        if not fits(self.deserved[number], self.ledger.allocated[number]):
+        if self.session.beyond_shares or not fits(self.deserved[number], self.ledger.allocated[number]):
             return None
         text = f"queue {queue.name} has all that it deserves"
         return Reason("QueueOverused", text, figures={"queue": queue.name, "share": self.share(number)}, undone_by=FREED)
@@ -88,9 +95,12 @@ class Proportion(Plugin):
         shut = closed(self.session, queue)
         if shut is not None:
             return shut
-        room = self.ledger.room(queue.number, task, self.may_hold[queue.number], count)
+        beyond = self.session.beyond_shares
+        room = self.ledger.room(queue.number, task, (self.most if beyond else self.may_hold)[queue.number], count)
         if room > 0:
             return room
+        if beyond:
+            return self.ledger.over_limit(queue, task, self.most[queue.number], limit_is="capability")
         return self.ledger.over_limit(queue, task, self.deserved[queue.number], limit_is="deserved share")
 
     def preemptive(self, queue: Queue, task: TaskClass) -> Reason | None:

@@ -58,10 +58,13 @@ class Workload:
         inventory = Inventory([Document(each, f"job {job.name}") for each in objects], self._settings)
         if inventory.mistakes:
             raise inventory.mistakes[0]
-        for priority in inventory.classes.values():
+        read = inventory.cluster
+        for priority in read.priority_classes.values():
             self._cluster.put_priority_class(priority)
-        for name, queue in sorted(inventory.queues.items()):
+        for name, queue in sorted(read.queues.items()):
             if name not in self._cluster.queues:
                 self._cluster.put_queue(queue)
-        by_name = sorted(inventory.tasks.values(), key=lambda task: int(task.name.rpartition("-")[2]))
-        return inventory.jobs[f"default/{_NAME}"], tuple(by_name)
+        tasks = sorted((task for task in read.tasks.specs if task is not None), key=lambda task: int(task.name.rpartition("-")[2]))
+        group = read.jobs.specs[read.jobs.rows.of[f"default/{_NAME}"]]
+        assert group is not None
+        return group, tuple(tasks)

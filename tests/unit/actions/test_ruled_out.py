@@ -19,6 +19,14 @@ NODES: list[dict[str, Any]] = [
 ]
 
 
+LIMITED = {
+    "apiVersion": "scheduling.volcano.sh/v1beta1",
+    "kind": "Queue",
+    "metadata": {"name": "default"},
+    "spec": {"weight": 1, "capability": {"cpu": "12"}},
+}
+
+
 def gang(pods: int, cpu: str, selector: dict[str, str] | None = None) -> list[dict[str, Any]]:
     group = {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
@@ -47,10 +55,16 @@ def reasons(objects: list[dict[str, Any]], policy: str = "navarch") -> list[str]
 
 
 def test_a_full_queue_is_told_in_one_unit_and_does_not_hide_a_selector_that_no_node_has() -> None:
-    full = "queue default would exceed its deserved share: insufficient cpu (asks 500.5, holds 0 of 12)"
-    assert reasons(gang(1, "500500m")) == [full]
+    full = "queue default would exceed its capability: insufficient cpu (asks 500.5, holds 0 of 12)"
+    assert reasons([LIMITED, *gang(1, "500500m")]) == [full]
     nowhere = "nor would any node take it: 0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector."
-    assert reasons(gang(1, "500500m", {"pool": "c"})) == [full, nowhere]
+    assert reasons([LIMITED, *gang(1, "500500m", {"pool": "c"})]) == [full, nowhere]
+
+
+def test_a_pod_that_no_node_could_hold_is_told_of_the_nodes_and_not_of_its_queue() -> None:
+    assert reasons(gang(1, "500500m")) == ["g-0: 0/3 nodes are available: 3 Insufficient cpu."]
+    selector = "3 node(s) didn't match Pod's node affinity/selector"
+    assert reasons(gang(1, "500500m", {"pool": "c"})) == [f"g-0: 0/3 nodes are available: {selector}."]
 
 
 def test_what_the_gang_itself_was_given_for_the_attempt_is_not_what_others_hold() -> None:
@@ -61,10 +75,10 @@ def test_what_the_gang_itself_was_given_for_the_attempt_is_not_what_others_hold(
         "spec": {"nodeName": "n0", "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
         "status": {"phase": "Running"},
     }
-    found = navarch.plan([*NODES, other, *gang(12, "1")]).to_dict()["cycles"][0]["jobs"]
+    found = navarch.plan([*NODES, LIMITED, other, *gang(12, "1")]).to_dict()["cycles"][0]["jobs"]
     (told,) = next(job["reasons"] for job in found if job["job"] == "default/g")
     assert told["message"] == (
-        "queue default would exceed its deserved share: insufficient cpu (12 pods of this job ask 12, others hold 1 of 12)"
+        "queue default would exceed its capability: insufficient cpu (12 pods of this job ask 12, others hold 1 of 12)"
     )
     assert (told["figures"]["cpu held"], told["figures"]["cpu asked"], told["figures"]["pods"]) == (1000, 12000, 12)
 

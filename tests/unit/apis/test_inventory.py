@@ -46,18 +46,18 @@ def test_what_depends_on_others_is_resolved_in_any_order() -> None:
 
 
 def test_queues_that_need_no_object() -> None:
-    assert sorted(take(queue("q")).queues) == ["default", "q", "root"]
-    assert sorted(take(queue("q"), imply_queues=False).queues) == ["q", "root"], "nobody writes the root of Volcano's tree down"
-    assert sorted(take(imply_queues=False).queues) == ["default", "root"], "nothing is said about queues at all"
+    assert sorted(take(queue("q")).cluster.queues) == ["default", "q", "root"]
+    assert sorted(take(queue("q"), imply_queues=False).cluster.queues) == ["q", "root"], "Volcano's root needs no object"
+    assert sorted(take(imply_queues=False).cluster.queues) == ["default", "root"], "nothing is said about queues at all"
     named = take(pod("a", "team"), namespace("idle"), namespace_as_queue=True)
-    assert sorted(named.queues) == ["default", "idle", "root", "team"]
+    assert sorted(named.cluster.queues) == ["default", "idle", "root", "team"]
     assert named.jobs["team/pod/a"].queue == "team"
 
 
 def test_kinds_that_nobody_reads_are_counted() -> None:
     found = take(Builder("v1", "ConfigMap", "a"), Builder("v1", "ConfigMap", "b"), Builder("v1", "Service", "s"))
     assert found.ignored == {"v1 ConfigMap": 2}
-    assert [(each.kind, each.name) for each in found.objects] == [("Service", "s")]
+    assert list(found.cluster.objects["Service"]) == [("", "s")]
 
 
 def test_the_newest_moment() -> None:
@@ -112,7 +112,8 @@ def test_numbers_that_no_column_holds() -> None:
     assert [str(mistake) for mistake in found.mistakes] == [
         "f document 1: Pod default/a: spec.priority: found 1099511627776, expected a whole number <= 2147483647"
     ]
-    assert dict(found.nodes[0].allocatable)["cpu"] == dict(found.nodes[0].allocatable)["memory"] == (1 << 53) - 1
+    (machine,) = found.cluster.snapshot().nodes.specs
+    assert dict(machine.allocatable)["cpu"] == dict(machine.allocatable)["memory"] == (1 << 53) - 1
 
 
 def test_more_gpus_than_any_machine_has() -> None:
@@ -145,7 +146,7 @@ def test_a_claim_that_is_there_is_not_made_again() -> None:
     claim = Builder("v1", "PersistentVolumeClaim", "data-db-0", "default").label("mine", "yes")
     found = take(workload, claim)
     assert not found.mistakes
-    (kept,) = [each.value for each in found.objects if each.kind == "PersistentVolumeClaim"]
+    (kept,) = found.cluster.objects["PersistentVolumeClaim"].values()
     assert isinstance(kept, dict) and kept["metadata"]["labels"] == {"mine": "yes"}
 
 
@@ -170,7 +171,7 @@ def test_a_budget_that_no_controller_has_counted_for() -> None:
         running = [pod(f"p{i}").label("app", "x").on("n") for i in range(3)]
         found = take(made, *running, pod("waits").label("app", "x"), pod("other").on("n"), pod("far", "a").label("app", "x"))
         assert not found.mistakes
-        (only,) = found.budgets
+        (only,) = found.cluster.budgets.values()
         assert found.measure(found.tasks.values()) == [only]
         return only.allowed
 
@@ -179,7 +180,7 @@ def test_a_budget_that_no_controller_has_counted_for() -> None:
     assert allowed({"maxUnavailable": 2}) == 1, "one of the four already does not run"
     assert allowed({"maxUnavailable": "100%"}) == 3
     assert allowed({"minAvailable": 9}) == 0
-    assert [each.allowed for each in take(budget("b", {"app": "x"}, 7)).budgets] == [7], "a controller's count stands"
+    assert [each.allowed for each in take(budget("b", {"app": "x"}, 7)).cluster.budgets.values()] == [7], "a controller's count stands"
 
 
 def test_a_budget_that_makes_no_sense() -> None:

@@ -8,7 +8,6 @@ from tests.unit.kai_objects import CLUSTER, NOW, group, queue, worker, workers
 from navarch.cli.tables.overview import queues_table
 from navarch.installed import installed
 from navarch.live.usage.source import put_usage
-from navarch.model.cluster import Cluster
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
 from navarch.offline.plan import read_policy, settings_for
@@ -20,8 +19,7 @@ JOBS = [group("a"), worker("a-0", "a", 8).on("gpu-1"), group("b", 2), *workers("
 
 def seen(usage: dict[str, dict[str, float]] | None = None) -> Overview:
     policy = read_policy("kai", installed())
-    cluster = Cluster()
-    Inventory([Document(each) for each in (*CLUSTER, *TEAMS, *JOBS)], settings_for(policy)).fill(cluster)
+    cluster = Inventory([Document(each) for each in (*CLUSTER, *TEAMS, *JOBS)], settings_for(policy)).cluster
     put_usage(cluster, usage or {})
     return overview(cluster, policy, installed(), NOW, lambda namespace, name: None)
 

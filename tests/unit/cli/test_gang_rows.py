@@ -8,7 +8,6 @@ import msgspec
 
 from navarch.apis.core.pod_objects import Pod
 from navarch.installed import installed
-from navarch.model.cluster import Cluster
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
 from navarch.offline.plan import read_policy, settings_for
@@ -34,8 +33,8 @@ def rows(*objects: dict[str, Any]) -> list[JobRow]:
 
 
 def overviewed(*objects: dict[str, Any], served: frozenset[str] | None = None) -> Overview:
-    policy, cluster = read_policy("navarch", installed()), Cluster()
-    Inventory([Document(each) for each in (node("n1").cpu("4"), *objects)], settings_for(policy)).fill(cluster)
+    policy = read_policy("navarch", installed())
+    cluster = Inventory([Document(each) for each in (node("n1").cpu("4"), *objects)], settings_for(policy)).cluster
     pods = {each["metadata"]["name"]: msgspec.convert(each, Pod, strict=False) for each in objects if each["kind"] == "Pod"}
     return overview(cluster, policy, installed(), 1000.0, lambda namespace, name: pods.get(name), served)
 

@@ -86,7 +86,7 @@ def test_the_sample_comes_to_rest_and_shows_what_it_promises(tmp_path: Path) -> 
     rows = {line.split()[1]: line for line in said.partition("Jobs")[2].splitlines() if len(line.split()) > 9}
     for name in ("pretrain", "serve", "nightly", "hotfix"):
         assert "Completed" in rows[name]
-    why = "queue research would exceed its deserved share: insufficient nvidia.com/gpu ("
+    why = "0/4 nodes are available: 4 Insufficient nvidia.com/gpu"
     assert why in rows["moonshot"], "a job that cannot run, with its reason; its figures may be ten seconds old"
     assert "OutOf" not in said, "no node was given more than it has"
     assert "settled after" in said.splitlines()[-1]

@@ -103,10 +103,10 @@ def test_what_is_of_another_pool_is_not_there_and_what_changes_pools_goes_and_co
         assert (row is not None and bool(made.cluster.nodes.alive[row])) == there
         assert (made.groups() == ["default/g"]) == there
         assert ("team" in made.cluster.queues) == there
-        assert (made.foreign_groups == {"default/g"}) != there, "its pods are somebody else's to bind"
+        assert made.is_foreign_group("default/g") != there, "its pods are somebody else's to bind"
     made.put(replace(group("g", 1), labels=theirs))
     made.remove(replace(group("g", 1), labels=theirs))
-    assert made.foreign_groups == set()
+    assert not made.is_foreign_group("default/g")
 
 
 def test_where_namespaces_are_queues_they_come_and_go_together() -> None:
@@ -152,11 +152,12 @@ def test_nothing_is_remembered_of_a_pod_that_is_seen_where_it_was_sent_or_is_gon
         assumed.binds[f"uid-{name}"] = AssumedBind(f"uid-{name}", "default", name, "n1", f"default/pod/{name}", 0.0)
         assumed.evictions[f"uid-{name}"] = 0.0
         made.refresh(f"uid-{name}")
-    assert set(made._api_tasks) == {"uid-a", "uid-b"}
+    assert all((shown := made.api_task(uid)) is not None and not shown.node for uid in ("uid-a", "uid-b"))
     put(made, pod("a", node="n1", phase="Succeeded"))
     made.remove_pod("uid-b")
-    assert (assumed.binds, assumed.evictions, made._api_tasks) == ({}, {}, {})
-    assert made.cluster.task("uid-b") is None
+    assert (assumed.binds, assumed.evictions) == ({}, {})
+    assert made.api_task("uid-a") is made.cluster.task("uid-a")
+    assert made.api_task("uid-b") is None and made.cluster.task("uid-b") is None
 
 
 class Listening:

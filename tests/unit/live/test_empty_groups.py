@@ -60,7 +60,7 @@ def test_a_group_without_pods_is_of_those_whom_its_job_names(scheduler: str | No
         if not group_first:
             put_group(made)
         assert takes_part(made) is ours
-        assert ("default/g" in made.foreign_groups) is not ours
+        assert made.is_foreign_group("default/g") is not ours
 
 
 def test_a_group_that_no_job_made_is_everybodys() -> None:
@@ -78,7 +78,7 @@ def test_pods_that_are_ours_make_the_group_ours() -> None:
         "status": {"phase": "Pending"},
     }
     made.put_pod(from_manifest(pod, Pod))
-    assert takes_part(made) and "default/g" not in made.foreign_groups
+    assert takes_part(made) and not made.is_foreign_group("default/g")
 
 
 def test_a_job_that_is_given_to_us_brings_its_group_and_nothing_of_it_stays() -> None:
@@ -90,4 +90,19 @@ def test_a_job_that_is_given_to_us_brings_its_group_and_nothing_of_it_stays() ->
     assert takes_part(made)
     made.remove(group)
     made.remove(maker("navarch", None))
-    assert not takes_part(made) and not made.foreign_groups and not made.empty_groups._makers and not made.empty_groups._made
+    assert not takes_part(made) and not made.is_foreign_group("default/g")
+
+
+def test_a_group_whose_last_pod_goes_is_its_jobs_again() -> None:
+    made, _ = cache()
+    made.put(maker("volcano", None), 1)
+    put_group(made)
+    pod = {
+        "metadata": {"name": "p", "namespace": "default", "uid": "p", "annotations": {"scheduling.k8s.io/group-name": "g"}},
+        "spec": {"schedulerName": "volcano", "nodeName": "n1", "containers": [{"name": "c"}]},
+        "status": {"phase": "Running"},
+    }
+    made.put_pod(from_manifest(pod, Pod))
+    assert takes_part(made), "its pods hold nodes"
+    made.remove_pod("p")
+    assert not takes_part(made) and made.is_foreign_group("default/g")

@@ -9,7 +9,6 @@ from navarch.engine.job import Job
 from navarch.engine.policy import load
 from navarch.engine.session import Session
 from navarch.installed import installed
-from navarch.model.cluster import Cluster
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
 from navarch.plugins.kai.amounts import GPU
@@ -50,8 +49,7 @@ def opened(*objects: Manifest | list[Manifest], asleep: tuple[str, ...] = ()) ->
     manifests = [m for found in objects for m in (found if isinstance(found, list) else [found])]
     inventory = Inventory([Document(m) for m in manifests], Settings(imply_queues=False))
     assert not inventory.mistakes
-    cluster = Cluster()
-    inventory.fill(cluster)
+    cluster = inventory.cluster
     for name in asleep:
         cluster.jobs.hold(f"default/{name}", True)
     registry = installed()

@@ -14,13 +14,16 @@ from navarch.engine.gangs.gang_tree import Part
 from navarch.engine.job import Job
 from navarch.engine.session import Session
 from navarch.model.spec import Shape
-from navarch.model.status import TaskStatus
+from navarch.model.status import IS_ALLOCATED, TaskStatus
 
 Request = tuple[float, ...]
+_HAS_ROOM = IS_ALLOCATED.copy()
+_HAS_ROOM[TaskStatus.PIPELINED] = True
 
 
 class Signatures:
-    """What jobs are alike in, computed for a job when first asked for and kept for the cycle. Made with `Session.shared`."""
+    """What jobs are alike in, as of the beginning of the cycle: pods that were placed since then still count. Computed for a job
+    when first asked for. Made with `Session.shared`."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -33,9 +36,8 @@ class Signatures:
             tree = job.tree
             parts = []
             for leaf in tree.leaves:
-                active = set(tree.standing(leaf).active)
-                pods = sorted(self._pod(task) for task in leaf.tasks if task not in active)
-                parts.append((repr(_topologies(leaf)), tuple(pods)))
+                pods = sorted(self._pod(task) for task in leaf.tasks if not _HAS_ROOM[self.session.task(task).status])
+                parts.append((repr(_topologies(leaf)), tuple(pods)) if pods else ("", ()))
             found = self._of_job[job.row] = tuple(sorted(parts))
         return found
 

@@ -209,8 +209,9 @@ class Placing:
             statement.allocate(job, (task,), (row,), kind, groups)
 
     def _wait_for_all(self, tree: GangTree, start: int) -> None:
-        """A part that waits for what is being released and has not its minimum without makes the whole job wait."""
-        if all(op.kind != TaskStatus.PIPELINED for op in self.statement.operations[start:]):
+        """A part that waits for what is being released and has not its minimum without makes the whole job wait, also if what it
+        waits for was promised to it before."""
+        if all(op.kind == TaskStatus.PIPELINED for op in self.statement.operations[start:]):
             return
         status = self.session.status
         for leaf in tree.leaves:

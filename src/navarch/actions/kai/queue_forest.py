@@ -3,12 +3,17 @@
 Jobs of a leaf queue stand in job order; queues are compared by what their next job would make of them (`QueueRank`), at every
 level of the tree. For victims both orders are turned round, and a queue is compared as if the jobs taken from it so far, and
 its next, had gone. Ranks are kept until the queue's figures or its next job change, so a pop costs a comparison a queue.
+
+Two ways to find the next queue. Strict mode compares all siblings afresh. Where `queues_are_sorted_late` is on, siblings stand in
+a heap, and a queue is put into its right place only when it comes to the top and its jobs have changed since. A parent is then
+compared by the child that was served last, although another child may be next by now.
 """
 
 from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterable, Sequence
+from functools import cmp_to_key
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +33,9 @@ TasksOf = Callable[[Job], Sequence[int]]
 class _Stand:
     """A queue of the tree with the jobs that stand in it."""
 
-    __slots__ = ("children", "jobs", "leaf", "leaving", "parent", "queue", "rank", "seen", "taken", "touched", "weights")
+    __slots__ = (
+        "children", "heap", "jobs", "leaf", "leaving", "moved", "parent", "queue", "rank", "seen", "taken", "touched", "weights",
+    )  # fmt: skip
 
     def __init__(self, queue: Queue | None, parent: _Stand | None) -> None:
         self.queue = queue
@@ -43,6 +50,10 @@ class _Stand:
         self.taken: list[Sequence[int]] = []
         """Tasks of jobs that were popped, not weighed yet."""
         self.touched = 0
+        self.heap: list[_Stand] = []
+        """Children with jobs below them, where queues are sorted late."""
+        self.moved = True
+        """Where queues are sorted late: its jobs changed since it was put into its place."""
         self.weights: tuple[Any, FloatArray] | None = None
 
 
@@ -89,6 +100,9 @@ class JobForest:
             else:
                 heapify(entries)
             stand.jobs = entries
+        self._late = self._ranking is not None and session.semantics.queues_are_sorted_late
+        if self._late:
+            self._build(self._root)
 
     def push(self, job: Job) -> None:
         stand = self._stand_of(job.queue)
@@ -97,19 +111,20 @@ class JobForest:
             entry = (self.session.job_order(job), self._serial, job)
             insort(stand.jobs, entry) if self.victims else heappush(stand.jobs, entry)
             self._touch(stand)
+            if self._late:
+                self._enter(stand)
 
     def pop(self) -> Job | None:
         """The best job of the best queue. Its place is taken from it as of now."""
-        leaf = self._best(self._root)
+        leaf = self._top(self._root) if self._late else self._best(self._root)
         if leaf is None:
             return None
         self._touch(leaf)
-        if not self.victims:
-            job: Job = heappop(leaf.jobs)[2]
-            return job
-        job = leaf.jobs.pop()[2]
-        if self._ranking is not None:
+        job: Job = leaf.jobs.pop()[2] if self.victims else heappop(leaf.jobs)[2]
+        if self.victims and self._ranking is not None:
             leaf.taken.append(self.tasks_of(job))
+        if self._late:
+            self._leave_if_empty(leaf)
         return job
 
     # the tree
@@ -132,6 +147,61 @@ class JobForest:
             stand = above.children[queue.name] = _Stand(queue, above)
         return stand
 
+    # siblings in heaps
+
+    def _build(self, stand: _Stand) -> None:
+        """Every heap below, from the leaves up, children in their right order."""
+        if not stand.children:
+            self._drop_refused(stand)
+            return
+        for child in stand.children.values():
+            self._build(child)
+        stand.heap = [child for child in stand.children.values() if child.heap or child.jobs]
+        stand.heap.sort(key=cmp_to_key(lambda a, b: -1 if self._before(a, b) else 1))
+
+    def _enter(self, stand: _Stand) -> None:
+        """A queue has jobs again: it and its ancestors join the heaps that they are missing from."""
+        while stand.parent is not None and stand not in stand.parent.heap:
+            stand.parent.heap.append(stand)
+            _sift_up(stand.parent.heap, len(stand.parent.heap) - 1, self._before)
+            stand = stand.parent
+
+    def _leave_if_empty(self, stand: _Stand) -> None:
+        self._drop_refused(stand)
+        while stand.parent is not None and not stand.jobs and not stand.heap:
+            heap = stand.parent.heap
+            heap[0], heap[-1] = heap[-1], heap[0]
+            heap.pop()
+            _sift_down(heap, 0, self._before)
+            stand.moved = True
+            stand = stand.parent
+
+    def _top(self, stand: _Stand) -> _Stand | None:
+        """The leaf whose turn it is below a queue."""
+        while stand.heap:
+            child = stand.heap[0]
+            if not child.moved:
+                stand = child
+                continue
+            _sift_down(stand.heap, 0, self._before)
+            child.moved = False
+        return stand if stand.jobs else None
+
+    def _before(self, one: _Stand, other: _Stand) -> bool:
+        for stand in (one, other):
+            leaf = stand
+            while leaf.heap:
+                leaf = leaf.heap[0]
+            assert stand.queue is not None and self._ranking is not None
+            seen = (leaf.touched, self._ranking.rank_version(stand.queue))
+            if stand.leaf is not leaf or stand.seen != seen:
+                stand.leaf, stand.rank, stand.seen = leaf, None, seen
+        return bool(self._rank(other) < self._rank(one) if self.victims else self._rank(one) < self._rank(other))
+
+    def _drop_refused(self, leaf: _Stand) -> None:
+        while self._accepts is not None and leaf.jobs and not self._accepts(self._head(leaf)):
+            leaf.jobs.pop() if self.victims else heappop(leaf.jobs)
+
     # comparing
 
     def _head(self, stand: _Stand) -> Job:
@@ -142,13 +212,13 @@ class JobForest:
         """The jobs of a queue changed, and with them what is next in every queue above it."""
         while stand is not None:
             stand.touched += 1
+            stand.moved = True
             stand = stand.parent
 
     def _best(self, stand: _Stand) -> _Stand | None:
         """The leaf whose turn it is below a queue. A queue in whose subtree nothing moved answers as before."""
         if not stand.children:
-            while self._accepts is not None and stand.jobs and not self._accepts(self._head(stand)):
-                stand.jobs.pop() if self.victims else heappop(stand.jobs)
+            self._drop_refused(stand)
             return stand if stand.jobs else None
         version = self._ranking.rank_version if self._ranking is not None else None
         best: _Stand | None = None
@@ -195,3 +265,27 @@ class JobForest:
             weigh = self._ranking.weigh_held if self.victims else self._ranking.weigh_waiting
             leaf.weights = (key, weigh(self.tasks_of(head)))
         return leaf.weights[1]
+
+
+def _sift_down(heap: list[_Stand], place: int, before: Callable[[_Stand, _Stand], bool]) -> None:
+    """Move an entry down while a child comes before it. `heapq` cannot serve: it compares in another order, which shows where
+    the order of entries that were not moved has changed."""
+    while True:
+        child = 2 * place + 1
+        if child >= len(heap):
+            return
+        if child + 1 < len(heap) and before(heap[child + 1], heap[child]):
+            child += 1
+        if not before(heap[child], heap[place]):
+            return
+        heap[place], heap[child] = heap[child], heap[place]
+        place = child
+
+
+def _sift_up(heap: list[_Stand], place: int, before: Callable[[_Stand, _Stand], bool]) -> None:
+    while place:
+        above = (place - 1) // 2
+        if not before(heap[place], heap[above]):
+            return
+        heap[place], heap[above] = heap[above], heap[place]
+        place = above

@@ -24,9 +24,9 @@ class Owners:
     """`find` is asked for owners that were never put, as manifests in files have them. `comes` says of a kind whether its objects
     are all put sooner or later."""
 
-    def __init__(self) -> None:
-        self.find: Find = lambda key: None
-        self.comes: Callable[[str], bool] = lambda kind: False
+    def __init__(self, find: Find = lambda key: None, comes: Callable[[str], bool] = lambda kind: False) -> None:
+        self.find = find
+        self.comes = comes
         self._specs: dict[WorkloadKey, WorkloadSpec] = {}
         self._gone: set[WorkloadKey] = set()
         self._asked: dict[WorkloadKey, dict[str, None]] = {}

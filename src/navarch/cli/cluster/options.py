@@ -192,8 +192,7 @@ async def _rows(
     inventory = Inventory(found.documents, settings_for(policy))
     for mistake in inventory.mistakes:
         tell(f"left out: {mistake}")
-    cluster = Cluster()
-    inventory.fill(cluster)
+    cluster = inventory.cluster
     if _stand_in(cluster, unseen):
         tell(found.told("PodGroup"))
     await _lay_in_usage(policy, cluster, tell)

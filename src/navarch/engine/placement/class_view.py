@@ -178,6 +178,11 @@ class ClassView:
             out = out & f.mask(self.task, self.session.nodes)
         return out
 
+    def fits_now(self) -> bool:
+        """Whether some node has room for one such task at this moment; rules that look at other pods are not asked."""
+        self.refresh()
+        return bool((self.possible & self.idle).any())
+
     def passes(self, row: int) -> bool:
         """Whether one node passes every filter now, resources aside: cheaper than `feasible` inside a search."""
         self.refresh()

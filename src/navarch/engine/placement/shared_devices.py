@@ -66,46 +66,27 @@ class Devices:
         """Node -> the group of each of its slots, empty where there is none; nodes without a group are not in it."""
         self.groups: dict[int, tuple[str, ...]] = {}
         """Task row -> the groups it sits on or is promised."""
-        self._hidden: dict[int, int] = {}
-        """Node -> idle devices that went out of sight (see `_hide_device`)."""
         self._made = 0
         self._needs: dict[int, IntArray] = {}
         tasks, shapes = session.snapshot.tasks, session.snapshot.shapes
         sharing = np.array([s.devices is not None and bool(s.devices.fraction or s.devices.memory) for s in shapes], dtype=bool)
         self.any_shared = bool(sharing.any())
         there = tasks.alive & ON_NODE[session.status] & (session.node >= 0)
-        if self.any_shared:
-            self._seat(np.flatnonzero(there & sharing[session.shape]).tolist())
-
-    def _seat(self, tasks: list[int]) -> None:
-        """Enter the tasks that the snapshot has on shared devices, all at once: some 2 us a task."""
-        session, nodes = self.session, self.session.nodes
-        taken: list[tuple[int, int, int, int]] = []
-        amounts: dict[int, list[int]] = {}
-        for task in tasks:
+        for task in np.flatnonzero(there & sharing[session.shape]).tolist() if self.any_shared else ():
             groups = session.task(task).gpu_groups
-            if not groups:
-                continue
-            shape, node = int(session.shape[task]), int(session.node[task])
-            amount = amounts.get(shape)
-            if amount is None:
-                amount = amounts[shape] = self.amount(session.class_of(task)).tolist()
-            self.groups[task] = groups
-            leaves = session.status[task] == _RELEASING and task not in session.stuck
-            taken += [(node, self._slot(node, group), amount[node], amount[node] if leaves else 0) for group in groups]
-        if not taken:
-            return
-        rows, slots, sits, goes = (np.array(column, dtype=np.int64) for column in zip(*taken, strict=True))
-        for table, column in ((self.used, sits), (self.allocated, sits), (self.releasing, goes)):
-            np.add.at(table, (rows, slots), column)
-        held = np.count_nonzero(self.allocated > 0, axis=1)
-        freed = np.count_nonzero((self.allocated > 0) & (self.releasing >= self.used), axis=1)
-        for dim in self.dims:
-            of_dim = self.dim == dim
-            nodes.used[dim] += ONE * np.where(of_dim, held, 0)
-            nodes.releasing[dim] += ONE * np.where(of_dim, freed, 0)
+            kind = session.class_of(task)
+            if groups:
+                node = int(session.node[task])
+                self.groups[task] = groups
+                self._seat(kind, node, groups, leaving=session.status[task] == _RELEASING and task not in session.stuck)
 
     # moves
+
+    def _seat(self, kind: TaskClass, node: int, groups: tuple[str, ...], *, leaving: bool) -> None:
+        """A task that the snapshot has on its groups."""
+        self._sit(kind, node, groups, 1)
+        if leaving:
+            self._leave(kind, node, groups, 1)
 
     def placed(self, kind: TaskClass, task: int, node: int, groups: tuple[str, ...], *, promised: bool) -> None:
         self.groups[task] = groups
@@ -116,36 +97,28 @@ class Devices:
         (self._promise if promised else self._sit)(kind, node, self.groups.get(task, ()), -1)
         self.groups[task] = before
 
-    def leaves(self, kind: TaskClass, task: int, node: int) -> None:
+    def leaves(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
+        """A task is evicted from its groups. `promised`: they were only promised to it; it stands there as leaving all the same."""
         groups = self.groups.get(task, ())
+        if promised:
+            self._promise(kind, node, groups, -1)
+            self._sit(kind, node, groups, 1)
         self._leave(kind, node, groups, 1)
-        if self.session.semantics.promise_hides_device:
-            for group in groups:
-                self._hide_device(kind, node, group)
 
-    def _hide_device(self, kind: TaskClass, node: int, group: str) -> None:
-        """The last of several users of a device leaves while some device of the node is promised: an idle one goes out of sight.
+    def leaves_again(self, kind: TaskClass, task: int, node: int) -> None:
+        """A task that leaves already is evicted once more."""
 
-        So it is where the books of a node are balanced by counting its devices: a promised one counts as used though it is
-        idle as well, and the surplus is taken from what is idle."""
-        slot, dim, nodes = self._slot(node, group), int(self.dim[node]), self.session.nodes
-        all_leave = self.allocated[node, slot] > 0 and self.releasing[node, slot] == self.used[node, slot]
-        several = self.used[node, slot] > self.amount(kind)[node]
-        if dim >= 0 and all_leave and several and nodes.pipelined[dim, node] // ONE > self._hidden.get(node, 0):
-            self._hidden[node] = self._hidden.get(node, 0) + 1
-            nodes.used[dim, node] += ONE
-
-    def stays(self, kind: TaskClass, task: int, node: int) -> None:
-        self._leave(kind, node, self.groups.get(task, ()), -1)
-
-    def sits_where_promised(self, kind: TaskClass, task: int, node: int, sign: int) -> None:
-        """A promise becomes a seat (sign 1), or a promise again."""
+    def stays(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
+        """The opposite of `leaves`."""
         groups = self.groups.get(task, ())
-        self._promise(kind, node, groups, -sign)
-        self._sit(kind, node, groups, sign)
+        self._leave(kind, node, groups, -1)
+        if promised:
+            self._sit(kind, node, groups, -1)
+            self._promise(kind, node, groups, 1)
 
-    def haunt(self, kind: TaskClass, node: int, groups: tuple[str, ...]) -> None:
-        """A share that nobody holds any more stands there as leaving."""
+    def keep_stale_share(self, kind: TaskClass, task: int, node: int) -> None:
+        """A task comes back to its node. What it left there stays as leaving, beside the task itself."""
+        groups = self.groups.get(task, ())
         self._sit(kind, node, groups, 1)
         self._leave(kind, node, groups, 1)
 
@@ -261,7 +234,7 @@ class Devices:
         """(N,): devices that are being released, parts of shared ones and slices counted."""
         nodes = self.session.nodes
         free = self._counted(nodes.releasing - nodes.pipelined)
-        partly = (self.allocated > 0) & (self.releasing < self.used) & (self.releasing != 0)
+        partly = (self.releasing > 0) & ((self.used <= 0) | (self.releasing != self.used))
         parts = np.where(partly, np.ceil(100 * self.releasing / self.memory[:, None]) / 100, 0.0)
         out: FloatArray = free + parts.sum(axis=1)
         return out
@@ -317,10 +290,15 @@ class Devices:
         for _, _, name, slot in chosen:
             if slot < 0:
                 name = self._new_name()
-            elif memory - self.allocated[node, slot] < amount or not self.allocated[node, slot]:
+            elif self._only_promised(node, slot, name, amount):
                 promised = True
             groups.append(name)
         return tuple(groups), promised
+
+    def _only_promised(self, node: int, slot: int, group: str, amount: int) -> bool:
+        """Whether a task can have a share of the group only once others have left."""
+        allocated = int(self.allocated[node, slot])
+        return not allocated or int(self.memory[node]) - allocated < amount
 
     def _choice(self, kind: TaskClass, node: int) -> tuple[list[float], float]:
         """What plugins that look at the pod and its node add: for every slot, and for a whole device."""

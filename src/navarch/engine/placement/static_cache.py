@@ -25,14 +25,15 @@ A = TypeVar("A", bound=npt.NDArray[np.generic])
 
 
 def static_mask(session: Session, function: NodeFilter, task: TaskClass) -> BoolArray:
-    return _kept(session, ("mask", function.identity(), task.shape), lambda: function.mask(task, session.nodes))
+    return kept(session, ("mask", function.identity(), task.shape), lambda: function.mask(task, session.nodes))
 
 
 def static_raw(session: Session, function: NodeScorer, task: TaskClass) -> FloatArray:
-    return _kept(session, ("raw", function.identity(), task.shape), lambda: function.raw(task, session.nodes))
+    return kept(session, ("raw", function.identity(), task.shape), lambda: function.raw(task, session.nodes))
 
 
-def _kept(session: Session, key: Hashable, compute: Callable[[], A]) -> A:
+def kept(session: Session, key: Hashable, compute: Callable[[], A]) -> A:
+    """The array under this key; computed again when the nodes have changed."""
     memo, version = session.snapshot.memo, session.snapshot.nodes.version
     held: tuple[Hashable, A] | None = memo.pop(key, None)
     if held is None or held[0] != version:

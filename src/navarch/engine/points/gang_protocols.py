@@ -41,7 +41,8 @@ class Scenario(Struct, frozen=True):
     """The result of a search: the tasks to place, and the tasks to evict for them.
 
     `victims` are all evicted tasks by job, in order of eviction. `stays` are the victims that hold a node again in the end,
-    because the search restored or moved them. `came_from` maps each victim to its node before the eviction."""
+    because the search restored or moved them. `came_from` maps each victim to its node before the eviction. A task that the
+    scenario names twice is in `victims` twice (`EvictedAgain`)."""
 
     job: Job
     tasks: Sequence[int]
@@ -147,6 +148,14 @@ class SearchStarted(Protocol):
 
 
 @runtime_checkable
+class EvictedAgain(Protocol):
+    """Told that a scenario evicts a task once more that it has evicted already (`sign` is -1), or that this is taken back (1).
+    The task and its node stay as they are."""
+
+    def on_evicted_again(self, job: Job, task: int, node: int, sign: int) -> None: ...
+
+
+@runtime_checkable
 class MayReclaim(Protocol):
     """Asked before a job reclaims from other queues. The first plugin is asked; a Reason refuses."""
 
@@ -224,6 +233,7 @@ GANG_POINTS: dict[str, type] = {
     "device_order": DeviceOrder,
     "device_choice": DeviceChoice,
     "search_started": SearchStarted,
+    "evicted_again": EvictedAgain,
     "may_reclaim": MayReclaim,
     "may_preempt": MayPreempt,
     "reclaim_victim": ReclaimVictim,

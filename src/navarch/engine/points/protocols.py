@@ -178,14 +178,16 @@ class JobTurn(Protocol):
 @runtime_checkable
 class Overused(Protocol):
     """Whether the queue has its share already. A Reason excludes its jobs from `allocate` and `reclaim` in this cycle. It does not
-    affect pods without requests or preemption inside the queue; use `job_valid` to exclude a job from every action."""
+    affect pods without requests or preemption inside the queue; use `job_valid` to exclude a job from every action. While
+    `session.beyond_shares` is set, what shares leave over is offered: only hard limits count."""
 
     def overused(self, queue: Queue) -> Reason | None: ...
 
 
 @runtime_checkable
 class Allocatable(Protocol):
-    """How many of `count` such tasks the queue may take now. A Reason means none."""
+    """How many of `count` such tasks the queue may take now. A Reason means none. While `session.beyond_shares` is set, only hard
+    limits count."""
 
     def allocatable(self, queue: Queue, task: TaskClass, count: int) -> int | Reason: ...
 

@@ -126,8 +126,11 @@ class PluginRunner:
     # orders
 
     def queue_order(self, left: Queue, right: Queue) -> int:
-        opinion = combine.first_opinion(p.queue_order(left, right) for p in self.implementing(QueueOrder))
-        return opinion or _compare((left.spec.created, left.name), (right.spec.created, right.name))
+        return self.queue_opinion(left, right) or _compare((left.spec.created, left.name), (right.spec.created, right.name))
+
+    def queue_opinion(self, left: Queue, right: Queue) -> int:
+        """The plugins' order alone: 0 where none of them tells the queues apart."""
+        return combine.first_opinion(p.queue_order(left, right) for p in self.implementing(QueueOrder))
 
     def victim_queue_order(self, left: Queue, right: Queue, preemptor: Queue) -> int:
         plugins = self.implementing(VictimQueueOrder)

@@ -53,24 +53,19 @@ class AssumedObjects:
         if held is not None:
             self.cluster.put_object(kind, namespace, name, held[0])
 
-    def put_object(self, spec: ObjectSpec) -> tuple[Any, Any]:
-        """The API shows this. What cycles saw before, and what they see now."""
+    def shown(self, spec: ObjectSpec) -> Any:
+        """The API shows this object; returns what cycles see."""
         key = (spec.kind, spec.namespace, spec.name)
-        held, before = self._overlaid.get(key), self._visible(*key)
+        held = self._overlaid.get(key)
         if held is not None and not held[1](spec.value):
             self._overlaid[key] = spec.value, held[1]
-        else:
-            self._overlaid.pop(key, None)
-            self.cluster.put_object(spec.kind, spec.namespace, spec.name, spec.value)
-        return before, self._visible(*key)
-
-    def remove_object(self, spec: ObjectSpec) -> Any:
-        """The API shows it no more. What cycles saw before."""
-        key = (spec.kind, spec.namespace, spec.name)
+            return self._visible(*key)
         self._overlaid.pop(key, None)
-        before = self._visible(*key)
-        self.cluster.remove_object(*key)
-        return before
+        return spec.value
+
+    def gone(self, spec: ObjectSpec) -> None:
+        """The API shows the object no more."""
+        self._overlaid.pop((spec.kind, spec.namespace, spec.name), None)
 
     def _visible(self, kind: str, namespace: str, name: str) -> Any:
         """As cycles see it."""

@@ -90,7 +90,7 @@ class PodHandler:
         else:
             task, what = self._half_of(pod), f"it counts on {node} by what could be read of it"
         if task is not None:
-            cache.take(task, queue_of(pod))
+            cache.put_task(task, queue_of(pod))
         elif IS_TERMINAL[status]:
             cache.remove_pod(uid)
         else:

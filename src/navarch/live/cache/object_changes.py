@@ -9,22 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from navarch.ingest.groups import same_own_labels
 from navarch.live.queue.equivalence_classes import footprint, footprint_decrease
 from navarch.model.spec import JobSpec, QuotaSpec, Requests, TaskSpec
 from navarch.model.status import TaskStatus
-
-
-def same_member(a: TaskSpec, b: TaskSpec) -> bool:
-    """Whether two versions of a pod say the same of the job that is made for it in memory."""
-    return (
-        a.job == b.job
-        and a.annotations == b.annotations
-        and same_own_labels(a.labels, b.labels)
-        and a.pod_priority == b.pod_priority
-        and a.priority_class == b.priority_class
-        and a.owner == b.owner
-    )
 
 
 def same_wish(a: TaskSpec, b: TaskSpec) -> bool:

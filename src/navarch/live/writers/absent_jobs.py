@@ -42,7 +42,7 @@ class AbsentJobs:
         found = {}
         for row in absent_rows(cluster):
             key, spec = cluster.jobs.keys[row], cluster.jobs.specs[row]
-            if key in self._cache.foreign_groups:
+            if self._cache.is_foreign_group(key):
                 continue
             decision = absent(key, spec, cluster.jobs.counts[row].tolist())
             text = decision.reasons[0].message

@@ -79,10 +79,10 @@ class MinRuntime(Plugin):
         return started is not None and started + guard > self.session.now
 
     def _keeps_minimum(self, victim: Job, tasks: Sequence[int]) -> bool:
-        tree, gone = victim.tree, set(tasks)
-        return all(
-            tree.standing(leaf).used - sum(1 for task in leaf.tasks if task in gone) >= tree.required(leaf) for leaf in tree.leaves
-        )
+        """Whether each part that loses a task keeps its minimum. A task that is named twice counts twice."""
+        tree = victim.tree
+        gone = [(leaf, sum(tasks.count(task) for task in leaf.tasks)) for leaf in tree.leaves]
+        return all(tree.standing(leaf).used - lost >= tree.required(leaf) for leaf, lost in gone if lost)
 
     def _preempt_guard(self, queue: Queue) -> float:
         kept = self._guards.get(("", queue.name))

@@ -6,8 +6,6 @@ the score of their affinity, and the node that was promised before 10,000,000. D
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from navarch.engine.arguments import Argument
@@ -16,14 +14,12 @@ from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
 from navarch.engine.plugin import Plugin
 from navarch.engine.session import Session
 from navarch.model.gpus import GPU_RESOURCES, mig_gpus
-from navarch.model.node_facts import of_nodes
+from navarch.model.node_facts import labelled_gpu_counts
 from navarch.model.resources import CPU, BoolArray, FloatArray, IntArray
-from navarch.model.spec import NodeSpec
 from navarch.plugins.kai.amounts import FairAmounts
 from navarch.plugins.nodeorder.pod_preferences import PodPreferences
 
 DENSITY, KIND, AVAILABLE, SHARING, TOGETHER, PROMISED = 9.0, 10.0, 1_000.0, 10_000.0, 1_000_000.0, 10_000_000.0
-GPU_COUNT_LABEL = "nvidia.com/gpu.count"
 
 
 def wants_gpu(session: Session, task: int) -> bool:
@@ -64,7 +60,7 @@ class _Density(NodeScorer):
         gpus = [names.index(name) for name in GPU_RESOURCES if name in names]
         self.dims = {True: gpus, False: [CPU]}
         allocatable = session.nodes.allocatable
-        labelled = of_nodes(session.snapshot, GPU_COUNT_LABEL, _gpu_counts)
+        labelled = labelled_gpu_counts(session.snapshot)
         total = allocatable[gpus].sum(axis=0)
         self.total = {True: np.where(labelled > 0, labelled, total), False: allocatable[CPU]}
         self.has = {True: total > 0, False: allocatable[CPU] > 0}
@@ -138,12 +134,6 @@ class ResourceType(Plugin):
 
     def node_scorers(self) -> list[NodeScorer]:
         return [_Kind(self.session)]
-
-
-def _gpu_counts(nodes: Sequence[NodeSpec]) -> IntArray:
-    """What labels say, in thousandths; 0 where they say nothing."""
-    texts = (node.labels.get(GPU_COUNT_LABEL, "") for node in nodes)
-    return np.array([1000 * int(text) if text.isdecimal() else 0 for text in texts], dtype=np.int64)
 
 
 class _Kind(NodeScorer):

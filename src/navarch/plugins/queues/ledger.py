@@ -17,6 +17,7 @@ import numpy as np
 from navarch.engine.figures import Rows
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
+from navarch.engine.placement.attainable import HopelessTasks
 from navarch.engine.points.protocols import Change
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Event, Reason
@@ -60,6 +61,18 @@ class QueueLedger:
         self.inqueue: IntArray = self._sums(claims, queue_of_job(session, rows))
         self._asked: dict[int, tuple[Rows, IntArray]] = {}
         self._pairs: dict[int, list[tuple[int, int]]] = {}
+
+    def attainable_request(self) -> IntArray:
+        """What queues hold and ask for, without what no node could ever hold, unless the policy lets that count."""
+        session = self.session
+        if session.semantics.impossible_demand_counts:
+            return self.request
+        hopeless = session.shared(HopelessTasks).rows
+        if not len(hopeless):
+            return self.request
+        asked = session.snapshot.shape_request[:, session.snapshot.tasks.shape[hopeless]]
+        left: IntArray = self.request - self._sums(asked, queue_of_job(session, session.snapshot.tasks.job[hopeless].astype(np.intp)))
+        return left
 
     def _sums(self, columns: IntArray, queue: Rows) -> IntArray:
         return np.ascontiguousarray(sums_by_group(columns, queue, len(self.session.queues)).T)
@@ -179,6 +192,17 @@ def queue_of_job(session: Session, rows: Rows | slice = _ALL) -> Rows:
     number = [queue.number if (queue := session.queues.get(name)) else -1 for name in jobs.queue_names]
     found: Rows = np.array([*number, -1], dtype=np.intp)[jobs.queue[rows]]
     return found
+
+
+def hard_limits(names: Sequence[str], total: IntArray, queues: Sequence[Queue]) -> IntArray:
+    """(queues, resources): what each queue may hold of what shares leave over. Its capability limits it, and what others are
+    guaranteed; a resource that neither names is limited by the nodes alone."""
+    size = (len(queues), len(names))
+    guarantee: IntArray = np.array([Amounts.of(names, q.spec.guarantee).values for q in queues], dtype=np.int64).reshape(size)
+    others = guarantee.sum(axis=0) - guarantee
+    capability = np.array([Amounts.limit(names, q.spec.capability).values for q in queues], dtype=np.int64).reshape(size)
+    limits: IntArray = np.minimum(capability, np.where(others > 0, np.maximum(total - others, 0), UNLIMITED))
+    return limits
 
 
 def real_capabilities(names: Sequence[str], total: IntArray, queues: Sequence[Queue]) -> list[Amounts]:

@@ -34,11 +34,11 @@ class ClusterSetup(Struct):
         inventory = Inventory(self.documents, settings)
         if inventory.mistakes:
             raise ClusterError("\n".join(map(str, inventory.mistakes)))
-        if not inventory.nodes:
+        cluster = inventory.cluster
+        nodes = [spec for spec in cluster.nodes.specs if spec is not None]
+        if not nodes:
             raise ClusterError("cluster: found no Node, expected at least one")
-        cluster = Cluster()
-        inventory.fill(cluster)
-        return cluster, inventory.nodes
+        return cluster, nodes
 
 
 def node_manifest(name: str, resources: dict[str, str], labels: dict[str, str]) -> dict[str, Any]:

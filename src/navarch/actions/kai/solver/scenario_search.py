@@ -26,7 +26,7 @@ from navarch.actions.kai.solver.resource_bound import RoomBound
 from navarch.actions.kai.solver.scenario_trial import Found, ScenarioTrial, with_nodes
 from navarch.actions.kai.solver.scenarios import GENERATORS, NODE_BY_NODE, Ground
 from navarch.actions.kai.solver.search_budget import JobBudget
-from navarch.actions.kai.solver.victim_queue import Batch, VictimLine, VictimPool, Victims, batches
+from navarch.actions.kai.solver.victim_queue import VictimLine, VictimPool, Victims, batches, without_repeats
 from navarch.engine.gangs.partial_job import JobCopy
 from navarch.engine.job import Job
 from navarch.engine.points.gang_protocols import ScenarioGenerator
@@ -34,6 +34,7 @@ from navarch.engine.session import Session
 from navarch.engine.statement import Statement
 from navarch.model.resources import BoolArray, FloatArray, IntArray
 
+Named = frozenset[int] | tuple[int, ...]
 CouldTake = Callable[[Sequence[int], IntArray], bool]
 """Could victims be found for these tasks who lose at least so much, column by column, without breaking a rule?"""
 
@@ -60,7 +61,7 @@ class Walk:
         self.all_return = all_return
         self.plain = plain
         self.line = VictimLine(session, pool)
-        self._failed: set[tuple[int, frozenset[int], frozenset[int]]] = set()
+        self._failed: set[tuple[int, Named, Named]] = set()
         self._known_local: LocalBound | None = None
         self._free: FloatArray
         """GPUs that are or will be free on each node, before anyone is evicted."""
@@ -117,6 +118,8 @@ class Walk:
         assert devices is not None
         if self.plain or len(found.victims) < len(found.played) or devices.any_shared:
             return False
+        if sum(len(batch.tasks) for batch in found.played) > len(found.came_from):
+            return False
         if (len(chunk), frozenset(found.came_from), frozenset[int]()) in self._failed:
             return False
         free = self._free.copy()
@@ -132,20 +135,20 @@ class Walk:
     def _probe(self, job: Job, tasks: list[int], feasible: BoolArray, recorded: Victims, generator: str) -> Found | None:
         session = self.session
         part = JobCopy(job, job.tree.holding([*job.tree.active, *tasks]))
-        settled = _tasks_of(recorded)
-        bound = RoomBound(session, () if self.plain else tasks, recorded, all_return=self.all_return)
+        named = _named(recorded)
+        settled = frozenset(named)
+        bound = RoomBound(session, () if self.plain else tasks, without_repeats(recorded), all_return=self.all_return)
         nodes = self._with_nodes(feasible, recorded)
         ground = Ground(session, tasks, nodes, recorded, plain=self.plain, all_return=self.all_return, spend=self._spend)
         asked = self.plain
         line = batches(session, self.pool, settled) if self.plain else self.line.without(recorded)
         for chosen in GENERATORS[generator](ground, line):
             self._spend(1)
-            added = _tasks_of(chosen)
-            key = (len(tasks), settled, added)
+            key = (len(tasks), named, _named(chosen))
             if key in self._failed:
                 continue
-            if bound.admits([batch for batch in chosen if batch.tasks[0] not in settled]):
-                victims = _distinct([*recorded, *chosen])
+            victims = [*recorded, *chosen]
+            if bound.admits(without_repeats(victims)[len(without_repeats(recorded)) :]):
                 self._spend(len(tasks) + sum(len(batch.tasks) for batch in victims))
                 found = self.trial.play(part, tasks, ground.feasible, victims)
                 if found is not None:
@@ -180,16 +183,8 @@ class Walk:
         return self.could_take(tasks, lacking)
 
 
-def _tasks_of(victims: Victims) -> frozenset[int]:
-    return frozenset(task for batch in victims for task in batch.tasks)
-
-
-def _distinct(victims: Victims) -> Victims:
-    """Without batches that are there already."""
-    seen: set[int] = set()
-    out: list[Batch] = []
-    for batch in victims:
-        if not any(task in seen for task in batch.tasks):
-            out.append(batch)
-            seen.update(batch.tasks)
-    return out
+def _named(victims: Victims) -> Named:
+    """The tasks that a scenario names; one that it names twice makes it another scenario."""
+    tasks = [task for batch in victims for task in batch.tasks]
+    known = frozenset(tasks)
+    return known if len(known) == len(tasks) else tuple(sorted(tasks))

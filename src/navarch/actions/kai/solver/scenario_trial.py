@@ -5,7 +5,7 @@ it still fits, all by promise. A victim that finds its old place stays; one that
 comes out must please the action's validator.
 
 A trial that fails leaves nothing behind, with two exceptions that a `compat` asks for: a share of a GPU that moved inside its node
-(`moved_share_leaves_ghost`), and a GPU whose last sharer was evicted beside a promise (`promise_hides_device`). `leaves_nothing`
+(`moved_share_leaves_ghost`), and the count of whole GPUs beside shared ones (`devices_are_counted`). `leaves_nothing`
 says whether a scenario is free of that.
 """
 
@@ -67,6 +67,9 @@ class ScenarioTrial:
         node, key, action = session.node, job.key, session.action
         for batch in victims:
             for task in batch.tasks:
+                if task in came_from:
+                    statement.evict_again(task)
+                    continue
                 came_from[task] = int(node[task])
                 statement.evict(task, for_=key, reason=action)
         evicted = set(came_from)
@@ -80,9 +83,7 @@ class ScenarioTrial:
         if job.tree.used <= used or not job.tree.is_whole or not self._valid(job, tasks, victims, evicted - lost, came_from):
             take_back(statement)
             return None
-        gone = lost | moved
-        kept = [batch for batch in victims if any(task in gone for task in batch.tasks)]
-        return Found(statement, victims, kept, came_from)
+        return Found(statement, victims, _affected(victims, lost | moved), came_from)
 
     def _place_all(self, statement: Statement, job: JobCopy, nodes: BoolArray, victims: Victims, evicted: set[int]) -> bool:
         """Place the job and what was evicted, once each, in the order of fairness. False if the job finds no place.
@@ -122,6 +123,17 @@ class ScenarioTrial:
         return self.validate(Scenario(job, tasks, list(by_job.values()), frozenset(stays), came_from))
 
 
+def _affected(victims: Victims, gone: set[int]) -> Victims:
+    """The first batch that names each task of `gone`, every task once. A batch comes with those of its tasks that stay."""
+    out: Victims = []
+    covered: set[int] = set()
+    for batch in victims:
+        if any(task in gone and task not in covered for task in batch.tasks):
+            out.append(batch if len(set(batch.tasks)) == len(batch.tasks) else Batch(batch.job, tuple(dict.fromkeys(batch.tasks))))
+            covered.update(batch.tasks)
+    return out
+
+
 def take_back(statement: Statement) -> None:
     """Discard what was only a trial: nobody is told afterwards that it could have run."""
     jobs = [op.job for op in statement.operations if op.before == _PENDING and op.job is not None]
@@ -135,7 +147,7 @@ def take_back(statement: Statement) -> None:
 def leaves_nothing(session: Session, victims: Sequence[Batch]) -> bool:
     """Whether a trial with these victims is taken back to the last byte."""
     devices = session.devices
-    traces = session.semantics.moved_share_leaves_ghost or session.semantics.promise_hides_device
+    traces = session.semantics.moved_share_leaves_ghost or session.semantics.devices_are_counted
     if not traces or devices is None or not devices.any_shared:
         return True
     return not any(shares_devices(session.class_of(task)) for batch in victims for task in batch.tasks)

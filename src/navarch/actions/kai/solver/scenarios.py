@@ -16,7 +16,7 @@ from itertools import islice
 import numpy as np
 
 from navarch.actions.kai.solver.resource_bound import RoomBound
-from navarch.actions.kai.solver.victim_queue import Batch, Victims
+from navarch.actions.kai.solver.victim_queue import Batch, Victims, without_repeats
 from navarch.engine.job import Job
 from navarch.engine.placement.static_cache import static_mask
 from navarch.engine.session import Session
@@ -47,11 +47,14 @@ class Ground:
         self.tasks = tasks
         self.feasible = feasible
         self.recorded = list(recorded)
+        self.once = without_repeats(recorded)
+        self.counts_gpus = sum(len(b.tasks) for b in self.once) == sum(len(b.tasks) for b in recorded)
+        """Whether the GPUs that victims free are summed up. A scenario that names a victim twice is not judged by that sum."""
         assert session.devices is not None
         self._gpus: dict[tuple[int, int], float] = {}
         self.wanted = sorted((gpus_asked(session, task) for task in tasks), reverse=True)
         self.free: FloatArray = session.devices.idle_parts() + session.devices.releasing_parts()
-        for batch in recorded:
+        for batch in self.once:
             self.give(self.free, batch)
         self.demands = [mask for task in tasks if (mask := _demanded(session, task)) is not None]
         self.alike = 0
@@ -79,6 +82,8 @@ class Ground:
         here = self.feasible | victims
         if not all((mask & here).any() for mask in self.demands):
             return False
+        if not self.counts_gpus:
+            return True
         count = len(self.wanted)
         room = np.sort(free)[::-1][:count].tolist() if count < len(free) else sorted(free.tolist(), reverse=True)
         for asked in self.wanted:
@@ -100,7 +105,7 @@ class Taken:
         self.ground = ground
         self.session = ground.session
         self.batches: Victims = []
-        self.room = RoomBound(ground.session, () if ground.plain else ground.tasks, ground.recorded, all_return=ground.all_return)
+        self.room = RoomBound(ground.session, () if ground.plain else ground.tasks, ground.once, all_return=ground.all_return)
         self._free = ground.free.copy()
         self._on_nodes: BoolArray = np.zeros(len(ground.free), dtype=bool)
         self._appeared: dict[int, int] = {}
@@ -170,7 +175,7 @@ class Taken:
         return int((np.maximum(self._free, 0) // alike).sum()) if alike else 0
 
     def of_jobs_on(self, node: int) -> Victims:
-        """All batches of the jobs that have one on the node."""
+        """All batches of the jobs that have one on the node, recorded ones included, as one batch a job."""
         for batch in self.batches[self._sorted :]:
             self._of_job.setdefault(batch.job.row, []).append(batch)
             for task in batch.tasks:
@@ -178,7 +183,8 @@ class Taken:
                 if here >= 0:
                     self._jobs_on.setdefault(here, {})[batch.job.row] = None
         self._sorted = len(self.batches)
-        return [batch for row in self._jobs_on.get(node, ()) for batch in self._of_job[row]]
+        found = (self._of_job[row] for row in self._jobs_on.get(node, ()))
+        return [Batch(of_job[0].job, tuple(task for batch in of_job for task in batch.tasks)) for of_job in found]
 
     def could_do(self) -> bool:
         """The tests of `Ground.could_fit`, kept up to date, and whether figures leave any hope.
@@ -187,7 +193,7 @@ class Taken:
         fit then fills node after node, and of the nodes that hold one at all the largest come first."""
         ground = self.ground
         self._figure()
-        if not ground.alike:
+        if not ground.alike or not ground.counts_gpus:
             fits = ground.could_fit(self.free, self.on_nodes)
         else:
             if not self._demanded:

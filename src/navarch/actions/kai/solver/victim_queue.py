@@ -56,6 +56,19 @@ class VictimPool:
 Victims = list[Batch]
 
 
+def without_repeats(victims: Sequence[Batch]) -> Victims:
+    """Every task once, in the batch that names it first."""
+    seen: set[int] = set()
+    out: Victims = []
+    for batch in victims:
+        if seen.isdisjoint(batch.tasks) and len(set(batch.tasks)) == len(batch.tasks):
+            out.append(batch)
+        elif fresh := tuple(dict.fromkeys(task for task in batch.tasks if task not in seen)):
+            out.append(Batch(batch.job, fresh))
+        seen.update(batch.tasks)
+    return out
+
+
 class VictimLine:
     """The line of victims as of when it was made, popped as far as somebody asked for it."""
 
@@ -67,7 +80,7 @@ class VictimLine:
     def without(self, recorded: Sequence[Batch]) -> Iterator[Batch]:
         """Batch after batch, those that are recorded already left out. The same as popping anew."""
         settled = frozenset(task for batch in recorded for task in batch.tasks)
-        if any(len(batch.tasks) < len(batch.job.tree.active) for batch in recorded):
+        if any(len(next_to_evict(self.session, batch.job.tree)) < len(batch.job.tree.active) for batch in recorded):
             return batches(self.session, self.pool, settled)
         return self._passing_over(settled, self.pool.limit)
 

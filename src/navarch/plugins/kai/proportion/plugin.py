@@ -14,6 +14,7 @@ import numpy as np
 
 from navarch.engine.arguments import Argument
 from navarch.engine.job import Job
+from navarch.engine.placement.attainable import HopelessTasks
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.gang_protocols import Scenario
 from navarch.engine.points.protocols import Change
@@ -49,7 +50,8 @@ class KaiProportion(Plugin):
         Argument("relcaimerSaturationMultiplier", "float", 1.0, "how much better saturated who is taken from must be", minimum=1.0),
     )
 
-    def open(self) -> None:
+    def after_open(self) -> None:
+        """What is asked for in vain is known only when the node functions are."""
         session = self.session
         self.amounts = session.shared(FairAmounts)
         self.full = bool(session.policy.param("fullHierarchyFairness"))
@@ -120,9 +122,11 @@ class KaiProportion(Plugin):
 
     def _counted_tasks(self) -> tuple[Ints, Ints, BoolArray]:
         """Tasks that count for a queue: their rows, their queues, and whether they can be preempted. What jobs wait for counts
-        whether they take part in this cycle or not."""
+        whether they take part in this cycle or not; what no node could ever hold counts only where the policy wants it so."""
         session, tasks, jobs = self.session, self.session.snapshot.tasks, self.session.snapshot.jobs
         counted: BoolArray = IS_ALLOCATED[session.status] | ((session.status == TaskStatus.PENDING) & ~tasks.gated)
+        if not session.semantics.impossible_demand_counts:
+            counted[session.shared(HopelessTasks).rows] = False
         rows = np.flatnonzero(counted & tasks.alive & (tasks.job >= 0))
         numbers = np.array([self.row.get(name, -1) for name in jobs.queue_names] + [-1], dtype=np.intp)
         owner = tasks.job[rows]
@@ -156,21 +160,28 @@ class KaiProportion(Plugin):
     def on_deallocate(self, change: Change) -> None:
         self._move(change, -1.0)
 
+    def on_evicted_again(self, job: Job, task: int, node: int, sign: int) -> None:
+        """A victim that a scenario names twice is taken from its queue's figures twice."""
+        self._add(job, sign * self.amounts.placed(task, node))
+
     def _move(self, change: Change, sign: float) -> None:
-        row = self.row.get(change.job.queue.name)
-        if row is None:
-            return
         amounts = self.amounts
         if len(change.tasks) == 1:
             total = sign * amounts.placed(change.tasks[0], change.nodes[0])
         else:
             total = sign * np.sum([amounts.placed(t, n) for t, n in zip(change.tasks, change.nodes, strict=True)], axis=0)
+        self._add(change.job, total)
+
+    def _add(self, job: Job, amount: Floats) -> None:
+        row = self.row.get(job.queue.name)
+        if row is None:
+            return
         tree = self.tree
         for above in self.paths[row]:
             self.moved[above] += 1
-            tree.allocated[:, above] += total
-            if not change.job.spec.preemptable:
-                tree.fixed[:, above] += total
+            tree.allocated[:, above] += amount
+            if not job.spec.preemptable:
+                tree.fixed[:, above] += amount
 
     # the order of queues
 
@@ -298,7 +309,7 @@ class KaiProportion(Plugin):
         return kept[1]
 
     def reclaim_scenario(self, scenario: Scenario) -> bool:
-        """Of each job, what its parts need goes as one unit, every task beyond it as a unit of its own."""
+        """Of each job, every task beyond what its parts need goes as a unit of its own; then what they need goes as one unit."""
         moved_free = bool(self.session.policy.param("allowConsolidatingReclaim"))
         takings: dict[int, list[Floats]] = {}
         for job, tasks in scenario.victims:
@@ -324,7 +335,7 @@ class KaiProportion(Plugin):
                     core, has_core = core + amount, True
                 else:
                     elastic.append(amount)
-            units = [core, *elastic] if has_core else elastic
+            units = [*elastic, core] if has_core else elastic
             if units:
                 takings.setdefault(self.row[job.queue.name], []).extend(units)
         queue, required = self.row[scenario.job.queue.name], self.weigh_waiting(scenario.tasks)

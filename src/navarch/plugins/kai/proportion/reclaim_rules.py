@@ -48,7 +48,7 @@ def may_take(tree: QueueTree, queue: int, required: Floats, preemptible: bool, t
     saturated than the taker."""
     held = tree.allocated.copy()
     lost = np.zeros(tree.allocated.shape[1], dtype=bool)
-    involved = required > 0
+    involved = np.zeros(tree.allocated.shape, dtype=bool)
     for victim, units in takings:
         taker, giver = tree.rivals(queue, victim)
         within_quota = not exceeds(tree.allocated[:, taker] + required, tree.quota[:, taker])
@@ -65,7 +65,7 @@ def may_take(tree: QueueTree, queue: int, required: Floats, preemptible: bool, t
             return False
         held[:, path] -= taken[-1][:, None]
         lost[path] = True
-        involved = involved | (taken[-1] > 0)
+        involved[:, path] |= (taken[-1] > 0)[:, None]
     return _stays_least_saturated(tree, queue, required, preemptible, held, lost, involved, saturation)
 
 
@@ -129,7 +129,7 @@ def _stays_least_saturated(
         for sibling in siblings[lost[siblings]]:
             theirs = _saturation(held[:, sibling], tree.share[:, sibling])
             too_much = (ours > 1) & (tree.share[:, sibling] > 0) & (ours * saturation >= theirs)
-            if (too_much & involved).any():
+            if (too_much & (involved[:, sibling] | (required > 0))).any():
                 return False
         if not preemptible and exceeds(tree.fixed[:, row] + required, tree.quota[:, row]):
             return False

@@ -1,7 +1,7 @@
-"""Pods of which nothing is known but the node that they hold: such a node takes no more pods until it is known what is left on it.
+"""Pods that hold a node and whose requests cannot be read. Such a node takes no more pods until the pod is gone or can be read.
 
-To cycles the pod holds all that its node has, and the node is cordoned: whoever would be put there is told "unschedulable" and not
-that something is used up, and nobody gets in who asks for nothing. Nobody evicts it, since nobody knows whose it is.
+In the model the pod holds all that its node has, and the node is cordoned. So a refusal says "unschedulable" instead of naming a
+resource, and pods that request nothing are refused as well. The pod belongs to no job, so no action evicts it.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from navarch.apis.core.pod_objects import Pod
 from navarch.model.spec import NodeSpec, Shape, TaskSpec
 from navarch.model.status import TaskStatus
 
-HIGHEST = (1 << 31) - 1
+HIGHEST_PRIORITY = (1 << 31) - 1
 
 
 class UnreadablePods:
-    """`put_task` and `put_node` change what cycles see; the latter comes back to `over`."""
+    """`put_task` and `put_node` change the model. `put_node` calls `node` for what to put."""
 
     def __init__(self, put_task: Callable[[TaskSpec], None], put_node: Callable[[NodeSpec], None]) -> None:
         self._put_task = put_task
         self._put_node = put_node
         self._tasks: dict[str, TaskSpec] = {}
         self._nodes: dict[str, NodeSpec] = {}
-        """The nodes of these pods as they are, as far as they are known."""
+        """The nodes of these pods as their objects say, if they are known."""
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._tasks
@@ -38,7 +38,7 @@ class UnreadablePods:
         return {task.node for task in self._tasks.values()}
 
     def put(self, pod: Pod, node: NodeSpec | None) -> None:
-        """`node` is its node as cycles see it now."""
+        """`node` is the pod's node as the model has it now."""
         meta = pod.metadata
         uid, name = meta.uid or pod.key, pod.spec.node_name or ""
         node = self._nodes.get(name, node)
@@ -50,8 +50,8 @@ class UnreadablePods:
             shape=Shape(),
             node=name,
             status=TaskStatus.RUNNING,
-            priority=HIGHEST,
-            pod_priority=HIGHEST,
+            priority=HIGHEST_PRIORITY,
+            pod_priority=HIGHEST_PRIORITY,
             preemptable=False,
             labels=meta.label_map,
             created=meta.created,
@@ -61,14 +61,14 @@ class UnreadablePods:
             self._put_node(node)
 
     def remove(self, uid: str) -> None:
-        """It is gone, or can be read."""
+        """The pod is gone, or can be read now."""
         task = self._tasks.pop(uid, None)
         node = self._nodes.pop(task.node, None) if task is not None else None
         if node is not None:
             self._put_node(node)
 
-    def over(self, node: NodeSpec) -> NodeSpec:
-        """The node as cycles are to see it, filled if need be. Pods may be known before their node is."""
+    def node(self, node: NodeSpec) -> NodeSpec:
+        """The node to put into the model: full and cordoned if such a pod is on it. The pod may be known before its node."""
         here = [task for task in self._tasks.values() if task.node == node.name]
         if not here:
             return node

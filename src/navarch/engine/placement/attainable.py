@@ -1,0 +1,75 @@
+"""Pending tasks that no node could hold, even if the cluster were empty: demand that must not keep anything from others.
+
+A task is hopeless if no node passes its static filters (labels, taints, names) with room for its request in what the node has in
+all. A job is hopeless if fewer of its tasks than it still needs could ever stand on nodes. The answer of a shape is kept while the
+nodes stay as they are, so a cycle pays for new shapes only: about 50 us each at 5,000 nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from navarch.engine.figures import Rows
+from navarch.engine.node_functions import Scope, TaskClass
+from navarch.engine.placement.static_cache import kept, static_mask
+from navarch.model.resources import BoolArray, IntArray
+from navarch.model.status import IS_ALLOCATED, TaskStatus
+
+if TYPE_CHECKING:
+    from navarch.engine.session import Session
+
+_COUNTS_AS_READY = IS_ALLOCATED.astype(np.int64)
+_COUNTS_AS_READY[[TaskStatus.SUCCEEDED, TaskStatus.PIPELINED]] = 1
+
+
+class HopelessTasks:
+    """One object a session (`Session.shared`), to be asked for once all plugins are open."""
+
+    def __init__(self, session: Session) -> None:
+        self.rows: Rows = _hopeless(session)
+        """Pending tasks that can never be placed on the nodes as they are."""
+        self._known = frozenset(self.rows.tolist())
+
+    def includes(self, tasks: Iterable[int]) -> bool:
+        """Whether any of these tasks is one of them."""
+        return bool(self._known) and not self._known.isdisjoint(tasks)
+
+
+def _hopeless(session: Session) -> Rows:
+    tasks, jobs = session.snapshot.tasks, session.snapshot.jobs
+    rows = np.flatnonzero(tasks.alive & (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0))
+    if not len(rows):
+        return rows
+    shapes, first, shape = np.unique(tasks.shape[rows], return_index=True, return_inverse=True)
+    room = np.array([_room(session, session.class_of(int(rows[i]))) for i in first], dtype=np.int64)
+    owner = tasks.job[rows]
+    pairs, count = np.unique(owner.astype(np.int64) * len(shapes) + shape, return_counts=True)
+    job, kind = pairs // len(shapes), pairs % len(shapes)
+    possible: IntArray = np.zeros(len(jobs.min_member), dtype=np.int64)
+    np.add.at(possible, job, np.minimum(count, room[kind]))
+    ready = jobs.counts[job] @ _COUNTS_AS_READY
+    too_few: BoolArray = np.zeros(len(possible), dtype=bool)
+    too_few[job] = possible[job] < jobs.min_member[job] - ready
+    hopeless: BoolArray = (room[shape] == 0) | too_few[owner]
+    return rows[hopeless]
+
+
+def _room(session: Session, task: TaskClass) -> int:
+    """How many such tasks the empty cluster could hold, each node for itself."""
+    filters = [f for f in session.filters_for(task) if f.scope is Scope.STATIC]
+    key = ("room", tuple(f.identity() for f in filters), task.shape)
+    return int(kept(session, key, lambda: _count(session, task))[0])
+
+
+def _count(session: Session, task: TaskClass) -> IntArray:
+    nodes = session.snapshot.nodes
+    allowed: BoolArray = np.ones(len(nodes), dtype=bool)
+    for f in session.filters_for(task):
+        if f.scope is Scope.STATIC:
+            allowed &= static_mask(session, f, task)
+    dims = np.flatnonzero(task.request > 0)
+    each = (nodes.allocatable[dims] // task.request[dims, None]).min(axis=0, initial=np.iinfo(np.int32).max)
+    return np.array([np.maximum(each, 0)[allowed].sum()], dtype=np.int64)

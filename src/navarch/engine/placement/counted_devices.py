@@ -1,0 +1,187 @@
+"""Shared devices whose books are balanced by counting, as KAI keeps them (`devices_are_counted`).
+
+`Devices` derives what a group does to its node's whole devices from the group's three figures. Here every move changes the whole
+devices by itself: a group takes an idle device when its first user sits down, and gives it back when its last user goes, if the idle
+and the used devices of the node then add up. A promised device counts as used although it is idle, so the sums of a node with
+promises can be off by one device, and stay off for the rest of the cycle. Decisions depend on that.
+
+A group that a task has sat on in this cycle counts as there, also after the task was taken back.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from navarch.engine.node_functions import TaskClass
+from navarch.engine.placement.shared_devices import ONE, Devices
+from navarch.model.node_facts import labelled_gpu_counts
+
+if TYPE_CHECKING:
+    from navarch.engine.session import Session
+
+SITS: Final = 0
+LEAVES: Final = 1
+PROMISED: Final = 2
+
+
+class CountedDevices(Devices):
+    def __init__(self, session: Session) -> None:
+        self._taken = [0] * len(session.nodes)
+        """Node -> devices that its groups have taken from what is idle."""
+        self._promised_away = [0] * len(session.nodes)
+        """Node -> devices that its groups have taken from what is being released."""
+        self._all_leave: set[tuple[int, str]] = set()
+        """Groups that count as one device being released."""
+        self._sat_on: set[tuple[int, str]] = set()
+        self._forgotten: set[int] = set()
+        """Tasks whose leaving share the node forgot when they were promised another device: it stays when they come back."""
+        super().__init__(session)
+
+    @cached_property
+    def _count(self) -> list[int]:
+        """Devices of each node, by its label or else by what it offers."""
+        nodes = self.session.nodes
+        whole = np.where(self.dim >= 0, nodes.allocatable[self.dim, np.arange(len(nodes))], 0)
+        labelled = labelled_gpu_counts(self.session.snapshot)
+        counts: list[int] = (np.where(labelled > 0, labelled, whole) // ONE).tolist()
+        return counts
+
+    # moves
+
+    def _seat(self, kind: TaskClass, node: int, groups: tuple[str, ...], *, leaving: bool) -> None:
+        self._add(kind, node, groups, LEAVES if leaving else SITS)
+
+    def placed(self, kind: TaskClass, task: int, node: int, groups: tuple[str, ...], *, promised: bool) -> None:
+        self.groups[task] = groups
+        self._add(kind, node, groups, PROMISED if promised else SITS)
+
+    def unplaced(self, kind: TaskClass, task: int, node: int, before: tuple[str, ...], *, promised: bool) -> None:
+        self._remove(kind, node, self.groups.get(task, ()), PROMISED if promised else SITS)
+        self.groups[task] = before
+
+    def leaves(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
+        groups = self.groups.get(task, ())
+        self._remove(kind, node, groups, PROMISED if promised else SITS)
+        self._add(kind, node, groups, LEAVES)
+
+    def leaves_again(self, kind: TaskClass, task: int, node: int) -> None:
+        groups = self.groups.get(task, ())
+        self._remove_leaving(kind, task, node, groups)
+        self._add(kind, node, groups, LEAVES)
+
+    def stays(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
+        groups = self.groups.get(task, ())
+        self._remove_leaving(kind, task, node, groups)
+        self._add(kind, node, groups, PROMISED if promised else SITS)
+
+    def keep_stale_share(self, kind: TaskClass, task: int, node: int) -> None:
+        self._forgotten.add(task)
+
+    def _remove_leaving(self, kind: TaskClass, task: int, node: int, groups: tuple[str, ...]) -> None:
+        if task in self._forgotten:
+            self._forgotten.discard(task)
+        else:
+            self._remove(kind, node, groups, LEAVES)
+
+    # the books of one node
+
+    def _add(self, kind: TaskClass, node: int, groups: tuple[str, ...], how: int) -> None:
+        amount = int(self.amount(kind)[node])
+        for group in groups:
+            slot = self._slot(node, group)
+            self.used[node, slot] += amount
+            used = int(self.used[node, slot])
+            if how == PROMISED:
+                self.releasing[node, slot] -= amount
+                if used - amount == int(self.releasing[node, slot]) + amount:
+                    self._promise_away(node, 1)
+            else:
+                self._sat_on.add((node, group))
+                self.allocated[node, slot] += amount
+                if how == LEAVES:
+                    self.releasing[node, slot] += amount
+                    if used == int(self.releasing[node, slot]):
+                        self._mark(node, group)
+                        self._take_surplus(node)
+                else:
+                    if used <= amount:
+                        self._take_surplus(node)
+                    self._unmark(node, group)
+
+    def _remove(self, kind: TaskClass, node: int, groups: tuple[str, ...], how: int) -> None:
+        amount = int(self.amount(kind)[node])
+        for group in groups:
+            slot = self._slot(node, group)
+            self.used[node, slot] -= amount
+            used = int(self.used[node, slot])
+            if how == PROMISED:
+                self.releasing[node, slot] += amount
+                releasing = int(self.releasing[node, slot])
+                if used + amount == releasing - amount or (used == 0 and releasing == 0):
+                    self._promise_away(node, -1)
+            else:
+                self.allocated[node, slot] -= amount
+                if how == LEAVES:
+                    self.releasing[node, slot] -= amount
+                if used <= 0 and self._count[node] >= self._idle(node) + self._in_use(node):
+                    self._take(node, -1)
+                if how == LEAVES:
+                    if used <= 0:
+                        self._unmark(node, group)
+                elif used and used == int(self.releasing[node, slot]):
+                    self._mark(node, group)
+            if not (self.used[node, slot] or self.allocated[node, slot] or self.releasing[node, slot]):
+                self._names[node][slot] = ""
+
+    def _mark(self, node: int, group: str) -> None:
+        if (node, group) not in self._all_leave:
+            self._all_leave.add((node, group))
+            self._release(node, 1)
+
+    def _unmark(self, node: int, group: str) -> None:
+        if (node, group) in self._all_leave:
+            self._all_leave.discard((node, group))
+            self._release(node, -1)
+
+    def _take_surplus(self, node: int) -> None:
+        """Take one idle device, if more devices are idle or used than the node has."""
+        if self._count[node] < self._idle(node) + self._in_use(node):
+            self._take(node, 1)
+
+    def _idle(self, node: int) -> int:
+        nodes, dim = self.session.nodes, int(self.dim[node])
+        return int((int(nodes.allocatable[dim, node]) - int(nodes.used[dim, node])) / ONE) if dim >= 0 else 0
+
+    def _in_use(self, node: int) -> int:
+        """Whole devices that tasks hold or are promised, and groups that are used."""
+        nodes, dim = self.session.nodes, int(self.dim[node])
+        whole = 0
+        if dim >= 0:
+            held = int(nodes.used[dim, node]) + int(nodes.pipelined[dim, node])
+            whole = held // ONE - self._taken[node] - self._promised_away[node]
+        return whole + int((self.used[node] > 0).sum())
+
+    def _take(self, node: int, count: int) -> None:
+        dim = int(self.dim[node])
+        if dim >= 0:
+            self._taken[node] += count
+            self.session.nodes.used[dim, node] += ONE * count
+
+    def _release(self, node: int, count: int) -> None:
+        dim = int(self.dim[node])
+        if dim >= 0:
+            self.session.nodes.releasing[dim, node] += ONE * count
+
+    def _promise_away(self, node: int, count: int) -> None:
+        dim = int(self.dim[node])
+        if dim >= 0:
+            self._promised_away[node] += count
+            self.session.nodes.pipelined[dim, node] += ONE * count
+
+    # choosing
+
+    def _only_promised(self, node: int, slot: int, group: str, amount: int) -> bool:
+        return (node, group) not in self._sat_on or int(self.memory[node]) - int(self.allocated[node, slot]) < amount

@@ -1,0 +1,136 @@
+"""The jobs of the model that have a PodGroup object, in whatever API it is written.
+
+A group becomes a job when it is in our node pool, when no API of higher precedence has a group of the same key, and, while it has no
+pods, when it is ours to admit (`EmptyGroups`). Namespaces and priority classes complete it: its queue if it names none, its priority.
+"""
+
+from __future__ import annotations
+
+from navarch.apis.dialect import Settings
+from navarch.apis.operators.workload import PodMaker
+from navarch.ingest.api_precedence import ApiPrecedence
+from navarch.ingest.changes import Changes, Overlay
+from navarch.ingest.empty_groups import EmptyGroups
+from navarch.ingest.groups import completed
+from navarch.ingest.queues import Queues
+from navarch.model.cluster import Cluster
+from navarch.model.spec import JobSpec
+
+
+class PodGroups:
+    """Keeps the jobs of `cluster` that have an object."""
+
+    def __init__(self, settings: Settings, cluster: Cluster, queues: Queues, overlay: Overlay, changes: Changes) -> None:
+        self._settings = settings
+        self._cluster = cluster
+        self._queues = queues
+        self._overlay = overlay
+        self._changes = changes
+        self._objects: ApiPrecedence[tuple[JobSpec, int]] = ApiPrecedence()
+        self._other_pools: ApiPrecedence[JobSpec] = ApiPrecedence()
+        self._for_others: set[str] = set()
+        """Groups without pods that another scheduler admits."""
+        self._empty = EmptyGroups(settings.scheduler_names)
+
+    def get(self, key: str) -> JobSpec | None:
+        """The group's object as read, without what other objects or the overlay add to it."""
+        found = self._objects.get(key)
+        return found[0] if found else None
+
+    def version(self, key: str) -> int:
+        """The resourceVersion of the object that `get` returns; 0 if there is none."""
+        found = self._objects.get(key)
+        return found[1] if found else 0
+
+    def keys(self) -> list[str]:
+        """Keys of all groups that have an object in our pool."""
+        return self._objects.names()
+
+    def is_foreign(self, key: str) -> bool:
+        """Whether another scheduler decides for this group: it is in another node pool, or it has no pods and is not ours to admit."""
+        return key in self._for_others or (key in self._other_pools and key not in self._objects)
+
+    def put(self, spec: JobSpec, version: int) -> None:
+        if self._settings.is_in_pool(spec.labels):
+            self._other_pools.remove(spec.key, spec.dialect, spec.api_version)
+            self._take(*self._objects.put(spec.key, spec.dialect, spec.api_version, (spec, version)))
+        else:
+            self._drop(spec)
+            self._other_pools.put(spec.key, spec.dialect, spec.api_version, spec)
+
+    def remove(self, spec: JobSpec) -> None:
+        self._other_pools.remove(spec.key, spec.dialect, spec.api_version)
+        self._drop(spec)
+
+    def put_pod_maker(self, maker: PodMaker) -> None:
+        for key in self._empty.put(maker):
+            self.refresh(key)
+
+    def remove_pod_maker(self, maker: PodMaker) -> None:
+        for key in self._empty.remove(maker):
+            self.refresh(key)
+
+    def pod_joined(self, key: str) -> None:
+        """A group that was left to others takes part from its first pod on."""
+        if key in self._for_others:
+            self.refresh(key)
+
+    def pod_left(self, key: str) -> None:
+        """A group without pods is ours or not by what its Job says."""
+        if self._settings.scheduler_names is not None and key in self._objects:
+            row = self._cluster.jobs.rows.of.get(key)
+            if row is None or not self._cluster.jobs.tasks[row]:
+                self.refresh(key)
+
+    def refresh(self, key: str) -> None:
+        """Take the group as its object says, with what other objects and the overlay say now."""
+        found = self._objects.get(key)
+        if found is not None:
+            self._take(*found)
+
+    def refresh_all(self, namespace: str = "") -> None:
+        """Refresh every group, or those of one namespace."""
+        for key in self._objects.names():
+            if not namespace or key.startswith(f"{namespace}/"):
+                self.refresh(key)
+
+    def _drop(self, spec: JobSpec) -> None:
+        """The group is deleted, or in another pool now."""
+        self._empty.forget(spec)
+        self._overlay.job_gone(spec.key)
+        found = self._objects.remove(spec.key, spec.dialect, spec.api_version)
+        if found is not None:
+            self._take(*found)
+        else:
+            self._for_others.discard(spec.key)
+            self._remove_job(spec.key)
+
+    def _take(self, spec: JobSpec, version: int) -> None:
+        spec = completed(spec, self._settings, self._cluster.namespaces, self._cluster.priority_classes)
+        spec = self._overlay.job(spec, version)
+        jobs = self._cluster.jobs
+        row = jobs.rows.of.get(spec.key)
+        if (row is None or not jobs.tasks[row]) and self._empty.is_for_others(spec):
+            self._for_others.add(spec.key)
+            self._remove_job(spec.key)
+            return
+        self._for_others.discard(spec.key)
+        before = jobs.specs[row] if row is not None else None
+        if before == spec:
+            return
+        self._cluster.put_job(spec)
+        if before is None and self._queues.job_added(spec.namespace):
+            self._changes.queues_changed(implied=True)
+        self._changes.job_changed(before, spec)
+
+    def _remove_job(self, key: str) -> None:
+        jobs = self._cluster.jobs
+        row = jobs.rows.of.get(key)
+        before = jobs.specs[row] if row is not None else None
+        if before is None:
+            return
+        held = bool(jobs.pending[:, row].any() or jobs.allocated[:, row].any())
+        self._cluster.remove_job(key)
+        if self._queues.job_removed(before.namespace):
+            self._changes.queues_changed(implied=True)
+        self._changes.job_removed(before, held)
