@@ -70,6 +70,7 @@ class Allocate(Action):
                 turns.again(best.queue)
                 continue
             session.placing = best
+            session.tried[best.key] = None
             if self._turn(best):
                 jobs[best.queue.name].push(best)
             elif in_turns and not session.job_ready(best) and not session.job_pipelined(best):

@@ -110,4 +110,6 @@ class CycleRecord(msgspec.Struct):
     jobs: list[JobDecision] = msgspec.field(default_factory=list)
     queues: list[QueueFigures] = msgspec.field(default_factory=list)
     warnings: list[str] = msgspec.field(default_factory=list)
+    tried: list[str] = msgspec.field(default_factory=list)
+    """Keys of jobs in the order in which idle room was first looked for on their behalf."""
     timings: dict[str, float] = msgspec.field(default_factory=dict)

@@ -107,6 +107,8 @@ class Session(PluginRunner):
         self._listeners: list[AllocateEvents] = []
         self.followers: list[FollowsTrials] = []
         """Shared objects that count pods, for trials to tell."""
+        self.tried: dict[str, None] = {}
+        """Keys of jobs in the order in which `allocate`, or what stands in its place, first looked for room for them."""
         self.placing: Job | None = None
         """Whose gang is being tried right now, for words only: what a queue holds counts the pods of this job that were placed in
         the attempt, and they are given back if it fails."""

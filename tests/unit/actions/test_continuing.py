@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.small_world import job_in, open_session, row_in, shape, task, with_nodes
+from tests.worlds.small_cluster import job_in, open_session, row_in, shape, task, with_nodes
 
 from navarch.actions.remaining_tasks import need_continue
 from navarch.engine.placement.fit_errors import FitErrors

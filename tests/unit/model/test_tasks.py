@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.small_world import shape, task
+from tests.worlds.small_cluster import shape, task
 
 from navarch.model.status import TaskStatus
 from navarch.model.tables.tasks import TaskTable, pod_index

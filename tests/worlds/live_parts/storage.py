@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.unit.live.test_cluster_cache import SETTINGS, cache
+from tests.worlds.live_parts.cluster_cache import SETTINGS, cache
 
 from navarch.apis.core.nodes import Node, read_node
 from navarch.apis.core.objects import from_manifest

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 from msgspec.structs import replace
-from tests.live.history import History
+from tests.worlds.live.history import History
 
 from navarch.embedded.api.server import ApiServer
 from navarch.kube.client import Client, PatchType

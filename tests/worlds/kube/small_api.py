@@ -13,8 +13,7 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
-
-from .ports import hold_port
+from tests.worlds.kube.ports import hold_port
 
 Object = dict[str, Any]
 POD_LIST = "/api/v1/pods"

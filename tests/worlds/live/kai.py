@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.live.servers import serve_kinds, world_on
-from tests.live.world import NODES, World
+from tests.worlds.live.cluster import NODES, World
+from tests.worlds.live.servers import serve_kinds, world_on
 
 from navarch.cli.cluster.options import read
 from navarch.installed import installed

@@ -7,7 +7,7 @@ import contextlib
 import random
 from collections.abc import Awaitable, Callable
 
-from tests.live.world import World
+from tests.worlds.live.cluster import World
 
 from navarch.embedded.api.server import ApiServer
 from navarch.kube.errors import ApiError

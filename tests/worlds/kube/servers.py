@@ -11,14 +11,13 @@ from typing import Any
 
 import pytest
 from tests.envtest.server import KubeApiServer
+from tests.worlds.kube.ports import held_port
 
 from navarch.embedded.api.server import ApiServer
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint, connect
 from navarch.kube.errors import AlreadyExists
 from navarch.kube.resources import PODS, Resource
-
-from .ports import held_port
 
 NAMESPACES = Resource("", "v1", "namespaces", namespaced=False)
 NODES = Resource("", "v1", "nodes", namespaced=False)

@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from tests.kube.crds import until_served
-from tests.live.world import GROUPS, NAMESPACES, QUEUES, World
+from tests.worlds.kube.crds import until_served
+from tests.worlds.live.cluster import GROUPS, NAMESPACES, QUEUES, World
 
 from navarch import manifests
 from navarch.embedded.api.server import ApiServer

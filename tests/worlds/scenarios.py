@@ -33,9 +33,13 @@ COSCHEDULING = "scheduling.x-k8s.io/v1alpha1"
 UPSTREAM = "scheduling.k8s.io/"
 
 
+FOLDER = Path(__file__).parents[1] / "scenarios"
+"""The YAML files of all scenarios."""
+
+
 def scenarios() -> list[tuple[str, dict[str, Any]]]:
     out = []
-    for path in sorted(Path(__file__).parent.glob("*.yaml")):
+    for path in sorted(FOLDER.glob("*.yaml")):
         out += [(f"{path.stem}: {scenario['name']}", scenario) for scenario in yaml.safe_load(path.read_text(encoding="utf-8"))]
     return out
 

@@ -6,7 +6,7 @@ import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
 
-from .ports import hold_port
+from tests.worlds.kube.ports import hold_port
 
 Answer = bytes | Callable[["Request", asyncio.StreamWriter], Awaitable[None]]
 
