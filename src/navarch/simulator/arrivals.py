@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import structs
@@ -22,6 +22,7 @@ from navarch.engine.policy import PluginOption, Policy
 from navarch.simulator.jobs import TraceJob
 
 BATCH: Final = 64
+STEP: Final = 10.0
 PLUGIN: Final = "fragmentation"
 LEVELS: Final = (100, 130)
 """Percent of the cluster's GPUs asked for, at which results are given."""
@@ -47,6 +48,22 @@ def arrivals(jobs: Sequence[TraceJob], gpus: float, ratio: float, seed: int) -> 
         structs.replace(job, name=f"arrival-{number:06d}-{job.name}", submit=float(number // BATCH), duration=math.inf, walltime=None)
         for number, job in enumerate(order)
     ]
+
+
+def steady_arrivals(
+    jobs: Sequence[TraceJob], gpus: float, load: float, seed: int, *, until: float, walltime: float
+) -> Iterator[TraceJob]:
+    """Jobs that come at random moments (a Poisson process) and run for their time, at most `walltime`. If all of them started when
+    they come, those that run would hold `load` times the cluster's GPUs on average. Moments are whole `STEP` seconds."""
+    named = sorted(jobs, key=lambda job: job.name)
+    work = sum(job.gpus * min(job.duration, walltime) for job in named) / len(named)
+    draw = random.Random(seed)
+    now, number = 0.0, 0
+    while (now := now + draw.expovariate(load * gpus / work)) <= until:
+        job = named[draw.randrange(len(named))]
+        submit = math.ceil(now / STEP) * STEP
+        yield structs.replace(job, name=f"arrival-{number:06d}-{job.name}", submit=submit, walltime=walltime)
+        number += 1
 
 
 def _milli(jobs: Sequence[TraceJob]) -> int:

@@ -10,10 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 from navarch.cli.simulate import simulate as command
-from navarch.simulator.arrivals import allocated_at, arrivals, typical_pods
+from navarch.installed import installed
+from navarch.offline.plan import read_policy, settings_for
+from navarch.simulator.arrivals import allocated_at, arrivals, steady_arrivals, typical_pods
 from navarch.simulator.clusters import ClusterError, read_cluster
 from navarch.simulator.jobs import PodSet, TraceJob
+from navarch.simulator.measures import Measures
 from navarch.simulator.simulate import simulate
+from navarch.simulator.simulation import Simulation
 from navarch.simulator.traces import TraceError, Window, read_trace
 
 HEAD = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
@@ -129,6 +133,25 @@ def test_a_list_that_asks_for_more_loses_jobs() -> None:
 
 def test_jobs_without_gpus_alone_come_once() -> None:
     assert len(arrivals([TraceJob(name="a", submit=0, duration=1, pods=(PodSet(cpu=1),))], 8, 1.3, 1)) == 1
+
+
+def test_steady_arrivals_ask_for_the_load_on_average() -> None:
+    jobs = [TraceJob(name=f"j{n}", submit=0, duration=100.0 * (n % 4), pods=(PodSet(cpu=1000, gpus=n % 3),)) for n in range(12)]
+    come = list(steady_arrivals(jobs, 50, 0.9, 7, until=100_000, walltime=250))
+    asked = sum(job.gpus * min(job.duration, 250) for job in come) / 100_000
+    assert asked == pytest.approx(0.9 * 50, rel=0.1)
+    assert [job.submit for job in come] == sorted(job.submit for job in come) and all(job.submit % 10 == 0 for job in come)
+    assert come == list(steady_arrivals(jobs[::-1], 50, 0.9, 7, until=100_000, walltime=250))
+
+
+def test_a_job_without_patience_leaves_unless_it_starts() -> None:
+    jobs = [TraceJob(name=f"j{n}", submit=float(n // 2), duration=1.5, pods=(PodSet(gpus=1),)) for n in range(6)]
+    registry = installed()
+    policy = read_policy("packing", registry)
+    cluster, _ = read_cluster("a=1x1gpu").build(settings_for(policy))
+    measures = Measures(1)
+    Simulation(cluster, policy, registry, measures, patience=0.0).run(jobs)
+    assert (measures.jobs, measures.ended, measures.finished) == (6, 6, 2), "at 0 and, once that one is done, at 2"
 
 
 def test_figures_are_means_over_arrivals_that_round_to_a_level() -> None:
