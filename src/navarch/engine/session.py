@@ -37,6 +37,7 @@ from navarch.model.spec import TaskSpec
 from navarch.model.status import TaskStatus
 
 if TYPE_CHECKING:
+    from navarch.engine.containment.set_aside import OpeningFigures
     from navarch.engine.registry import Registry
 
 S = TypeVar("S")
@@ -55,6 +56,8 @@ class Session(PluginRunner):
         devices: str = "new",
         report_all: bool = True,
         stopwatch: Callable[[], float] = float,
+        timings: dict[str, float] | None = None,
+        opening: OpeningFigures | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.policy = policy
@@ -64,7 +67,9 @@ class Session(PluginRunner):
         self.devices_named = devices
         self.report_all = report_all
         self.stopwatch = stopwatch
-        self.timings = {}
+        self.timings = {} if timings is None else timings
+        self.opening = opening
+        """Keeps the figures with which the cycle opened, before the first of them changes."""
         self.action = ""
         self.record = CycleRecord()
         self._specs = snapshot.tasks.specs
@@ -328,6 +333,8 @@ class Session(PluginRunner):
         """Tasks that have been leaving for longer than this give nothing back in this cycle."""
         rows = np.flatnonzero(self.snapshot.tasks.alive & (self.status == TaskStatus.RELEASING) & (self.node >= 0)).tolist()
         late = [t for t in rows if self._since_deletion(t) > seconds]
+        if self.opening is not None:
+            self.opening.keep()
         for task in late:
             self.nodes.releasing[:, self.node[task]] -= self.class_of(task).request
         self.stuck = frozenset(late)
@@ -359,6 +366,8 @@ class Session(PluginRunner):
     # changes, through statements alone
 
     def statement(self) -> Statement:
+        if self.opening is not None:
+            self.opening.keep()
         return Statement(self)
 
     def shared(self, kind: Callable[[Session], S]) -> S:

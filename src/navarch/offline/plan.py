@@ -96,6 +96,7 @@ def plan(
     timings["read"] = perf_counter() - started
     records = [run.decide() for _ in range(cycles)]
     warnings = [*chosen.warnings, *inventory.warnings, *(text for record in records for text in record.warnings)]
+    warnings += [f"{failure.job}: {failure.where} failed: {failure.error}" for record in records for failure in record.failures]
     left_out = mistakes if keep_going else []
     read = {"v1 ConfigMap"} if chosen.dialect == "kai" else set()
     ignored = {kind: count for kind, count in sorted(inventory.ignored.items()) if kind not in read}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.worlds.small_cluster import job_in, open_session, row_in, shape, task, with_nodes
 
-from navarch.actions.remaining_tasks import need_continue
+from navarch.actions.allocate import can_still_start
 from navarch.engine.placement.fit_errors import FitErrors
 from navarch.engine.semantics import STRICT, Semantics
 from navarch.model.spec import JobSpec, Requests, SubGroupSpec
@@ -24,7 +24,7 @@ def go_on(
     session = open_session(cluster, semantics=semantics)
     job = job_in(session, "j")
     job.fit_errors[row_in(session, failed or next(iter(pods)))] = FitErrors(1)
-    return need_continue(job)
+    return can_still_start(job)
 
 
 ROLES: Requests = (("master", 1), ("worker", 2))
