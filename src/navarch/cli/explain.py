@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from navarch.apis.errors import ObjectError
 from navarch.cli.cluster.embedded_kubeconfig import reminder
 from navarch.cli.cluster.objects import cluster_objects
+from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plan import fail, moment
 from navarch.cli.plugin_dirs import failure_in, plugin_dirs_option
 from navarch.cli.policy.mistakes import MISTAKES, tell
@@ -75,7 +76,7 @@ class _Source:
 @click.option("--seconds", type=click.FloatRange(min=0.0), default=5.0, show_default=True, help="Search for about so long.")
 @click.option("-o", "--output", type=click.Choice(("text", "json", "yaml")), default="text", show_default=True)
 @click.option("--keep-going", is_flag=True, help="Explain without the objects that are not valid.")
-@click.option("--namespace-as-queue", is_flag=True, help="Each namespace is the queue of the jobs that name none.")
+@namespace_as_queue_option
 @plugin_dirs_option
 def explain(
     name: str,

@@ -25,9 +25,9 @@ from navarch.ingest.groups import is_shadow
 from navarch.ingest.pod_reader import queue_of
 from navarch.model.cluster import Cluster
 from navarch.model.spec import JobSpec, TaskSpec
+from navarch.object_types import ReadOnlyManifest
 from navarch.offline.cycles import Cycles, settle
 from navarch.offline.inventory import Inventory
-from navarch.offline.manifests import Manifest
 from navarch.plugins.kai.config_maps import KIND as MISSING_CONFIG_MAPS
 
 _PLAIN = frozenset({"PodGroup", "Queue", "Node"})
@@ -77,7 +77,7 @@ class SharedRuns:
             return None
         return found
 
-    def _before(self, manifest: Mapping[str, Any]) -> Manifest | None:
+    def _before(self, manifest: Mapping[str, Any]) -> ReadOnlyManifest | None:
         kind, namespace, name = identify(manifest)
         for each in self._input.find(kind.rpartition("/")[2], namespace, name):
             if identify(each) == (kind, namespace, name):
@@ -115,7 +115,7 @@ class SharedRun:
         if uid not in self._pods and task is not None:
             self._pods[uid] = self.inventory.pods[uid], task
 
-    def put(self, manifest: Mapping[str, Any], before: Manifest | None) -> None:
+    def put(self, manifest: Mapping[str, Any], before: ReadOnlyManifest | None) -> None:
         ingest = self.inventory.ingest
         if manifest["kind"] == "Pod":
             pod = from_manifest(manifest, Pod)

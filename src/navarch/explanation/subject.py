@@ -16,7 +16,8 @@ from navarch.explanation.documents import Input, copied, reference
 from navarch.explanation.trials import Run
 from navarch.ingest.groups import is_shadow, shown_key
 from navarch.model.spec import JobSpec, TaskSpec
-from navarch.offline.manifests import Document, Manifest
+from navarch.object_types import ReadOnlyManifest
+from navarch.offline.manifests import Document
 from navarch.offline.workload_pods import EXPANDED, expand, kind_of
 
 Object = dict[str, Any]
@@ -55,11 +56,11 @@ class Unit:
 class Subject:
     key: str
     spec: JobSpec | None
-    groups: list[Manifest]
+    groups: list[ReadOnlyManifest]
     """Its PodGroup, or the workload that one would be made from."""
-    pods: list[Manifest]
+    pods: list[ReadOnlyManifest]
     """Its pods in the input that are on no node."""
-    templates: list[tuple[Manifest, str]]
+    templates: list[tuple[ReadOnlyManifest, str]]
     """Workloads that would make its pods, each with the path of a pod template."""
     tasks: list[TaskSpec]
 
@@ -75,7 +76,7 @@ class Subject:
             edit(pod)
             if pod != manifest:
                 out.append(pod)
-        by_workload: dict[int, tuple[Manifest, list[str]]] = {}
+        by_workload: dict[int, tuple[ReadOnlyManifest, list[str]]] = {}
         for manifest, path in self.templates:
             by_workload.setdefault(id(manifest), (manifest, []))[1].append(path)
         for manifest, paths in by_workload.values():
@@ -91,7 +92,7 @@ class Subject:
                 out.append(workload)
         return out
 
-    def samples(self) -> list[Manifest]:
+    def samples(self) -> list[ReadOnlyManifest]:
         """Its pods and pod templates."""
         return [*self.pods, *(at_path(manifest, path) for manifest, path in self.templates)]
 
@@ -174,7 +175,7 @@ class Census:
         pods = [each for each in found if not (each.get("spec") or {}).get("nodeName")]
         return Subject(key, spec, self._groups(key, spec), pods, templates, tasks)
 
-    def _groups(self, key: str, spec: JobSpec | None) -> list[Manifest]:
+    def _groups(self, key: str, spec: JobSpec | None) -> list[ReadOnlyManifest]:
         if is_shadow(key):
             return []
         namespace, _, name = key.partition("/")
@@ -200,6 +201,6 @@ class Census:
         return ""
 
 
-def _key(manifest: Manifest) -> str:
+def _key(manifest: ReadOnlyManifest) -> str:
     metadata = manifest["metadata"]
     return f"{metadata.get('namespace') or 'default'}/{metadata['name']}"
