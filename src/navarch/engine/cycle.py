@@ -24,12 +24,13 @@ def decide(
     *,
     devices: str = "new",
     report_all: bool = True,
+    report_queues: bool = True,
 ) -> CycleRecord:
     """What to bind, evict and promise now, and why the rest waits. `uid` marks conditions set in this cycle; names of devices that
     nobody shared before begin with `devices`.
 
     `report_all` False leaves jobs out of the record that nobody looked at and whose status is as it should be, so that an
-    idle cycle over many running jobs costs next to nothing."""
+    idle cycle over many running jobs costs next to nothing. `report_queues` False leaves out the figures of queues."""
     started = perf_counter()
     session = Session(snapshot, policy, registry, now, uid, devices=devices, report_all=report_all, stopwatch=perf_counter)
     timings = session.timings
@@ -42,7 +43,7 @@ def decide(
             action(session).execute()
         timings[name] = timings.get(name, 0.0) + perf_counter() - started
     started = perf_counter()
-    close(session)
+    close(session, report_queues=report_queues)
     timings["close"] = perf_counter() - started
     record = session.record
     record.timings.update(timings)

@@ -152,7 +152,9 @@ class Simulation:
             self._snapshot = self.cluster.snapshot(self.policy.semantics.node_order, instead_of=self._snapshot)
             self.cycles += 1
             uid = f"cycle-{self.cycles}"
-            record = decide(self._snapshot, self.policy, self.registry, self.now, uid, devices=uid, report_all=False)
+            record = decide(
+                self._snapshot, self.policy, self.registry, self.now, uid, devices=uid, report_all=False, report_queues=False
+            )
             self.observer.decided(self.now, record, perf_counter() - started)
             self._apply(record)
             self._waiting.end_cycle()
