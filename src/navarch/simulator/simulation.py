@@ -197,6 +197,7 @@ class Simulation:
         """Pods of the job were placed or evicted: it runs, or stops, from now on."""
         end = job.settle(self.now)
         if evicted and end is None:
+            job.spec = replace(job.spec, attained_service=job.ran * job.job.gpus)
             for uid in list(job.nodes):  # what is left of a gang that lost its minimum starts again with the rest
                 job.displace(uid)
         if evicted:
