@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from navarch.engine.containment.containment import Containment
+
 # What shapes output, leads requests elsewhere or says who one is; CI systems and shells set some of these for every program.
 FOREIGN = (
     "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE",
@@ -50,6 +52,17 @@ def no_callback_fails_unseen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(asyncio.BaseEventLoop, "default_exception_handler", heard)
     yield
     assert unseen == []
+
+
+@pytest.fixture(autouse=True)
+def failures_are_not_contained(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cycle sets a job aside on which a rule raises. Here such a failure fails the test, unless it is marked `contained`."""
+    if request.node.get_closest_marker("contained") is None:
+
+        def fail(self: Containment, error: Exception) -> bool:
+            raise error
+
+        monkeypatch.setattr(Containment, "take", fail)
 
 
 # A slow machine is not a wrong answer: no test fails for the time an example takes. `make test` judges a change, so it tries

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import rich.progress
-from tests.embedded.serving import ServerThread, http_of
+from tests.worlds.embedded.server import ServerThread, http_of
 from tests.worlds.hostile import OBJECTS, REQUESTS, check_answer, mutated, prepare
 
 import navarch

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from tests.deploy.installing import install_on, run_install
-from tests.deploy.samples import samples
 from tests.envtest.server import KubeApiServer
+from tests.worlds.deploy.installing import install_on, run_install
+from tests.worlds.deploy.samples import samples
 
 from navarch.embedded.api.server import ApiServer
 from navarch.kube.client import Client, PatchType

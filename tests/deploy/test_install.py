@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
-from tests.deploy.installing import run_install
 from tests.envtest.server import KubeApiServer
-from tests.kube.small_api import SmallApi, status_body
+from tests.worlds.deploy.installing import run_install
+from tests.worlds.kube.small_api import SmallApi, status_body
 
 from navarch.cli.install import install, until_served
 from navarch.kube.client import Client

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
-from tests.deploy.samples import samples
+from tests.worlds.deploy.samples import samples
 
 from navarch import manifests
 from navarch.cli.install import RESOURCES, install

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from tests.deploy.installing import install_on
-from tests.deploy.samples import resource_of
 from tests.envtest.server import KubeApiServer
+from tests.worlds.deploy.installing import install_on
+from tests.worlds.deploy.samples import resource_of
 
 from navarch import manifests
 from navarch.kube.client import Client, PatchType

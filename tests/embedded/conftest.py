@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Iterator
 
 import pytest
-from tests.embedded.serving import Http, ServerThread, http_of
 from tests.envtest import assets
 from tests.envtest.fixtures import kube_apiserver
 from tests.envtest.server import KubeApiServer
+from tests.worlds.embedded.server import Http, ServerThread, http_of
 
 __all__ = ["kube_apiserver"]
 _numbers = itertools.count(1)

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from tests.embedded.conftest import fresh_name
-from tests.embedded.objects import binding, config_map, deployment, pod
-from tests.embedded.serving import Http
+from tests.worlds.embedded.objects import binding, config_map, deployment, pod
+from tests.worlds.embedded.server import Http
 
 pytestmark = pytest.mark.live
 Manifest = dict[str, Any]

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.embedded.objects import config_map
-from tests.embedded.serving import Http
+from tests.worlds.embedded.objects import config_map
+from tests.worlds.embedded.server import Http
 
 from navarch.embedded.api.server import ApiServer
 from navarch.embedded.storage.sqlite_log import DataDirInUse, SqliteLog
@@ -135,7 +135,7 @@ async def test_one_data_directory_has_one_server(tmp_path: Path) -> None:
 
 
 async def test_custom_kinds_and_their_objects_survive_a_restart(tmp_path: Path) -> None:
-    from tests.embedded.objects import widget, widget_definition
+    from tests.worlds.embedded.objects import widget, widget_definition
 
     async with ApiServer(data_dir=tmp_path) as server:
         operations = server.operations

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.embedded.objects import config_map, pod
-from tests.embedded.serving import Http, ServerThread, http_of
+from tests.worlds.embedded.objects import config_map, pod
+from tests.worlds.embedded.server import Http, ServerThread, http_of
 
 from navarch.embedded.api.server import ApiServer
 

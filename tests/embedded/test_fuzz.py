@@ -17,8 +17,8 @@ from urllib.parse import quote, urlsplit
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.embedded.objects import config_map
-from tests.embedded.serving import Http, ServerThread
+from tests.worlds.embedded.objects import config_map
+from tests.worlds.embedded.server import Http, ServerThread
 from tests.worlds.hostile import NAMESPACE, REQUESTS, check_answer, mutated, prepare
 
 pytestmark = pytest.mark.live
@@ -33,7 +33,7 @@ def server() -> Any:
 
 @pytest.fixture(scope="module")
 def api(server: ServerThread, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    from tests.embedded.serving import http_of
+    from tests.worlds.embedded.server import http_of
 
     assert server.server is not None
     client = http_of(server.server, tmp_path_factory.mktemp("fuzz"))

@@ -13,8 +13,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from tests.embedded.objects import binding, config_map, pod
-from tests.embedded.serving import Http, ServerThread
+from tests.worlds.embedded.objects import binding, config_map, pod
+from tests.worlds.embedded.server import Http, ServerThread
 
 from navarch.embedded.api import server as server_module
 from navarch.embedded.api.server import ApiServer

@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.embedded.objects import node, pod
-from tests.embedded.serving import ServerThread, http_of
 from tests.envtest.fixtures import binaries_or_skip
+from tests.worlds.embedded.objects import node, pod
+from tests.worlds.embedded.server import ServerThread, http_of
 
 pytestmark = pytest.mark.live
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from tests.embedded.conftest import fresh_name
-from tests.embedded.objects import deployment, node, pod, widget, widget_definition
-from tests.embedded.serving import Http
+from tests.worlds.embedded.objects import deployment, node, pod, widget, widget_definition
+from tests.worlds.embedded.server import Http
 
 KUBECTL = shutil.which("kubectl")
 pytestmark = [pytest.mark.live, pytest.mark.skipif(KUBECTL is None, reason="kubectl is not in PATH")]

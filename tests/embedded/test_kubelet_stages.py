@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.embedded.hollow_world import World
+from tests.worlds.embedded.hollow_cluster import World
 
 from navarch.embedded.api.errors import ApiError
 from navarch.testing.builders import pod

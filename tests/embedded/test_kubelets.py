@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.embedded.hollow_world import World
+from tests.worlds.embedded.hollow_cluster import World
 
 from navarch.embedded.kubelets.pod_behaviour import KubeletOptions
 from navarch.testing.builders import pod

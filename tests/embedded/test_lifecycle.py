@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.embedded.objects import config_map, deployment, node, pod, widget, widget_definition
+from tests.worlds.embedded.objects import config_map, deployment, node, pod, widget, widget_definition
 
 from navarch.embedded.api.deletion import DeleteOptions
 from navarch.embedded.api.errors import ApiError

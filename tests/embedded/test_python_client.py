@@ -11,8 +11,8 @@ import pytest
 from kubernetes import client, config, watch
 from kubernetes.client.exceptions import ApiException
 from kubernetes.informer import ADDED, DELETED, SharedInformer
-from tests.embedded.objects import binding, deployment, node, pod, widget, widget_definition
-from tests.embedded.serving import ServerThread
+from tests.worlds.embedded.objects import binding, deployment, node, pod, widget, widget_definition
+from tests.worlds.embedded.server import ServerThread
 
 pytestmark = [pytest.mark.live, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 

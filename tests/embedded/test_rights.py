@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.embedded.objects import pod
-from tests.embedded.serving import Http, ServerThread, http_of
+from tests.worlds.embedded.objects import pod
+from tests.worlds.embedded.server import Http, ServerThread, http_of
 
 from navarch.cli.main import main
 from navarch.embedded.api.faults import Faults

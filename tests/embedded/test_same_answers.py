@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 from tests.embedded.conftest import fresh_name
-from tests.embedded.objects import binding, config_map, deployment, node, pod, widget, widget_definition
-from tests.embedded.serving import Answer, Http
+from tests.worlds.embedded.objects import binding, config_map, deployment, node, pod, widget, widget_definition
+from tests.worlds.embedded.server import Answer, Http
 
 pytestmark = pytest.mark.live
 Manifest = dict[str, Any]

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.embedded.hollow_world import World
-from tests.embedded.objects import pod
+from tests.worlds.embedded.hollow_cluster import World
+from tests.worlds.embedded.objects import pod
 
 from navarch.cli.up.cluster import UpCluster, UpOptions
 from navarch.embedded.api.deletion import DeleteOptions

@@ -34,7 +34,7 @@ from typing import IO, Any, Self
 
 from tests.envtest import assets
 from tests.envtest.certificates import VALID_FOR, Authority
-from tests.kube.ports import hold_port
+from tests.worlds.kube.ports import hold_port
 
 START_SECONDS = 120.0  # five seconds on an idle machine; two cores that others use as well can take far longer
 STOP_SECONDS = 15.0

@@ -5,12 +5,11 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 from tests.envtest.fixtures import kube_apiserver  # noqa: F401
+from tests.worlds.kube.servers import embedded, live  # noqa: F401
+from tests.worlds.kube.small_api import SmallApi
 
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
-
-from .live import embedded, live  # noqa: F401
-from .small_api import SmallApi
 
 
 @pytest.fixture

@@ -9,6 +9,10 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.worlds.kube.ports import hold_port
+from tests.worlds.kube.raw_server import Answer, RawServer, Request, reply
+from tests.worlds.kube.small_api import SmallApi, status_body
+from tests.worlds.kube.watching import Pod
 
 from navarch.kube.client import Client, PatchType
 from navarch.kube.connect import Endpoint
@@ -27,11 +31,6 @@ from navarch.kube.errors import (
     Unreachable,
 )
 from navarch.kube.resources import PODS, Resource
-
-from .ports import hold_port
-from .raw_server import Answer, RawServer, Request, reply
-from .small_api import SmallApi, status_body
-from .watching import Pod
 
 NODES = Resource("", "v1", "nodes", namespaced=False)
 

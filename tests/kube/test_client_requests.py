@@ -7,13 +7,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from tests.worlds.kube.small_api import POD_LIST, SmallApi, status_body
+from tests.worlds.kube.watching import Pod
 
 from navarch.kube.client import Client, PatchType
 from navarch.kube.errors import Gone, TooManyRequests
 from navarch.kube.resources import PODS, Resource
-
-from .small_api import POD_LIST, SmallApi, status_body
-from .watching import Pod
 
 NODES = Resource("", "v1", "nodes", namespaced=False)
 POD = "/api/v1/namespaces/d/pods/p"

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from tests.envtest.certificates import Authority
+from tests.worlds.kube.kubeconfigs import write
+from tests.worlds.kube.small_api import SmallApi
 
 from navarch.kube.auth.credentials import TOKEN_FILE_MAX_AGE, StaticCredentials, TokenFileCredentials
 from navarch.kube.auth.exec_plugin import ExecCommand, ExecCredentials
@@ -30,8 +31,6 @@ from navarch.kube.connect import Endpoint, connect
 from navarch.kube.errors import ConfigError, Unreachable
 from navarch.kube.resources import PODS
 from navarch.kube.write.pool import WritePool
-
-from .small_api import SmallApi
 
 
 @pytest.fixture
@@ -52,19 +51,6 @@ async def tls_api(authority: Authority) -> AsyncIterator[SmallApi]:
     server.close()
 
 
-def write(folder: Path, cluster: Any, user: dict[str, Any], *, name: str = "config", **extra: Any) -> Path:
-    context = {"cluster": "c", "user": "u", **extra}
-    document = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "here",
-        "clusters": [{"name": "c", "cluster": cluster}],
-        "users": [{"name": "u", "user": user}],
-        "contexts": [{"name": "here", "context": context}],
-    }
-    path = folder / name
-    path.write_text(yaml.safe_dump(document), encoding="utf-8")
-    return path
 
 
 def b64(path: Path) -> str:

@@ -11,13 +11,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from tests.worlds.kube.small_api import SmallApi
 
 from navarch.kube.client import Client
 from navarch.kube.errors import Conflict, OutcomeUnknown, Status
 from navarch.live.ops.election import Elector, make_identity
 from navarch.live.ops.lease import ApiLeaseLock, LeaseRecord
-
-from .small_api import SmallApi
 
 pytestmark = pytest.mark.looptime
 

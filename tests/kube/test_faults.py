@@ -6,15 +6,14 @@ import asyncio
 import random
 
 import pytest
+from tests.worlds.kube.servers import Live
+from tests.worlds.kube.watching import Pod, Recorder, informing
 
 from navarch.kube.client import Client
 from navarch.kube.errors import ApiError, OutcomeUnknown, TransportError, Unreachable
 from navarch.kube.resources import PODS
 from navarch.kube.write.http1 import Reply
 from navarch.kube.write.pool import Outcome, WritePool, bind_write
-
-from .live import Live
-from .watching import Pod, Recorder, informing
 
 pytestmark = pytest.mark.live
 

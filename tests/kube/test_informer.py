@@ -8,15 +8,14 @@ from collections.abc import AsyncGenerator, Callable
 import msgspec
 import pytest
 from msgspec.structs import replace
+from tests.worlds.kube.small_api import SmallApi, status_body
+from tests.worlds.kube.watching import QUICK, Recorder, informing
 
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
 from navarch.kube.errors import ConfigError
 from navarch.kube.resources import PODS, Resource
 from navarch.kube.transport import Params
-
-from .small_api import SmallApi, status_body
-from .watching import QUICK, Recorder, informing
 
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 

@@ -7,13 +7,12 @@ import logging
 
 import pytest
 from msgspec.structs import replace
+from tests.worlds.kube.small_api import POD_LIST, SmallApi, status_body
+from tests.worlds.kube.watching import QUICK, Pod, Recorder
 
 from navarch.kube.client import Client
 from navarch.kube.resources import CRDS, PODS, Resource
 from navarch.kube.watch.informer_group import InformerGroup
-
-from .small_api import POD_LIST, SmallApi, status_body
-from .watching import QUICK, Pod, Recorder
 
 CRD_LIST = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 QUEUE_LIST = "/apis/scheduling.volcano.sh/v1beta1/queues"

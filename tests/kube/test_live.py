@@ -6,6 +6,9 @@ import asyncio
 import random
 
 import pytest
+from tests.worlds.kube.crds import name_of, serve
+from tests.worlds.kube.servers import NODES, Live
+from tests.worlds.kube.watching import Pod, Recorder, informing
 
 from navarch.kube.auth.credentials import StaticCredentials
 from navarch.kube.client import Client, PatchType
@@ -17,10 +20,6 @@ from navarch.kube.write.http1 import Reply
 from navarch.kube.write.pool import Outcome, Priority, Write, WritePool, bind_write
 from navarch.live.ops.election import Elector
 from navarch.live.ops.lease import ApiLeaseLock
-
-from .crds import name_of, serve
-from .live import NODES, Live
-from .watching import Pod, Recorder, informing
 
 pytestmark = pytest.mark.live
 CONFIG_MAPS = Resource("", "v1", "configmaps")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.worlds.kube.watching import Metadata, Pod, Recorder
 
 from navarch.kube.watch.decoding import BadObject, Change, ObjectMetadata
 from navarch.kube.watch.object_store import ObjectStore
-
-from .watching import Metadata, Pod, Recorder
 
 NAMES = st.sampled_from(["a", "b", "c"])
 STEPS = ["put", "put-bad", "delete", "recreate", "hidden-put", "hidden-delete", "list", "replay"]

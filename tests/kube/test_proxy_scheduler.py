@@ -8,10 +8,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.live.servers import serve_volcano, world_on
-from tests.live.world import LASTING, World, end
-
-from .forward_proxy import TARGET, ForwardProxy, behind
+from tests.worlds.kube.forward_proxy import TARGET, ForwardProxy, behind
+from tests.worlds.live.cluster import LASTING, World, end
+from tests.worlds.live.servers import serve_volcano, world_on
 
 pytestmark = pytest.mark.live
 

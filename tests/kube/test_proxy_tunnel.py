@@ -17,6 +17,11 @@ import uvloop
 import yaml
 from msgspec.structs import replace
 from tests.envtest.certificates import Authority
+from tests.worlds.kube.forward_proxy import NAME, TARGET, ForwardProxy, behind
+from tests.worlds.kube.ports import hold_port
+from tests.worlds.kube.raw_server import RawServer, reply
+from tests.worlds.kube.servers import NODES, Live, open_live
+from tests.worlds.kube.small_api import SmallApi
 
 from navarch.embedded.api.server import ApiServer
 from navarch.kube.auth.kubeconfig import load_kubeconfig
@@ -27,12 +32,6 @@ from navarch.kube.errors import Unreachable
 from navarch.kube.proxy import Proxy
 from navarch.kube.resources import PODS
 from navarch.kube.write.pool import Write, WritePool
-
-from .forward_proxy import NAME, TARGET, ForwardProxy, behind
-from .live import NODES, Live, open_live
-from .ports import hold_port
-from .raw_server import RawServer, reply
-from .small_api import SmallApi
 
 SECRET = "s3cret/of:the@proxy"
 SPELLED = "s3cret%2Fof%3Athe%40proxy"

@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 from tests.envtest.fixtures import binaries_or_skip
 from tests.envtest.server import KubeApiServer
+from tests.worlds.kube.servers import open_live
+from tests.worlds.kube.watching import Pod, Recorder, informing
 
 from navarch.kube.errors import ApiError, Unreachable
 from navarch.kube.resources import PODS
 from navarch.kube.write.http1 import Reply
 from navarch.kube.write.pool import Outcome, WritePool, bind_write
-
-from .live import open_live
-from .watching import Pod, Recorder, informing
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 

@@ -12,14 +12,13 @@ import pytest
 from msgspec.structs import replace
 from tests.envtest.fixtures import binaries_or_skip
 from tests.envtest.server import KubeApiServer
-from tests.live.proxy import BreakingWire
+from tests.worlds.kube.servers import Live, open_live
+from tests.worlds.kube.watching import Pod, Recorder, informing
+from tests.worlds.live.broken_wire import BreakingWire
 
 from navarch.kube.client import Client, Page, PatchType
 from navarch.kube.errors import Gone
 from navarch.kube.resources import PODS
-
-from .live import Live, open_live
-from .watching import Pod, Recorder, informing
 
 pytestmark = pytest.mark.live
 

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from tests.envtest.certificates import Authority
 from tests.envtest.server import KubeApiServer
+from tests.worlds.kube.kubeconfigs import write as kubeconfig
+from tests.worlds.kube.small_api import SmallApi
 
 from navarch.kube.auth.exec_plugin import ExecCommand, ExecCredentials
 from navarch.kube.auth.incluster import load_in_cluster
@@ -23,9 +25,6 @@ from navarch.kube.connect import Endpoint, connect
 from navarch.kube.errors import ConfigError, Unauthorized, Unreachable
 from navarch.kube.resources import PODS
 from navarch.kube.write.pool import Write, WritePool
-
-from .small_api import SmallApi
-from .test_connecting import write as kubeconfig
 
 EVENTS = "/api/v1/namespaces/default/events"
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.worlds.kube.raw_server import Request, reply
+from tests.worlds.kube.write_pool import Rotating, nonsense, pooled, post, until
 
 from navarch.kube.auth.credentials import StaticCredentials
 from navarch.kube.auth.tls import Tls
@@ -12,9 +14,6 @@ from navarch.kube.backoff import Backoff
 from navarch.kube.connect import Endpoint
 from navarch.kube.errors import Conflict, OutcomeUnknown
 from navarch.kube.write.connection import RequestHead
-
-from .raw_server import Request, reply
-from .test_write_pool import Rotating, nonsense, pooled, post, until
 
 
 def sent(endpoint: Endpoint, content_type: str = "application/json") -> Request:

@@ -4,51 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 
 import pytest
+from tests.worlds.kube.ports import hold_port
+from tests.worlds.kube.raw_server import Answer, RawServer, Request, reply
+from tests.worlds.kube.write_pool import Rotating, hang_up, nonsense, outcomes, pooled, post, silence, until
 
-from navarch.kube.auth.credentials import Credentials, StaticCredentials
+from navarch.kube.auth.credentials import StaticCredentials
 from navarch.kube.backoff import Backoff
 from navarch.kube.connect import Endpoint
 from navarch.kube.errors import ApiError, Conflict, KubeError, OutcomeUnknown, ServerFault, TooManyRequests, Unauthorized, Unreachable
 from navarch.kube.write.http1 import Reply
-from navarch.kube.write.pool import Outcome, Priority, Write, WritePool
-
-from .ports import hold_port
-from .raw_server import Answer, RawServer, Request, reply
+from navarch.kube.write.pool import Outcome, Priority, WritePool
 
 CONFLICT = json.dumps({"kind": "Status", "code": 409, "reason": "Conflict", "message": "already assigned"}).encode()
 
 
-@asynccontextmanager
-async def pooled(
-    answer: Callable[[Request], Answer], *, credentials: Credentials | None = None, **options: float
-) -> AsyncIterator[tuple[WritePool, RawServer]]:
-    async with RawServer(answer) as server:
-        endpoint = Endpoint(server.url, credentials=credentials or StaticCredentials())
-        pool = WritePool(endpoint, rng=random.Random(1), **options)  # type: ignore[arg-type]
-        try:
-            yield pool, server
-        finally:
-            await pool.close()
 
 
-def post(name: str = "x", **options: object) -> Write:
-    return Write("POST", f"/api/v1/{name}", b"{}", **options)  # type: ignore[arg-type]
 
 
-async def outcomes(pool: WritePool, writes: list[Write]) -> list[Reply | BaseException]:
-    async with asyncio.timeout(120):
-        return await asyncio.gather(*(pool.request(write) for write in writes), return_exceptions=True)
 
 
-async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(60):
-        while not holds():
-            await asyncio.sleep(0)
 
 
 async def test_a_binding_is_posted_as_the_api_wants_it() -> None:
@@ -183,8 +161,6 @@ async def test_a_reply_in_chunks_and_a_connection_that_is_not_kept() -> None:
         assert len(server.connections) == 3
 
 
-async def hang_up(_: Request, writer: asyncio.StreamWriter) -> None:
-    writer.transport.abort()
 
 
 async def half_a_reply(_: Request, writer: asyncio.StreamWriter) -> None:
@@ -193,12 +169,8 @@ async def half_a_reply(_: Request, writer: asyncio.StreamWriter) -> None:
     writer.transport.close()
 
 
-async def silence(_: Request, writer: asyncio.StreamWriter) -> None:
-    return None
 
 
-async def nonsense(_: Request, writer: asyncio.StreamWriter) -> None:
-    writer.write(b"220 smtp.example.com ESMTP\r\n\r\n")
 
 
 @pytest.mark.parametrize("fault", [hang_up, half_a_reply, silence, nonsense])
@@ -310,23 +282,6 @@ async def test_a_connection_that_is_about_to_close_carries_nothing_more() -> Non
         assert len(server.connections) == 2
 
 
-class Rotating:
-    """Credentials that the server stops accepting."""
-
-    def __init__(self) -> None:
-        self.fetches = 0
-        self._value: str | None = None
-
-    def cached(self) -> str | None:
-        return self._value
-
-    async def authorization(self) -> str:
-        self.fetches += 1
-        self._value = f"Bearer {self.fetches}"
-        return self._value
-
-    def rejected(self) -> None:
-        self._value = None
 
 
 async def test_401_fetches_the_credential_once_for_all() -> None:

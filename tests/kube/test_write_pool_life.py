@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 from tests.envtest.certificates import Authority
+from tests.worlds.kube.ports import hold_port
+from tests.worlds.kube.raw_server import Answer, RawServer, Request, reply
+from tests.worlds.kube.write_pool import Rotating, hang_up, outcomes, pooled, post, silence, until
 
 from navarch.kube.auth.tls import Tls
 from navarch.kube.backoff import Backoff
@@ -17,10 +20,6 @@ from navarch.kube.connect import Endpoint
 from navarch.kube.errors import ConfigError, OutcomeUnknown, Unreachable
 from navarch.kube.write.http1 import Reply
 from navarch.kube.write.pool import Outcome, Priority, WritePool, bind_write
-
-from .ports import hold_port
-from .raw_server import Answer, RawServer, Request, reply
-from .test_write_pool import Rotating, hang_up, outcomes, pooled, post, silence, until
 
 NEVER = 3600.0
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from tests.envtest.fixtures import kube_apiserver  # noqa: F401
-from tests.kube.ports import held_port
-from tests.live.servers import serve_volcano, world_on
-from tests.live.world import World
+from tests.worlds.kube.ports import held_port
+from tests.worlds.live.cluster import World
+from tests.worlds.live.servers import serve_volcano, world_on
 
 from navarch.embedded.api.server import ApiServer
 from navarch.kube.errors import ApiError, Forbidden

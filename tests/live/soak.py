@@ -21,9 +21,9 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import click
-from tests.live.storms import STORMS
-from tests.live.test_faults import GANGS, SINGLES, load, nodes
-from tests.live.world import NODES, Clock, World, end
+from tests.worlds.live.cluster import NODES, Clock, World, end
+from tests.worlds.live.load import GANGS, SINGLES, load, nodes
+from tests.worlds.live.storms import STORMS
 
 from navarch.embedded.api.server import ApiServer
 from navarch.kube.errors import KubeError, NotFound

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.live.test_scheduling import conditions
-from tests.live.world import World
+from tests.worlds.live.cluster import World
+from tests.worlds.live.conditions import conditions
 
 from navarch.kube.client import PatchType
 from navarch.kube.resources import PODS, Resource

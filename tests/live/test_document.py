@@ -15,8 +15,8 @@ import pytest
 import yaml
 from tests.envtest.fixtures import binaries_or_skip
 from tests.envtest.server import KubeApiServer
-from tests.live.servers import embedded_world
-from tests.live.world import World
+from tests.worlds.live.cluster import World
+from tests.worlds.live.servers import embedded_world
 
 import navarch
 from navarch.cli.run import run as run_command

@@ -7,8 +7,8 @@ import logging
 from pathlib import Path
 
 import pytest
-from tests.live import audit
-from tests.live.world import LASTING, World, end
+from tests.worlds.live import audit
+from tests.worlds.live.cluster import LASTING, World, end
 
 from navarch.embedded.api.server import ApiServer
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.kube.crds import serve, withdraw
-from tests.live.world import GROUPS, World
+from tests.worlds.kube.crds import serve, withdraw
+from tests.worlds.live.cluster import GROUPS, World
 
 from navarch.kube.resources import PODS, Resource
 

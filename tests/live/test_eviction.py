@@ -5,33 +5,20 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.live.test_scheduling import conditions
-from tests.live.world import BUDGETS, LASTING, World
+from tests.worlds.live.cluster import BUDGETS, LASTING, World
+from tests.worlds.live.conditions import conditions
+from tests.worlds.live.priority_classes import classes
 
 from navarch.kube.client import PatchType
-from navarch.kube.errors import Forbidden, TooManyRequests
-from navarch.kube.resources import PODS, Resource
+from navarch.kube.errors import TooManyRequests
+from navarch.kube.resources import PODS
 from navarch.kube.write.pool import Done, Outcome, Write
 
 pytestmark = pytest.mark.live
-CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)
 
 
-async def classes(world: World) -> None:
-    for name, value in (("low", 10), ("high", 1000)):
-        made = f"{name}-{world.namespace}"
-        await world.clusterwide(CLASSES, {"metadata": {"name": made}, "value": value})
-        await world.eventually(lambda made=made: _takes(world, made), bool)  # type: ignore[misc]
 
 
-async def _takes(world: World, priority_class: str) -> bool:
-    """Admission knows a class from a watch of its own, and forbids pods of one that it has not seen yet."""
-    pod = world.pod_body("of-a-class", "1", "", "nobody", priorityClassName=priority_class)
-    try:
-        await world.client.create(PODS, pod, namespace=world.namespace, dry_run=True)
-    except Forbidden:
-        return False
-    return True
 
 
 async def test_a_higher_pod_evicts_a_lower_one_and_takes_its_place(any_world: World) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from tests.envtest.fixtures import binaries_or_skip
 from tests.envtest.server import KubeApiServer
-from tests.live.proxy import BreakingWire
-from tests.live.servers import serve_volcano
-from tests.live.test_faults import GANGS, SINGLES, load, nodes
-from tests.live.world import World
+from tests.worlds.live.broken_wire import BreakingWire
+from tests.worlds.live.cluster import World
+from tests.worlds.live.load import GANGS, SINGLES, load, nodes
+from tests.worlds.live.servers import serve_volcano
 
 from navarch.kube.resources import PODS
 

@@ -13,12 +13,12 @@ import pytest
 from aiohttp import web
 from tests.envtest.fixtures import binaries_or_skip
 from tests.envtest.server import KubeApiServer
-from tests.live.history import History
-from tests.live.proxy import BreakingWire
-from tests.live.servers import serve_volcano
-from tests.live.storms import STORMS
-from tests.live.test_scheduling import conditions
-from tests.live.world import LASTING, NODES, Clock, World, end
+from tests.worlds.live.broken_wire import BreakingWire
+from tests.worlds.live.cluster import LASTING, NODES, Clock, World, end
+from tests.worlds.live.conditions import conditions
+from tests.worlds.live.load import GANGS, SINGLES, load, nodes
+from tests.worlds.live.servers import serve_volcano
+from tests.worlds.live.storms import STORMS
 
 from navarch.embedded.api.server import ApiServer
 from navarch.kube.client import PatchType
@@ -37,24 +37,10 @@ class _Unreachable:
         raise Unreachable("the lease is out of reach")
 
 
-GANGS = [(f"gang{i}-", 4) for i in range(3)]
-SINGLES = 8
 
 
-async def load(world: World, rng: random.Random) -> None:
-    """Gangs and single pods that arrive one after another, mixed, and that all fit on the nodes of `nodes`."""
-    work = [world.gang(stem.rstrip("-"), members) for stem, members in GANGS]
-    work += [world.pod(f"single-{i}") for i in range(SINGLES)]  # type: ignore[list-item]
-    rng.shuffle(work)
-    for each in work:
-        await each
-        await asyncio.sleep(rng.random() * 0.03)
 
 
-async def nodes(world: World) -> History:
-    for i in range(6):
-        await world.node(f"n{i}")
-    return await world.watch()
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -143,7 +129,7 @@ async def test_a_leader_that_dies_is_followed_and_one_that_leaves_hands_over(ser
         await world.gang("first", 4)
         await history.until_bound(4)
         async with world.scheduler(**lease) as second:
-            await world.eventually(lambda: asyncio.sleep(0, second.sources.missing()), lambda missing: missing == [])
+            await world.eventually(lambda: asyncio.sleep(0, second.informers.missing()), lambda missing: missing == [])
             assert first.leading and not second.leading
             assert first.elector is not None
             first.elector._lock = _Unreachable()  # from now on the leader cannot renew
@@ -162,7 +148,7 @@ async def test_two_replicas_and_a_clean_hand_over(server: ApiServer, world: Worl
         await world.gang("first", 4)
         await history.until_bound(4)
         async with world.scheduler(**LASTING) as second:
-            await world.eventually(lambda: asyncio.sleep(0, second.sources.missing()), lambda missing: missing == [])
+            await world.eventually(lambda: asyncio.sleep(0, second.informers.missing()), lambda missing: missing == [])
             assert first.leading and not second.leading
             answer, before = asyncio.Event(), server.faults.before
 

@@ -17,9 +17,9 @@ import pytest
 from aiohttp import web
 from tests.envtest.fixtures import binaries_or_skip
 from tests.envtest.server import KubeApiServer
-from tests.live import audit
-from tests.live.servers import serve_volcano
-from tests.live.world import World, end
+from tests.worlds.live import audit
+from tests.worlds.live.cluster import World, end
+from tests.worlds.live.servers import serve_volcano
 
 from navarch.embedded.api.server import ApiServer
 from navarch.kube.errors import NotFound

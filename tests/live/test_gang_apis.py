@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.deploy.installing import install_on
 from tests.envtest.server import KubeApiServer
-from tests.live.servers import real_world, serve_kinds, world_on
-from tests.live.test_scheduling import conditions
-from tests.live.world import World
+from tests.worlds.deploy.installing import install_on
+from tests.worlds.live.cluster import World
+from tests.worlds.live.conditions import conditions
+from tests.worlds.live.servers import real_world, serve_kinds, world_on
 
 from navarch.kube.client import PatchType
 from navarch.kube.resources import PODS, Resource

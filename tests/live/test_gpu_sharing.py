@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.live.kai_plays import GPU, KAI, REQUESTS, gpu_node, group, kai_world, member, queue, refusal, shown
-from tests.live.world import World
+from tests.worlds.live.cluster import World
+from tests.worlds.live.kai import GPU, KAI, REQUESTS, gpu_node, group, kai_world, member, queue, refusal, shown
 
 from navarch.cli.cluster.options import read
 from navarch.installed import installed

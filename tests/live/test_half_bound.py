@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.live.test_preparation import CLAIMS, CLASSES, SELECTED, with_claim
-from tests.live.world import GROUPS, NODES, World
+from tests.worlds.live.claims import CLAIMS, CLASSES, SELECTED, with_claim
+from tests.worlds.live.cluster import GROUPS, NODES, World
 
 from navarch.embedded.api.server import ApiServer
 from navarch.kube.client import PatchType

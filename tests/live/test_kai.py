@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.kube.crds import serve
-from tests.live.test_late_kinds import stored
-from tests.live.test_scheduling import conditions
-from tests.live.world import World
+from tests.worlds.kube.crds import serve
+from tests.worlds.live.cluster import World
+from tests.worlds.live.conditions import conditions
+from tests.worlds.live.stored_kinds import stored
 
 from navarch.kube.client import PatchType
 from navarch.kube.resources import PODS, Resource

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.live.kai_plays import (
+from tests.worlds.live.cluster import World
+from tests.worlds.live.kai import (
     KAI,
     QUEUES,
     get_group,
@@ -24,7 +25,6 @@ from tests.live.kai_plays import (
     shown,
     told,
 )
-from tests.live.world import World
 
 from navarch.kube.client import PatchType
 from navarch.kube.resources import PODS

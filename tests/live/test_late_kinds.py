@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.kube.crds import serve
-from tests.live.world import GROUPS, World
+from tests.worlds.kube.crds import serve
+from tests.worlds.live.cluster import GROUPS, World
+from tests.worlds.live.stored_kinds import stored
 
 from navarch import manifests
 from navarch.kube.client import PatchType
@@ -56,6 +57,3 @@ async def test_a_crd_that_goes_takes_its_groups_with_it_and_comes_back_with_a_su
         await world.eventually(lambda: world.get_group("third"), lambda found: found.get("status", {}).get("phase") == "Running")
 
 
-def stored(scheduler: object, resource: Resource) -> list[str]:
-    found = (each for each, _ in scheduler.informers.kinds if each.resource == resource)  # type: ignore[attr-defined]
-    return sorted(name for informer in found for _, name in informer.store)

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.deploy.installing import install_on
 from tests.envtest.server import KubeApiServer
-from tests.live.servers import real_world
-from tests.live.test_eviction import classes
-from tests.live.test_preparation import CLAIMS, CLASSES, DEVICE_CLASSES, RESOURCE_CLAIMS, SLICES, VOLUMES
-from tests.live.world import LASTING, QUEUES, World
+from tests.worlds.deploy.installing import install_on
+from tests.worlds.live.claims import CLAIMS, CLASSES, DEVICE_CLASSES, RESOURCE_CLAIMS, SLICES, VOLUMES
+from tests.worlds.live.cluster import LASTING, QUEUES, World
+from tests.worlds.live.priority_classes import classes
+from tests.worlds.live.servers import real_world
 
 from navarch.kube.client import PatchType
 from navarch.kube.errors import NotFound

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from msgspec import Struct
-from tests.kube.crds import serve, withdraw
-from tests.live.kai_plays import KAI, gpu_node, job_row, kai_world, member, queue, refusal
-from tests.live.world import NODES, World
+from tests.worlds.kube.crds import serve, withdraw
+from tests.worlds.live.cluster import NODES, World
+from tests.worlds.live.kai import KAI, gpu_node, job_row, kai_world, member, queue, refusal
 
 from navarch.cli.cluster.options import read
 from navarch.embedded.api.server import ApiServer

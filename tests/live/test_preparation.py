@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
-from tests.live.history import History
-from tests.live.world import World
+from tests.worlds.live.claims import CLAIMS, CLASSES, DEVICE_CLASSES, RESOURCE_CLAIMS, SELECTED, SLICES, VOLUMES, with_claim
+from tests.worlds.live.cluster import World
+from tests.worlds.live.history import History
 
 from navarch.kube.client import PatchType
-from navarch.kube.resources import PODS, Resource
+from navarch.kube.resources import PODS
 
 pytestmark = pytest.mark.live
 
-CLASSES = Resource("storage.k8s.io", "v1", "storageclasses", namespaced=False)
-CLAIMS = Resource("", "v1", "persistentvolumeclaims")
-VOLUMES = Resource("", "v1", "persistentvolumes", namespaced=False)
-SELECTED = "volume.kubernetes.io/selected-node"
-DEVICE_CLASSES = Resource("resource.k8s.io", "v1", "deviceclasses", namespaced=False)
-SLICES = Resource("resource.k8s.io", "v1", "resourceslices", namespaced=False)
-RESOURCE_CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")
 
 
 async def storage_class(world: World, provisioner: str) -> None:
@@ -34,8 +27,6 @@ async def claim(world: World, name: str) -> None:
     await world.client.create(CLAIMS, {"metadata": {"name": name}, "spec": spec}, namespace="default")
 
 
-def with_claim(name: str) -> dict[str, Any]:
-    return {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]}
 
 
 async def bind_claim(world: World, name: str, volume: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.live.world import World, end
+from tests.worlds.live.cluster import World, end
 
 pytestmark = pytest.mark.live
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.live.world import World
+from tests.worlds.live.cluster import World
 
 from navarch.embedded.api.server import ApiServer
 

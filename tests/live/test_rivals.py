@@ -15,8 +15,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 from aiohttp import web
-from tests.live.history import History
-from tests.live.world import World, end
+from tests.worlds.live.cluster import World, end
+from tests.worlds.live.history import History
 
 from navarch.embedded.api.server import ApiServer
 from navarch.kube.client import PatchType

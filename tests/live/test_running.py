@@ -9,9 +9,10 @@ from pathlib import Path
 import aiohttp
 import pytest
 from click.testing import CliRunner
-from tests.live.proxy import BreakingWire
-from tests.live.test_scheduling import conditions
-from tests.live.world import GROUPS, LASTING, World
+from tests.worlds.live.broken_wire import BreakingWire
+from tests.worlds.live.cluster import GROUPS, LASTING, World
+from tests.worlds.live.conditions import conditions
+from tests.worlds.live.plain_policy import PLAIN
 
 from navarch import manifests
 from navarch.cli.replay import replay
@@ -23,12 +24,6 @@ from navarch.offline import replay as recordings
 
 pytestmark = pytest.mark.live
 
-PLAIN = """
-actions: "allocate, backfill"
-tiers:
-- plugins: [{name: priority}, {name: gang}]
-- plugins: [{name: predicates}, {name: proportion}, {name: nodeorder}]
-"""
 
 
 async def test_health_tells_when_it_is_ready_and_metrics_what_it_did(world: World) -> None:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
-from tests.live.world import LASTING, QUEUES, World
+from tests.worlds.live.cluster import LASTING, QUEUES, World
+from tests.worlds.live.conditions import conditions
 
 from navarch.kube.resources import PODS
 
 pytestmark = pytest.mark.live
 
 
-def conditions(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {c["type"]: c for c in found.get("status", {}).get("conditions") or ()}
 
 
 async def test_pods_and_gangs_are_bound_and_their_groups_say_so(any_world: World) -> None:

@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.live.test_scheduling import conditions
-from tests.live.world import EVENTS, StillClock, World
+from tests.worlds.live.cluster import EVENTS, StillClock, World
+from tests.worlds.live.conditions import conditions
 
 from navarch.kube.write.pool import Done, Write
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.live.test_running import PLAIN
-from tests.live.world import World
+from tests.worlds.live.cluster import World
+from tests.worlds.live.plain_policy import PLAIN
 
 from navarch.kube.client import PatchType
 from navarch.kube.resources import PODS

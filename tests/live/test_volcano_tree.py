@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.live.world import QUEUES, World
+from tests.worlds.live.cluster import QUEUES, World
 
 pytestmark = pytest.mark.live
 

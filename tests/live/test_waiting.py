@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.live.world import World
+from tests.worlds.live.cluster import World
 
 from navarch.engine.record import CycleRecord
 from navarch.kube.resources import PODS

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tests.parity import test_podrequests
 from tests.parity.kube_cases import check_search, scores, session_of, statuses
+from tests.parity.pod_requests_judge import check_pod_costs, check_pod_requests
 from tests.parity.recorded import ABSENT, Case, cases_of
 
 import navarch
@@ -197,9 +197,9 @@ CHECKS: dict[str, Callable[[Case], None]] = {
     "BrokenLinearFunction": check_shape,
     "NumFeasibleNodesToFind": check_sampling,
     "DefaultSelector": check_default_selector,
-    "PodRequests": test_podrequests.test_pod_requests,
-    "PodInfo": test_podrequests.test_what_a_pod_costs,
-    "NodeResourcesScoringRequests": test_podrequests.test_what_a_pod_costs,
+    "PodRequests": check_pod_requests,
+    "PodInfo": check_pod_costs,
+    "NodeResourcesScoringRequests": check_pod_costs,
 }
 
 

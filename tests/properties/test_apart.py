@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.properties.test_placement import parts, place, plugin_of
-from tests.small_world import open_session, shape
+from tests.worlds.placement import parts, place, plugin_of
+from tests.worlds.small_cluster import open_session, shape
 
 from navarch.engine.placement.class_view import ClassView
 from navarch.engine.session import Session

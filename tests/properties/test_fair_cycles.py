@@ -7,37 +7,16 @@ from collections import Counter
 import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.properties.fair_world import FairWorld, fair_world
+from tests.worlds.kai_cycles import KAI, NOW, SEEDS, STRICT, finished
+from tests.worlds.random_kai_clusters import FairWorld, fair_world
 
 from navarch.actions.kai.queue_forest import JobForest
 from navarch.engine.cycle import decide
 from navarch.engine.placement.shared_devices import ONE
 from navarch.engine.policy import PRESETS, load
-from navarch.engine.policy.values import Policy
 from navarch.engine.session import Session
 from navarch.installed import installed
 from navarch.model.status import ON_NODE, TaskStatus
-
-SEEDS = st.integers(0, 1_000_000)
-NOW = 1e6
-
-
-def policy(compat: str) -> Policy:
-    return load({**PRESETS["kai"], "compat": compat}, installed().catalogue(), "test")
-
-
-STRICT, KAI = policy("strict"), policy("kai")
-
-
-def finished(world: FairWorld, chosen: Policy) -> Session:
-    """A session after all of its actions."""
-    session = Session(world.cluster.snapshot(), chosen, installed(), NOW)
-    for name in chosen.actions:
-        action = installed().action(name, chosen.dialect)
-        assert action is not None
-        session.action = name
-        action(session).execute()
-    return session
 
 
 def overfull(session: Session) -> list[str]:

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.parity.kube_cases import REGISTRY, cluster_of, pending
-from tests.properties.random_clusters import Maker
 from tests.reference.cluster import Cluster, key_of, name_of, priority_of
 from tests.reference.cycle import Filtering, totals
 from tests.reference.preemption import post_filter
 from tests.reference.status import fit_error
+from tests.worlds.random_clusters import Maker
 
 from navarch.engine.cycle import decide
 from navarch.engine.policy import PluginOption, Policy, preset

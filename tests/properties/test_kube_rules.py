@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.parity.kube_cases import check_search, session_of
-from tests.properties.random_clusters import Maker
 from tests.reference.cluster import Cluster as SlowCluster
 from tests.reference.cycle import DEFAULT_ARGS, FILTERS, WEIGHTS, Filtering, totals
 from tests.reference.preemption import Candidate as SlowCandidate
 from tests.reference.preemption import dry_run
+from tests.worlds.random_clusters import Maker
 
 from navarch.actions.kube_scheduler.nominations import Nominations
 from navarch.actions.kube_scheduler.preemption import Candidate, PodPreemption

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.plugins.plugin_world import World, job_of
+from tests.worlds.plugin_session import World, job_of
 
 from navarch.engine.job import Job
 from navarch.model.status import TaskStatus

@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.properties.fair_world import FairWorld, fair_world, large_world
-from tests.properties.test_fair_cycles import KAI, NOW, SEEDS, finished
+from tests.worlds.kai_cycles import KAI, NOW, SEEDS, finished
+from tests.worlds.random_kai_clusters import FairWorld, fair_world, large_world
 
 from navarch.actions.kai import eviction as fair_eviction
 from navarch.actions.kai.eviction import KaiPreempt, KaiReclaim

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.small_world import shape
+from tests.worlds.small_cluster import shape
 
 from navarch.engine.cycle import decide
 from navarch.engine.policy import Policy, preset

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.small_world import add_job, open_session, shape, with_nodes
+from tests.worlds.small_cluster import add_job, open_session, shape, with_nodes
 
 from navarch.engine.session import Session
 from navarch.model.status import TaskStatus

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.small_world import add_job, open_session, shape, with_nodes
+from tests.worlds.small_cluster import add_job, open_session, shape, with_nodes
 
 from navarch.engine.cycle import decide
 from navarch.engine.figures import Figures

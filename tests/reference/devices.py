@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests.reference.cluster import Cluster, Object, labels_of, name_of
+from tests.reference.device_selectors import selects
 
 from navarch.model.selectors import node_selector_matches, read_node_selector
-from navarch.plugins.predicates.devices.cel.selector import Device, compile_selector
 
 CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"
 
@@ -35,11 +35,7 @@ def device_counts(cluster: Cluster, resource: str, node: Object) -> tuple[int, i
     device_class = class_behind(cluster, resource)
     if device_class is None:
         return 0, 0
-    tests = [
-        compile_selector(selector["cel"]["expression"])
-        for selector in device_class["spec"].get("selectors") or ()
-        if selector.get("cel")
-    ]
+    selectors = [each["cel"]["expression"] for each in device_class["spec"].get("selectors") or () if each.get("cel")]
     taken = {
         (result["driver"], result["pool"], result["device"])
         for claim in cluster.of_kind("ResourceClaim")
@@ -51,8 +47,7 @@ def device_counts(cluster: Cluster, resource: str, node: Object) -> tuple[int, i
             continue
         spec = slice_["spec"]
         for device in spec.get("devices") or ():
-            seen = Device.read(spec["driver"], device)
-            if all(test(seen) for test in tests):
+            if all(selects(expression, spec["driver"], device) for expression in selectors):
                 total += 1
                 used += (spec["driver"], spec["pool"]["name"], device["name"]) in taken
     return total, used

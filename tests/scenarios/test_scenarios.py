@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.scenarios.scenario import check, scenarios
+from tests.worlds.scenarios import check, scenarios
 
 
 @pytest.mark.parametrize("scenario", [pytest.param(s, id=name) for name, s in scenarios()])

@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -35,6 +37,16 @@ def test_the_table_of_a_room_names_every_class_in_it(room: ModuleType, base: typ
     assert dict(named_classes(room, base)) == room.PLACES
 
 
+def test_the_contract_of_import_linter_names_every_plugin() -> None:
+    """The contract holds plugins apart; one that it does not name could import another."""
+    pyproject = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    contracts = pyproject["tool"]["importlinter"]["contracts"]
+    (modules,) = (each["modules"] for each in contracts if each["type"] == "independence")
+    named = [re.compile(re.escape(module).replace(r"\*", r"[^.]+") + r"(\..*)?") for module in modules]
+    places = {place.partition(":")[0] for place in navarch.plugins.PLACES.values()}
+    assert [place for place in sorted(places) if not any(each.fullmatch(place) for each in named)] == []
+
+
 def test_a_class_is_known_before_it_is_imported_and_cannot_be_replaced() -> None:
     class Rival(Plugin):
         name = "gang"
@@ -52,6 +64,7 @@ def test_a_class_is_known_before_it_is_imported_and_cannot_be_replaced() -> None
 def test_a_policy_imports_the_plugins_that_it_names_and_no_others() -> None:
     script = """
 import sys
+import tomllib
 from navarch.installed import installed
 from navarch.offline.plan import read_policy
 read_policy({"actions": "allocate", "tiers": [{"plugins": [{"name": "gang"}]}]}, installed())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.kai_objects import CLUSTER, NOW, Manifest, group, queue, worker, workers
+from tests.worlds.kai_cluster import CLUSTER, NOW, Manifest, group, queue, worker, workers
 
 from navarch.offline.plan import plan
 

@@ -6,8 +6,8 @@ import json
 import random
 from typing import Any
 
-from tests.embedded.objects import binding, config_map, deployment, node, pod, widget_definition
-from tests.embedded.serving import Http
+from tests.worlds.embedded.objects import binding, config_map, deployment, node, pod, widget_definition
+from tests.worlds.embedded.server import Http
 
 NAMESPACE = "/api/v1/namespaces/default"
 VALUES: list[Any] = [

@@ -7,24 +7,27 @@ being released is free: keep the claim, bind nothing. Otherwise the statement is
 
 from __future__ import annotations
 
+import numpy as np
 from msgspec.structs import replace
 
 from navarch.actions.allocate_domains import DomainSearch, Sheet, sheet_of
 from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, Turns, admit_groups_without_pods, takes_part, waiting_tasks
-from navarch.actions.node_exclusion import RuledOut
-from navarch.actions.remaining_tasks import need_continue
 from navarch.engine.action import Action
 from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
-from navarch.engine.node_functions import TaskClass
+from navarch.engine.node_functions import Scope, TaskClass
 from navarch.engine.placement.attainable import HopelessTasks
 from navarch.engine.placement.fit_errors import FitErrors
+from navarch.engine.placement.static_cache import static_mask
 from navarch.engine.points.protocols import JobTurn
-from navarch.engine.reasons import Reason
+from navarch.engine.reasons import Event, Reason
+from navarch.engine.session import Session
 from navarch.engine.statement import Statement
 from navarch.engine.topology.domains import NOWHERE
 from navarch.model.resources import BoolArray
 from navarch.model.status import TaskStatus
+
+_UNDONE_BY = (Event.NODE_ADDED, Event.NODE_CHANGED, Event.POD_CHANGED)
 
 
 class Allocate(Action):
@@ -47,7 +50,7 @@ class Allocate(Action):
                 jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
         self._sorted: set[int] = set()
         self._sheets: dict[int, Sheet] = {}
-        self._ruled_out = RuledOut(session)
+        self._excluded = StaticExclusion(session)
         self._search: DomainSearch | None = None
         self._held_back: dict[int, tuple[Job, list[Reason]]] = {}
         """Jobs that their queue refuses within its share, until what is left over has been offered, and why."""
@@ -67,6 +70,7 @@ class Allocate(Action):
                 turns.again(best.queue)
                 continue
             session.placing = best
+            session.tried[best.key] = None
             if self._turn(best):
                 jobs[best.queue.name].push(best)
             elif in_turns and not session.job_ready(best) and not session.job_pipelined(best):
@@ -175,7 +179,7 @@ class Allocate(Action):
             room, reason = session.allocatable(job.queue, task, self._run_length(tasks, task, wanted))
             if reason is not None:
                 self._refused_by_queue(job, reason)
-                nowhere = self._ruled_out.everywhere(task) if session.semantics.refusals_tell_all else None
+                nowhere = self._excluded.reason(task) if session.semantics.refusals_tell_all else None
                 if nowhere is not None:
                     self._refused_by_queue(job, nowhere)
                 del tasks[-self._run_length(tasks, task, len(tasks)) :]
@@ -184,7 +188,7 @@ class Allocate(Action):
             if refusal is not None:
                 job.fit_errors[tasks.pop()] = FitErrors(len(session.nodes), message=refusal.message, codes=(refusal.code,))
                 job.refuse(refusal)
-                if need_continue(job, part):
+                if can_still_start(job, part):
                     continue
                 break
             if self._nominated(job, tasks, task, statement, within):
@@ -197,7 +201,7 @@ class Allocate(Action):
                 errors.domain = session.domains.tree.names[domain] if within is not None else ""
                 placed = sum(len(operation.tasks) for operation in statement.operations)
                 job.fit_errors[tasks.pop()] = replace(errors, beside=placed) if placed else errors
-                if need_continue(job, part):
+                if can_still_start(job, part):
                     continue
                 break
             chosen = [tasks.pop() for _ in nodes]
@@ -255,3 +259,52 @@ def _has_domains(job: Job) -> bool:
     if job.spec.sub_groups:
         return True
     return job.spec.topology is not None and job.session.domains.is_bounded(job)
+
+
+def can_still_start(job: Job, part: SubJob | None = None) -> bool:
+    """After a task found no node: whether the job, or this part of it, can reach its minimum without the roles that failed."""
+    if job.min_member >= len(job.tasks) or job.session.semantics.misfit_ends_turn:
+        return False
+    if part is not None and part.min_member >= len(part.tasks):
+        return False
+    if job.spec.sub_groups:
+        return True
+    session = job.session
+    failed = {session.task(t).role for t in job.fit_errors}
+    roles = dict(job.spec.roles)
+    if job.min_member < sum(roles.values()):
+        pending = [t for t in job.tasks_in(TaskStatus.PENDING) if session.task(t).role not in failed]
+        return job.ready_count + len(pending) >= job.min_member
+    ready = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.SUCCEEDED)
+    counts = job.role_counts(ready, pending_best_effort=True)
+    return all(counts[role] >= roles.get(role, 0) for role in failed)
+
+
+class StaticExclusion:
+    """Finds classes of tasks that the static filters of every node refuse, by a selector or a taint for example.
+
+    A task that its queue refuses is tried on no node. Without this check its owner would learn of the second obstacle only after
+    the queue has room. Only static filters are asked, because free resources change all the time. The answer is cached for
+    each class, so a backlog of equal jobs costs one look-up a job."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._known: dict[int, Reason | None] = {}
+
+    def reason(self, task: TaskClass) -> Reason | None:
+        """Why the static filters of every node refuse such a task; None if some node passes."""
+        if task.number not in self._known:
+            self._known[task.number] = self._find(task)
+        return self._known[task.number]
+
+    def _find(self, task: TaskClass) -> Reason | None:
+        session = self._session
+        left = np.ones(len(session.nodes), dtype=bool)
+        for each in session.filters_for(task):
+            if each.scope is Scope.STATIC:
+                left &= static_mask(session, each, task)
+        if left.any() or not len(left):
+            return None
+        errors = session.view(task).explain(resources=False)
+        text = f"nor would any node take it: {errors.text(session.semantics)}"
+        return Reason("Unschedulable", text, errors.nodes, {"nodes": errors.refused}, _UNDONE_BY)

@@ -13,6 +13,7 @@ from navarch.places import at
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "plan": ("navarch.cli.plan:plan", "Decide for manifests in files, with no cluster at all."),
+    "explain": ("navarch.cli.explain:explain", "Say why a job waits and what would start it."),
     "policy": ("navarch.cli.policy.command:policy", "Check a policy file and show what it will really run."),
     "run": ("navarch.cli.run:run", "Schedule the pods of a cluster."),
     "up": ("navarch.cli.up.command:up", "Start an embedded cluster with a scheduler in it."),

@@ -91,7 +91,7 @@ def plan(
             plugin_dirs=plugin_dirs,
         )
     except PlanError as error:
-        _fail(error.mistakes)
+        fail(error.mistakes)
     except PolicyError as error:
         for unreadable in unread:
             click.echo(str(unreadable), err=True)
@@ -118,7 +118,7 @@ def plan(
             show(result, verbose=verbose)
 
 
-def _fail(mistakes: list[ObjectError]) -> NoReturn:
+def fail(mistakes: list[ObjectError]) -> NoReturn:
     for mistake in mistakes:
         click.echo(str(mistake), err=True)
     count = len(mistakes)

@@ -39,7 +39,7 @@ def replay(file: Path, policy: str | None, output: str, plugin_dirs: tuple[Path,
         click.echo(str(error), err=True)
         raise SystemExit(UNUSABLE) from None
     before = bytes(recording.decisions)
-    lines = [] if before == after else recordings.difference(before, after) or ["the wording differs"]
+    lines = [] if recordings.same(before, after) else recordings.difference(before, after) or ["the wording differs"]
     if output == "json":
         click.echo(json.dumps({"difference": lines, "decisions": msgspec.json.decode(after)}, indent=2, sort_keys=True))
     else:

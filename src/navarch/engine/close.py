@@ -40,6 +40,7 @@ def close(session: Session, *, report_queues: bool = True) -> None:
         plugin.close()
         session.timings[f"{plugin.name} (close)"] = session.stopwatch() - started
     _promises(session)
+    session.record.tried = list(session.tried)
     session.record.warnings += set_aside(session.snapshot)
     _forget_undone(session)
     session.record.jobs = [_decision(session, job) for job in session.jobs_to_conclude()]

@@ -1,6 +1,7 @@
 """One cycle: `decide(snapshot, policy, registry, now)` opens a session, runs the actions, closes, returns the record.
 
-A pure function of its arguments. The only clock here is a stopwatch for the timings that stand beside the record.
+A pure function of its arguments. The only clock here is a stopwatch for the timings that stand beside the record. What raises while it
+works on a job costs that job its place: the cycle starts again without it (`containment`).
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 from time import perf_counter
 
 from navarch.engine.close import close
+from navarch.engine.containment.containment import TOO_MANY, Containment
+from navarch.engine.containment.set_aside import OpeningFigures
 from navarch.engine.policy.values import Policy
 from navarch.engine.record import CycleRecord
 from navarch.engine.registry import Registry
@@ -31,10 +34,52 @@ def decide(
 
     `report_all` False leaves jobs out of the record that nobody looked at and whose status is as it should be, so that an
     idle cycle over many running jobs costs next to nothing. `report_queues` False leaves out the figures of queues."""
+    containment = Containment(snapshot)
+    timings: dict[str, float] = {}
+    try:
+        while True:
+            try:
+                opening = containment.opening
+                record = _attempt(snapshot, policy, registry, now, uid, devices, report_all, report_queues, opening, timings)
+                break
+            except Exception as error:
+                if not containment.take(error):
+                    record = CycleRecord(warnings=[TOO_MANY])
+                    break
+    finally:
+        containment.restore()
+    containment.report(record)
+    record.timings.update(timings)
+    return record
+
+
+def _attempt(
+    snapshot: Snapshot,
+    policy: Policy,
+    registry: Registry,
+    now: float,
+    uid: str,
+    devices: str,
+    report_all: bool,
+    report_queues: bool,
+    opening: OpeningFigures,
+    timings: dict[str, float],
+) -> CycleRecord:
+    """The cycle from its beginning to its end. What it raises leaves nothing behind but columns that `opening` puts back."""
     started = perf_counter()
-    session = Session(snapshot, policy, registry, now, uid, devices=devices, report_all=report_all, stopwatch=perf_counter)
-    timings = session.timings
-    timings["open"] = perf_counter() - started
+    session = Session(
+        snapshot,
+        policy,
+        registry,
+        now,
+        uid,
+        devices=devices,
+        report_all=report_all,
+        stopwatch=perf_counter,
+        timings=timings,
+        opening=opening,
+    )
+    timings["open"] = timings.get("open", 0.0) + perf_counter() - started
     for name in policy.actions:
         started = perf_counter()
         action = registry.action(name, policy.dialect)
@@ -44,8 +89,7 @@ def decide(
         timings[name] = timings.get(name, 0.0) + perf_counter() - started
     started = perf_counter()
     close(session, report_queues=report_queues)
-    timings["close"] = perf_counter() - started
+    timings["close"] = timings.get("close", 0.0) + perf_counter() - started
     record = session.record
-    record.timings.update(timings)
     session.dissolve()
     return record

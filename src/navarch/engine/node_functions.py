@@ -95,6 +95,8 @@ class NodeFilter(ABC):
     """True: the mask depends on nothing but the columns of `Figures`, so that it can be asked of imagined figures."""
     undone_by: ClassVar[tuple[Event, ...]] = (Event.NODE_ADDED, Event.NODE_CHANGED)
     """What can turn this filter's refusal into a pass."""
+    selects_nodes: ClassVar[bool] = False
+    """True: the filter applies the node selector and node affinity of the pod."""
     post_filter_text: ClassVar[str] = ""
     """Text for a pod that no node takes, from a filter that may make room itself and cannot (kube-scheduler's PostFilter)."""
     has_last_word: bool = True

@@ -8,7 +8,7 @@ live scheduler read the same value; nothing is explained afterwards by guessing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -47,3 +47,52 @@ class Reason(Struct, frozen=True):
     undone_by: tuple[Event, ...] = ()
     """The live scheduler tries the job again when one of these happens, and by its back-off (ten seconds at most, for gangs longer)
     in any case."""
+
+
+_RANKS: Mapping[str, int] = {
+    **dict.fromkeys(
+        (
+            "PodGroupNotFound",
+            "QueueNotFound",
+            "QueueDoesNotExist",
+            "QueueTreeInvalid",
+            "QueueNotLeaf",
+            "QueueClosed",
+            "SchedulingGated",
+            "NotEnoughTasks",
+            "NotEnoughPodsOfTask",
+            "NotReady",
+        ),
+        0,
+    ),
+    **dict.fromkeys(
+        (
+            "QueueLimit",
+            "QueueQuotaInsufficient",
+            "QueueDeviceQuota",
+            "OverLimit",
+            "NonPreemptibleOverQuota",
+            "QuotaExceeded",
+            "NotAdmitted",
+        ),
+        2,
+    ),
+    **dict.fromkeys(("QueueOverused", "QueueOverDeserved", "ClusterOverused", "OverFairShare"), 3),
+    **dict.fromkeys(("VictimsProtected", "PreemptionDelay", "SearchCutShort", "Skipped"), 5),
+}
+"""Code -> how early a refusal stands in the way: the job cannot take part at all, (1) no node could ever take it, a bound, a share,
+(4) room on nodes and all else, what stood against evicting others."""
+_NO_NODE_EVER, _ROOM = 1, 4
+
+
+def dominant(reasons: Sequence[Reason]) -> Reason | None:
+    """The reason to tell first: the one that has to go before any of the others matters. None where there is none.
+
+    Conditions, events and `navarch explain` all tell this one."""
+    return min(reasons, key=_rank, default=None)
+
+
+def _rank(reason: Reason) -> int:
+    if reason.nodes and "nodes" in reason.figures:
+        return _NO_NODE_EVER
+    return _RANKS.get(reason.code, _ROOM)

@@ -89,6 +89,15 @@ class JobDecision(msgspec.Struct, frozen=True):
     stale_since: float | None = None
 
 
+class JobFailure(msgspec.Struct, frozen=True):
+    """A job that was set aside because something raised while it worked on it. `where` names the plugin or module."""
+
+    job: str
+    where: str
+    error: str
+    traceback: str = ""
+
+
 class QueueFigures(msgspec.Struct, frozen=True):
     """Amounts by resource name in the model's units (`resources.unit_of`)."""
 
@@ -110,4 +119,7 @@ class CycleRecord(msgspec.Struct):
     jobs: list[JobDecision] = msgspec.field(default_factory=list)
     queues: list[QueueFigures] = msgspec.field(default_factory=list)
     warnings: list[str] = msgspec.field(default_factory=list)
+    failures: list[JobFailure] = msgspec.field(default_factory=list)
+    tried: list[str] = msgspec.field(default_factory=list)
+    """Keys of jobs in the order in which idle room was first looked for on their behalf."""
     timings: dict[str, float] = msgspec.field(default_factory=dict)

@@ -37,6 +37,7 @@ from navarch.model.spec import TaskSpec
 from navarch.model.status import TaskStatus
 
 if TYPE_CHECKING:
+    from navarch.engine.containment.set_aside import OpeningFigures
     from navarch.engine.registry import Registry
 
 S = TypeVar("S")
@@ -55,6 +56,8 @@ class Session(PluginRunner):
         devices: str = "new",
         report_all: bool = True,
         stopwatch: Callable[[], float] = float,
+        timings: dict[str, float] | None = None,
+        opening: OpeningFigures | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.policy = policy
@@ -64,7 +67,9 @@ class Session(PluginRunner):
         self.devices_named = devices
         self.report_all = report_all
         self.stopwatch = stopwatch
-        self.timings = {}
+        self.timings = {} if timings is None else timings
+        self.opening = opening
+        """Keeps the figures with which the cycle opened, before the first of them changes."""
         self.action = ""
         self.record = CycleRecord()
         self._specs = snapshot.tasks.specs
@@ -107,6 +112,8 @@ class Session(PluginRunner):
         self._listeners: list[AllocateEvents] = []
         self.followers: list[FollowsTrials] = []
         """Shared objects that count pods, for trials to tell."""
+        self.tried: dict[str, None] = {}
+        """Keys of jobs in the order in which `allocate`, or what stands in its place, first looked for room for them."""
         self.placing: Job | None = None
         """Whose gang is being tried right now, for words only: what a queue holds counts the pods of this job that were placed in
         the attempt, and they are given back if it fails."""
@@ -315,6 +322,8 @@ class Session(PluginRunner):
         """Tasks that have been leaving for longer than this give nothing back in this cycle."""
         rows = np.flatnonzero(self.snapshot.tasks.alive & (self.status == TaskStatus.RELEASING) & (self.node >= 0)).tolist()
         late = [t for t in rows if self._since_deletion(t) > seconds]
+        if self.opening is not None:
+            self.opening.keep()
         for task in late:
             self.nodes.releasing[:, self.node[task]] -= self.class_of(task).request
         self.stuck = frozenset(late)
@@ -346,6 +355,8 @@ class Session(PluginRunner):
     # changes, through statements alone
 
     def statement(self) -> Statement:
+        if self.opening is not None:
+            self.opening.keep()
         return Statement(self)
 
     def shared(self, kind: Callable[[Session], S]) -> S:

@@ -1,7 +1,7 @@
-"""The cluster in columns: one mutable mirror that plan, cache and simulator feed and every cycle snapshots.
+"""The cluster in columns: one mutable table set that plan, the live cache and the simulator write, and that every cycle snapshots.
 
 Each put or remove touches the rows it concerns and nothing else. A put replaces: it takes the old figures away and adds the
-new ones, so any order of events ends in the same figures. The mirror never decides anything.
+new ones, so any order of events ends in the same figures. It takes no scheduling decision.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from navarch.model.spec import (
     TaskSpec,
 )
 from navarch.model.status import IS_TERMINAL, ON_NODE, TaskStatus
+from navarch.model.tables.incremental_copy import SnapshotColumns
 from navarch.model.tables.jobs import JobTable
 from navarch.model.tables.nodes import NodeTable
 from navarch.model.tables.shapes import ShapeTable
-from navarch.model.tables.snapshot_columns import Copies
 from navarch.model.tables.tasks import TaskTable
 
 Identity = tuple[str, tuple[tuple[str, str], ...]]
 FORGET_AT = 4096
-"""Label sets out of use are kept until there are this many, since the next job often brings the same again."""
+"""Unused label sets are kept until there are this many, because the next job often has the same labels."""
 
 
 class Cluster:
@@ -60,7 +60,7 @@ class Cluster:
         self._order: tuple[tuple[int, str], np.ndarray[Any, Any], list[str]] | None = None
         self._specs: tuple[tuple[int, str], list[NodeSpec]] | None = None
         self._held_objects: dict[str, tuple[int, dict[tuple[str, str], Any]]] = {}
-        self._copies = Copies()
+        self._copies = SnapshotColumns()
         self._snapshots = 0
 
     # nodes
@@ -91,12 +91,12 @@ class Cluster:
             releasing = spec.status == TaskStatus.RELEASING
             self.nodes.occupy(node, request, spec.shape.footprint, 1, releasing=releasing)
         job = self.jobs.row_for(spec.job) if spec.job else -1
-        row = self.tasks.take(spec, shape=shape, job=job, node=node, labels=self._identify(spec))
+        row = self.tasks.add(spec, shape=shape, job=job, node=node, labels=self._identify(spec))
         if job >= 0:
             self.jobs.count(job, row, spec.status, request, self.shapes.best_effort[shape], 1)
 
     def _restate(self, row: int, before: TaskSpec, spec: TaskSpec) -> None:
-        """Only where the pod stands has changed, as it mostly does: move its figures and leave the rest. Half the cost."""
+        """The fast path: only the pod's status or node changed. It moves the figures and keeps the rest, at half the cost."""
         shape, job, was = int(self.tasks.shape[row]), int(self.tasks.job[row]), int(self.tasks.node[row])
         request = self.shapes.request[: len(self.space), shape]
         there = spec.node and not IS_TERMINAL[spec.status] and ON_NODE[spec.status]
@@ -153,8 +153,8 @@ class Cluster:
         return number
 
     def _renumber_identities(self) -> None:
-        """Forget label sets that no pod has any more, once they are the greater part: jobs come and go for ever. Numbers
-        change, so everything that was memoised by number goes; snapshots that are out keep the list they have."""
+        """Remove label sets that no pod has, once they are the majority. Numbers change, so everything memoised by number is
+        dropped; existing snapshots keep their own list."""
         top = self.tasks.rows.top
         used = np.unique(self.tasks.labels[:top][self.tasks.alive[:top]])
         fresh = np.zeros(len(self.identities) or 1, dtype=np.int32)
@@ -225,8 +225,8 @@ class Cluster:
         """An isolated copy for one cycle: arrays are copied, immutable specs are shared.
 
         Node rows of the snapshot are in `node_order`: by "name", so that no decision depends on the order of arrival, or
-        as "listed". `instead_of`: the one before, if nobody reads it any more; what it had copied is used again, and of tasks
-        and jobs only the rows that changed since are copied. Cost: bench/decide, "snapshot"."""
+        as "listed". `instead_of`: the previous snapshot, if it is out of use. Its arrays are reused, and only task and job rows that
+        changed since are copied. Cost: bench/decide, "snapshot"."""
         if self._unused_identities > max(FORGET_AT, len(self.identities) // 2):
             self._renumber_identities()
         self.jobs.fit_space()
@@ -245,7 +245,7 @@ class Cluster:
             version=(self.nodes.version, node_order),
         )
         if instead_of is None or instead_of.space is not self.space or instead_of.number != self._snapshots:
-            self._copies = Copies()
+            self._copies = SnapshotColumns()
         else:
             self.jobs.touched.update(instead_of.jobs.left_out)
         self._snapshots += 1
@@ -271,7 +271,7 @@ class Cluster:
         )
 
     def _objects_of(self, kind: str) -> dict[tuple[str, str], Any]:
-        """The objects of a kind, the same dict while none of them changes: nobody writes into it."""
+        """The objects of a kind. The same dict while none of them changes; read only."""
         version = self.versions.get(kind, 0)
         held = self._held_objects.get(kind)
         if held is None or held[0] != version:
@@ -279,7 +279,7 @@ class Cluster:
         return held[1]
 
     def _nodes_in(self, order: np.ndarray[Any, np.dtype[np.intp]], node_order: str) -> list[NodeSpec]:
-        """Specs in this order, the same list while no node changes: nobody writes into it."""
+        """Specs in this order. The same list while no node changes; read only."""
         key = (self.nodes.changes, node_order)
         if self._specs is None or self._specs[0] != key:
             specs = self.nodes.specs
@@ -287,7 +287,7 @@ class Cluster:
         return self._specs[1]
 
     def _node_order(self, node_order: str) -> tuple[np.ndarray[Any, np.dtype[np.intp]], list[str]]:
-        """Rows of living nodes in this order, and their names; kept while no node comes or goes."""
+        """Rows of existing nodes in this order, and their names. Cached while no node is added or removed."""
         key = (self.nodes.version, node_order)
         if self._order is not None and self._order[0] == key:
             return self._order[1:]
@@ -300,8 +300,8 @@ class Cluster:
 
 
 def _same_but_standing(a: TaskSpec, b: TaskSpec) -> bool:
-    """Whether two versions of a pod differ in nothing that decides its row's shape, job or name. (Labels may differ: a pod
-    gets those of its node's topology when it is bound.)"""
+    """Whether two versions of a pod have the same shape, job and name. Labels may differ: a pod gets topology labels of its node
+    when it is bound."""
     return (a.shape is b.shape or a.shape == b.shape) and a.job == b.job and a.name == b.name and a.namespace == b.namespace
 
 

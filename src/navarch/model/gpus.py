@@ -1,5 +1,4 @@
-"""GPUs as nodes and pods name them: whole ones, slices of partitioned ones, how much memory each has, and whether the node is
-fit for work at all."""
+"""GPUs as nodes and pods name them: whole GPUs, MIG slices, the memory of each GPU, and whether the node is ready for work."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from navarch.model.spec import NodeSpec
 GPU_RESOURCES: Final = ("nvidia.com/gpu", "amd.com/gpu")
 GPU_MEMORY_LABEL: Final = "nvidia.com/gpu.memory"
 UNKNOWN_GPU_MEMORY: Final = 100
-"""MiB that stand for a GPU whose memory no label tells; fractions work on it all the same."""
+"""MiB assumed for a GPU whose memory no label gives. Fractions of such a GPU still work."""
 _BYTES_ABOVE: Final = 1 << 20
 """A label above a tebibyte, counted in MiB, must have been written in bytes."""
 _MIG: Final = re.compile(r"nvidia\.com/mig-(\d+)g\.(\d+)gb")
@@ -22,7 +21,7 @@ _PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUn
 
 @lru_cache(maxsize=256)
 def mig_gpus(resource: str) -> int:
-    """How many GPUs one slice counts for; 0 for what is no slice.
+    """How many GPUs one MIG slice counts for; 0 for any other resource.
 
     >>> mig_gpus("nvidia.com/mig-3g.20gb"), mig_gpus("cpu")
     (3, 0)
@@ -52,7 +51,7 @@ def gpu_portion(memory: int, of: int) -> float:
 
 
 def node_is_fit(node: NodeSpec) -> bool:
-    """Whether the node's resources count; a condition that is absent is fine."""
+    """Whether the node's conditions let its resources count. An absent condition does."""
     conditions = dict(node.conditions)
     well = all(conditions.get(pressure, "False") == "False" for pressure in _PRESSURES)
     return not node.unschedulable and conditions.get("Ready", "True") == "True" and well

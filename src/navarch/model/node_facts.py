@@ -1,7 +1,7 @@
-"""What can be read off the nodes alone, for all of them at once, and is read again only when one of them has changed.
+"""Columns derived from node specs alone, computed for all nodes and cached until a node changes.
 
-A snapshot's list of node specs is the same object while no node changes (`cluster.Cluster`), so it stands for its contents: a
-fact is good while the list is. Thousands of nodes would otherwise be gone through in every cycle.
+A snapshot's list of node specs is the same object while no node changes (`cluster.Cluster`), so its identity is the cache key.
+Without the cache every cycle would loop over thousands of nodes.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ V = TypeVar("V")
 
 
 def of_nodes(snapshot: Snapshot, name: Hashable, read: Callable[[Sequence[NodeSpec]], V]) -> V:
-    """`read(specs)`, kept under `name`, which says all that `read` depends on besides. Later cycles get the same value, so nobody
-    may write into it; arrays refuse that."""
+    """`read(specs)`, cached under `name`. The name must identify everything else that `read` depends on. Later cycles get the same
+    value, so it is read only; arrays enforce that."""
     specs, key = snapshot.nodes.specs, ("node facts", name)
     held: tuple[list[NodeSpec], V] | None = snapshot.memo.pop(key, None)
     if held is None or held[0] is not specs:
@@ -51,7 +51,7 @@ def labelled_gpu_counts(snapshot: Snapshot) -> IntArray:
 
 
 def fit_nodes(snapshot: Snapshot) -> BoolArray:
-    """Nodes that are fit for work, by their own conditions."""
+    """Nodes whose conditions say that they are ready for work."""
     return of_nodes(snapshot, "fit", lambda specs: np.array([node_is_fit(spec) for spec in specs], dtype=bool))
 
 

@@ -24,8 +24,8 @@ FIRST_NAMES = ("cpu", "memory", "pods")
 UNLIMITED = 1 << 62
 """Stands for "no limit" in integer columns; far above any real amount and still safe to add a request to."""
 BOUND = 1 << 50
-"""No pod or gang counts for more of anything, and a node for half of it: a PiB, or a million million devices. Whoever asks for
-more (the API takes up to 8 EiB) fits nowhere, and thousands of such requests add up without overflow and harm no one else."""
+"""The largest amount that a pod or gang counts for; a node counts for half of it (a PiB, or a million million devices). A larger
+request (the API accepts up to 8 EiB) fits on no node. Thousands of such requests add up without overflow."""
 
 
 def in_bytes(name: str) -> bool:
@@ -89,7 +89,7 @@ class ResourceSpace:
                 self.index(name)
 
     def vector(self, requests: Requests, *, pods: int = 0, missing: int = 0) -> IntArray:
-        """A dense vector over all names. Names must have been learned, so that its length does not surprise anyone."""
+        """A dense vector over all names. Every name must be known already, so that the length is fixed."""
         out = np.full(len(self.names), missing, dtype=np.int64)
         for name, amount in requests:
             out[self._index[name]] = amount

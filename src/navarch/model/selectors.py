@@ -1,4 +1,4 @@
-"""Who is selected: label selectors, node selector terms, taints and tolerations.
+"""Matching of label selectors, node selector terms, taints and tolerations.
 
 Selectors are the immutable values of `spec`, so pods with the same rules share one shape and a mask is computed per
 rule and not per pod. Matching works on plain mappings of strings. Presence matters everywhere: an absent label

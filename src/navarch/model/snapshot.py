@@ -1,7 +1,7 @@
 """One cycle's isolated view of the cluster: columns of its own and immutable specs it shares.
 
-What a session moves (where tasks stand, the nodes' figures) is writable, everything else is not: those columns are given back
-when the cycle is over, and brought up to date for the next (see `twin`).
+Columns that a session changes (status and node of tasks, figures of nodes) are writable. The others are read only: they are
+reused for the next snapshot and updated by changed rows (`tables/incremental_copy.py`).
 
 Node rows are dense and in the cycle's node order, so that the first best row is the tie-break. Task and job rows keep the
 mirror's numbers; dead rows are marked (`TaskColumns.alive`, a job spec of None).
@@ -146,4 +146,4 @@ class Snapshot:
     identities: list[tuple[str, tuple[tuple[str, str], ...]]]
     memo: dict[Hashable, Any]
     number: int = 0
-    """The how-manieth snapshot of its cluster."""
+    """The serial number of this snapshot of its cluster."""

@@ -1,7 +1,7 @@
 """What the cluster says about its objects, in scheduling terms and free of any API dialect.
 
-A *spec* is an immutable value: dialects make one from an API object, tables take it in, everyone else reads it. Figures
-that a cycle changes (what a node has used, where a task stands) are columns of the tables, never fields here.
+A *spec* is an immutable value: the API readers make one from an API object, tables store it, everything else reads it. Figures
+that a cycle changes (used resources of a node, status of a task) are columns of the tables, never fields here.
 
 Requests are tuples of (resource name, integer) sorted by name, in the units of `resources.unit_of`: so they hash, compare
 and sum exactly. `Shape` holds just what decides where a task may go and how a node scores for it: two tasks with equal
@@ -28,8 +28,8 @@ def nothing() -> Mapping[str, Any]:
 
 
 class Spec(Struct, frozen=True, gc=False):
-    """What every spec is: made, compared and copied in C (there are a few for each pod and event), and of no concern to the
-    garbage collector, since a value made of older values can be part of no circle."""
+    """The base of every spec. Structs are made, compared and copied in C, which matters because each pod event makes several. The
+    garbage collector skips them: a value made of older values is never part of a reference cycle."""
 
 
 class Taint(Spec, frozen=True):
@@ -209,7 +209,7 @@ class TaskSpec(Spec, frozen=True):
     gpu_groups: tuple[str, ...] = ()
     """The shared GPUs it sits on, by the names that its binder gave them."""
     numa_placement: tuple[tuple[str, Requests], ...] = ()
-    """What it holds in each NUMA zone of its node, as far as someone recorded it."""
+    """What it holds in each NUMA zone of its node, where an annotation records it."""
 
     @property
     def key(self) -> str:
@@ -272,7 +272,7 @@ class JobSpec(Spec, frozen=True):
     """It has none of its own: that of its tasks counts, the highest."""
     preemptable: bool = False
     never_preempted: bool = False
-    """The group itself says that its pods may not be taken; silence permits."""
+    """True if the group itself forbids preemption of its pods."""
     preemptible_below: int | None = None
     """Whether it may be preempted is decided by its priority: below this it may. None: `preemptable` says it."""
     created: float = 0.0
@@ -280,7 +280,7 @@ class JobSpec(Spec, frozen=True):
     conditions: tuple[Condition, ...] = ()
     counts: Mapping[str, int] = field(default_factory=nothing)
     reported: tuple[tuple[str, str], ...] = ()
-    """What else its object's status says, in its API's own words; only whoever writes that status reads it."""
+    """Further fields of its object's status, as the API has them. Only the writer of that status reads them."""
     sub_groups: tuple[SubGroupSpec, ...] = ()
     min_sub_groups: int | None = None
     """How many of its top sub-groups it needs; None: all."""
@@ -409,7 +409,7 @@ class TopologySpec(Spec, frozen=True):
 
 
 class MemberSpec(Spec, frozen=True):
-    """Who belongs to a HyperNode: one by `name`, all whose name holds a match of `pattern`, or all that `selector` selects.
+    """The members of a HyperNode: one by `name`, all whose name matches `pattern`, or all that `selector` selects.
     Only `nodes` can be found by pattern or labels; a HyperNode is a member by name."""
 
     nodes: bool = True

@@ -1,4 +1,4 @@
-"""Where a task stands in its life, and what each standing does to a node's figures.
+"""The statuses of a task, and how each affects a node's figures.
 
 The values are dense integers because statuses are a column (`TaskTable.status`) and index the per-job count matrix.
 """

@@ -12,10 +12,8 @@ policy and moment give the same bytes.
 from __future__ import annotations
 
 import difflib
-import gc
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -23,25 +21,18 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec import Struct, field
-from msgspec.structs import replace
 
-from navarch.apis.core.pod_objects import PodStatus
 from navarch.apis.dialect import Settings
 from navarch.apis.errors import ObjectError
-from navarch.engine.cycle import decide
 from navarch.engine.policy import PRESETS, Mistake, Policy, PolicyError, load
 from navarch.engine.reasons import Reason
 from navarch.engine.record import Bind, CycleRecord, JobDecision, Nomination, QueueFigures
 from navarch.engine.registry import Registry
-from navarch.ingest.absent_jobs import absent
-from navarch.ingest.groups import is_shadow, shown_key
+from navarch.ingest.groups import shown_key
 from navarch.installed import installed
 from navarch.model.resources import UNLIMITED, format_amount
-from navarch.model.status import TaskStatus
-from navarch.offline.config_maps import missing_config_maps
-from navarch.offline.inventory import Inventory
+from navarch.offline.cycles import Cycles, Rules
 from navarch.offline.manifests import STDIN, Document, objects_in, stdin_text
-from navarch.plugins.kai.config_maps import KIND as MISSING_CONFIG_MAPS
 
 Objects = Iterable[Mapping[str, Any] | Document]
 
@@ -96,31 +87,25 @@ def plan(
         raise ValueError(f"now: found {now}, expected seconds since the epoch")
     timings = {"policy": perf_counter() - started, "read": 0.0, "snapshot": 0.0}
     started = perf_counter()
-    with _collector_at_rest():
-        documents, mistakes = _taken_apart([objects] if isinstance(objects, Mapping) else objects)
-        inventory = Inventory(documents, settings)
-        mistakes += inventory.mistakes
-        if mistakes and not keep_going:
-            raise PlanError(mistakes)
-        cluster = inventory.cluster
-        for (namespace, name), lacks in sorted(missing_config_maps(documents).items()):
-            cluster.put_object(MISSING_CONFIG_MAPS, namespace, name, lacks)
-    moment = inventory.newest if now is None else now
+    documents, mistakes = taken_apart(objects)
+    run = Cycles(documents, Rules(chosen, registry, settings, now), timings)
+    inventory = run.inventory
+    mistakes += inventory.mistakes
+    if mistakes and not keep_going:
+        raise PlanError(mistakes)
     timings["read"] = perf_counter() - started
-    records = []
-    for number in range(1, cycles + 1):
-        record = _decide(inventory, chosen, registry, moment, number, timings)
-        records.append(record)
-        if number < cycles:
-            _settle(inventory, record, moment, promises_last=chosen.semantics.nominations_last)
+    records = [run.decide() for _ in range(cycles)]
     warnings = [*chosen.warnings, *inventory.warnings, *(text for record in records for text in record.warnings)]
+    warnings += [f"{failure.job}: {failure.where} failed: {failure.error}" for record in records for failure in record.failures]
     left_out = mistakes if keep_going else []
     read = {"v1 ConfigMap"} if chosen.dialect == "kai" else set()
     ignored = {kind: count for kind, count in sorted(inventory.ignored.items()) if kind not in read}
     return Plan(records, timings, ignored, left_out, list(dict.fromkeys(warnings)))
 
 
-def _taken_apart(objects: Objects) -> tuple[list[Document], list[ObjectError]]:
+def taken_apart(objects: Objects | Mapping[str, Any]) -> tuple[list[Document], list[ObjectError]]:
+    """The single objects of a heap of manifests, lists taken apart, and what is no object."""
+    objects = [objects] if isinstance(objects, Mapping) else objects
     documents: list[Document] = []
     mistakes: list[ObjectError] = []
     for each in objects:
@@ -130,18 +115,6 @@ def _taken_apart(objects: Objects) -> tuple[list[Document], list[ObjectError]]:
             else:
                 documents.append(found)
     return documents, mistakes
-
-
-@contextmanager
-def _collector_at_rest() -> Iterator[None]:
-    """Reading makes many objects and no garbage: without the collector looking at them it takes a third less time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 _policies: WeakKeyDictionary[Registry, dict[bytes, Policy]] = WeakKeyDictionary()
@@ -200,90 +173,6 @@ def settings_for(policy: Policy, scheduler_names: Iterable[str] | str | None = N
         absent_priority=1 if semantics.absent_priority_is_one else 0,
         default_preemptable=semantics.default_preemptable,
     )
-
-
-def _decide(
-    inventory: Inventory, policy: Policy, registry: Registry, now: float, number: int, timings: dict[str, float]
-) -> CycleRecord:
-    started = perf_counter()
-    snapshot = inventory.cluster.snapshot(policy.semantics.node_order)
-    timings["snapshot"] += perf_counter() - started
-    record = decide(snapshot, policy, registry, now, uid=f"cycle-{number}")
-    for name, duration in record.timings.items():
-        timings[name] = timings.get(name, 0.0) + duration
-    record.jobs += _left_out(inventory, {job.job for job in record.jobs})
-    record.jobs.sort(key=lambda job: job.job)
-    return record
-
-
-def _left_out(inventory: Inventory, decided: set[str]) -> list[JobDecision]:
-    """Jobs that took no part: their pods name a group that does not exist, or their queue does not exist. A group that another
-    scheduler decides for is not one of them."""
-    found = []
-    jobs = inventory.cluster.jobs
-    for key, row in jobs.rows.of.items():
-        spec = jobs.specs[row]
-        if key in decided or (spec is None and not jobs.tasks[row]) or inventory.ingest.groups.is_foreign(key):
-            continue
-        found.append(absent(key, spec, jobs.counts[row].tolist()))
-    return found
-
-
-def _settle(inventory: Inventory, record: CycleRecord, now: float, *, promises_last: bool) -> None:
-    """What a cluster does between two cycles."""
-    cluster = inventory.cluster
-    evicted = {eviction.uid for eviction in record.evictions}
-    for bind in record.binds:
-        task = cluster.task(bind.uid)
-        if task is not None and bind.uid not in evicted:
-            scheduled = ("PodScheduled", "True", "", now)
-            cluster.put_task(
-                replace(
-                    task,
-                    node=bind.node,
-                    status=TaskStatus.RUNNING,
-                    nominated_node="",
-                    started=now,
-                    gpu_groups=bind.gpu_groups,
-                    conditions=(*(c for c in task.conditions if c[0] != "PodScheduled"), scheduled),
-                )
-            )
-    for uid in sorted(evicted):
-        pod = inventory.pods[uid]
-        fresh = msgspec.structs.replace(
-            pod,
-            metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp=None),
-            spec=msgspec.structs.replace(pod.spec, node_name=None),
-            status=PodStatus(phase="Pending", qos_class=pod.status.qos_class),
-        )
-        task = inventory.reader.read(fresh)
-        if task is None:  # another scheduler's pod: gone from here, its own scheduler places it again
-            cluster.remove_task(uid)
-        else:
-            cluster.put_task(task)
-    for nomination in record.nominations:
-        task = cluster.task(nomination.uid)
-        if task is not None and promises_last:
-            cluster.put_task(replace(task, nominated_node=nomination.node))
-    for budget in inventory.measure(task for task in cluster.tasks.specs if task is not None):
-        cluster.put_budget(budget)
-    for decision in record.jobs:
-        if not decision.changed:
-            continue
-        if is_shadow(decision.job):
-            job = inventory.shadows.settle(decision.job, decision.phase, decision.conditions)
-        else:
-            spec = cluster.jobs.specs[cluster.jobs.rows.of[decision.job]]
-            job = spec and replace(
-                spec,
-                phase=decision.phase,
-                conditions=decision.conditions,
-                last_started=decision.last_started,
-                last_evicted=decision.last_evicted,
-                stale_since=decision.stale_since,
-            )
-        if job is not None:
-            cluster.put_job(job)
 
 
 def _cycle(number: int, record: CycleRecord) -> dict[str, Any]:

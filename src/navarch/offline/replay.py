@@ -47,6 +47,8 @@ from navarch.version import version
 
 FORMAT = 1
 _DECIDED = frozenset(("binds", "claims", "evictions", "jobs", "nominations", "queues", "warnings"))
+_TRIED = "tried"
+"""The order in which jobs were tried: recordings of format 1 may lack it."""
 _GZIP = b"\x1f\x8b"
 _TELLTALE = "kubectl.kubernetes.io/last-applied-configuration"
 """kubectl keeps the whole manifest in here, environment and all."""
@@ -156,7 +158,7 @@ def record(snapshot: Snapshot, policy: Policy, now: float, uid: str, held: Mappi
 
 def decisions(decided: CycleRecord) -> bytes:
     """A record without its timings, as JSON in a fixed order."""
-    plain = {name: getattr(decided, name) for name in _DECIDED}
+    plain = {name: getattr(decided, name) for name in (*_DECIDED, _TRIED)}
     return msgspec.json.encode(plain, enc_hook=_plain, order="deterministic")
 
 
@@ -339,6 +341,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     raise TypeError(f"expected plain data, found {type(value).__name__}")
+
+
+def same(before: bytes, after: bytes) -> bool:
+    """Whether two cycles decided the same, byte for byte. The order of trying counts where both tell it."""
+    if before == after:
+        return True
+    old, new = msgspec.json.decode(before), msgspec.json.decode(after)
+    return _TRIED not in old and {name: part for name, part in new.items() if name != _TRIED} == old
 
 
 def difference(before: bytes | msgspec.Raw, after: bytes | msgspec.Raw) -> list[str]:

@@ -34,7 +34,7 @@ from navarch.model.status import TaskStatus
 from navarch.testing.answers import check_answers
 from navarch.testing.told_apart import Notes, Noting, NotingSession, check_reading
 
-_OWN = frozenset({"open", "close"})
+_OWN = frozenset({"open", "after_open", "close"})
 
 
 def check_plugin(plugin: type[Plugin], arguments: Mapping[str, object] | None = None, seed: int = 0) -> list[str]:

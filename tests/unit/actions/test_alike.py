@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from msgspec.structs import replace
-from tests.small_world import add_job, decided, job_in, open_session, shape, waits, with_nodes
+from tests.worlds.small_cluster import add_job, decided, job_in, open_session, shape, waits, with_nodes
 
 from navarch.actions.eviction_failures import FailedAttempts
 from navarch.engine.plugin import Plugin

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
-from tests.small_world import add_job, apply, binds, decided, evicted, phases, promises, shape, task, waits, with_nodes
+from tests.worlds.small_cluster import add_job, apply, binds, decided, evicted, phases, promises, shape, task, waits, with_nodes
 
 from navarch.engine.node_functions import TaskClass
 from navarch.engine.plugin import Plugin

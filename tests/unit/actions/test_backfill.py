@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.small_world import add_job, binds, decided, open_session, promises, row_in, shape, task, waits, with_nodes
+from tests.worlds.small_cluster import add_job, binds, decided, open_session, promises, row_in, shape, task, waits, with_nodes
 
 from navarch.actions.backfill import Backfill
 from navarch.engine.semantics import Semantics

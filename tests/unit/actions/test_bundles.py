@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from tests.small_world import add_job, job_in, open_session, row_in, shape, task, with_nodes
+from tests.worlds.small_cluster import add_job, job_in, open_session, row_in, shape, task, with_nodes
 
 from navarch.actions.victim_bundles import Bundle, allowed_parts, split
 from navarch.engine.semantics import STRICT, Semantics

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.small_world import decided, phases, waits, with_nodes
+from tests.worlds.small_cluster import decided, phases, waits, with_nodes
 
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
@@ -65,7 +65,7 @@ def test_a_job_that_does_not_say_what_it_needs_is_admitted_without_asking() -> N
 
 
 def test_the_reason_is_told_to_those_who_have_something_pending() -> None:
-    from tests.small_world import shape, task
+    from tests.worlds.small_cluster import shape, task
 
     kind, _ = gate(lambda job: Reason("Full", "no room"))
     cluster = world(("j", "Pending", True))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from msgspec.structs import replace
-from tests.small_world import add_job, apply, binds, decided, evicted, promises, shape, task, waits, with_nodes
+from tests.worlds.small_cluster import add_job, apply, binds, decided, evicted, promises, shape, task, waits, with_nodes
 
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.small_world import add_job, evicted, promises, shape, task, with_nodes
+from tests.worlds.small_cluster import add_job, evicted, promises, shape, task, with_nodes
 
 from navarch.actions.kube_batch.eviction import KubeBatchPreempt, KubeBatchReclaim
 from navarch.engine.cycle import decide

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.small_world import add_job, apply, binds, decided, evicted, promises, shape, task, with_nodes
+from tests.worlds.small_cluster import add_job, apply, binds, decided, evicted, promises, shape, task, with_nodes
 
 from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeFilter, NodeScorer, Refusal, Scope, TaskClass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
-from tests.small_world import add_job, shape, with_nodes
+from tests.worlds.small_cluster import add_job, shape, with_nodes
 
 from navarch.engine.cycle import decide
 from navarch.engine.policy import preset

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.actions.test_fair_actions import cycle, group, node, pod, queue
+from tests.worlds.kai_objects import cycle, group, node, pod, queue
 
 from navarch.engine.policy import PRESETS
 

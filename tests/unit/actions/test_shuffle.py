@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.small_world import add_job, decided, evicted, shape, task, with_nodes
+from tests.worlds.small_cluster import add_job, decided, evicted, shape, task, with_nodes
 
 from navarch.engine.plugin import Plugin
 from navarch.model.cluster import Cluster

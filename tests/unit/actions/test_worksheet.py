@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.small_world import add_job, job_in, open_session, policy, shape, task, with_nodes
+from tests.worlds.small_cluster import add_job, job_in, open_session, policy, shape, task, with_nodes
 
 from navarch.actions.job_queues import JobHeap, QueueHeap, admitted, takes_part, waiting_tasks
 from navarch.engine.session import Session

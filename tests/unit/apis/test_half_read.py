@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.worlds.odd_pods import ODD
 
 from navarch.apis.core.objects import from_manifest
 from navarch.apis.core.partial_pod import PartialPod, half_read
@@ -15,7 +16,6 @@ from navarch.ingest.pod_reader import PodReader
 from navarch.model.status import TaskStatus
 
 WHY = ValueError("why")
-ODD = {"type": "example.com/Odd", "status": "True", "lastTransitionTime": "0000-01-01T00:00:00Z"}
 
 
 def manifest(*resources: Any, **spec: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rich.console import Console
-from tests.unit.kai_objects import CLUSTER, NOW, group, queue, worker, workers
+from tests.worlds.kai_cluster import CLUSTER, NOW, group, queue, worker, workers
 
 from navarch.cli.tables.overview import queues_table
 from navarch.installed import installed

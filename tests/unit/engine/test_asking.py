@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from tests.small_world import ACTIONS, add_job, job_in, open_session, row_in, shape, task, with_nodes
+from tests.worlds.small_cluster import ACTIONS, add_job, job_in, open_session, row_in, shape, task, with_nodes
 
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from tests.small_world import ACTIONS, add_job, decided, job_in, open_session, policy, row_in, shape, task, with_nodes
+from tests.worlds.small_cluster import ACTIONS, add_job, decided, job_in, open_session, policy, row_in, shape, task, with_nodes
 
 from navarch.engine.close import close, phase_of
 from navarch.engine.cycle import decide

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from msgspec.structs import replace
-from tests.small_world import add_job, apply, binds, decided, evicted, phases, promises, shape, task, with_nodes
+from tests.worlds.small_cluster import add_job, apply, binds, decided, evicted, phases, promises, shape, task, with_nodes
 
 from navarch.engine.cycle import decide
 from navarch.engine.placement.class_view import ClassView

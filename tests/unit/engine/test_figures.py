@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.small_world import add_job, open_session, row_in, shape, with_nodes
+from tests.worlds.small_cluster import add_job, open_session, row_in, shape, with_nodes
 
 from navarch.engine.session import Session
 from navarch.model.status import TaskStatus

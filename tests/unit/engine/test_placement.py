@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.small_world import add_job, binds, decided, job_in, open_session, row_in, shape, with_nodes
+from tests.worlds.small_cluster import add_job, binds, decided, job_in, open_session, row_in, shape, with_nodes
 
 from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeFilter, NodeScorer, Refusal, Scope, TaskClass

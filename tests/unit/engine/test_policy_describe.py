@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.unit.engine.policy_catalogue import CATALOGUE
+from tests.worlds.policy_catalogue import CATALOGUE
 
 from navarch.engine.policy import load, preset
 from navarch.engine.policy.describe import describe

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.engine.policy_catalogue import CATALOGUE
+from tests.worlds.policy_catalogue import CATALOGUE
 
 from navarch.engine.policy import PRESETS, Policy, PolicyError, load
 from navarch.engine.policy.describe import describe

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import dedent
 
 import pytest
-from tests.unit.engine.policy_catalogue import CATALOGUE
+from tests.worlds.policy_catalogue import CATALOGUE
 
 from navarch.engine.policy import PRESETS, Policy, PolicyError, load, preset
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.small_world import add_job, job_in, open_session, row_in, shape, task, with_nodes
+from tests.worlds.small_cluster import add_job, job_in, open_session, row_in, shape, task, with_nodes
 
 from navarch.engine.session import Session
 from navarch.model.status import TaskStatus

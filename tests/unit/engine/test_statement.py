@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.small_world import add_job, job_in, open_session, row_in, shape, task, with_nodes
+from tests.worlds.small_cluster import add_job, job_in, open_session, row_in, shape, task, with_nodes
 
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.protocols import Change

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.small_world import add_job, open_session, row_in, shape, with_nodes
+from tests.worlds.small_cluster import add_job, open_session, row_in, shape, with_nodes
 
 from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeFilter, Scope, TaskClass

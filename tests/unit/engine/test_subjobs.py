@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from tests.small_world import job_in, open_session, row_in, shape, task, with_nodes
+from tests.worlds.small_cluster import job_in, open_session, row_in, shape, task, with_nodes
 
 from navarch.engine.gangs import subjobs
 from navarch.engine.job import Job

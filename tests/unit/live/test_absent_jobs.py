@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import cast
 
 from msgspec.structs import replace
-from tests.unit.live.fake_pool import Submitted
-from tests.unit.live.test_cluster_cache import SETTINGS, cache, group, pod, put
+from tests.worlds.live_parts.cluster_cache import SETTINGS, cache, group, pod, put
+from tests.worlds.live_parts.fake_pool import Submitted
 
 from navarch.apis.core.pod_objects import SchedulingGate
 from navarch.kube.client import Client

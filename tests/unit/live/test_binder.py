@@ -7,55 +7,18 @@ from typing import cast
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tests.unit.live.fake_pool import Submitted
-from tests.unit.live.test_cluster_cache import cache, pod, put
+from tests.worlds.live_parts.binder import Ends, scene, status
+from tests.worlds.live_parts.cluster_cache import pod, put
+from tests.worlds.live_parts.fake_pool import Submitted
 
 from navarch.kube.client import Client
 from navarch.kube.errors import Conflict, Forbidden, NotFound, OutcomeUnknown, ServerFault, Status, TooManyRequests, Unreachable
-from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
+from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.bind_requests import BindRequests
-from navarch.live.writers.binder import Binder, BindHooks, binding
-from navarch.live.writers.events import Events
+from navarch.live.writers.binder import binding
 from navarch.model.spec import BindRequestSpec, JobSpec, ObjectSpec
 from navarch.model.status import TaskStatus
-
-
-class Ends:
-    """What the hooks heard, and what was asked for."""
-
-    def __init__(self) -> None:
-        self.heard: list[str] = []
-        self.told = Submitted()
-
-    def ask(self, bind: AssumedBind, delay: float) -> None:
-        self.heard.append(f"ask after {delay:g}")
-
-    def hooks(self) -> BindHooks:
-        return BindHooks(
-            bound=lambda bind: self.heard.append("bound"),
-            failed=lambda bind, why: self.heard.append("failed"),
-            dropped=lambda bind: self.heard.append("dropped"),
-        )
-
-
-def scene() -> tuple[Binder, ClusterCache, Submitted, Ends, AssumedBind]:
-    assumed = AssumedPods()
-    made, _ = cache(assumed)
-    put(made, pod("a"))
-    submitted, ends = Submitted(), Ends()
-    binder = Binder(submitted.pool, made, assumed, Events(ends.told.pool), ends.hooks())
-    binder.resync = ends
-    bind = assumed.binds["uid-a"] = AssumedBind("uid-a", "default", "a", "n1", "default/pod/a", 0.0)
-    made.refresh("uid-a")
-    binder.bind(bind)
-    return binder, made, submitted, ends, bind
-
-
-def status(made: ClusterCache) -> TaskStatus:
-    task = made.cluster.task("uid-a")
-    assert task is not None
-    return task.status
 
 
 def refused(kind: type[Conflict] | type[Forbidden] | type[NotFound], code: int) -> Conflict | Forbidden | NotFound:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.live.test_cluster_cache import SETTINGS, Heard, cache, group, node, pod, put
+from tests.worlds.live_parts.cluster_cache import SETTINGS, Heard, cache, group, node, pod, put
 
 from navarch.apis.core.objects import from_manifest
 from navarch.apis.volcano.podgroups import Queue, read_queue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
-from tests.unit.live.test_cluster_cache import SETTINGS, cache, group, pod, put
+from tests.worlds.live_parts.cluster_cache import SETTINGS, cache, group, pod, put
 
 from navarch.engine.reasons import Event
 from navarch.live.cache.assumed_pods import AssumedPods

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from tests.unit.live.test_lost_preparations import RESOURCE_CLAIMS
-from tests.unit.live.test_shared_claims import World, bind_of
-from tests.unit.plugins.predicates.test_dynamic_resources import claim, exactly, slice_of
+from tests.worlds.device_objects import claim, exactly, slice_of
+from tests.worlds.live_parts.resources import RESOURCE_CLAIMS
+from tests.worlds.live_parts.shared_claims import World, bind_of
 
 from navarch.embedded.api.server import ApiServer
 from navarch.engine.record import ClaimAllocation

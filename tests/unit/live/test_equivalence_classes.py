@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.small_world import shape
+from tests.worlds.small_cluster import shape
 
 from navarch.engine.reasons import Event
 from navarch.live.queue.equivalence_classes import equivalence_key, selected_label_keys

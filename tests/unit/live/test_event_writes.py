@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 
 import pytest
-from tests.unit.live.fake_pool import Submitted
-from tests.unit.live.test_events import POD, make
+from tests.worlds.live_parts.events import POD, make
+from tests.worlds.live_parts.fake_pool import Submitted
 
 from navarch.kube.errors import AlreadyExists, BadRequest, NotFound, Status, Unreachable
 from navarch.kube.write.pool import Priority

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from tests.unit.live.fake_pool import Submitted
+from tests.worlds.live_parts.events import POD, make
+from tests.worlds.live_parts.fake_pool import Submitted
 
 from navarch.kube.errors import BadRequest, NotFound, Status
 from navarch.live.writers import events
 from navarch.live.writers.events import Events, pod_reference
-
-POD = pod_reference("default", "a", "u1")
-
-
-class Clock:
-    now = 1_700_000_000.25
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def make() -> tuple[Events, Submitted, Clock]:
-    submitted, clock = Submitted(), Clock()
-    return Events(submitted.pool, instance="me", clock=clock), submitted, clock
 
 
 def test_an_event_is_what_the_api_wants() -> None:

@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.unit.live.fake_pool import Submitted
-from tests.unit.live.test_cluster_cache import cache, pod, put
+from tests.worlds.live_parts.cluster_cache import cache, pod, put
+from tests.worlds.live_parts.fake_pool import Submitted
 
 from navarch.engine.record import Eviction
 from navarch.kube.errors import Conflict, Forbidden, NotFound, Status, TooManyRequests

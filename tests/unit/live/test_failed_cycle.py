@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.live.test_cluster_cache import node, pod, put
+from tests.worlds.live_parts.cluster_cache import node, pod, put
+from tests.worlds.live_parts.failing_cycle import failing
 
-from navarch.engine.record import CycleRecord
 from navarch.kube.connect import Endpoint
 from navarch.live import cycle as cycles
 from navarch.live.scheduler import Scheduler
@@ -15,8 +15,6 @@ from navarch.offline import replay
 pytestmark = pytest.mark.looptime
 
 
-def failing(*_: object, **__: object) -> CycleRecord:
-    raise RuntimeError("a plugin's fault")
 
 
 async def test_the_snapshot_shown_is_the_one_that_cannot_be_decided(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.live.fake_pool import Submitted
-from tests.unit.live.test_cluster_cache import SETTINGS, cache, group, pod, put
+from tests.worlds.live_parts.cluster_cache import SETTINGS, cache, group, pod, put
+from tests.worlds.live_parts.fake_pool import Submitted
 
 from navarch.apis import coscheduling, kube_batch
 from navarch.apis.core.objects import from_manifest

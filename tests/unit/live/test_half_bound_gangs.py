@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.live.test_cluster_cache import cache, group, pod, put
+from tests.worlds.live_parts.cluster_cache import cache, group, pod, put
 
 from navarch.apis.core.objects import from_manifest
 from navarch.apis.core.pod_objects import Pod, PodStatus

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.live.test_cluster_cache import SETTINGS, cache, pod
+from tests.worlds.live_parts.cluster_cache import SETTINGS, cache, pod
 
 from navarch.apis.core.objects import from_manifest
 from navarch.apis.volcano.podgroups import PodGroup

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.live.test_cluster_cache import cache
+from tests.worlds.live_parts.cluster_cache import cache
 
 from navarch.apis.core.objects import from_manifest
 from navarch.apis.core.pod_objects import Pod

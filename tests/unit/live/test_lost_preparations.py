@@ -6,12 +6,12 @@ import asyncio
 from typing import Any, cast
 
 import pytest
-from tests.unit.live.test_cluster_cache import cache, node
+from tests.worlds.live_parts.cluster_cache import cache, node
+from tests.worlds.live_parts.resources import RESOURCE_CLAIMS
 
 from navarch.embedded.api.patches.json_patch import merge
 from navarch.kube.client import Client
 from navarch.kube.errors import OutcomeUnknown
-from navarch.kube.resources import Resource
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.prebind.device_claims import PROTECTION, DeviceClaims, _Use
 from navarch.live.prebind.preparation import PreparationFailed, Step
@@ -20,7 +20,6 @@ from navarch.model.objects.storage import read_claim
 from navarch.model.spec import ObjectSpec
 
 BIND = AssumedBind("uid-a", "default", "a", "n1", "default/pod/a", 0.0)
-RESOURCE_CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims")
 
 
 class Store:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.live.fake_pool import Submitted
+from tests.worlds.live_parts.fake_pool import Submitted
 
 from navarch.kube.write.pool import Done, Outcome, Write
 from navarch.live.writers.outbox import Outbox

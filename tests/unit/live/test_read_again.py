@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from tests.unit.live.fake_pool import Submitted
+from tests.worlds.live_parts.fake_pool import Submitted
 
 from navarch.apis.dialect import Settings
 from navarch.kube.write.http1 import Reply

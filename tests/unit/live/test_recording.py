@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.small_world import add_job, shape, with_nodes
+from tests.worlds.small_cluster import add_job, shape, with_nodes
 
 from navarch.cli.replay import replay as replay_command
 from navarch.engine.policy import load

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.live.test_binder import Ends, scene, status
-from tests.unit.live.test_cluster_cache import pod, put
+from tests.worlds.live_parts.binder import Ends, scene, status
+from tests.worlds.live_parts.cluster_cache import pod, put
 
 from navarch.apis.core.pod_objects import Pod
 from navarch.kube.client import Client

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import pytest
-from tests.unit.live.fake_pool import Submitted
-from tests.unit.live.test_cluster_cache import group, node, pod, put
-from tests.unit.live.test_failed_cycle import failing
+from tests.worlds.live_parts.cluster_cache import group, node, pod, put
+from tests.worlds.live_parts.failing_cycle import failing
+from tests.worlds.live_parts.fake_pool import Submitted
 
 from navarch.engine.reasons import Event
 from navarch.kube.connect import Endpoint

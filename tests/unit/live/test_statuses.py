@@ -8,12 +8,13 @@ from typing import Any, cast
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tests.unit.live.fake_pool import Submitted
-from tests.unit.live.test_cluster_cache import cache, group, pod, put
+from tests.worlds.live_parts.cluster_cache import cache, group, pod, put
+from tests.worlds.live_parts.fake_pool import Submitted
+from tests.worlds.live_parts.statuses import Asked, figures
 
 from navarch.apis.core.objects import from_manifest
 from navarch.apis.core.pod_objects import PodStatus
-from navarch.engine.record import JobDecision, QueueFigures
+from navarch.engine.record import JobDecision
 from navarch.kube.client import Client
 from navarch.kube.errors import Conflict, Forbidden, OutcomeUnknown, Status
 from navarch.live.cache.assumed_pods import AssumedStatus
@@ -23,21 +24,6 @@ from navarch.live.writers.group_status import GroupStatuses
 from navarch.live.writers.pod_status import PodStatuses
 from navarch.live.writers.queue_status import QueueStatuses
 from navarch.model.spec import Condition, NodeSpec, QueueSpec
-
-
-class Discovery:
-    """Which kinds have a status subresource."""
-
-    def __init__(self, subresource: bool) -> None:
-        self.subresource = subresource
-
-    async def serves(self, resource: object, subresource: str) -> bool:
-        return self.subresource
-
-
-class Asked:
-    def __init__(self, subresource: bool) -> None:
-        self.discovery = Discovery(subresource)
 
 
 def pods() -> tuple[PodStatuses, ClusterCache, Submitted, Submitted]:
@@ -466,8 +452,6 @@ async def test_a_moment_outlasts_the_cycles_that_come_before_it_is_written() -> 
     assert len(submitted.writes) == 1
 
 
-def figures(queue: str, cpu: int) -> QueueFigures:
-    return QueueFigures(queue, {}, {"cpu": cpu}, {}, 0.0)
 
 
 def test_a_queue_shows_what_it_holds_with_all_below_it_and_is_opened_if_nobody_did() -> None:

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from tests.unit.live.fake_pool import Submitted
-from tests.unit.live.test_cluster_cache import SETTINGS, cache, group, pod, put
-from tests.unit.live.test_statuses import Asked, figures
+from tests.worlds.live_parts.cluster_cache import SETTINGS, cache, group, pod, put
+from tests.worlds.live_parts.fake_pool import Submitted
+from tests.worlds.live_parts.statuses import Asked, figures
 
 from navarch.kube.client import Client
 from navarch.live.cache.assumed_pods import AssumedBind, AssumedStatus

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 import pytest
-from tests.unit.live.test_cluster_cache import cache, pod, put
+from tests.worlds.live_parts.cluster_cache import cache, pod, put
 
 from navarch.kube.client import Client
 from navarch.live.writers import bind_requests

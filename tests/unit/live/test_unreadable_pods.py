@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tests.unit.apis.test_half_read import ODD
-from tests.unit.live.test_cluster_cache import SETTINGS, cache, figures, group, node, put
-from tests.unit.live.test_cluster_cache import pod as good_pod
+from tests.worlds.live_parts.cluster_cache import SETTINGS, cache, figures, group, node, put
+from tests.worlds.live_parts.cluster_cache import pod as good_pod
+from tests.worlds.odd_pods import ODD
 
 from navarch.apis.core.objects import from_manifest
 from navarch.apis.core.partial_pod import half_read

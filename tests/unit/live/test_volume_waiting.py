@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.live.storage_world import Object, Seen, bound, claim, storage_class, volume
+from tests.worlds.live_parts.storage import Object, Seen, bound, claim, storage_class, volume
 
 from navarch.kube.client import Client
 from navarch.live.cache.assumed_pods import AssumedBind

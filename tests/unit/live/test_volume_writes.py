@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.live.storage_world import CLAIMS, VOLUMES, Object, Seen, Store, bound, claim, served, storage_class, volume
+from tests.worlds.live_parts.storage import CLAIMS, VOLUMES, Object, Seen, Store, bound, claim, served, storage_class, volume
 
 from navarch.kube.client import Client
 from navarch.live.cache.assumed_pods import AssumedBind

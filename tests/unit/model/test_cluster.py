@@ -7,7 +7,7 @@ from itertools import permutations
 
 import pytest
 from msgspec.structs import replace
-from tests.small_world import shape, task
+from tests.worlds.small_cluster import shape, task
 
 from navarch.model.cluster import Cluster
 from navarch.model.resources import requests_from

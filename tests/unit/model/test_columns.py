@@ -24,9 +24,9 @@ def test_an_array_that_is_large_enough_is_handed_back_as_it_is() -> None:
 
 def test_a_freed_row_is_given_to_the_next_key_and_never_to_two() -> None:
     rows = Rows()
-    first, second = rows.take("a"), rows.take("b")
+    first, second = rows.assign("a"), rows.assign("b")
     rows.give_back("a")
-    third, fourth = rows.take("c"), rows.take("d")
+    third, fourth = rows.assign("c"), rows.assign("d")
     assert third == first
     assert len({second, third, fourth}) == 3
     assert rows.top == 3

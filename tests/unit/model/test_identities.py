@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.small_world import shape, with_nodes
+from tests.worlds.small_cluster import shape, with_nodes
 
 from navarch.model import cluster as cluster_module
 from navarch.model.cluster import Cluster

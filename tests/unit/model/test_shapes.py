@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.small_world import shape
+from tests.worlds.small_cluster import shape
 
 from navarch.model.resources import PODS, ResourceSpace
 from navarch.model.spec import PodAffinity, Shape, SpreadConstraint

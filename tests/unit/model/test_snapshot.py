@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from tests.small_world import add_job, open_session, row_in, shape, task, with_nodes
+from tests.worlds.small_cluster import add_job, open_session, row_in, shape, task, with_nodes
 
 from navarch.model.cluster import Cluster
 from navarch.model.spec import NodeSpec

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.kai_objects import CLUSTER, TEAMS, group, worker, workers
+from tests.worlds.kai_cluster import CLUSTER, TEAMS, group, worker, workers
 
 import navarch
 from navarch.engine.policy.presets import KAI_BUILT_IN

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.unit.plugins.plugin_world import GPU, World, job_of, place
+from tests.worlds.plugin_session import GPU, World, job_of, place
 
 from navarch.engine.session import Session
 from navarch.plugins.binpack import Binpack

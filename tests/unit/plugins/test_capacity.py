@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.plugins.plugin_world import GPU, World, job_of, place
+from tests.worlds.plugin_session import GPU, World, job_of, place
 
 from navarch.engine.points.protocols import QueueOrder, Vote
 from navarch.engine.reasons import Reason

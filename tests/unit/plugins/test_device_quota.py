@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.plugins.plugin_world import World, job_of, place
+from tests.worlds.plugin_session import World, job_of, place
 
 from navarch.engine.points.protocols import Vote
 from navarch.engine.reasons import Reason

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.plugins.plugin_world import World, job_of, place
+from tests.worlds.plugin_session import World, job_of, place
 
 from navarch.engine.points.protocols import QueueOrder, Reclaimable
 from navarch.engine.session import Session

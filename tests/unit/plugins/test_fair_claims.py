@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.plugins.plugin_world import World
+from tests.worlds.plugin_session import World
 
 from navarch.model.status import ON_NODE, TaskStatus
 from navarch.plugins.kai.dynamicresources import DynamicClaims

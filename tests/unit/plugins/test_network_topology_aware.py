@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.plugins.plugin_world import World, job_of, place
+from tests.worlds.plugin_session import World, job_of, place
 
 from navarch.engine.points.protocols import Purpose
 from navarch.engine.session import Session

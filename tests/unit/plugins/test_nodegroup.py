@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.plugins.plugin_world import World, job_of, place
+from tests.worlds.plugin_session import World, job_of, place
 
 from navarch.engine.session import Session
 from navarch.plugins.volcano.nodegroup import LABEL, LIMITS, NodeGroup, group_allowed, group_score

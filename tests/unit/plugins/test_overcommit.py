@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.plugins.plugin_world import World, job_of
+from tests.worlds.plugin_session import World, job_of
 
 from navarch.engine.points.protocols import Vote
 from navarch.engine.reasons import Reason

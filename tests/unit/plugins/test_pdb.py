@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.plugins.plugin_world import World, job_of
+from tests.worlds.plugin_session import World, job_of
 
 from navarch.engine.session import Session
 from navarch.model.spec import DisruptionBudgetSpec, LabelSelector, Requirement

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.plugins.plugin_world import GPU, World, job_of, place
+from tests.worlds.plugin_session import GPU, World, job_of, place
 
 from navarch.engine.session import Session
 from navarch.plugins.volcano.resource_strategy_fit import (

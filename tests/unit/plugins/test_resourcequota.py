@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.plugins.plugin_world import World, amounts, job_of
+from tests.worlds.plugin_session import World, amounts, job_of
 
 from navarch.engine.points.protocols import Vote
 from navarch.engine.reasons import Reason

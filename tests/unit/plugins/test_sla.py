@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.unit.plugins.plugin_world import World, job_of
+from tests.worlds.plugin_session import World, job_of
 
 from navarch.engine.points.protocols import Vote
 from navarch.engine.session import Session

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.plugins.plugin_world import World, job_of
+from tests.worlds.plugin_session import World, job_of
 
 from navarch.engine.points.protocols import Vote
 from navarch.engine.session import Session

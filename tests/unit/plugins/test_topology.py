@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.unit.plugins.plugin_world import World, job_of
+from tests.worlds.plugin_session import World, job_of
 
 from navarch.engine.points.gang_protocols import NodeSet, NoNodeSet
 from navarch.engine.session import Session

@@ -30,6 +30,7 @@ class KaiAllocate(FairAction):
         within = NodeSet(everywhere, everywhere=True)
         forest = JobForest(session, self.waiting_jobs(), self._next, depth=self.depth)
         while (job := forest.pop()) is not None:
+            session.tried[job.key] = None
             active = job.tree.active
             started = bool(active) and any(session.status[task] != TaskStatus.PIPELINED for task in active)
             statement = session.statement()

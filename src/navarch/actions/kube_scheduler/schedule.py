@@ -139,6 +139,8 @@ class Schedule(Action):
             alone = pod[0] if spec.nominated_node else -1
             return session.class_of(pod[0]).number, spec.pod_priority, spec.preemption_policy, alone
 
+        keys = session.snapshot.jobs.keys
+        session.tried.update(dict.fromkeys(keys[number] for number in tasks.job[[row for row, _ in pods]].tolist()))
         for _, run in groupby(pods, key=kind):
             rows = [row for row, _ in run if session.job_of(row) is not None]
             if rows:

@@ -1,8 +1,8 @@
-"""Objects that only some plugins read, from manifests to values of the model, each read once in its life.
+"""Objects that only some plugins read, decoded from manifests to values of the model, each version once.
 
 A cluster keeps such objects as decoded manifests. A plugin asks for a kind here; what is read stays in the snapshot's memo,
-and when the kind changes only the objects that are new are read again. An object that cannot be read is set aside with a
-sentence (`set_aside`): to those who need it, it is not there; nobody else notices.
+and when the kind changes only new objects are read. An object that cannot be read is left out with a message (`set_aside`):
+rules that need it treat it as absent, and nothing else is affected.
 """
 
 from __future__ import annotations
@@ -43,6 +43,6 @@ def of_kind(snapshot: Snapshot, kind: str, read: Callable[[Mapping[str, Any]], V
 
 
 def set_aside(snapshot: Snapshot) -> list[str]:
-    """What could not be read of the kinds that were asked for, a sentence each, in a total order."""
+    """One message for each object that could not be read, of the kinds that plugins asked for, in a total order."""
     held = [value for key, value in snapshot.memo.items() if isinstance(key, tuple) and key[0] == "typed"]
     return sorted(text for value in held for text in value[3])

@@ -1,4 +1,4 @@
-"""Objects that own or select pods, as far as scheduling reads them: whose like a pod is when spread is inferred."""
+"""Objects that own or select pods (Services, ReplicaSets ...). Default topology spreading finds a pod's peers by them."""
 
 from __future__ import annotations
 

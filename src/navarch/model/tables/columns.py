@@ -61,7 +61,7 @@ class Rows:
     def __len__(self) -> int:
         return len(self.of)
 
-    def take(self, key: str) -> int:
+    def assign(self, key: str) -> int:
         row = self.free.pop() if self.free else self.top
         if row == self.top:
             self.top += 1

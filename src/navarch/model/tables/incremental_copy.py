@@ -1,27 +1,35 @@
-"""Copies of a table's columns, brought up to date by the rows that were written since.
+"""Incremental copies of table columns for snapshots: only rows that were written since the last snapshot are copied.
 
-A cycle needs columns that do not move under it. To copy fifty thousand rows for one pod that changed would cost more than to
-decide about it, so a snapshot that is no longer needed gives its copies back: only rows in the table's `touched` are copied
-again (bench/decide, "snapshot"). Nobody but a twin writes into its arrays; they are handed out read-only.
+A cycle needs columns that stay fixed while it runs. Copying fifty thousand rows because one pod changed would cost more than
+the decision. So a snapshot out of use gives its arrays back, and the next one copies only the rows in the table's `touched`
+(bench/decide, "snapshot"). Only `IncrementalCopy` writes into its arrays; others get read-only views.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
 
+from navarch.model.resources import RowArray
+from navarch.model.snapshot import JobColumns, TaskColumns
+from navarch.model.spec import JobSpec
+from navarch.model.tables import jobs, tasks
 from navarch.model.tables.columns import Array
+from navarch.model.tables.job_marks import JobMarks
+from navarch.model.tables.jobs import JobTable
+from navarch.model.tables.tasks import TaskTable
 
 FEW = 8
-"""So many rows are copied one by one."""
+"""Up to this many rows are copied one by one."""
 MANY = 8
-"""When more than one row in so many was touched, everything is copied."""
+"""When more than one row in this many was touched, all rows are copied."""
 
 
 class Table(Protocol):
     touched: set[int]
-    """Rows written since a twin last looked. A set, because a mirror that nobody takes snapshots of is written to all the same."""
+    """Rows written since the last copy. A set, so that it stays bounded when no snapshot is taken."""
 
 
 class IncrementalCopy:
@@ -33,7 +41,7 @@ class IncrementalCopy:
         self._top = 0
 
     def follow(self, table: Table, top: int) -> np.ndarray[Any, np.dtype[np.intp]] | None:
-        """Become what the table is, of which `top` rows have been used. Returns the rows that were copied; None: all."""
+        """Update the copy from the table, of which `top` rows are in use. Returns the copied rows; None: all."""
         rows: np.ndarray[Any, np.dtype[np.intp]] | None = None
         if self._arrays and len(table.touched) * MANY <= top:
             rows = np.fromiter(table.touched, dtype=np.intp, count=len(table.touched))
@@ -70,7 +78,7 @@ class IncrementalCopy:
                     copy[row] = source[row]
 
     def columns(self, resources: int = 0) -> dict[str, Any]:
-        """The used rows of every column and every list by name, to be read only; of the first so many resources."""
+        """The rows in use of every column and list by name, read only. Columns over resources are cut to the first `resources`."""
         out: dict[str, Any] = dict(self._lists)
         for name, array in self._arrays.items():
             if self._axes[name] == 0 or array.ndim == 1:
@@ -80,3 +88,47 @@ class IncrementalCopy:
             view.flags.writeable = False
             out[name] = view
         return out
+
+
+class SnapshotColumns:
+    """The task and job columns of snapshots, each kept by an incremental copy."""
+
+    def __init__(self) -> None:
+        self._tasks = IncrementalCopy(tasks.COLUMNS, ("specs",))
+        self._jobs = IncrementalCopy(jobs.COLUMNS, ("keys", "specs", "tasks"), rows_first=("counts",))
+        self._marks = JobMarks()
+        self._held: dict[int, JobSpec] = {}
+
+    def of_tasks(self, table: TaskTable, node_rows: RowArray) -> TaskColumns:
+        """`node_rows`: the snapshot's row of each of the table's nodes; the last is for tasks without one (-1)."""
+        top = table.rows.top
+        self._tasks.follow(table, top)
+        return TaskColumns(status=table.status[:top].copy(), node=node_rows[table.node[:top]], **self._tasks.columns())
+
+    def of_jobs(self, table: JobTable) -> JobColumns:
+        table.epoch += 1
+        top, size, queues = table.rows.top, len(table.space), len(table.queue_names)
+        rows = self._jobs.follow(table, top)
+        self._marks.follow(table, rows)
+        columns = JobColumns(
+            queue_names=list(table.queue_names),
+            phases=list(table.phases),
+            queue_allocated=table.queue_allocated[:size, :queues].copy(),
+            queue_pending=table.queue_pending[:size, :queues].copy(),
+            queue_jobs=table.queue_jobs[:queues].copy(),
+            marks=self._marks,
+            held=self._held,
+            **self._jobs.columns(size),
+        )
+        self._leave_out_absent(columns.specs, range(top) if rows is None else rows.tolist())
+        return columns
+
+    def _leave_out_absent(self, specs: list[JobSpec | None], rows: Iterable[int]) -> None:
+        """Move the specs of absent jobs in these rows out of the snapshot, into `held`."""
+        absent = self._marks.absent
+        for row in rows:
+            spec = specs[row]
+            if absent[row] and spec is not None:
+                self._held[row], specs[row] = spec, None
+            elif self._held:
+                self._held.pop(row, None)

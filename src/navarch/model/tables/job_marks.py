@@ -1,8 +1,7 @@
-"""Which jobs a cycle has to look at, as marks that are worked out again for the rows that changed.
+"""Boolean columns that mark the jobs a cycle has to process, updated for changed rows only.
 
-A cluster full of running jobs has few that wait or about whom something has to be written, and of ten thousand that wait few
-have anything new to hope for. To find those by their counts is a pass over every job; by their marks it is the scan of one
-boolean column.
+In a full cluster few jobs are pending or need a status update, and of ten thousand pending jobs few can be placed now. Finding
+them by their counts would be a pass over every job; with marks it is a scan of one boolean column.
 """
 
 from __future__ import annotations
@@ -24,15 +23,14 @@ _SUMS = np.stack([_READY, _PLACED, _FINISHED, ON_NODE.astype(np.int64), IS_ALLOC
 class JobMarks:
     def __init__(self) -> None:
         self.absent: BoolArray = np.zeros(0, dtype=bool)
-        """Held, and none of its pods stands on a node (others may have to know whose those are): takes no part. None of the
-        other marks is set then."""
+        """Held back by the scheduling queue and without a pod on a node: the cycle leaves the job out. No other mark is set then."""
         self.waiting: BoolArray = np.zeros(0, dtype=bool)
         """Some pod is pending."""
         self.unadmitted: BoolArray = np.zeros(0, dtype=bool)
         """In a queue, and its phase says that it has not been admitted to it."""
         self.restless: BoolArray = np.zeros(0, dtype=bool)
-        """In a queue, and not one of which no pod waits, that is ready and in the phase its pods make it: something may have to
-        be written."""
+        """In a queue, and its status may need an update: a pod is pending, the gang is not ready, or the phase differs from what the
+        pods' statuses give."""
         self.restless_when_held: BoolArray = np.zeros(0, dtype=bool)
         """The same by another rule for the phase: Running as long as enough pods hold a node, else Pending."""
         self.unsaid: BoolArray = np.zeros(0, dtype=bool)
@@ -41,7 +39,7 @@ class JobMarks:
         """In a queue, with some pods on nodes but fewer than its minimum."""
 
     def follow(self, table: JobTable, rows: np.ndarray[tuple[int], np.dtype[np.intp]] | None) -> None:
-        """Work the marks out for these rows of the table; None: for all."""
+        """Compute the marks of these rows of the table; None: of all rows."""
         size, phases = table.rows.top, table.phases
         for name, before in list(vars(self).items()) if len(self.waiting) != size else ():
             setattr(self, name, np.zeros(size, dtype=bool))

@@ -50,7 +50,7 @@ class JobTable:
         self.in_parts: BoolArray = np.zeros(8, dtype=bool)
         """It names parts, with minima of their own."""
         self.held: BoolArray = np.zeros(8, dtype=bool)
-        """The job waits for something to happen: cycles pass it over while none of its pods stands on a node."""
+        """The scheduling queue holds the job back: cycles leave it out while it has no pod on a node."""
         self.queue_names: dict[str, int] = {}
         self.phases: dict[str, int] = {"": 0}
         self.queue_allocated: IntArray = np.zeros((len(space), 8), dtype=np.int64)
@@ -59,13 +59,13 @@ class JobTable:
         self.queue_jobs: IntArray = np.zeros(8, dtype=np.int64)
         """Jobs with a spec, by the queue's number."""
         self.touched: set[int] = set()
-        """Rows written since the last snapshot (see `twin`)."""
+        """Rows written since the last snapshot (see `incremental_copy`)."""
 
     def row_for(self, key: str) -> int:
         row = self.rows.of.get(key)
         if row is not None:
             return row
-        row = self.rows.take(key)
+        row = self.rows.assign(key)
         if row == len(self.keys):
             self.keys.append(key)
             self.specs.append(None)
@@ -112,7 +112,7 @@ class JobTable:
             self._drop_if_unused(row)
 
     def hold(self, key: str, held: bool) -> None:
-        """Let cycles pass the job over, or let it take part again."""
+        """Hold the job back from cycles, or release it."""
         row = self.rows.of.get(key)
         if row is not None:
             self.held[row] = held
@@ -166,7 +166,7 @@ class JobTable:
             self.best_effort_pending[row] += change * best_effort
 
     def _add(self, which: str, row: int, amount: IntArray) -> None:
-        """To what the job holds or waits for, and to its queue's sum of that."""
+        """Add to the job's allocated or pending sum, and to that of its queue."""
         self.fit_space()
         size, queue = amount.shape[0], self.queue[row]
         getattr(self, which)[:size, row] += amount
@@ -174,7 +174,7 @@ class JobTable:
             getattr(self, f"queue_{which}")[:size, queue] += amount
 
     def fit_space(self) -> None:
-        """Have a place for every resource that has been learned."""
+        """Grow the columns to every known resource."""
         if self.allocated.shape[0] < len(self.space):
             for name in ("allocated", "pending", "min_resources", "queue_allocated", "queue_pending"):
                 setattr(self, name, grown(getattr(self, name), len(self.space), axis=0))
@@ -199,7 +199,7 @@ COLUMNS = (
     "phase",
     "in_parts",
 )
-"""Those that a snapshot has as well, `counts` aside."""
+"""Columns that a snapshot copies, besides `counts`."""
 
 
 def _number(numbers: dict[str, int], name: str) -> int:

@@ -20,7 +20,7 @@ class NodeTable:
         self.names: list[str] = []
         self.specs: list[NodeSpec | None] = []
         self.serial: list[int] = []
-        """Order of first appearance, for those who keep the order in which nodes were listed."""
+        """Order of first appearance, for policies that keep the order in which nodes were listed."""
         self.alive: BoolArray = np.zeros(8, dtype=bool)
         size = (len(space), 8)
         self.allocatable: IntArray = np.zeros(size, dtype=np.int64)
@@ -66,7 +66,7 @@ class NodeTable:
         row = self.rows.of.get(name)
         if row is not None:
             return row
-        row = self.rows.take(name)
+        row = self.rows.assign(name)
         self._serial += 1
         if row == len(self.names):
             self.names.append(name)
@@ -102,7 +102,7 @@ class NodeTable:
             self.rows.give_back(self.names[row])
 
     def fit_space(self) -> None:
-        """Have a place for every resource that has been learned."""
+        """Grow the columns to every known resource."""
         if self.used.shape[0] < len(self.space):
             self.allocatable = grown(self.allocatable, len(self.space), axis=0)
             self.used = grown(self.used, len(self.space), axis=0)

@@ -1,4 +1,4 @@
-"""The task table: every pod that waits for us or holds a node, as columns beside its immutable spec."""
+"""The task table: every pod that is pending for this scheduler or holds a node, as columns beside its immutable spec."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class TaskTable:
         self.started: FloatArray = np.zeros(8, dtype=np.float64)
         """When the pod began to run; infinite before that."""
         self.gated: BoolArray = np.zeros(8, dtype=bool)
-        """The pod has scheduling gates: it waits for someone else."""
+        """The pod has scheduling gates."""
         self.preemptable: BoolArray = np.zeros(8, dtype=bool)
         self.pod_priority: IntArray = np.zeros(8, dtype=np.int64)
-        """The pod's own, by which pods preempt each other."""
+        """spec.priority of the pod, which kube-scheduler's preemption compares."""
         self.nominated: BoolArray = np.zeros(8, dtype=bool)
         """The pod was promised a node."""
         self.in_part: BoolArray = np.zeros(8, dtype=bool)
-        """The pod says of which part of its job it is."""
+        """The pod names its sub-group."""
         self.index: IntArray = np.zeros(8, dtype=np.int64)
         """The number that the pod's name ends in, -1 for none."""
         self.touched: set[int] = set()
-        """Rows written since the last snapshot (see `twin`)."""
+        """Rows written since the last snapshot (see `incremental_copy`)."""
 
-    def take(self, spec: TaskSpec, *, shape: int, job: int, node: int, labels: int) -> int:
-        row = self.rows.take(spec.uid)
+    def add(self, spec: TaskSpec, *, shape: int, job: int, node: int, labels: int) -> int:
+        row = self.rows.assign(spec.uid)
         if row == len(self.specs):
             self.specs.append(spec)
             if row >= self.status.shape[0]:
@@ -106,7 +106,7 @@ COLUMNS = (
     "in_part",
     "index",
 )
-"""Those that a snapshot has as they are: where a task stands (`status`, `node`) is its own to write."""
+"""Columns that a snapshot copies as they are. `status` and `node` are copied apart, because a session writes them."""
 
 
 def pod_index(name: str) -> int:

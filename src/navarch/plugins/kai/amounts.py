@@ -149,6 +149,12 @@ class FairAmounts:
         return found
 
 
+def wants_gpu(session: Session, task: int) -> bool:
+    """Whether the task asks for a GPU in any form: whole, a fraction, memory, or by a claim."""
+    devices = session.snapshot.shapes[int(session.shape[task])].devices
+    return bool(session.shared(FairAmounts).pending(task)[GPU] > 0 or (devices is not None and (devices.fraction or devices.memory)))
+
+
 def _total(nodes: Sequence[NodeSpec]) -> Floats:
     out = np.zeros(len(RESOURCES))
     for node in nodes:

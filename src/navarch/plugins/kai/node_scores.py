@@ -16,17 +16,10 @@ from navarch.engine.session import Session
 from navarch.model.gpus import GPU_RESOURCES, mig_gpus
 from navarch.model.node_facts import labelled_gpu_counts
 from navarch.model.resources import CPU, BoolArray, FloatArray, IntArray
-from navarch.plugins.kai.amounts import FairAmounts
+from navarch.plugins.kai.amounts import FairAmounts, wants_gpu
 from navarch.plugins.nodeorder.pod_preferences import PodPreferences
 
 DENSITY, KIND, AVAILABLE, SHARING, TOGETHER, PROMISED = 9.0, 10.0, 1_000.0, 10_000.0, 1_000_000.0, 10_000_000.0
-
-
-def wants_gpu(session: Session, task: int) -> bool:
-    """Whether the task asks for a GPU in any form."""
-    shape = session.snapshot.shapes[int(session.shape[task])]
-    devices = shape.devices
-    return bool(session.shared(FairAmounts).pending(task)[2] > 0 or (devices is not None and (devices.fraction or devices.memory)))
 
 
 class NodePlacement(Plugin):

@@ -25,9 +25,8 @@ from navarch.model.node_facts import fit_nodes, labelled
 from navarch.model.resources import BoolArray, format_amount
 from navarch.model.snapshot import Snapshot
 from navarch.model.status import ON_NODE, TaskStatus
-from navarch.plugins.kai.amounts import GPU, FairAmounts
+from navarch.plugins.kai.amounts import GPU, FairAmounts, wants_gpu
 from navarch.plugins.kai.config_maps import KIND, RULE, lacking
-from navarch.plugins.kai.node_scores import wants_gpu
 from navarch.plugins.kai.quota_messages import amount as short
 from navarch.plugins.predicates.nodes.affinity import NodeAffinity
 from navarch.plugins.predicates.nodes.ports import NodePorts

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.plugins.fragmentation import slow_fgd
 from tests.unit.plugins.fragmentation.slow_fgd import SlowNode
-from tests.unit.plugins.plugin_world import World, job_of, place
+from tests.worlds.plugin_session import World, job_of, place
 
 from navarch.engine.cycle import decide
 from navarch.engine.policy import load

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.plugins.plugin_world import World
+from tests.worlds.plugin_session import World
 
 from navarch.engine.policy import PolicyError, load
 from navarch.installed import installed

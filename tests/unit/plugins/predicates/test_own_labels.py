@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.unit.plugins.plugin_world import World
+from tests.worlds.plugin_session import World
 
 from navarch.engine.session import Session
 from navarch.model import cluster as cluster_module

@@ -278,7 +278,7 @@ def gpus_asked(session: Session, task: int) -> float:
 def _demanded(session: Session, task: int) -> BoolArray | None:
     kind = session.class_of(task)
     for each in session.filters_for(kind):
-        if each.name == "NodeAffinity":
+        if each.selects_nodes:
             return static_mask(session, each, kind)
     return None
 

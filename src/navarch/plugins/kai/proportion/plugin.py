@@ -24,6 +24,7 @@ from navarch.engine.record import QueueFigures
 from navarch.model.gpus import GPU_RESOURCES
 from navarch.model.objects.queue_usage import QUEUE_USAGE
 from navarch.model.resources import BoolArray, IntArray
+from navarch.model.spec import JobSpec, TaskSpec
 from navarch.model.status import IS_ALLOCATED, TaskStatus
 from navarch.plugins.kai.amounts import GPU, RESOURCES, FairAmounts
 from navarch.plugins.kai.proportion.queue_problems import displaced
@@ -31,11 +32,12 @@ from navarch.plugins.kai.proportion.queue_ranking import LAST, QueueStanding, st
 from navarch.plugins.kai.proportion.queue_tree import QueueTree, over_capacity
 from navarch.plugins.kai.proportion.reclaim_rules import may_reclaim, may_take, most_taken, worth_reclaiming
 from navarch.plugins.kai.proportion.share_division import NO_PARENT, UNLIMITED, Floats, Ints, QueueClaims, fair_shares, seniority
-from navarch.plugins.kai.proportion.sub_group_members import is_member
 from navarch.plugins.kai.quota_messages import beyond_share, over_limit, over_quota
 
 _ZERO = [0.0] * len(RESOURCES)
 _UNDONE_BY = (Event.POD_REMOVED, Event.QUEUE_CHANGED, Event.JOB_CHANGED)
+DEFAULT_PART = "default"
+"""The only part of a job without sub-groups."""
 OVER_LIMIT, OVER_QUOTA = "OverLimit", "NonPreemptibleOverQuota"
 """Codes of refusals, as KAI names them in the status of a group."""
 
@@ -421,3 +423,21 @@ def _bounds(rows: list[list[float]], size: tuple[int, int]) -> Floats:
 def _mapping(amounts: Floats) -> dict[str, float]:
     """By the names that other parts know: a GPU is a thousand of `nvidia.com/gpu`."""
     return {"cpu": float(amounts[0]), "memory": float(amounts[1]), "nvidia.com/gpu": float(amounts[GPU]) * 1000}
+
+
+def part_of(job: JobSpec, task: TaskSpec) -> str | None:
+    """The name of the task's sub-group; None if it names one that the job does not have (or has as a mere parent).
+
+    >>> from navarch.model.spec import Shape, SubGroupSpec
+    >>> job = JobSpec("n/j", "q", sub_groups=(SubGroupSpec("a"), SubGroupSpec("b", parent="a")))
+    >>> [part_of(job, TaskSpec("u", "n", "t", Shape(), sub_group=name)) for name in ("b", "a", "")]
+    ['b', None, None]
+    """
+    parents = {group.parent for group in job.sub_groups}
+    leaves = {group.name for group in job.sub_groups if group.name not in parents} or {DEFAULT_PART}
+    name = task.sub_group or DEFAULT_PART
+    return name if name in leaves else None
+
+
+def is_member(job: JobSpec, task: TaskSpec) -> bool:
+    return (not job.sub_groups and not task.sub_group) or part_of(job, task) is not None

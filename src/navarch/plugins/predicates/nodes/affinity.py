@@ -33,6 +33,7 @@ def has_demand(shape: Shape) -> bool:
 
 class NodeAffinity(NodeFilter):
     name = "NodeAffinity"
+    selects_nodes = True
     scope = Scope.STATIC
 
     def __init__(self, snapshot: Snapshot, added: Demand | None = None) -> None:

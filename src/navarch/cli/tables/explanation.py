@@ -1,0 +1,114 @@
+"""An explanation as text: the cause first, then what is in the way, then what would start the job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from navarch.cli.tables.text import print_line, print_prose
+from navarch.explanation.result import Change, Explanation
+
+_MOST = 8
+"""Entries of a list that are shown; `-o json` has all."""
+_CLAUSES = 12
+
+
+def show_explanation(console: Console, found: Explanation) -> None:
+    cause, order = found.cause, found.order
+    print_line(console, f"{found.job} {found.state}: {cause.code}", "bold")
+    print_prose(console, cause.message, "  ")
+    if found.state == "impossible":
+        print_prose(console, "never: it does not start on the empty cluster either (proved)", "  ")
+    if cause.proof and cause.only is not None:
+        print_prose(console, f"proved: {cause.proof}, nothing else -> {'starts' if cause.only else 'does not start'}", "  ")
+    if found.state in ("gone", "running") and not found.nodes.reasons:
+        return
+    facts = [f"nodes: {found.nodes.feasible} of {found.nodes.total} have room for a pod of it now"]
+    if order.place is not None:
+        facts.append(f"order: {order.place} of {order.of} in {order.queue}, {order.overall} of {order.overall_of} in all")
+    if order.starts_alone is not None and order.overall_of > 1:
+        facts.append(f"alone among waiting jobs: {'starts' if order.starts_alone else 'does not start'}")
+    print_prose(console, " | ".join(facts), "  ")
+    _nodes(console, found)
+    _ahead(console, found)
+    _blockers(console, found)
+    _changes(console, found)
+    _end(console, found)
+
+
+def _nodes(console: Console, found: Explanation) -> None:
+    reasons = found.nodes.reasons
+    if reasons:
+        shown = [f"{count} {text}" for text, count in list(reasons.items())[:_MOST]]
+        print_prose(console, f"{found.nodes.total} nodes: {', '.join(shown)}", "")
+    clauses = found.nodes.clauses[:_CLAUSES]
+    if clauses:
+        width = max(len("without"), *(len(each.clause) for each in clauses))
+        print_line(console, f"  {'without':<{width}}  nodes  starts", "dim")
+        for each in clauses:
+            print_line(console, f"  {each.clause:<{width}}  {each.nodes:>5}  {'yes' if each.starts else 'no'}")
+
+
+def _ahead(console: Console, found: Explanation) -> None:
+    order = found.order
+    if not order.ahead or order.overall is None:
+        return
+    parts = []
+    for each in order.ahead[:_MOST]:
+        size = ", ".join(f"{amount} {_short(name)}" for name, amount in each.requests.items())
+        queue = f" in {each.queue}" if each.queue != order.queue else ""
+        parts.append(f"{each.job}{queue} ({size or 'no requests'}, priority {each.priority}; by {each.because})")
+    more = order.overall - 1 - len(parts)
+    print_prose(console, f"ahead: {'; '.join(parts)}{f'; and {more} more' if more > 0 else ''}")
+
+
+def _short(resource: str) -> str:
+    return "GPU" if resource.endswith("/gpu") else resource
+
+
+def _blockers(console: Console, found: Explanation) -> None:
+    blockers = found.blockers
+    if not blockers.jobs:
+        return
+    proof = "none can be left out" if blockers.minimal else "some of these may not be needed"
+    count = len(blockers.jobs)
+    print_prose(console, f"blocked by {count} job{'s' if count > 1 else ''} ({proof}): {_listed(blockers.jobs)}")
+    for each in blockers.may_take[:_MOST]:
+        answer = "yes" if each.allowed else f"no: {each.reason}"
+        print_prose(console, f"may it take {each.job}? {answer}", "  ")
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST
+    return ", ".join(names[:_MOST]) + (f" and {more} more" if more > 0 else "")
+
+
+def _changes(console: Console, found: Explanation) -> None:
+    for by, title in (("user", "you can change"), ("admin", "an administrator can change")):
+        mine = [each for each in found.changes if each.by == by]
+        if mine:
+            print_line(console, f"{title}:", "bold")
+        for each in mine:
+            print_prose(console, f"{'+' if each.starts else '-'} {each.text}: {_effect(each)}", "  ")
+
+
+def _effect(change: Change) -> str:
+    if not change.starts:
+        return "does not start"
+    parts = ["starts" if change.cycles == 1 else f"starts after {change.cycles} cycles"]
+    price = change.price
+    for word, jobs in (("evicts", price.evicts), ("delays", [each for each in price.delays if each not in price.evicts])):
+        if jobs:
+            parts.append(f"{word} {_listed(jobs)}")
+    if price.also_starts:
+        parts.append(f"{_listed(price.also_starts)} start{'s' if len(price.also_starts) == 1 else ''} too")
+    return ", ".join(parts)
+
+
+def _end(console: Console, found: Explanation) -> None:
+    for note in found.notes:
+        print_prose(console, note)
+    if found.not_established:
+        print_prose(console, f"not established: {', '.join(found.not_established)} (--trials and --seconds allow more)")
+    print_line(console, f"{found.trials} trials in {found.seconds:.1f} s", "dim")

@@ -1,0 +1,126 @@
+"""Contains failures: what raises while it works on a job costs that job its place in this cycle, and no other job anything.
+
+The cycle starts again from the same figures without the job. That is exact: every other job is decided as if this one did not
+exist, whatever state the failure left behind. Restarts are bounded; after the last one only the failures are decided. A shape that
+fails twice costs every job that has it its place, a namespace with several failures all its waiting jobs. What cannot be laid to any
+job ends the cycle with the name of the plugin: a cycle without one of its rules would place pods where they must not be.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from traceback import format_exception
+
+import numpy as np
+
+from navarch.engine.containment.culprit import Culprit, find_culprit
+from navarch.engine.containment.set_aside import OpeningFigures, SetAside
+from navarch.engine.reasons import Event, Reason
+from navarch.engine.record import CycleRecord, JobDecision, JobFailure, TaskRefusal
+from navarch.model.snapshot import Snapshot
+from navarch.model.status import STATUS_NAMES, TaskStatus
+
+MOST_RESTARTS = 16
+TOO_MANY = f"rules failed on jobs more than {MOST_RESTARTS} times: nothing else was decided in this cycle"
+MOST_IN_NAMESPACE = 3
+"""Restarts for jobs of one namespace; then all its waiting jobs are set aside."""
+_UNDONE_BY = (Event.JOB_CHANGED, Event.POD_CHANGED, Event.QUEUE_CHANGED, Event.POLICY_CHANGED, Event.TIME_PASSED)
+_LONGEST = 300
+
+
+class CycleFailed(RuntimeError):
+    """A failure that no job can be made responsible for."""
+
+
+class Containment:
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.opening = OpeningFigures(snapshot)
+        self._aside = SetAside(snapshot)
+        self._restarts = 0
+        self._shapes: Counter[int] = Counter()
+        self._namespaces: Counter[str] = Counter()
+        self._failures: dict[int, JobFailure] = {}
+
+    def take(self, error: Exception) -> bool:
+        """Set the job aside on which this was raised. False: there were too many failures, nothing more is decided in this cycle. The
+        jobs that failed so far are told, so that the next cycle goes on without them. CycleFailed: no job is to blame."""
+        culprit = find_culprit(error, self.snapshot)
+        self.opening.put_back()
+        self._restarts += 1
+        rows = self._rows(culprit)
+        told = "".join(format_exception(error))
+        removed = False
+        for row in rows:
+            removed |= self._aside.add(row)
+            key = self.snapshot.jobs.keys[row]
+            self._failures.setdefault(row, JobFailure(key, culprit.where, _text(error), told))
+        if not removed:
+            raise CycleFailed(f"{culprit.where} failed: {_text(error)}") from error
+        error.__traceback__ = None  # it holds the session and all its arrays
+        return self._restarts <= MOST_RESTARTS
+
+    def _rows(self, culprit: Culprit) -> list[int]:
+        """The jobs to set aside for a failure: one at first."""
+        if len(culprit.rows) != 1:
+            return list(culprit.rows)
+        (row,) = culprit.rows
+        tasks, jobs = self.snapshot.tasks, self.snapshot.jobs
+        namespace = jobs.keys[row].partition("/")[0]
+        self._namespaces[namespace] += 1
+        waiting = tasks.alive & (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0)
+        if self._namespaces[namespace] > MOST_IN_NAMESPACE:
+            owners = np.unique(tasks.job[waiting]).tolist()
+            return sorted({row, *(other for other in owners if jobs.keys[other].startswith(f"{namespace}/"))})
+        if culprit.shape >= 0:
+            self._shapes[culprit.shape] += 1
+            if self._shapes[culprit.shape] > 1:
+                return sorted({row, *np.unique(tasks.job[waiting & (tasks.shape == culprit.shape)]).tolist()})
+        return [row]
+
+    def restore(self) -> None:
+        self._aside.restore()
+
+    def report(self, record: CycleRecord) -> None:
+        """Jobs that were set aside are in the record with the reason. To be called after `restore`."""
+        if not self._failures:
+            return
+        record.failures = [failure for _, failure in sorted(self._failures.items(), key=lambda item: item[1].job)]
+        decided = {row: self._decision(row, failure) for row, failure in self._failures.items()}
+        names = {decision.job for decision in decided.values()}
+        record.jobs = sorted(
+            [*(job for job in record.jobs if job.job not in names), *decided.values()], key=lambda decision: decision.job
+        )
+
+    def _decision(self, row: int, failure: JobFailure) -> JobDecision:
+        jobs, tasks = self.snapshot.jobs, self.snapshot.tasks
+        spec = jobs.spec_of(row)
+        assert spec is not None
+        text = f"{failure.where} failed on this job, which is set aside for this cycle: {failure.error}"
+        reason = Reason("InternalError", text, figures={"where": failure.where, "error": failure.error}, undone_by=_UNDONE_BY)
+        waiting = [tasks.spec(task) for task in jobs.tasks[row] if tasks.status[task] == TaskStatus.PENDING]
+        return JobDecision(
+            job=spec.key,
+            queue=spec.queue,
+            phase=spec.phase or "Pending",
+            min_member=spec.min_member,
+            pods={STATUS_NAMES[i]: n for i, n in enumerate(jobs.counts[row].tolist()) if n},
+            conditions=spec.conditions,
+            reasons=(reason,),
+            refusals=tuple(
+                TaskRefusal(task.key, task.uid, "Unschedulable", text) for task in sorted(waiting, key=lambda task: task.name)
+            ),
+            shadow=spec.shadow,
+            dialect=spec.dialect,
+            changed=False,
+            last_started=spec.last_started,
+            last_evicted=spec.last_evicted,
+            stale_since=spec.stale_since,
+        )
+
+
+def _text(error: BaseException) -> str:
+    """One line without addresses in memory, so that a replay says the same."""
+    text = " ".join(str(error).split()).partition(" at 0x")[0]
+    text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -1,0 +1,86 @@
+"""The job at hand when something raised, read from the traceback.
+
+Plugins, actions and the engine hand jobs on as arguments and locals: the innermost frame that holds one names the job. So a
+cycle without failures pays nothing for it, and code that is not called through the plugin runner (a filter, a loop in
+`open` or `close`) is covered like all other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from traceback import walk_tb
+from types import FrameType
+from typing import Any
+
+from msgspec import Struct
+
+from navarch.engine.gangs.gang_tree import GangTree
+from navarch.engine.gangs.subjobs import SubJob
+from navarch.engine.job import Job
+from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
+from navarch.engine.plugin import Plugin
+from navarch.engine.points.gang_protocols import Scenario
+from navarch.engine.points.protocols import Change
+from navarch.engine.queue import Queue
+from navarch.model.snapshot import Snapshot
+from navarch.model.spec import JobSpec, TaskSpec
+
+_MOST_FRAMES = 400
+"""Frames that are looked at: an endless recursion has thousands, and the innermost ones are alike."""
+_FIRST = ("job", "best", "preemptor", "sub_job", "task", "change")
+"""Names that say most; other locals follow in the order in which the function assigned them."""
+
+
+class Culprit(Struct, frozen=True):
+    """`rows` are job rows; empty: no job was at hand. `shape` is set where the failure concerns every task of a shape."""
+
+    rows: tuple[int, ...]
+    where: str
+    """The plugin that failed, or the module."""
+    shape: int = -1
+    queue: str = ""
+
+
+def find_culprit(error: BaseException, snapshot: Snapshot) -> Culprit:
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)][-_MOST_FRAMES:]
+    frames.reverse()
+    where = _where(frames)
+    for frame in frames:
+        for value in _locals(frame):
+            found = _of(value, snapshot, where)
+            if found is not None:
+                return found
+    return Culprit((), where)
+
+
+def _locals(frame: FrameType) -> Iterator[Any]:
+    held = frame.f_locals
+    yield from (held[name] for name in _FIRST if name in held)
+    yield from (value for name, value in held.items() if name not in _FIRST)
+
+
+def _of(value: Any, snapshot: Snapshot, where: str) -> Culprit | None:
+    if isinstance(value, SubJob | GangTree | Scenario | Change):
+        value = value.job
+    if isinstance(value, Job):
+        return Culprit((value.row,), where)
+    if isinstance(value, TaskClass):
+        row = int(snapshot.tasks.job[value.task])
+        return Culprit((row,), where, shape=value.shape_number) if row >= 0 else None
+    if isinstance(value, JobSpec | TaskSpec):
+        key = value.key if isinstance(value, JobSpec) else value.job
+        return Culprit((snapshot.jobs.keys.index(key),), where) if key in snapshot.jobs.keys else None
+    if isinstance(value, Queue):
+        number = snapshot.jobs.queue_names.index(value.name) if value.name in snapshot.jobs.queue_names else -1
+        rows = (snapshot.jobs.queue == number).nonzero()[0].tolist() if number >= 0 else []
+        return Culprit(tuple(rows), where, queue=value.name) if rows else None
+    return None
+
+
+def _where(frames: list[FrameType]) -> str:
+    for frame in frames:
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, Plugin | NodeFilter | NodeScorer):
+            kind = "plugin" if isinstance(owner, Plugin) else "filter" if isinstance(owner, NodeFilter) else "score"
+            return f"{kind} {owner.name}"
+    return next((str(frame.f_globals.get("__name__", "")) for frame in frames), "")

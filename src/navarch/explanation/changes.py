@@ -1,0 +1,103 @@
+"""Changes that are tried, what each costs others, and the search for the smallest change of a number.
+
+A change becomes part of an explanation only after its trial, and with the answer of the trial. Where the answer depends on how the
+input is put together again (kube-batch takes nodes in the order of the list), both ways are tried, and a change on which they
+differ is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from navarch.explanation.documents import CLUSTER_SCOPED
+from navarch.explanation.result import Change, Price
+from navarch.explanation.subject import Object, Subject
+from navarch.explanation.trials import MOST_CYCLES, Outcome, Trials, standing_of
+from navarch.ingest.groups import shown_key
+
+_NODES = frozenset({"Node"})
+assert _NODES <= CLUSTER_SCOPED
+
+
+class Changes:
+    """The changes of one explanation, each tried."""
+
+    def __init__(self, trials: Trials, subject: Subject, base: Outcome) -> None:
+        self.trials, self.subject, self.base = trials, subject, base
+        self.found: list[Change] = []
+
+    def attempt(
+        self, by: str, kind: str, text: str, objects: Sequence[Object], remove: Sequence[str] = (), *, cycles: int = MOST_CYCLES
+    ) -> bool:
+        """Try a change and keep it with its answer. False: it does not start the job, or nothing can be said."""
+        outcome = self._outcome(objects, remove, cycles)
+        if outcome is None:
+            return False
+        self._keep(by, kind, text, objects, remove, outcome, cycles)
+        return outcome.starts
+
+    def starts(self, objects: Sequence[Object], remove: Sequence[str] = ()) -> bool:
+        """Try a change without keeping it."""
+        outcome = self._outcome(objects, remove, MOST_CYCLES)
+        return outcome is not None and outcome.starts
+
+    def least(
+        self, most: int, by: str, kind: str, text: Callable[[int], str], change: Callable[[int], Sequence[Object]]
+    ) -> int | None:
+        """The smallest step in 1..most with which the job starts, by bisection; both sides are kept. None: not even with `most`."""
+        if not self.starts(change(most)):
+            self.attempt(by, kind, text(most), change(most))
+            return None
+        low, high = 0, most
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.starts(change(middle)):
+                high = middle
+            else:
+                low = middle
+        if low:
+            self.attempt(by, kind, text(low), change(low))
+        self.attempt(by, kind, text(high), change(high))
+        return high
+
+    def _outcome(self, objects: Sequence[Object], remove: Sequence[str], cycles: int) -> Outcome | None:
+        if not objects and not remove:
+            return None
+        outcome = self.trials.run(objects, remove, cycles=cycles)
+        if outcome is None or not outcome.sure:
+            return None
+        if self.trials.rules.policy.semantics.node_order != "name" and any(each["kind"] in _NODES for each in objects):
+            other = self.trials.run(objects, remove, cycles=cycles, at_end=True)
+            if other is None or other.cycles != outcome.cycles:
+                return None
+        return outcome
+
+    def _keep(
+        self, by: str, kind: str, text: str, objects: Sequence[Object], remove: Sequence[str], outcome: Outcome, cycles: int
+    ) -> None:
+        change = Change(
+            by=by,
+            kind=kind,
+            text=text,
+            objects=list(objects),
+            remove=list(remove),
+            starts=outcome.starts,
+            cycles=outcome.cycles or cycles,
+            price=self._price(outcome, remove) if outcome.starts else Price(),
+        )
+        if not any(each.objects == change.objects and each.remove == change.remove for each in self.found):
+            self.found.append(change)
+
+    def _price(self, outcome: Outcome, remove: Sequence[str]) -> Price:
+        """Against the same number of cycles without the change."""
+        assert outcome.cycles is not None
+        records = self.base.records[: outcome.cycles]
+        started = {shown_key(each.job) for each in records[-1].jobs if standing_of(each).started}
+        evicted = {shown_key(each.job) or each.pod for record in records for each in record.evictions}
+        own = {self.subject.name, shown_key(outcome.key)}
+        there = {shown_key(each.job) for each in outcome.records[-1].jobs}
+        return Price(
+            evicts=sorted(outcome.evicted - evicted - own),
+            delays=sorted(each for each in started - outcome.started - own if each in there),
+            also_starts=sorted(outcome.started - started - own),
+        )

@@ -1,0 +1,314 @@
+"""Why a job waits, what is before it, and what would start it: each answer proved by running the scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from navarch.engine.policy import Policy
+from navarch.engine.reasons import Reason, dominant
+from navarch.explanation import admin_changes, user_changes
+from navarch.explanation.blockers import blocking_set
+from navarch.explanation.changes import Changes
+from navarch.explanation.clauses import clauses_of
+from navarch.explanation.cluster_edits import lifted, with_weight
+from navarch.explanation.documents import Input
+from navarch.explanation.job_edits import amounts_of, with_amount
+from navarch.explanation.names import job_key
+from navarch.explanation.nodes import feasible_nodes, opened, reasons_of
+from navarch.explanation.order import order_of
+from navarch.explanation.result import BlockersAnswer, Cause, Change, ClauseAnswer, Explanation, NodesAnswer
+from navarch.explanation.subject import Census, Object, Subject, Unit
+from navarch.explanation.trials import Outcome, Spent, Standing, Trials
+from navarch.installed import installed
+from navarch.model.resources import format_amount
+from navarch.model.status import IS_ALLOCATED, IS_TERMINAL, TaskStatus
+from navarch.offline.cycles import Cycles, Rules
+from navarch.offline.plan import Objects, PlanError, read_policy, settings_for, taken_apart
+
+NO_ETA = "start times are not estimated yet"
+NOT_REACHED = Reason("NotReached", "the cycle ended before the job was tried")
+
+
+def explain(
+    objects: Objects | Mapping[str, Any],
+    job: str,
+    policy: str | Path | Mapping[str, object] | Policy = "navarch",
+    now: float | None = None,
+    trials: int = 200,
+    seconds: float = 5.0,
+    *,
+    scheduler_names: Iterable[str] | str | None = None,
+    keep_going: bool = False,
+    namespace_as_queue: bool = False,
+    plugin_dirs: Iterable[str | Path] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> Explanation:
+    """Explain a job among decoded manifests. The arguments are those of `navarch.plan`, and so are the errors.
+
+    `job`: `[namespace/]name`, `pod/name`, or the name of a workload. At most `trials` trials are run, for about `seconds`; what was
+    not established by then is listed, and `complete` is False. Raises `NotFound` where there is no such job.
+    """
+    started = perf_counter()
+    registry = installed(tuple(Path(each) for each in plugin_dirs))
+    chosen = read_policy(policy, registry)
+    rules = Rules(chosen, registry, settings_for(chosen, scheduler_names, namespace_as_queue), now)
+    documents, mistakes = taken_apart(objects)
+    run = Cycles(documents, rules)
+    mistakes += run.inventory.mistakes
+    if mistakes and not keep_going:
+        raise PlanError(mistakes)
+    given = Input(documents)
+    census = Census(given, run)
+    key = job_key(census, job)
+    limited = Trials(given, rules, lambda changed: census.follow(key, changed), trials, seconds, progress=progress)
+    search = Search(census, key, limited, keep_going=keep_going)
+    found = search.explain()
+    found.trials, found.seconds = limited.used, round(perf_counter() - started, 3)
+    return found
+
+
+class Search:
+    """One explanation in the making. Sections come in the order of what they are worth."""
+
+    def __init__(self, census: Census, key: str, trials: Trials, *, keep_going: bool = False) -> None:
+        self.census, self.key, self.trials = census, key, trials
+        self.subject: Subject = census.subject(key)
+        self.answer = Explanation(self.subject.name, "pending", Cause("", ""), eta_reason=NO_ETA)
+        self._standing = self._at_first()
+
+    def _at_first(self) -> Standing:
+        tasks, spec = self.subject.tasks, self.subject.spec
+        return Standing(
+            spec.min_member if spec else 0,
+            sum(bool(IS_ALLOCATED[task.status]) for task in tasks),
+            sum(task.status == TaskStatus.SUCCEEDED for task in tasks),
+            sum(task.status == TaskStatus.PENDING for task in tasks),
+        )
+
+    def explain(self) -> Explanation:
+        answer, tasks = self.answer, self.subject.tasks
+        if tasks and all(IS_TERMINAL[task.status] for task in tasks):
+            answer.state = "gone"
+            answer.cause = Cause("Finished", f"its {len(tasks)} pods have finished", only=None)
+            return answer
+        base = self.trials.run()
+        assert base is not None
+        self.base = base
+        answer.cause = self._cause(base)
+        answer.nodes = self._nodes(base)
+        if self._standing.started:
+            answer.state = "running"
+            if not self._standing.pending:
+                where = sorted({task.node for task in tasks if task.node})
+                answer.cause = Cause("Running", f"its pods run on {', '.join(where[:5])}", {"pods": self._standing.bound})
+            return answer
+        self._order(base)
+        self.changes = Changes(self.trials, self.subject, base)
+        self._blocking: list[Unit] = []
+        for name, part in (
+            ("whether the dominant cause is the only one", self._only),
+            ("whether it starts alone", self._alone),
+            ("whether it starts on the empty cluster", self._impossible),
+            ("nodes by clause", self._clauses),
+            ("blocking jobs", self._blockers),
+            ("what the user can change", self._user),
+            ("what an administrator can change", self._admin),
+        ):
+            try:
+                part()
+            except Spent:
+                answer.not_established.append(name)
+        answer.changes = _sorted(self.changes.found)
+        answer.complete = not answer.not_established
+        if answer.complete and answer.state == "pending" and not self._blocking and not any(each.starts for each in answer.changes):
+            if not (answer.blockers.minimal and base.cycles == 1):
+                answer.complete = False
+                answer.not_established.append("anything that starts it")
+        return answer
+
+    # 1: cause
+
+    def _cause(self, base: Outcome) -> Cause:
+        if base.cycles == 1:
+            where = sorted({bind.node for bind in base.records[0].binds if bind.job == base.key})
+            return Cause("Starts", f"it starts in the next cycle, on {', '.join(where[:5]) or 'its nodes'}", only=True)
+        decision = base.decision
+        reason = dominant(decision.reasons) if decision is not None else None
+        if reason is None:
+            reason = NOT_REACHED
+            waits = [each for each in base.records[0].nominations if each.job == base.key]
+            if waits:
+                reason = Reason("Promised", f"node {waits[0].node} is promised to it: it starts when pods that are leaving are gone")
+        return Cause(reason.code, reason.message, dict(sorted(reason.figures.items())))
+
+    def _only(self) -> None:
+        cause = self.answer.cause
+        if cause.only is not None:
+            return
+        for text, objects, remove in self._lifts():
+            outcome = self.trials.run(objects, remove)
+            if outcome is not None and outcome.sure:
+                cause.only, cause.proof = outcome.starts, text
+                if outcome.starts:
+                    return
+
+    def _lifts(self) -> Iterable[tuple[str, Sequence[Object], Sequence[str]]]:
+        """Ways to lift the dominant cause and nothing else."""
+        given, spec, code = self.trials.input, self.subject.spec, self.answer.cause.code
+        if code in _BOUND_CODES and spec is not None:
+            chain = admin_changes.queues_above(given, spec.queue)
+            free = [each for queue in chain if (each := lifted(queue, ("limit", "quota"))) is not None]
+            if free:
+                yield f"bounds of {spec.queue} lifted", free, ()
+            heavy = [with_weight(queue, 1000) for queue in chain[:1]]
+            if heavy:
+                yield f"weight of {spec.queue} raised to 1000", heavy, ()
+        elif code in _ROOM_CODES:
+            others = [each for unit in self._others() if unit.holds_nodes for each in unit.references]
+            if others:
+                yield "all running jobs taken away", (), others
+
+    # 2: nodes
+
+    def _nodes(self, base: Outcome) -> NodesAnswer:
+        session = opened(self.census.run)
+        self._order_answer = order_of(session, base.records[0], self.key)
+        found = NodesAnswer(len(session.nodes), feasible_nodes(session, self.key), reasons_of(base.decision))
+        session.dissolve()
+        return found
+
+    def _clauses(self) -> None:
+        self._found_clauses = clauses_of(self.subject, self.trials.input.of_kind("Node"))
+        for clause in self._found_clauses:
+            self._clause(clause.text, self.subject.edited(clause.edit))
+        for resource, amount in amounts_of(self.subject).items():
+            self._clause(f"{resource} {format_amount(resource, amount)}", with_amount(self.subject, resource, Fraction(0)))
+
+    def _clause(self, text: str, objects: Sequence[Object]) -> None:
+        if not objects:
+            return
+        outcome = self.trials.run(objects)
+        if outcome is None or not outcome.sure:
+            return
+        run = Cycles(self.trials.input.changed(objects), self.trials.rules)
+        session = opened(run)
+        self.answer.nodes.clauses.append(ClauseAnswer(text, feasible_nodes(session, outcome.key), outcome.starts))
+        session.dissolve()
+
+    # 3: order
+
+    def _order(self, base: Outcome) -> None:
+        self.answer.order = self._order_answer
+        if not self.answer.order.queue and self.subject.spec is not None:
+            self.answer.order.queue = self.subject.spec.queue
+
+    def _alone(self) -> None:
+        waiting = [each for unit in self._others() if not unit.holds_nodes for each in unit.references]
+        self.answer.order.starts_alone = self.trials.starts((), waiting)
+
+    # 4: blockers, and 7: never
+
+    def _others(self) -> list[Unit]:
+        """Every other unit: those that wait before those that run, less important and younger ones first."""
+        others = [unit for name, unit in sorted(self.census.units.items()) if name != self.subject.name]
+        return sorted(others, key=lambda unit: (max(task.pod_priority for task in unit.tasks), -max(t.created for t in unit.tasks)))
+
+    def _impossible(self) -> None:
+        """Not impossible as long as it starts in any reading of "empty": without other pods, or without what makes pods as well."""
+        pods = [each for unit in self._others() for each in unit.pods]
+        workloads = [each for unit in self._others() for each in unit.workloads]
+        makers = sorted({*workloads, *self._makers()})
+        for remove in [pods] + ([[*pods, *makers]] if makers else []):
+            outcome = self.trials.run((), remove)
+            if outcome is None or not outcome.sure or outcome.starts:
+                return
+        self.answer.state = "impossible"
+
+    def _makers(self) -> list[str]:
+        return self.census.makers_beside(self.subject)
+
+    def _blockers(self) -> None:
+        if self.answer.state == "impossible":
+            return
+        running = [unit for unit in self._others() if unit.holds_nodes]
+        found = None
+        for candidates in (running, [*running, *(unit for unit in self._others() if not unit.holds_nodes)]):
+            found = blocking_set(candidates, self._starts_without, self._may_start_without)
+            if found is not None:
+                break
+        if found is None:
+            return
+        self._blocking = found.units
+        self.answer.blockers = BlockersAnswer([unit.name for unit in found.units], found.minimal)
+        if not found.minimal:
+            self.answer.not_established.append("whether each blocking job is needed")
+
+    def _starts_without(self, units: Sequence[Unit]) -> bool:
+        """Whether it starts in one cycle without these, whether or not what owns their pods makes new ones."""
+        return all(self._one_cycle(remove) for remove in _readings(units))
+
+    def _may_start_without(self, units: Sequence[Unit]) -> bool:
+        return any(self._one_cycle(remove) for remove in _readings(units))
+
+    def _one_cycle(self, remove: Sequence[str]) -> bool:
+        outcome = self.trials.run((), remove, cycles=1)
+        return outcome is not None and outcome.starts
+
+    # 5: the user
+
+    def _user(self) -> None:
+        changes, base = self.changes, self.base
+        if base.cycles is not None:
+            evicts = f", after {', '.join(sorted(base.evicted))} was evicted" if base.evicted else ""
+            changes.found.append(Change("user", "wait", f"nothing: it starts by itself{evicts}", [], [], True, base.cycles))
+            changes.found[-1].price.evicts = sorted(base.evicted - {self.subject.name})
+            if base.cycles == 1:
+                return
+        user_changes.drop_clauses(changes, self._found_clauses)
+        user_changes.relax_topology(changes)
+        user_changes.other_queues(changes, self.trials.input.of_kind("Queue"))
+        user_changes.higher_priority(changes, self.trials.input.of_kind("PriorityClass"))
+        user_changes.smaller_gang(changes)
+        user_changes.smaller_pods(changes)
+
+    # 6: the administrator
+
+    def _admin(self) -> None:
+        changes = self.changes
+        if self.base.cycles == 1:
+            return
+        admin_changes.missing_queue(changes)
+        admin_changes.more_quota(changes, self.base.records[0])
+        admin_changes.more_weight(changes)
+        admin_changes.more_nodes(changes)
+        admin_changes.end_blockers(changes, self._blocking)
+
+
+_BOUND_CODES = frozenset(
+    {
+        "NonPreemptibleOverQuota",
+        "OverFairShare",
+        "OverLimit",
+        "QueueLimit",
+        "QueueOverDeserved",
+        "QueueOverused",
+        "QueueQuotaInsufficient",
+    }
+)
+_ROOM_CODES = frozenset({"Unschedulable", "PodSchedulingErrors", "Promised", "NotReached"})
+
+
+def _readings(units: Sequence[Unit]) -> list[list[str]]:
+    """What leaves the input with these units: their pods, or with them the workloads that would make new ones."""
+    pods = [each for unit in units for each in unit.references]
+    owners = [each for unit in units for each in unit.owners]
+    return [pods, [*pods, *dict.fromkeys(owners)]] if owners else [pods]
+
+
+def _sorted(changes: Sequence[Change]) -> list[Change]:
+    """What starts the job first; otherwise as they were found, which is by what they cost."""
+    return sorted(changes, key=lambda change: not change.starts)

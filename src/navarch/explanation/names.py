@@ -1,0 +1,91 @@
+"""Which job a user means: by its own name, by that of a pod of it, or by that of the workload that makes its pods."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from navarch.explanation.subject import Census
+from navarch.ingest.groups import is_shadow, shown_key
+
+_NEAR = 3
+_KINDS = frozenset(
+    {"deployment", "job", "jobset", "mpijob", "podgroup", "pytorchjob", "rayjob", "replicaset", "statefulset", "tfjob", "vcjob"}
+)
+"""Words that may stand before the name of a job, as kubectl has them before names."""
+
+
+class NotFound(LookupError):
+    """Nothing has this name; `near` lists names that are spelt alike."""
+
+    def __init__(self, sentence: str, near: Sequence[str] = ()) -> None:
+        self.near = list(near)
+        super().__init__(f"{sentence}; did you mean {' or '.join(self.near)}?" if near else sentence)
+
+
+def job_key(census: Census, wanted: str) -> str:
+    """The key of the job that `[namespace/]name`, `pod/[namespace/]name` or `job/[namespace/]name` means."""
+    kind, _, rest = wanted.partition("/")
+    if rest and kind.lower() in ("pod", "pods", "po"):
+        return _of_pod(census, rest)
+    names = _names(census)
+    found = names.get(wanted) or (names.get(rest) if rest and kind.lower() in _KINDS else None)
+    if found:
+        return _the_one(census, wanted, found)
+    try:
+        return _of_pod(census, wanted)
+    except NotFound:
+        shown = sorted({shown_key(key) for key in census.keys})
+        raise NotFound(f"there is no job {wanted!r} among {len(shown)} jobs", near(wanted, shown)) from None
+
+
+def near(wanted: str, known: Sequence[str]) -> list[str]:
+    """Names that are spelt alike, with their namespace or without."""
+    found = difflib.get_close_matches(wanted, known, n=_NEAR)
+    plain = {each.rpartition("/")[2]: each for each in reversed(known)}
+    found += [plain[each] for each in difflib.get_close_matches(wanted.rpartition("/")[2], plain, n=_NEAR)]
+    return list(dict.fromkeys(found))[:_NEAR]
+
+
+def _names(census: Census) -> dict[str, list[str]]:
+    names: dict[str, list[str]] = {}
+    for key in census.keys:
+        namespace, plain = shown_key(key).split("/", 1)
+        owners = [plain, *census.workloads_of(key)]
+        if is_shadow(key) and key.split("/")[1] == "replicaset":
+            owners.append(plain.rpartition("-")[0])
+        for each in dict.fromkeys(owner for owner in owners if owner):
+            names.setdefault(each, []).append(key)
+            names.setdefault(f"{namespace}/{each}", []).append(key)
+        if is_shadow(key):
+            names.setdefault(key, []).append(key)
+    return names
+
+
+def _the_one(census: Census, wanted: str, keys: list[str]) -> str:
+    """Jobs of that very name go before those of a workload of that name, and those with waiting pods before others."""
+    plain = wanted.rpartition("/")[2]
+    exact = [key for key in keys if shown_key(key).split("/", 1)[1] == plain] or keys
+    if len({key.partition("/")[0] for key in exact}) > 1:
+        default = [key for key in exact if key.startswith("default/")]
+        if not default:
+            raise NotFound(f"{wanted!r} is in several namespaces", [shown_key(key) for key in exact])
+        exact = default
+    waiting = (
+        [key for key in exact if any(not task.node and task.job == key for task in census.units[shown_key(key)].tasks)]
+        if all(shown_key(key) in census.units for key in exact)
+        else []
+    )
+    return (waiting or exact)[0]
+
+
+def _of_pod(census: Census, wanted: str) -> str:
+    tasks = [task for task in census.run.inventory.tasks.values() if wanted in (task.name, task.key)]
+    if len({task.namespace for task in tasks}) > 1:
+        raise NotFound(f"pod {wanted!r} is in several namespaces", sorted(f"pod/{task.key}" for task in tasks))
+    if not tasks:
+        known = sorted(task.key for task in census.run.inventory.tasks.values())
+        raise NotFound(f"there is no pod {wanted!r} among {len(known)} pods", [f"pod/{each}" for each in near(wanted, known)])
+    if not tasks[0].job:
+        raise NotFound(f"pod {tasks[0].key} is in no job: another scheduler decides for it")
+    return tasks[0].job

@@ -1,0 +1,133 @@
+"""What an explanation says, as plain values. `to_dict` is the documented form (docs/explain.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType, field
+
+Object = dict[str, Any]
+Figures = Mapping[str, int | float | str]
+
+
+class _Part(Struct, rename="camel"):
+    pass
+
+
+class Cause(_Part):
+    """The dominant cause. `only`: whether lifting it alone starts the job; None: not established."""
+
+    code: str
+    message: str
+    figures: dict[str, int | float | str] = field(default_factory=dict)
+    only: bool | None = None
+    proof: str = ""
+    """What was tried to establish `only`."""
+
+
+class ClauseAnswer(_Part):
+    """A clause of the job's own. `nodes`: how many nodes would take one of its pods without it."""
+
+    clause: str
+    nodes: int
+    starts: bool
+
+
+class NodesAnswer(_Part):
+    total: int = 0
+    feasible: int = 0
+    """Nodes that would take one of its pods now."""
+    reasons: dict[str, int] = field(default_factory=dict)
+    clauses: list[ClauseAnswer] = field(default_factory=list)
+
+
+class Ahead(_Part):
+    """A job that is tried before this one. `because`: whose order decided, such as priority, share or age."""
+
+    job: str
+    queue: str
+    pods: int
+    requests: dict[str, str]
+    priority: int
+    because: str
+
+
+class OrderAnswer(_Part):
+    queue: str = ""
+    place: int | None = None
+    of: int = 0
+    overall: int | None = None
+    overall_of: int = 0
+    ahead: list[Ahead] = field(default_factory=list)
+    starts_alone: bool | None = None
+
+
+class MayTake(_Part):
+    """Whether the policy lets the job evict another. `until`: when a protection ends."""
+
+    job: str
+    allowed: bool
+    reason: str = ""
+    until: str | UnsetType = UNSET
+
+
+class BlockersAnswer(_Part):
+    jobs: list[str] = field(default_factory=list)
+    minimal: bool = False
+    may_take: list[MayTake] = field(default_factory=list)
+
+
+class Price(_Part):
+    """What a change costs others: jobs that are evicted for it, that start no longer, that start as well."""
+
+    evicts: list[str] = field(default_factory=list)
+    delays: list[str] = field(default_factory=list)
+    also_starts: list[str] = field(default_factory=list)
+
+
+class Change(_Part):
+    """A change that was tried. Apply `objects` and `remove` to the input and run as many cycles to see the same."""
+
+    by: str
+    kind: str
+    text: str
+    objects: list[Object]
+    remove: list[str]
+    starts: bool
+    cycles: int
+    price: Price = field(default_factory=Price)
+
+
+class Eta(_Part):
+    p05: str
+    p50: str
+    p90: str
+    p95: str
+    basis: str
+
+
+class Explanation(_Part):
+    """Why a job stands as it does, and what would start it."""
+
+    job: str
+    state: str
+    cause: Cause
+    nodes: NodesAnswer = field(default_factory=NodesAnswer)
+    order: OrderAnswer = field(default_factory=OrderAnswer)
+    blockers: BlockersAnswer = field(default_factory=BlockersAnswer)
+    changes: list[Change] = field(default_factory=list)
+    eta: Eta | None = None
+    eta_reason: str = ""
+    """Why there is no estimate."""
+    trials: int = 0
+    seconds: float = 0.0
+    complete: bool = True
+    not_established: list[str] = field(default_factory=list)
+    """What was not established before trials or time ran out."""
+    notes: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found

@@ -1,0 +1,191 @@
+"""Which objects of the input belong to which job, and the job that is explained.
+
+A `Unit` is what leaves the input together: the pods of one job, or one pod that belongs to no job. The `Subject` is the job in
+question with the objects that a change of it has to edit: its PodGroup, its pods, or the workloads that would make them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from navarch.apis.core.objects import identity
+from navarch.explanation.documents import Input, copied, reference
+from navarch.ingest.groups import is_shadow, shown_key
+from navarch.model.spec import JobSpec, TaskSpec
+from navarch.offline.cycles import Cycles
+from navarch.offline.manifests import Document, Manifest
+from navarch.offline.workload_pods import EXPANDED, expand, kind_of
+
+Object = dict[str, Any]
+Edit = Callable[[Object], None]
+"""Changes a pod, or a pod template: a mapping with `metadata` and `spec`."""
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+
+
+@dataclass(slots=True)
+class Unit:
+    name: str
+    keys: list[str] = field(default_factory=list)
+    pods: list[str] = field(default_factory=list)
+    """References of its pods that are in the input."""
+    workloads: list[str] = field(default_factory=list)
+    """References of the workloads that would make the others."""
+    owners: list[str] = field(default_factory=list)
+    """References of the workloads that own pods of it which are in the input: without those pods they would make new ones."""
+    tasks: list[TaskSpec] = field(default_factory=list)
+
+    @property
+    def references(self) -> list[str]:
+        return [*self.pods, *self.workloads]
+
+    @property
+    def holds_nodes(self) -> bool:
+        return any(task.node for task in self.tasks)
+
+
+@dataclass(slots=True)
+class Subject:
+    key: str
+    spec: JobSpec | None
+    groups: list[Manifest]
+    """Its PodGroup, or the workload that one would be made from."""
+    pods: list[Manifest]
+    """Its pods in the input that are on no node."""
+    templates: list[tuple[Manifest, str]]
+    """Workloads that would make its pods, each with the path of a pod template."""
+    tasks: list[TaskSpec]
+
+    @property
+    def name(self) -> str:
+        return shown_key(self.key)
+
+    def edited(self, edit: Edit) -> list[Object]:
+        """Its pods, or the workloads that would make them, after an edit of each. Empty: the edit changes nothing."""
+        out = []
+        for manifest in self.pods:
+            pod = copied(manifest)
+            edit(pod)
+            if pod != manifest:
+                out.append(pod)
+        by_workload: dict[int, tuple[Manifest, list[str]]] = {}
+        for manifest, path in self.templates:
+            by_workload.setdefault(id(manifest), (manifest, []))[1].append(path)
+        for manifest, paths in by_workload.values():
+            workload: Object = copied(manifest)
+            for path in paths:
+                template = at_path(workload, path)
+                template.setdefault("metadata", {})
+                template.setdefault("spec", {})
+                edit(template)
+                if not template["metadata"]:
+                    del template["metadata"]
+            if workload != manifest:
+                out.append(workload)
+        return out
+
+    def samples(self) -> list[Manifest]:
+        """Its pods and pod templates."""
+        return [*self.pods, *(at_path(manifest, path) for manifest, path in self.templates)]
+
+
+def at_path(manifest: Mapping[str, Any], path: str) -> Any:
+    """
+    >>> at_path({"spec": {"tasks": [{"template": 1}]}}, "spec.tasks[0].template")
+    1
+    """
+    found: Any = manifest
+    for name, number in _STEP.findall(path):
+        found = found[int(number)] if number else found[name]
+    return found
+
+
+class Census:
+    """The jobs of the input and their objects."""
+
+    def __init__(self, given: Input, run: Cycles) -> None:
+        self.input, self.run = given, run
+        self.made, _ = expand(given.documents)
+        self._workloads = {identity(each.manifest): each.manifest for each in given.documents if kind_of(each.manifest) in EXPANDED}
+        self.units: dict[str, Unit] = {}
+        self._pods: dict[str, list[Manifest]] = {}
+        self._made_by: dict[str, dict[tuple[str, str, str], None]] = {}
+        in_input = {_key(each.manifest): each for each in given.documents if kind_of(each.manifest) == ("v1", "Pod")}
+        to_be_made = {_key(each.manifest): each for each in self.made if each.manifest["kind"] == "Pod"}
+        for task in run.inventory.tasks.values():
+            self._count(task, in_input.get(task.key), to_be_made.get(task.key))
+        self.keys = sorted({*run.inventory.jobs, *run.cluster.jobs.rows.of})
+
+    def _count(self, task: TaskSpec, document: Document | None, made: Document | None) -> None:
+        name = shown_key(task.job) if task.job else task.key
+        unit = self.units.setdefault(name, Unit(name))
+        unit.tasks.append(task)
+        if task.job not in unit.keys:
+            unit.keys.append(task.job)
+        if document is not None:
+            unit.pods.append(reference(document.manifest))
+            self._pods.setdefault(task.job, []).append(document.manifest)
+            unit.owners += [each for each in self._owners(task) if each not in unit.owners]
+        elif made is not None and made.made_by is not None:
+            self._made_by.setdefault(task.job, {})[made.made_by] = None
+            workload = self._workloads.get(made.made_by[:2])
+            if workload is not None and reference(workload) not in unit.workloads:
+                unit.workloads.append(reference(workload))
+
+    def _owners(self, task: TaskSpec) -> list[str]:
+        if task.owner is None or not self._workloads:
+            return []
+        kind, name, _ = task.owner
+        names = [(kind, name)] + ([("Deployment", name.rpartition("-")[0])] if kind == "ReplicaSet" else [])
+        return [reference(each) for kind, name in names for each in self.input.find(kind, task.namespace, name)]
+
+    def workloads_of(self, key: str) -> list[str]:
+        """Names of the workloads that would make its pods."""
+        return sorted({name.rpartition("/")[2] for _, name, _ in self._made_by.get(key, ())})
+
+    def makers_beside(self, subject: Subject) -> list[str]:
+        """References of all workloads but those that make the pods of this job."""
+        own = {id(manifest) for manifest, _ in subject.templates} | {id(manifest) for manifest in subject.groups}
+        return sorted(reference(manifest) for manifest in self._workloads.values() if id(manifest) not in own)
+
+    def subject(self, key: str) -> Subject:
+        spec = self.run.inventory.jobs.get(key)
+        templates = [
+            (self._workloads[made_by[:2]], made_by[2]) for made_by in self._made_by.get(key, ()) if made_by[:2] in self._workloads
+        ]
+        unit = self.units.get(shown_key(key))
+        tasks = [task for task in unit.tasks if task.job == key] if unit else []
+        pods = [each for each in self._pods.get(key, ()) if not (each.get("spec") or {}).get("nodeName")]
+        return Subject(key, spec, self._groups(key, spec), pods, templates, tasks)
+
+    def _groups(self, key: str, spec: JobSpec | None) -> list[Manifest]:
+        if is_shadow(key):
+            return []
+        namespace, _, name = key.partition("/")
+        for manifest in self.input.find("PodGroup", namespace, name):
+            if spec is None or manifest["apiVersion"] == spec.api_version:
+                return [manifest]
+        for document in self.made:
+            if document.manifest["kind"] == "PodGroup" and _key(document.manifest) == key and document.made_by is not None:
+                return [self._workloads[document.made_by[:2]]]
+        return []
+
+    def follow(self, key: str, run: Cycles) -> str:
+        """The job's key in a changed input; empty where its pods are grouped otherwise there. The pods of a Deployment have a hash of
+        their template in the name of their owner."""
+        if key in run.inventory.jobs or not is_shadow(key):
+            return key
+        namespace, kind, name = key.split("/", 2)
+        if kind == "replicaset" and key in self._made_by:
+            prefix = f"{namespace}/replicaset/{name.rpartition('-')[0]}-"
+            for each in sorted(run.inventory.jobs):
+                if each.startswith(prefix) and "-" not in each.removeprefix(prefix):
+                    return each
+        return ""
+
+
+def _key(manifest: Manifest) -> str:
+    metadata = manifest["metadata"]
+    return f"{metadata.get('namespace') or 'default'}/{metadata['name']}"

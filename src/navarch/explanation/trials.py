@@ -1,0 +1,165 @@
+"""Trials: the scheduler itself, run on a changed input. An explanation accepts no other proof.
+
+A trial takes the way of `navarch plan`: the same code reads the objects, and the same number of cycles is decided. A job has
+started when pods of it, at least as many as its minMember, are bound or run at the end of a cycle. Where finished pods, or a
+minMember of 0, make that a matter of reading, `sure` is False and the explanation claims nothing.
+
+Trials and time are limited. When either is used up, `Spent` ends the search, and what was established until then remains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import msgspec
+
+from navarch.engine.record import CycleRecord, JobDecision
+from navarch.explanation.documents import Input
+from navarch.ingest.groups import shown_key
+from navarch.offline.cycles import Cycles, Rules
+from navarch.offline.manifests import Document
+
+MOST_CYCLES = 3
+"""Cycles of a trial at most: one evicts, the next binds, and one more for what follows from that."""
+_HELD = ("Allocated", "Binding", "Bound", "Running")
+
+
+class Spent(Exception):
+    """No trials or no time are left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How many pods of a job hold a node at the end of a cycle, and how many it needs."""
+
+    min_member: int = 1
+    bound: int = 0
+    finished: int = 0
+    pending: int = 0
+
+    @property
+    def started(self) -> bool:
+        return self.bound >= max(1, self.min_member)
+
+    @property
+    def may_count(self) -> bool:
+        """Whether some reading of "at least minMember pods are bound" holds."""
+        return self.bound + self.finished >= self.min_member
+
+
+def standing_of(decision: JobDecision | None) -> Standing:
+    if decision is None:
+        return Standing()
+    pods = decision.pods
+    bound = sum(pods.get(each, 0) for each in _HELD)
+    return Standing(decision.min_member, bound, pods.get("Succeeded", 0), pods.get("Pending", 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a trial gave. `cycles`: after how many the job has started; None: not within those that were run."""
+
+    cycles: int | None
+    sure: bool
+    records: Sequence[CycleRecord]
+    key: str
+    started: frozenset[str]
+    """Jobs that hold their minimum at the end, as users see their names."""
+    evicted: frozenset[str]
+
+    @property
+    def starts(self) -> bool:
+        return self.cycles is not None
+
+    @property
+    def decision(self) -> JobDecision | None:
+        """What the first cycle said of the job."""
+        return next((each for each in self.records[0].jobs if each.job == self.key), None)
+
+
+class Trials:
+    def __init__(
+        self,
+        given: Input,
+        rules: Rules,
+        follow: Callable[[Cycles], str],
+        trials: int,
+        seconds: float,
+        clock: Callable[[], float] = perf_counter,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """`follow` finds the job in a changed input. `progress` is told the trials that were run, and the most there may be."""
+        self.input, self.rules = given, rules
+        self._follow = follow
+        self._most, self._clock = trials, clock
+        self._until = clock() + seconds
+        self._progress = progress
+        self.used = 0
+        self._known: dict[bytes, Outcome | None] = {}
+
+    @property
+    def left(self) -> int:
+        return 0 if self._clock() >= self._until else max(0, self._most - self.used)
+
+    def starts(self, objects: Sequence[Mapping[str, Any]] = (), remove: Sequence[str] = (), *, cycles: int = MOST_CYCLES) -> bool:
+        found = self.run(objects, remove, cycles=cycles)
+        return found is not None and found.starts
+
+    def run(
+        self,
+        objects: Sequence[Mapping[str, Any]] = (),
+        remove: Sequence[str] = (),
+        *,
+        cycles: int = MOST_CYCLES,
+        at_end: bool = False,
+    ) -> Outcome | None:
+        """Decide for the changed input until the job has started, for this many cycles at most. None: the change is not valid."""
+        key = msgspec.msgpack.encode((objects, sorted(remove), cycles, at_end))
+        if key in self._known:
+            return self._known[key]
+        if not self.left:
+            raise Spent
+        self.used += 1
+        if self._progress is not None:
+            self._progress(self.used, self._most)
+        outcome = self._known[key] = self._run(self.input.changed(objects, remove, at_end=at_end), cycles)
+        return outcome
+
+    def _run(self, documents: Sequence[Document], cycles: int) -> Outcome | None:
+        run = Cycles(documents, self.rules)
+        if run.inventory.mistakes:
+            return None
+        return outcome_of(run, self._follow(run), cycles)
+
+
+def outcome_of(run: Cycles, key: str, cycles: int) -> Outcome:
+    """Decide until the job has started, for this many cycles at most."""
+    records: list[CycleRecord] = []
+    standing, ended = Standing(), None
+    for number in range(1, cycles + 1):
+        record = run.decide()
+        records.append(record)
+        standing = standing_of(next((each for each in record.jobs if each.job == key), None))
+        if standing.started:
+            ended = number
+            break
+        if is_settled(record):
+            break
+    return Outcome(
+        cycles=ended,
+        sure=ended is not None or (bool(key) and not standing.may_count),
+        records=records,
+        key=key,
+        started=frozenset(shown_key(each.job) for each in records[-1].jobs if standing_of(each).started),
+        evicted=frozenset(shown_key(each.job) or each.pod for record in records for each in record.evictions),
+    )
+
+
+def is_settled(record: CycleRecord) -> bool:
+    """Whether the next cycle would decide the same: this one changed nothing."""
+    if record.binds or record.evictions or record.nominations:
+        return False
+    return not any(job.changed for job in record.jobs)

@@ -1,0 +1,163 @@
+"""Cycles one after another over decoded manifests, and what a cluster does between two of them.
+
+`Cycles` reads objects into the columns that the live scheduler keeps, and each `decide` runs one cycle. Before the next one it
+plays what a cluster would do: bound pods run, evicted pods come back pending, a promise stays on the pod. Time stands still.
+`navarch plan` and the trials of `navarch explain` are both this, so what one says the other repeats.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+
+import msgspec
+from msgspec.structs import replace
+
+from navarch.apis.core.pod_objects import PodStatus
+from navarch.apis.dialect import Settings
+from navarch.engine.cycle import decide
+from navarch.engine.policy import Policy
+from navarch.engine.record import CycleRecord, JobDecision
+from navarch.engine.registry import Registry
+from navarch.ingest.absent_jobs import absent
+from navarch.ingest.groups import is_shadow
+from navarch.model.status import TaskStatus
+from navarch.offline.config_maps import missing_config_maps
+from navarch.offline.inventory import Inventory
+from navarch.offline.manifests import Document
+from navarch.plugins.kai.config_maps import KIND as MISSING_CONFIG_MAPS
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What cycles are decided by. `now` None: the newest moment in the objects."""
+
+    policy: Policy
+    registry: Registry
+    settings: Settings
+    now: float | None = None
+
+
+class Cycles:
+    """Objects, and the cycles over them. `inventory.mistakes` lists the objects that were left out."""
+
+    def __init__(self, documents: Sequence[Document], rules: Rules, timings: dict[str, float] | None = None) -> None:
+        self.rules = rules
+        self.timings = {} if timings is None else timings
+        """Seconds: `snapshot`, `open`, one entry for each action and `close`, summed over the cycles."""
+        self.number = 0
+        self._last: CycleRecord | None = None
+        with _collector_at_rest():
+            self.inventory = Inventory(documents, rules.settings)
+            self.cluster = self.inventory.cluster
+            for (namespace, name), lacks in sorted(missing_config_maps(documents).items()):
+                self.cluster.put_object(MISSING_CONFIG_MAPS, namespace, name, lacks)
+        self.now = self.inventory.newest if rules.now is None else rules.now
+
+    def decide(self) -> CycleRecord:
+        """The next cycle."""
+        rules = self.rules
+        if self._last is not None:
+            _settle(self.inventory, self._last, self.now, promises_last=rules.policy.semantics.nominations_last)
+        self.number += 1
+        self._last = _decide(self.inventory, rules.policy, rules.registry, self.now, self.number, self.timings)
+        return self._last
+
+
+@contextmanager
+def _collector_at_rest() -> Iterator[None]:
+    """Reading makes many objects and no garbage: without the collector looking at them it takes a third less time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _decide(
+    inventory: Inventory, policy: Policy, registry: Registry, now: float, number: int, timings: dict[str, float]
+) -> CycleRecord:
+    started = perf_counter()
+    snapshot = inventory.cluster.snapshot(policy.semantics.node_order)
+    timings["snapshot"] = timings.get("snapshot", 0.0) + perf_counter() - started
+    record = decide(snapshot, policy, registry, now, uid=f"cycle-{number}")
+    for name, duration in record.timings.items():
+        timings[name] = timings.get(name, 0.0) + duration
+    record.jobs += _left_out(inventory, {job.job for job in record.jobs})
+    record.jobs.sort(key=lambda job: job.job)
+    return record
+
+
+def _left_out(inventory: Inventory, decided: set[str]) -> list[JobDecision]:
+    """Jobs that took no part: their pods name a group that does not exist, or their queue does not exist. A group that another
+    scheduler decides for is not one of them."""
+    found = []
+    jobs = inventory.cluster.jobs
+    for key, row in jobs.rows.of.items():
+        spec = jobs.specs[row]
+        if key in decided or (spec is None and not jobs.tasks[row]) or inventory.ingest.groups.is_foreign(key):
+            continue
+        found.append(absent(key, spec, jobs.counts[row].tolist()))
+    return found
+
+
+def _settle(inventory: Inventory, record: CycleRecord, now: float, *, promises_last: bool) -> None:
+    """What a cluster does between two cycles."""
+    cluster = inventory.cluster
+    evicted = {eviction.uid for eviction in record.evictions}
+    for bind in record.binds:
+        task = cluster.task(bind.uid)
+        if task is not None and bind.uid not in evicted:
+            scheduled = ("PodScheduled", "True", "", now)
+            cluster.put_task(
+                replace(
+                    task,
+                    node=bind.node,
+                    status=TaskStatus.RUNNING,
+                    nominated_node="",
+                    started=now,
+                    gpu_groups=bind.gpu_groups,
+                    conditions=(*(c for c in task.conditions if c[0] != "PodScheduled"), scheduled),
+                )
+            )
+    for uid in sorted(evicted):
+        pod = inventory.pods[uid]
+        fresh = msgspec.structs.replace(
+            pod,
+            metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp=None),
+            spec=msgspec.structs.replace(pod.spec, node_name=None),
+            status=PodStatus(phase="Pending", qos_class=pod.status.qos_class),
+        )
+        task = inventory.reader.read(fresh)
+        if task is None:  # another scheduler's pod: gone from here, its own scheduler places it again
+            cluster.remove_task(uid)
+        else:
+            cluster.put_task(task)
+    for nomination in record.nominations:
+        task = cluster.task(nomination.uid)
+        if task is not None and promises_last:
+            cluster.put_task(replace(task, nominated_node=nomination.node))
+    for budget in inventory.measure(task for task in cluster.tasks.specs if task is not None):
+        cluster.put_budget(budget)
+    for decision in record.jobs:
+        if not decision.changed:
+            continue
+        if is_shadow(decision.job):
+            job = inventory.shadows.settle(decision.job, decision.phase, decision.conditions)
+        else:
+            spec = cluster.jobs.specs[cluster.jobs.rows.of[decision.job]]
+            job = spec and replace(
+                spec,
+                phase=decision.phase,
+                conditions=decision.conditions,
+                last_started=decision.last_started,
+                last_evicted=decision.last_evicted,
+                stale_since=decision.stale_since,
+            )
+        if job is not None:
+            cluster.put_job(job)

@@ -1,0 +1,42 @@
+"""Every claim of an explanation holds when it is tried through `navarch.plan`, on random clusters and under every preset."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from tests.properties.explained_clusters import POLICIES, World
+from tests.properties.explained_judge import complaints
+
+import navarch
+
+SEEDS = int(os.environ.get("NAVARCH_EXPLAIN_SEEDS", "3"))
+"""Clusters for each policy; `NAVARCH_EXPLAIN_SEEDS=200` looks further."""
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_every_claim_holds_in_plan(policy: str, seed: int) -> None:
+    world = World(seed, policy)
+    for job in world.jobs:
+        answer = navarch.explain(world.objects, f"default/{job}", POLICIES[policy], trials=200, seconds=600).to_dict()
+        assert complaints(world.objects, answer, POLICIES[policy]) == [], (job, answer["cause"])
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_what_is_cut_short_is_true_as_far_as_it_goes(policy: str) -> None:
+    for trials in (1, 3, 7, 12):
+        world = World(trials, policy)
+        job = world.jobs[-1]
+        answer = navarch.explain(world.objects, f"default/{job}", POLICIES[policy], trials=trials, seconds=600).to_dict()
+        assert answer["trials"] <= trials
+        assert complaints(world.objects, answer, POLICIES[policy]) == [], (job, answer["cause"])
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_same_input_gives_the_same_explanation(policy: str) -> None:
+    world = World(17, policy)
+    first, second = (
+        navarch.explain(world.objects, world.jobs[0], POLICIES[policy], trials=40, seconds=600).to_dict() for _ in range(2)
+    )
+    assert first | {"seconds": 0} == second | {"seconds": 0}

@@ -1,0 +1,202 @@
+"""Which jobs a failure costs their place, what they are told, and what cannot be contained."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.worlds.plugin_session import World
+
+from navarch.actions.allocate import Allocate
+from navarch.engine.containment.containment import MOST_IN_NAMESPACE, MOST_RESTARTS, TOO_MANY, CycleFailed
+from navarch.engine.cycle import decide
+from navarch.engine.figures import Figures
+from navarch.engine.job import Job
+from navarch.engine.node_functions import NodeFilter, Scope, TaskClass
+from navarch.engine.plugin import Plugin
+from navarch.engine.policy.values import PluginOption, Policy
+from navarch.engine.queue import Queue
+from navarch.engine.record import CycleRecord
+from navarch.engine.registry import Registry
+from navarch.model.resources import BoolArray, requests_from
+from navarch.model.spec import JobSpec, Shape, TaskSpec
+
+pytestmark = pytest.mark.contained
+
+
+def world(*jobs: str, queue: str = "q") -> World:
+    made = World().node("n", cpu=64).queue("q").queue("other")
+    for job in jobs:
+        made.job(job, queue).pods(job, 1, cpu=1)
+    return made
+
+
+def put(made: World, namespace: str) -> None:
+    """A job x with one pod."""
+    key = f"{namespace}/x"
+    made.cluster.put_job(JobSpec(key, "q", namespace=namespace, name="x", phase="Inqueue"))
+    requests = requests_from({"cpu": "1"})
+    made.cluster.put_task(TaskSpec(uid=key, namespace=namespace, name="x-0", shape=Shape(requests=requests), job=key))
+
+
+def run(made: World, kind: type[Plugin]) -> CycleRecord:
+    policy = Policy(("allocate",), ((PluginOption(kind.name),),))
+    return decide(made.cluster.snapshot(), policy, Registry([kind], [Allocate]), 0.0)
+
+
+def failing(record: CycleRecord) -> list[str]:
+    return [failure.job for failure in record.failures]
+
+
+def bound(record: CycleRecord) -> list[str]:
+    return sorted(bind.job for bind in record.binds)
+
+
+class BadJob(Plugin):
+    """Fails on jobs named bad"""
+
+    name = "bad-job"
+
+    def job_order(self, job: Job) -> int:
+        if "bad" in job.key:
+            raise ValueError(f"cannot order {job.key}\nat all")
+        return 0
+
+
+def test_the_job_is_told_and_the_others_are_placed() -> None:
+    record = run(world("a", "bad", "c"), BadJob)
+    assert bound(record) == ["ns/a", "ns/c"]
+    (failure,) = record.failures
+    assert (failure.job, failure.where) == ("ns/bad", "plugin bad-job")
+    assert failure.error == "ValueError: cannot order ns/bad at all"
+    assert "in job_order" in failure.traceback
+    (told,) = (job for job in record.jobs if job.job == "ns/bad")
+    (reason,) = told.reasons
+    assert reason.code == "InternalError"
+    assert reason.message.startswith("plugin bad-job failed on this job, which is set aside for this cycle: ValueError: ")
+    assert [refusal.message for refusal in told.refusals] == [reason.message]
+    assert dict(told.pods) == {"Pending": 1}
+
+
+def test_the_snapshot_is_as_before() -> None:
+    made = world("a", "bad", "c")
+    snapshot = made.cluster.snapshot()
+    policy = Policy(("allocate",), ((PluginOption("bad-job"),),))
+    decide(snapshot, policy, Registry([BadJob], [Allocate]), 0.0)
+    assert not snapshot.jobs.left_out
+    fresh = made.cluster.snapshot()
+    assert snapshot.jobs.specs == fresh.jobs.specs
+    assert snapshot.jobs.tasks == fresh.jobs.tasks
+    for name in ("alive", "shape", "job"):
+        assert np.array_equal(getattr(snapshot.tasks, name), getattr(fresh.tasks, name))
+    for name in ("counts", "pending", "queue_pending", "queue_jobs", "has_min_resources"):
+        assert np.array_equal(getattr(snapshot.jobs, name), getattr(fresh.jobs, name))
+
+
+def test_a_namespace_with_many_failures_is_set_aside_whole() -> None:
+    made = world("a", *(f"bad{i}" for i in range(40)))
+    put(made, "team")
+    record = run(made, BadJob)
+    assert bound(record) == ["team/x"]
+    assert len(record.failures) == 41, "with the innocent one, after so many restarts"
+    assert MOST_IN_NAMESPACE < MOST_RESTARTS
+
+
+class BadShape(NodeFilter):
+    name = "bad-shape"
+    scope = Scope.STATIC
+
+    def mask(self, task: TaskClass, at: Figures) -> BoolArray:
+        if dict(task.shape.requests).get("cpu") == 2000:
+            raise ZeroDivisionError
+        return np.ones(at.used.shape[1], dtype=bool)
+
+
+class BadShapes(Plugin):
+    """Fails on pods that ask for two cores"""
+
+    name = "bad-shapes"
+
+    def node_filters(self) -> list[NodeFilter]:
+        return [BadShape()]
+
+
+def test_jobs_of_a_shape_that_fails_go_together() -> None:
+    made = world("a")
+    for number in range(30):
+        made.job(f"two{number}").pods(f"two{number}", 1, cpu=2)
+    record = run(made, BadShapes)
+    assert bound(record) == ["ns/a"]
+    assert len(record.failures) == 30
+    assert {failure.where for failure in record.failures} == {"filter bad-shape"}
+
+
+class BadQueue(Plugin):
+    """Fails on a queue"""
+
+    name = "bad-queue"
+
+    def overused(self, queue: Queue) -> None:
+        if queue.name == "other":
+            raise KeyError("weight")
+
+
+def test_a_queue_that_fails_costs_its_own_jobs_their_place() -> None:
+    made = world("a", "b")
+    made.job("c", "other").pods("c", 1, cpu=1)
+    record = run(made, BadQueue)
+    assert bound(record) == ["ns/a", "ns/b"]
+    assert failing(record) == ["ns/c"]
+
+
+class BadRunning(Plugin):
+    """Fails on what a job does once it is looked at"""
+
+    name = "bad-running"
+
+    def job_valid(self, job: Job) -> None:
+        if job.key == "ns/grows":
+            raise RecursionError
+
+
+def test_a_job_that_runs_keeps_its_pods_and_their_room() -> None:
+    made = World().node("n", cpu=4).queue("q")
+    made.job("grows", phase="Running").pods("grows", 3, cpu=1, node="n").pods("grows", 3, cpu=1)
+    made.job("b").pods("b", 1, cpu=1).job("c").pods("c", 1, cpu=1)
+    record = run(made, BadRunning)
+    assert bound(record) == ["ns/b"], "one core is free"
+    assert failing(record) == ["ns/grows"]
+    (told,) = (job for job in record.jobs if job.job == "ns/grows")
+    assert dict(told.pods) == {"Pending": 3, "Running": 3}
+
+
+class BadOpen(Plugin):
+    """Fails whatever there is"""
+
+    name = "bad-open"
+
+    def open(self) -> None:
+        raise OSError("no such table")
+
+
+def test_what_no_job_is_to_blame_for_ends_the_cycle_with_a_name() -> None:
+    with pytest.raises(CycleFailed, match=r"^plugin bad-open failed: OSError: no such table$"):
+        run(world("a"), BadOpen)
+
+
+class Endless(Plugin):
+    """Fails on every job"""
+
+    name = "endless"
+
+    def job_order(self, job: Job) -> int:
+        raise ValueError
+
+
+def test_restarts_are_bounded_and_those_that_failed_are_told() -> None:
+    made = World().node("n", cpu=64).queue("q")
+    for number in range(100):
+        put(made, f"ns{number}")
+    record = run(made, Endless)
+    assert record.warnings == [TOO_MANY]
+    assert record.binds == []
+    assert len(record.failures) == len(record.jobs) == MOST_RESTARTS + 1

@@ -1,0 +1,174 @@
+"""What an explanation answers, question by question, on clusters small enough to see that it is right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import navarch
+from navarch.explanation.names import NotFound
+from navarch.offline.plan import PlanError
+from navarch.testing.builders import Builder, node, pod, pod_group, priority_class, queue
+
+
+def gang(name: str, size: int, cpu: int, *, on: str = "", least: int | None = None, where: str = "default") -> list[Builder]:
+    found: list[Builder] = [pod_group(name, size if least is None else least).queue(where).phase("Running" if on else "Inqueue")]
+    for number in range(size):
+        each = pod(f"{name}-{number}").in_group(name).cpu(cpu)
+        found.append(each.on(on) if on else each)
+    return found
+
+
+def explained(objects: list[Any], job: str, **options: Any) -> dict[str, Any]:
+    return navarch.explain(objects, job, seconds=600, **options).to_dict()
+
+
+def starting(answer: dict[str, Any], kind: str) -> list[str]:
+    return [each["text"] for each in answer["changes"] if each["kind"] == kind and each["starts"]]
+
+
+def test_a_job_that_starts_by_itself_needs_nothing() -> None:
+    answer = explained([node("n").cpu(4), *gang("a", 2, 1)], "a")
+    assert (answer["state"], answer["cause"]["code"], answer["cause"]["only"]) == ("pending", "Starts", True)
+    assert [(each["kind"], each["starts"], each["cycles"]) for each in answer["changes"]] == [("wait", True, 1)]
+
+
+def test_a_running_job_says_where() -> None:
+    answer = explained([node("n").cpu(4), *gang("a", 2, 1, on="n")], "a")
+    assert (answer["state"], answer["cause"]["message"]) == ("running", "its pods run on n")
+
+
+def test_a_finished_job_is_gone() -> None:
+    objects = [node("n").cpu(4), pod_group("a", 1), pod("a-0").in_group("a").on("n").phase("Succeeded")]
+    assert explained(objects, "a")["state"] == "gone"
+
+
+def test_what_never_starts_is_proved_impossible_and_still_helped() -> None:
+    answer = explained([node("n").cpu(4), *gang("big", 3, 2)], "big")
+    assert answer["state"] == "impossible"
+    assert starting(answer, "minMember") == ["minMember 2 instead of 3"]
+    assert starting(answer, "node") == ["one more node like n"]
+    assert answer["complete"]
+
+
+def test_the_blocking_set_names_no_job_that_is_not_needed() -> None:
+    objects = [
+        node("n").cpu(4),
+        node("m").cpu(1),
+        *gang("one", 1, 2, on="n"),
+        *gang("two", 1, 2, on="n"),
+        *gang("three", 1, 1, on="m"),
+    ]
+    answer = explained([*objects, *gang("wants", 1, 4)], "wants")
+    assert (sorted(answer["blockers"]["jobs"]), answer["blockers"]["minimal"]) == (["default/one", "default/two"], True)
+    assert starting(answer, "end")
+
+
+def test_a_selector_that_no_node_has() -> None:
+    objects = [node("n").cpu(4).label("gpu", "h100"), pod("a").cpu(1).select("gpu", "h200")]
+    answer = explained(objects, "a")
+    assert answer["nodes"]["total"] == 1
+    assert {"clause": "gpu=h200", "nodes": 1, "starts": True} in answer["nodes"]["clauses"]
+    assert starting(answer, "selector") == ["drop the node selector gpu=h200", "node selector gpu=h100 instead of h200"]
+
+
+def test_a_taint_that_is_not_tolerated() -> None:
+    answer = explained([node("n").cpu(4).taint("maint", "x"), pod("a").cpu(1)], "a")
+    assert starting(answer, "toleration") == ["tolerate the taint maint=x:NoSchedule"]
+    assert starting(answer, "taint") == ["remove the taint maint from n"]
+
+
+def test_a_cordoned_node() -> None:
+    answer = explained([node("n").cpu(4).cordoned(), pod("a").cpu(1)], "a")
+    assert starting(answer, "uncordon") == ["uncordon n"]
+
+
+def test_a_gate_is_the_cause_and_lifting_it_helps() -> None:
+    answer = explained([node("n").cpu(4), pod("a").cpu(1).gate("hold")], "a")
+    assert answer["cause"]["code"] == "SchedulingGated"
+    assert starting(answer, "gate") == ["lift the scheduling gate hold"]
+
+
+def test_a_higher_priority_class_evicts_and_says_so() -> None:
+    objects = [node("n").cpu(4), priority_class("high", 100), *gang("low", 2, 2, on="n"), *gang("a", 2, 2)]
+    answer = explained(objects, "a")
+    change = next(each for each in answer["changes"] if each["kind"] == "priorityClass")
+    assert (change["starts"], change["cycles"], change["price"]["evicts"]) == (True, 2, ["default/low"])
+
+
+def test_a_queue_bound_is_bisected_and_both_sides_are_shown() -> None:
+    full = queue("full").capability(cpu=4)
+    objects = [node("n").cpu(16), full, *gang("run", 2, 2, on="n", where="full"), *gang("a", 2, 2, where="full")]
+    answer = explained(objects, "a")
+    assert answer["cause"]["code"] == "QueueLimit" and answer["cause"]["only"]
+    sides = {each["starts"] for each in answer["changes"] if each["kind"] == "quota"}
+    assert sides == {True, False}
+
+
+def test_a_queue_that_does_not_exist() -> None:
+    answer = explained([node("n").cpu(4), queue("other"), *gang("a", 1, 1, where="nowhere")], "a", policy="volcano")
+    assert answer["cause"]["code"] == "QueueNotFound"
+    assert "make the queue nowhere" in starting(answer, "queue")
+    assert "submit it to queue other instead of nowhere" in starting(answer, "queue")
+
+
+def test_the_place_in_the_queue_and_who_is_ahead() -> None:
+    first = [each.created("2026-01-01T00:00:00Z") for each in gang("first", 1, 3)]
+    second = [each.created("2026-01-02T00:00:00Z") for each in gang("second", 1, 3)]
+    third = [each.created("2026-01-03T00:00:00Z") for each in gang("third", 1, 3)]
+    order = explained([node("n").cpu(4), *third, *second, *first], "third")["order"]
+    assert (order["place"], order["of"], order["overall"], order["overallOf"]) == (3, 3, 3, 3)
+    assert [(each["job"], each["because"]) for each in order["ahead"]] == [("default/first", "age"), ("default/second", "age")]
+    assert order["startsAlone"]
+
+
+def test_priority_decides_the_order() -> None:
+    objects = [node("n").cpu(4), priority_class("high", 9), pod("a").cpu(3), pod("b").cpu(3).priority_class("high")]
+    assert explained(objects, "a")["order"]["ahead"][0]["because"] == "priority"
+
+
+def test_a_job_that_preempts_starts_by_itself_in_the_second_cycle() -> None:
+    objects = [node("n").cpu(4), priority_class("high", 9), *gang("low", 1, 4, on="n"), pod("a").cpu(4).priority_class("high")]
+    answer = explained(objects, "a")
+    change = answer["changes"][0]
+    assert (change["kind"], change["cycles"], change["price"]["evicts"]) == ("wait", 2, ["default/low"])
+
+
+def test_trials_that_run_out_are_told() -> None:
+    objects = [node("n").cpu(4), *gang("one", 1, 2, on="n"), *gang("two", 1, 2, on="n"), *gang("a", 2, 2)]
+    answer = explained(objects, "a", trials=2)
+    assert not answer["complete"] and "what the user can change" in answer["notEstablished"] and answer["trials"] == 2
+
+
+def test_a_name_that_nothing_has_brings_near_ones() -> None:
+    with pytest.raises(NotFound, match=r"no job 'trian' among 1 jobs; did you mean default/train\?"):
+        navarch.explain([node("n").cpu(4), *gang("train", 1, 1)], "trian")
+
+
+def test_a_name_in_several_namespaces_is_asked_for() -> None:
+    with pytest.raises(NotFound, match="several namespaces"):
+        navarch.explain([pod("a", "x").cpu(1), pod("a", "y").cpu(1)], "a")
+
+
+@pytest.mark.parametrize("name", ["train", "default/train", "pod/train-1", "podgroup/train", "pod/default/train-0", "train-0"])
+def test_a_job_is_found_by_any_of_its_names(name: str) -> None:
+    assert navarch.explain([node("n").cpu(4), *gang("train", 2, 1)], name).job == "default/train"
+
+
+def test_a_workload_is_found_by_its_own_name_and_edited() -> None:
+    template = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "8"}}}]}}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "prod"},
+        "spec": {"replicas": 1, "template": template},
+    }
+    answer = explained([node("n").cpu(4), deployment], "prod/web")
+    change = next(each for each in answer["changes"] if each["kind"] == "resources" and each["starts"])
+    assert (change["text"], change["objects"][0]["kind"]) == ("cpu 4 a pod instead of 8", "Deployment")
+
+
+def test_bad_input_is_told_as_plan_tells_it() -> None:
+    with pytest.raises(PlanError, match=r"spec\.minMember"):
+        navarch.explain([pod_group("a", -1)], "a")
