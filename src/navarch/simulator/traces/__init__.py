@@ -9,6 +9,7 @@ from navarch.simulator.traces.reading import Trace, TraceError, Window
 
 READERS: Mapping[str, str] = {
     "jsonl": "navarch.simulator.traces.json_lines:read",
+    "openb": "navarch.simulator.traces.openb:read",
     "philly": "navarch.simulator.traces.philly:read",
     "recording": "navarch.simulator.traces.recording:read",
     "swf": "navarch.simulator.traces.swf:read",
