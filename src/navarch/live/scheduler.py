@@ -22,6 +22,7 @@ from navarch.apis.dialect import Settings
 from navarch.engine.reasons import Event
 from navarch.engine.record import Bind, Eviction
 from navarch.installed import installed
+from navarch.kube.auth.access_review import AccessReview
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
 from navarch.kube.watch.informer import Patience
@@ -37,7 +38,7 @@ from navarch.live.half_bound_gangs import HalfBoundGangs, starts_gangs
 from navarch.live.loop import Loop
 from navarch.live.ops.election import Elector, make_identity
 from navarch.live.ops.gauges import Gauges
-from navarch.live.ops.health import Health
+from navarch.live.ops.health import Health, tls_context
 from navarch.live.ops.lease import ApiLeaseLock
 from navarch.live.ops.metrics import Metrics
 from navarch.live.ops.periodic_tasks import PeriodicTasks
@@ -170,7 +171,14 @@ class Scheduler:
         self.informers = Informers(self.client, self.cache, self.invalid_objects.take, patience, rng)
         self.usage = UsageOverTime(clock)
         self.periodic_tasks = PeriodicTasks(self)
-        self.health = Health(self.missing, self.metrics.registry, self.debug_snapshot, lambda: self.gauges.refresh())
+        self.health = Health(
+            self.missing,
+            self.metrics.registry,
+            self.debug_snapshot,
+            lambda: self.gauges.refresh(),
+            AccessReview(self.lease_client, time.monotonic),
+            protect_metrics=options.protect_metrics,
+        )
         self.elector: Elector | None = None
         self.last: Cycle | None = None
         self._spare: Snapshot | None = None
@@ -180,7 +188,7 @@ class Scheduler:
         self.failure = ""
         self.reading = False
         """The cache is being filled anew and is not complete."""
-        self.recorder = Recorder(options.record) if options.record is not None else None
+        self.recorder = Recorder(options.record, more_annotations=options.record_annotations) if options.record is not None else None
         self._bound_ok = self.metrics.binds.labels("ok")
         self._number = 0
         self._more = False
@@ -194,7 +202,9 @@ class Scheduler:
     async def run(self) -> None:
         """Mirror, lead when it is our turn, until stopped or cancelled."""
         if self.options.listen:
-            await self.health.start(self.options.listen)
+            certificate, key = self.options.tls_certificate, self.options.tls_key
+            tls = tls_context(certificate, key) if certificate is not None and key is not None else None
+            await self.health.start(self.options.listen, tls)
         tasks = [
             asyncio.create_task(self._stopping.wait(), name="stopping"),
             asyncio.create_task(self.informers.run(), name="informers"),
@@ -461,4 +471,4 @@ class Scheduler:
         if cycle is None:
             return b""
         self._spare = None
-        return await asyncio.to_thread(encoded, cycle)
+        return await asyncio.to_thread(encoded, cycle, self.options.record_annotations)
