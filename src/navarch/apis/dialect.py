@@ -62,6 +62,8 @@ class Settings(Struct, frozen=True):
     """Its value for what is ours; empty: what does not have the label."""
     default_preemptable: bool = True
     """Whether a pod that does not say so may be a victim."""
+    queue_label: str = "kai.scheduler/queue"
+    """The label of a pod, or of its owner, that names the queue of the group that is made for it."""
 
     def is_in_pool(self, labels: Labels) -> bool:
         """Whether a node, group or queue with these labels is ours."""
