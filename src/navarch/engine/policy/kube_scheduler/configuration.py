@@ -27,7 +27,7 @@ from navarch.engine.policy.source import Path
 from navarch.engine.policy.values import PluginOption, Policy, Profile
 
 ACTION = "schedule"
-BUILT_IN = frozenset({"DefaultBinder", "DefaultPreemption", "PrioritySort", "SchedulingGates"})
+BUILT_IN = frozenset({"DefaultBinder", "DefaultPreemption", "GangScheduling", "PrioritySort", "SchedulingGates"})
 _PERCENTAGE = "percentageOfNodesToScore"
 _KEYS = ("apiVersion", "kind", "profiles", _PERCENTAGE, "extenders", "compat", "schedulerParams", EVICTIONS)
 _INITIAL_BACKOFF, _MAX_BACKOFF = "podInitialBackoffSeconds", "podMaxBackoffSeconds"
@@ -148,6 +148,7 @@ class _ProfileReader:
         points = merge(sets, implements)
         self._required(points)
         self.search["preemption"] = any(name == "DefaultPreemption" for name, _ in points["postFilter"])
+        self.search["gangs"] = any(name == "GangScheduling" for name, _ in points["permit"])
         self.search.update(args.get("DefaultPreemption", {}))
         weights = dict(points["score"])
         order = dict.fromkeys(n for point in ("filter", "preFilter", *POINTS) for n, _ in points[point])
