@@ -33,7 +33,7 @@ def filters(policy: Policy) -> list[str]:
 def test_the_default_profile() -> None:
     policy = preset("kube-scheduler", CATALOGUE)
     assert policy.actions == ("schedule",) and policy.compat == policy.dialect == "kube-scheduler"
-    assert policy.configurations["schedule"] == {"percentageOfNodesToScore": 100, "preemption": True, "gangs": False}
+    assert policy.configurations["schedule"] == {"percentageOfNodesToScore": 100, "preemption": True, "gangs": True}
     assert filters(policy) == [
         "NodeUnschedulable",
         "NodeName",
