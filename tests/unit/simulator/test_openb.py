@@ -157,8 +157,9 @@ def test_a_job_without_patience_leaves_unless_it_starts() -> None:
 def test_figures_are_means_over_arrivals_that_round_to_a_level() -> None:
     order = [TraceJob(name=f"j{n}", submit=0, duration=1, pods=(PodSet(gpus=1),)) for n in range(13)]
     held = {f"j{n}": 1.0 for n in range(9)}
-    assert allocated_at(order, held, 10) == {"100": 90.0, "130": 90.0}
-    assert allocated_at(order[:5], held, 10) == {"100": None, "130": None}
+    assert allocated_at(order, held, 10, 1.3) == {"100": 90.0, "130": 90.0}
+    assert allocated_at(order, held, 10, 1.0) == {"100": 90.0, "130": None}
+    assert allocated_at(order[:4], held, 3.4, 1.2) == {"100": pytest.approx(300 / 3.4), "130": None}, "3 of 3.4 GPUs, then 4"
 
 
 def test_the_workload_of_a_trace_is_counted_by_kind() -> None:
