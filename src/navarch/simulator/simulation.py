@@ -1,8 +1,8 @@
 """One policy over one trace: events in virtual time, and between them cycles by the same `decide` that schedules a cluster.
 
 At each moment all that ends ends, nodes fail or return, jobs arrive, and then cycles run until nothing more can start. What a
-cluster does between two cycles is played here: bound pods run at once, evicted pods are gone at once and wait again, a job that is
-done frees its nodes. Nothing here decides where a pod goes.
+cluster does between two cycles is played here: bound pods run at once, evicted pods are gone at once and are made again a little
+later, a job that is done frees its nodes. Nothing here decides where a pod goes.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ MOST_CYCLES = 64
 """At one moment. A policy that evicts and binds the same pods for ever goes on at the next event."""
 PERIOD = 60.0
 """Seconds after which jobs that wait for time to pass are tried again."""
+MADE_AGAIN = 30.0
+"""Seconds until the pods of an evicted job are there again: they are told to end, and their controller makes new ones."""
 GIVE_UP = 86400.0
 """The simulation ends when nothing runs and no job has moved for so many seconds."""
 
@@ -128,6 +130,8 @@ class Simulation:
                     self._fail(event.subject)
                 elif event.kind is Kind.NODE_RETURNS:
                     self._return(event.subject)
+                elif event.kind is Kind.PODS_RETURN:
+                    self._make_again(event.subject)
                 elif event.kind is Kind.CYCLE:
                     self._ticks = False
                     self._waiting.changes()
@@ -269,13 +273,10 @@ class Simulation:
             for uid in list(job.nodes):  # what is left of a gang that lost its minimum starts again with the rest
                 job.displace(uid)
         if evicted:
-            for uid, task in job.tasks.items():
-                if task.node and uid not in job.nodes:
-                    job.tasks[uid] = replace(task, node="", status=TaskStatus.PENDING, started=None, gpu_groups=(), phase="Pending")
-                    self.cluster.put_task(job.tasks[uid])
+            self._take_away(job)
         if end is not None:
             self._events.plan(end, Kind.JOB_ENDS, job.spec.key, job.version)
-        if len(job.nodes) == len(job.tasks):
+        if len(job.nodes) == len(job.tasks) or job.away:
             self._waiting.leaves(job)
         else:
             self._waiting.arrives(job)
@@ -283,6 +284,25 @@ class Simulation:
             phase = "Running" if end is not None else decision.phase
             self._put(job, decision, phase)
         self.observer.moved(self.now, job)
+
+    def _take_away(self, job: SimulatedJob) -> None:
+        """Pods that lost their node are gone until their controller has made them again."""
+        for uid, task in job.tasks.items():
+            if task.node and uid not in job.nodes:
+                job.tasks[uid] = replace(task, node="", status=TaskStatus.PENDING, started=None, gpu_groups=(), phase="Pending")
+                self.cluster.remove_task(uid)
+                if not job.away:
+                    self._events.plan(self.now + MADE_AGAIN, Kind.PODS_RETURN, job.spec.key)
+                job.away.append(uid)
+
+    def _make_again(self, key: str) -> None:
+        job = self.jobs.get(key)
+        if job is None:
+            return
+        for uid in job.away:
+            self.cluster.put_task(job.tasks[uid])
+        job.away.clear()
+        self._waiting.arrives(job)
 
     def _note(self, job: SimulatedJob, decision: JobDecision) -> None:
         """The job was looked at and nothing of it moved."""

@@ -20,6 +20,7 @@ def report_data(result: SimulationResult, title: str) -> dict[str, Any]:
     runs = [first[name] for name in dict.fromkeys(run.name for run in result.runs)]
     return {
         "title": title,
+        "order": [run.name for run in runs],
         "policies": result.to_dict()["policies"],
         "details": {run.name: run.measures.details() for run in runs},
         "leftOut": {run.name: run.left_out for run in runs},

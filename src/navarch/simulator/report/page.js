@@ -1,6 +1,6 @@
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
-const policies = Object.keys(data.policies);
+const policies = data.order;
 const COLOURS = ["#2166ac", "#d6604d", "#1b7837", "#762a83", "#b8860b", "#35978f", "#8c510a", "#c51b7d", "#4d4d4d", "#5aae61", "#9970ab", "#053061"];
 const colour = (i) => COLOURS[i % COLOURS.length];
 

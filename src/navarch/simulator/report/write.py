@@ -17,6 +17,7 @@ from typing import Any
 from navarch.simulator.report.data import report_data
 from navarch.simulator.simulate import SimulationResult
 
+JOB_COLUMNS = ("policy", "seed", "job", "queue", "gpus", "pods", "submit", "queueing", "run", "completion")
 _HERE = files("navarch.simulator.report")
 
 
@@ -24,9 +25,8 @@ def write_report(result: SimulationResult, folder: Path, title: str) -> None:
     """Into a folder that is made if it is not there."""
     folder.mkdir(parents=True, exist_ok=True)
     data = report_data(result, title)
-    timing = data.pop("timing")
-    (folder / "report.json").write_text(json.dumps({**data, "timing": timing}, indent=1, sort_keys=True) + "\n")
-    (folder / "index.html").write_text(page({**data, "timing": timing}), encoding="utf-8")
+    (folder / "report.json").write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    (folder / "index.html").write_text(page(data), encoding="utf-8")
     _write(
         folder / "jobs.csv",
         ("policy", "seed", "job", "queue", "gpus", "pods", "submit", "queueing", "run", "completion"),

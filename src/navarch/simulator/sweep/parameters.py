@@ -1,7 +1,7 @@
 """Parameters of policies that a sweep varies: `PLUGIN.ARGUMENT=VALUE,VALUE,...`.
 
-The argument may be written as policy files have it (`binpack.weight`) or with its plugin's name before it (`easy-backfill.reservations`).
-`binpack.gpu` stands for the weight of GPUs. A value is checked as the same value in a policy file is.
+The argument may be written as policy files have it (`binpack.weight`) or with its plugin's name before it
+(`easy-backfill.reservations`). `binpack.gpu` stands for the weight of GPUs. A value is checked as the same value in a policy file is.
 """
 
 from __future__ import annotations
