@@ -169,7 +169,7 @@ def run_policy(
         if was_on:
             gc.enable()
     if options.arrivals is not None:
-        measures.at = allocated_at(come, measures.held(), gpus)
+        measures.at = allocated_at(come, measures.held(), gpus, options.arrivals)
     measures.failures = simulation.node_failures
     measures.forget_quota()
     waiting = [job.job.name for job in simulation.waiting]
