@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import heapq
+import math
 import os
 import random
 import resource
@@ -58,7 +59,7 @@ def reference(jobs: list[TraceJob], divide: int, policy: str) -> tuple[list[floa
         waiting: list[tuple[tuple[float, ...], tuple[float, int, float, int]]] = []
         at = 0
         while at < len(mine) or ends:
-            now = min([mine[at][0]] * (at < len(mine)) + [ends[0][0]] * bool(ends))
+            now = min(mine[at][0] if at < len(mine) else math.inf, ends[0][0] if ends else math.inf)
             while ends and ends[0][0] == now:
                 for node, gpus in heapq.heappop(ends)[2]:
                     free[node] += gpus
@@ -146,7 +147,7 @@ def synthetic(count: int, nodes: int, load: float, seed: int = 1) -> Iterator[Tr
     year = 365 * 86400.0
     mean_gpus = sum(each.count * each.gpus for pods in sizes for each in pods) / len(sizes)
     mean_duration = load * nodes * 8 * year / (count * mean_gpus)
-    scale = mean_duration / 2.718281828 ** (1.5**2 / 2)
+    scale = mean_duration / math.exp(1.5**2 / 2)
     now = 0.0
     for number in range(count):
         busy = 1.5 if 9 <= (now / 3600) % 24 < 19 else 0.64

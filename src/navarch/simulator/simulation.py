@@ -21,7 +21,7 @@ from navarch.engine.registry import Registry
 from navarch.model.cluster import Cluster
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import NodeSpec
-from navarch.model.status import TaskStatus
+from navarch.model.status import ON_NODE, TaskStatus
 from navarch.offline.plan import settings_for
 from navarch.simulator.estimates import Estimates
 from navarch.simulator.events import EventQueue, Kind
@@ -151,6 +151,21 @@ class Simulation:
     def waiting(self) -> list[SimulatedJob]:
         """Jobs none of whose pods run, in order of arrival."""
         return [job for job in self.jobs.values() if not job.nodes]
+
+    def adopt(self, job: SimulatedJob, now: float) -> None:
+        """Go on from a job that the cluster holds already: it runs on its nodes from `now` on, or waits."""
+        self.now = max(self.now, now)
+        self._last_move = self.now
+        self.jobs[job.spec.key] = job
+        for uid, task in job.tasks.items():
+            if task.node and ON_NODE[task.status]:
+                job.place(uid, task.node)
+        end = job.settle(now) if job.nodes else None
+        if end is not None:
+            self._events.plan(end, Kind.JOB_ENDS, job.spec.key, job.version)
+        if len(job.nodes) < len(job.tasks):
+            self._waiting.arrives(job)
+        self._events.plan(now, Kind.CYCLE)
 
     # what happens
 
