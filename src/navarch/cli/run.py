@@ -28,7 +28,7 @@ log = logging.getLogger("navarch")
 
 
 class Seconds(click.FloatRange):
-    """A time that ends: `inf` and `nan` are numbers to Python and to nobody who waits."""
+    """Seconds, without `inf` and `nan`, which Python accepts as numbers."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         seconds = super().convert(value, param, ctx)
@@ -182,7 +182,7 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
 
 
 def _run(main: Any) -> None:
-    """On uvloop where it is installed: about a third less CPU for the same writes."""
+    """Use uvloop if it is installed: it takes about a third less CPU for the same writes."""
     try:
         import uvloop
     except ImportError:

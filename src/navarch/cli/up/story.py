@@ -1,4 +1,4 @@
-"""What happens in the embedded cluster, in sentences: a line for each thing that befell a job, however many pods it was."""
+"""What happens in the embedded cluster, as text: one line for each event of a job, whatever its number of pods."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/grou
 _BY_WHOM = re.compile(r"^(\w+): (\S+)$")
 KEPT = 200
 PAUSE = 0.25
-"""Seconds for which changes are gathered before they are told."""
+"""Seconds for which changes are collected into one line."""
 
 
 class Story:
-    """Follows pods and tells what happened to `tell`; the last lines are kept in `lines`."""
+    """Follows pods and calls `tell` with each line; the last lines are kept in `lines`."""
 
     def __init__(self, store: Store, timers: Timers, tell: Callable[[str], None] | None = None) -> None:
         self.lines: deque[str] = deque(maxlen=KEPT)
         self.evictions: dict[tuple[str, str], int] = {}
-        """(job, why) -> how many of its pods went."""
+        """(job, reason) -> how many of its pods were evicted."""
         self.tell = tell
         self._store = store
         self._timers = timers
@@ -78,7 +78,7 @@ class Story:
 
 
 def job_of(pod: Record) -> str:
-    """The group that a pod names, else its controller, else itself."""
+    """The group that a pod names, or its controller, or the pod."""
     metadata = pod.obj["metadata"]
     annotations = metadata.get("annotations") or {}
     for key in GROUP_ANNOTATIONS:
@@ -91,7 +91,7 @@ def job_of(pod: Record) -> str:
 
 
 class StoryHandler(logging.Handler):
-    """Warnings become lines of the story, so that they do not tear the view apart."""
+    """A log handler that makes warnings lines of the story, so that they do not break the live view."""
 
     def __init__(self, story: Story) -> None:
         super().__init__(logging.WARNING)

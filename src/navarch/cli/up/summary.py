@@ -1,4 +1,4 @@
-"""The last word of `navarch up --until-settled`: what became of the jobs, who had to go for whom, what can never run."""
+"""The summary of `navarch up --until-settled`: jobs, queues, evictions, and jobs that cannot run."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The live terminal view of `navarch up`: queues, jobs, nodes and the last things that happened, four times a second at most.
+"""The live terminal view of `navarch up`: queues, jobs, nodes and the last events, at most four times a second.
 
-Drawing looks at the scheduler's own cache of the cluster. It is done again only when something changed, and less often the
-longer it takes, so that a large cluster is not slowed down by being looked at.
+The view reads the scheduler's own cache of the cluster. It is drawn again only when something changed, and less often the longer it
+takes, so that it does not slow down a large cluster.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class View:
                 while True:
                     store = self._cluster.server.store
                     state = (store.revision, len(self._story.lines))
-                    if state != (revision, told) or time.time() - drawn > 1.0:  # ages move on
+                    if state != (revision, told) or time.time() - drawn > 1.0:  # ages change
                         revision, told = state
                         started = time.perf_counter()
                         live.update(self.draw(), refresh=True)
@@ -87,7 +87,7 @@ class View:
         return Group(*parts)
 
     def _table(self, title: str, rows: Sequence[Any], table_of: MakeTable) -> list[RenderableType]:
-        """Each row on a line of its own, cut at the terminal's edge: a view that folds moves under the reader's eyes."""
+        """Each row is one line, cut at the edge of the terminal: folded lines would move the view."""
         lines = row_lines(self._console, rows, table_of)
         for line in lines:
             line.no_wrap, line.overflow = True, "ellipsis"
