@@ -51,7 +51,7 @@ RESOURCES = {
 @click.option("--namespace", default=NAMESPACE, show_default=True, help="Where the scheduler runs.")
 @click.option("--name", default=NAME, show_default=True, help="What everything is called; for a second one beside the first.")
 @click.option("--image", help="Image of the scheduler, for a registry of your own.")
-@click.option("--replicas", type=click.IntRange(min=1), help="Replicas, one of which leads.  [default: 2]")
+@click.option("--replicas", type=click.IntRange(min=1), help="Number of replicas; one of them is the leader.  [default: 2]")
 @click.option("--scheduler-name", "scheduler_names", multiple=True, help="spec.schedulerName to serve; may repeat.")
 @click.option("--policy", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Policy file to run with.")
 @click.option(
@@ -188,7 +188,7 @@ async def apply(client: Client, item: Manifest, *, dry_run: bool = False) -> str
     except NotFound:
         before = None
     if before is not None and resource == CRDS and not _ours(before):
-        return "kept: somebody else installed it"
+        return "kept: another system installed it"
     if before is not None and item["kind"] == "ClusterRoleBinding":
         _check_owner(before, item)
     after = await client.patch(

@@ -59,7 +59,7 @@ class Seconds(click.FloatRange):
 )
 @click.option("--listen", default="0.0.0.0:8080", show_default=True, metavar="ADDR", help="Health and metrics; empty for none.")
 @click.option("--leader-elect/--no-leader-elect", default=True, show_default=True, help="One leader among replicas.")
-@click.option("--lock-namespace", default="", help="Namespace of the Lease that decides who leads.  [default: our own]")
+@click.option("--lock-namespace", default="", help="Namespace of the Lease for leader election.  [default: our own]")
 @click.option("--lock-name", default="navarch", show_default=True, help="Its name; those that share one take turns.")
 @click.option(
     "--lease-duration",
@@ -168,7 +168,7 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
         meant = [*policy.profiles] or [policy.scheduler_name or str(policy.params.get("schedulerName") or "")]
         for name in meant:
             if name not in ("", "default-scheduler", *options.scheduler_names):
-                log.warning("the policy is for pods of %s, which are not served: that takes --scheduler-name %s", name, name)
+                log.warning("the policy names the scheduler %s, which is not served; add --scheduler-name %s", name, name)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, scheduler.stop)

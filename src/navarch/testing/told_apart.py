@@ -1,8 +1,8 @@
-"""Whether a node function reads of a pod only what classes of tasks tell apart, for `check_plugin`.
+"""Whether a node function reads only fields of a pod that distinguish task classes, for `check_plugin`.
 
-Pods with equal requests and constraints are one class, and what a node function says of its first pod holds for all of them; a
-static answer even for every pod of the shape, in later cycles too. A function that looks at anything else of a pod (a label, its
-queue, its priority) and does not say so before treats pods alike that are not, and nothing ever complains.
+Pods with equal requests and constraints are one task class. The answer of a node function for the first pod of a class holds for all
+of them; a static answer holds for every pod of the shape, also in later cycles. A function that reads another field (a label, the
+queue, the priority) must declare it with `distinguish_by`. Otherwise different pods get the same answer, and nothing reports it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Notes = set[tuple[str, str]]
 
 
 class Noting(dict[str, str]):
-    """Labels or annotations that note which of them were asked for."""
+    """Labels or annotations that record which keys were read."""
 
     def __init__(self, kind: str, values: Mapping[str, str], notes: Notes) -> None:
         super().__init__(values)
@@ -43,7 +43,7 @@ class Noting(dict[str, str]):
 
 
 class NotingSession(Session):
-    """A session that keeps in `told` what its plugins want told apart."""
+    """A session that records in `told` what its plugins pass to `distinguish_by`."""
 
     def __init__(self, *given: Any, **options: Any) -> None:
         self.told: Notes = set()
@@ -55,7 +55,7 @@ class NotingSession(Session):
         super().distinguish_labels(wanted)
 
     def make_classes(self, tasks: Sequence[int], notes: Notes) -> None:
-        """What functions given to `distinguish_by` look at is told apart too."""
+        """The keys that functions passed to `distinguish_by` read count as declared."""
         notes.clear()
         for task in tasks:
             self.class_of(task)
@@ -65,7 +65,7 @@ class NotingSession(Session):
 def check_reading(
     session: NotingSession, function: NodeFilter | NodeScorer, tasks: Sequence[int], ask: Ask, notes: Notes
 ) -> Iterator[str]:
-    """A sentence for what the function reads of pods that are taken for one."""
+    """One message for each undeclared field that the function reads."""
     where = f"{function.name} ({function.scope.value})"
     static = function.scope is Scope.STATIC
     first: dict[int, object] = {}
@@ -76,7 +76,7 @@ def check_reading(
         task = replace(task, task=row, queue=job.queue.name if job else "")
         answer = ask(task)
         before = first.setdefault(task.shape_number if static else task.number, answer)
-        if not _same(before, answer) and _same(ask(task), answer):  # whoever contradicts himself is another finding
+        if not _same(before, answer) and _same(ask(task), answer):  # contradictory answers are reported elsewhere
             differs = True
     read = sorted(notes if static else notes - session.told)
     for kind, key in read:

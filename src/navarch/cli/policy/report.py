@@ -29,7 +29,7 @@ def report_lines(report: Mapping[str, Any], width: int) -> Iterator[str]:
     for point in report["points"]:
         yield from _point(point, width)
     if report["unanswered"]:
-        yield from hanging(f"  {'nobody answers':<20}", _words(report["unanswered"]), width)
+        yield from hanging(f"  {'no plugin answers':<20}", _words(report["unanswered"]), width)
     for title, key in (("Parameters", "parameters"), ("Jobs looked at per queue", "queueDepth")):
         if report[key]:
             yield ""
@@ -74,7 +74,7 @@ def _arguments(arguments: list[Mapping[str, Any]]) -> Iterator[str]:
 
 def _point(point: Mapping[str, Any], width: int) -> Iterator[str]:
     """Tiers are separated by a bar."""
-    asked = " | ".join(", ".join(names) for names in point["plugins"]) or "nobody"
+    asked = " | ".join(", ".join(names) for names in point["plugins"]) or "no plugin"
     silenced = f"  (switched off: {', '.join(point['switchedOff'])})" if point["switchedOff"] else ""
     yield from hanging(f"  {_words([point['point']]):<19} ", f"{asked}{silenced}", width)
     if point["combined"]:

@@ -42,7 +42,7 @@ def _placed(console: Console, binds: list[dict[str, str]]) -> None:
 
 def _evicted(console: Console, evictions: list[dict[str, str]]) -> None:
     by = [e["action"] if e["reason"] in ("", e["action"]) else f"{e['action']} ({e['reason']})" for e in evictions]
-    rows = [(e["pod"], e["node"], who, e["for"] or "-") for e, who in zip(evictions, by)]
+    rows = [(e["pod"], e["node"], action, e["for"] or "-") for e, action in zip(evictions, by)]
     print_table(console, f"Evicted: {len(rows)}", ("POD", "FROM", "BY", "FOR"), rows)
 
 
@@ -106,7 +106,7 @@ def _queues(console: Console, queues: list[dict[str, Any]]) -> None:
             idle.append(queue["queue"])
     print_table(console, "Queues", ("QUEUE", "SHARE", "RESOURCE", *shown.values()), rows)
     if idle:
-        print_prose(console, f"Queues that nobody uses: {', '.join(idle)}")
+        print_prose(console, f"Unused queues: {', '.join(idle)}")
         print_line(console)
 
 
