@@ -21,6 +21,7 @@ from navarch.apis.kai.pod_grouper import is_grouped, job_of
 from navarch.apis.operators.owners import Owners
 from navarch.apis.operators.workload import WorkloadSpec
 from navarch.apis.upstream.workloads import gang_of, is_member
+from navarch.ingest.expected_duration import expected_duration
 from navarch.model.spec import (
     Condition,
     DisruptionBudgetSpec,
@@ -114,9 +115,10 @@ def completed(
     queue = queue_of(job.queue, job.namespace, settings, namespaces)
     priority = class_value(job.priority_class, classes, job.default_priority)
     preemptable = job.preemptable if job.preemptible_below is None else priority < job.preemptible_below
-    if (queue, priority, preemptable) == (job.queue, job.priority, job.preemptable):
+    expected = expected_duration(job.annotations)
+    if (queue, priority, preemptable, expected) == (job.queue, job.priority, job.preemptable, job.expected_duration):
         return job
-    return replace(job, queue=queue, priority=priority, preemptable=preemptable)
+    return replace(job, queue=queue, priority=priority, preemptable=preemptable, expected_duration=expected)
 
 
 class _Group(Struct):
@@ -250,6 +252,7 @@ class ShadowGroups:
             preemptable=annotations.get("volcano.sh/preemptable") == "true",
             never_preempted=annotations.get("volcano.sh/preemptable", "true") != "true",
             created=leader.created,
+            expected_duration=expected_duration(annotations),
             phase=group.phase,
             conditions=group.conditions,
             labels=own_labels(leader.labels),
