@@ -82,8 +82,8 @@ def _run(options: Any) -> int:
 async def _main(options: Any) -> int:
     from navarch.cli.tables.text import output_console
     from navarch.cli.up.cluster import UpCluster
+    from navarch.cli.up.event_log import EventLog, WarningHandler
     from navarch.cli.up.sample import Sample
-    from navarch.cli.up.story import Story, StoryHandler
     from navarch.cli.up.summary import summary
     from navarch.cli.up.view import View
 
@@ -96,32 +96,32 @@ async def _main(options: Any) -> int:
     live = console.is_terminal and not options.until_settled
     _quiet_logs()
     async with UpCluster(options) as cluster:
-        story = Story(cluster.server.store, cluster.hollow.timers, None if live else _line)
-        handler = StoryHandler(story)
+        events = EventLog(cluster.server.store, cluster.hollow.timers, None if live else _line)
+        handler = WarningHandler(events)
         logging.getLogger().addHandler(handler)
-        story.start()
-        sample = Sample(cluster, story)
+        events.start()
+        sample = Sample(cluster, events)
         work: list[asyncio.Task[Any]] = []
         settled = False
         try:
             _line(cluster.export)
             nodes = cluster.server.store.count("nodes")
-            story.say(f"{cluster.server.url} with {nodes} nodes is up after {time.perf_counter() - started:.1f} s")
+            events.add(f"{cluster.server.url} with {nodes} nodes is up after {time.perf_counter() - started:.1f} s")
             assert cluster.scheduling is not None
             work.append(asyncio.create_task(stop.wait(), name="stop"))
             if options.sample:
                 work.append(asyncio.create_task(_play(sample, options), name="sample"))
             if live:
-                work.append(asyncio.create_task(View(cluster, story, console).run(), name="view"))
+                work.append(asyncio.create_task(View(cluster, events, console).run(), name="view"))
             settled = await _until_over([cluster.scheduling, *work])
         finally:
             for task in work:
                 task.cancel()
             await asyncio.gather(*work, return_exceptions=True)
-            story.stop()
+            events.stop()
             logging.getLogger().removeHandler(handler)
         if options.until_settled and not stop.is_set():
-            summary(cluster, story, console, settled, time.perf_counter() - started)
+            summary(cluster, events, console, settled, time.perf_counter() - started)
             return 0 if settled else 1
     if live:
         _line("stopped")

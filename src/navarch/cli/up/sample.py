@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from navarch.cli.up.cluster import UpCluster
-from navarch.cli.up.story import Story, job_of
+from navarch.cli.up.event_log import EventLog, job_of
 from navarch.embedded.create_objects import create_all
 from navarch.embedded.kubelets.pod_behaviour import conduct_of
 from navarch.embedded.sample import ACTS, Act, documents
@@ -26,9 +26,9 @@ LOOK = 0.1
 
 
 class Sample:
-    def __init__(self, cluster: UpCluster, story: Story) -> None:
+    def __init__(self, cluster: UpCluster, events: EventLog) -> None:
         self._cluster = cluster
-        self._story = story
+        self._events = events
         self._store: Store = cluster.server.store
         self.played = False
 
@@ -39,7 +39,7 @@ class Sample:
         figures, speed, pace = size.figures(), timers.speed, min(timers.speed, 1.0)
         timers.pass_at(pace)
         for act in ACTS:
-            self._story.say(f"--- {act.title}")
+            self._events.add(f"--- {act.title}")
             create_all(self._cluster.server.operations, documents(act, size))
             await self._wait(lambda act=act: self._came_about(act, figures), PATIENCE / pace)  # type: ignore[misc]
             await asyncio.sleep(PAUSE / speed)

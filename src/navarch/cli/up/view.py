@@ -18,7 +18,7 @@ from rich.text import Text
 from navarch.cli.tables.overview import amounts, jobs_table, nodes_table, queues_table
 from navarch.cli.tables.rows import MakeTable, row_lines
 from navarch.cli.up.cluster import UpCluster
-from navarch.cli.up.story import Story
+from navarch.cli.up.event_log import EventLog
 from navarch.views.nodes import NodeRow
 from navarch.views.overview import Overview, overview
 
@@ -44,9 +44,9 @@ def current(cluster: UpCluster) -> Overview:
 class View:
     """`await view.run()` draws until it is cancelled."""
 
-    def __init__(self, cluster: UpCluster, story: Story, console: Console) -> None:
+    def __init__(self, cluster: UpCluster, events: EventLog, console: Console) -> None:
         self._cluster = cluster
-        self._story = story
+        self._events = events
         self._console = console
 
     async def run(self) -> None:
@@ -55,7 +55,7 @@ class View:
             try:
                 while True:
                     store = self._cluster.server.store
-                    state = (store.revision, len(self._story.lines))
+                    state = (store.revision, len(self._events.lines))
                     if state != (revision, told) or time.time() - drawn > 1.0:  # ages change
                         revision, told = state
                         started = time.perf_counter()
@@ -82,7 +82,7 @@ class View:
         parts += self._table("Nodes", found.nodes[:shown_nodes], lambda rows: nodes_table(rows, now))
         if len(found.nodes) > shown_nodes:
             parts.append(Text(f"... and {len(found.nodes) - shown_nodes} more; in all {_in_use(found.nodes)}", "dim"))
-        lines = list(self._story.lines)[-max(2, room // 4) :]
+        lines = list(self._events.lines)[-max(2, room // 4) :]
         parts += [Text(), *(Text(line, overflow="ellipsis", no_wrap=True) for line in lines)]
         return Group(*parts)
 
