@@ -1,9 +1,10 @@
-"""Allocating a job whose parts must lie close together: in which domain, and each part in which domain inside it.
+"""Allocation of a job with sub-groups or a topology demand: chooses a domain for the job, and one inside it for each part.
 
-Plugins say which domains to look at, in lists of equal worth (the closest first). A domain is good if the job could start with
-what is placed in it; among good ones of a list the best sum of its parts' scores wins, and no further list is looked at. Trials
-are statements that are taken back. Most need none: how many tasks of each class a domain has room for at most is one sum over
-its nodes, and a domain with too little is passed over; a part tries domains by their scores, so that the first fit is the best.
+Plugins give the domains to try, in lists of equal quality, closest first. A domain is a solution if the job could start with what
+is placed in it. Among the solutions of a list the one with the best sum of its parts' scores is used, and later lists are not
+tried. Trials are statements that are rolled back. Most domains need no trial: the number of tasks of each class that a domain
+can take is bounded by a sum over its nodes, and a domain with too little is skipped. A part tries its domains in order of score,
+so the first one that fits is the best.
 """
 
 from __future__ import annotations
@@ -27,18 +28,18 @@ from navarch.model.status import TaskStatus
 
 _ROOM = (Event.POD_REMOVED, Event.NODE_ADDED, Event.NODE_CHANGED)
 Place = Callable[[Job, list[int], Statement, SubJob, int], object]
-"""Place a part's tasks (taken from the end of the list) in a domain until the part is ready."""
+"""Places a part's tasks (from the end of the list) in a domain until the part is ready."""
 
 
 @dataclass(slots=True)
 class Sheet:
-    """What of a job still waits: its parts, and each part's tasks in reverse order."""
+    """The remaining work of a job: its parts, and each part's tasks in reverse order."""
 
     session: Session
     parts: list[SubJob]
     tasks: dict[str, list[int]]
     needed: frozenset[str]
-    """Parts without which the job cannot start: they come first."""
+    """Parts that the job needs to start; they come first."""
 
     def copy(self) -> Sheet:
         return Sheet(self.session, list(self.parts), {name: list(rows) for name, rows in self.tasks.items()}, self.needed)
@@ -78,10 +79,10 @@ class DomainSearch:
         self._place = place
         self._tree = session.domains.tree
         self._passed_over = False
-        """The attempt at hand left out some domain for a part without a trial."""
+        """The current attempt skipped a domain for a part without a trial."""
 
     def turn(self, job: Job, sheet: Sheet) -> Sheet | None:
-        """One attempt at a job. What is left of it if it is ready and has tasks left, else None."""
+        """One attempt at a job. Returns the remaining work if the job is ready and has tasks left, else None."""
         session = self.session
         unknown = session.domains.unknown_tier(job)
         if unknown:
@@ -102,7 +103,7 @@ class DomainSearch:
     # the job
 
     def _search(self, job: Job, sheet: Sheet) -> Solution | None:
-        """The best solution of the first list that has one, with its statement carried out but not committed."""
+        """The best solution of the first list that has one. Its statement is applied but not committed."""
         session = self.session
         lists = session.gradient_for_job(job, self._tree.top, Purpose.ALLOCATE)
         missing = session.job_missing(job) - job.counts[TaskStatus.PIPELINED]
@@ -134,7 +135,7 @@ class DomainSearch:
         return None
 
     def _refuse(self, job: Job, sheet: Sheet) -> None:
-        """Say that no domain was found, for the job or for the first part that is bound to one."""
+        """Add the reason that no domain was found, for the job or for the first part with a bound."""
         where = self.session.domains
         demands = [(where.bound(job), "the job"), *((where.bound_of_part(s), f"the sub-group {s.name}") for s in sheet.parts)]
         for bound, who in demands:
@@ -144,8 +145,8 @@ class DomainSearch:
                 return
 
     def _ranked(self, sheet: Sheet, domains: list[int], seen: set[int]) -> list[int] | None:
-        """The domains best first, where that is known without a trial: a job of one part that can only be put into the domain
-        as a whole, because all that lies inside was looked at in vain. None: each has to be tried."""
+        """The domains best first, where the order is known without a trial: the job has one part, and every domain inside them was
+        tried before without success. None: each domain must be tried."""
         if len(sheet.parts) != 1 or len(domains) < 2:
             return None
         part, session = sheet.parts[0], self.session
@@ -157,7 +158,7 @@ class DomainSearch:
         return sorted(domains, key=lambda domain: -scores[domain])
 
     def _explain(self, job: Job, sheet: Sheet, domain: int) -> None:
-        """Leave behind why tasks do not fit in a domain that was passed over."""
+        """Record the fit errors of the tasks in a domain that was skipped."""
         found = self._attempt(job, sheet.copy(), domain, pruned=False)
         if found is not None:
             found.statement.discard()
@@ -196,7 +197,7 @@ class DomainSearch:
         return None
 
     def _is_hopeless(self, job: Job, sheet: Sheet) -> bool:
-        """Whether so many parts failed that what is left cannot make up for them."""
+        """Whether so many parts failed that the remaining parts cannot reach the minimum."""
         if not self.session.implementing(SubJobMissing):
             return False
         left = {sub.name for sub in sheet.parts}
@@ -234,8 +235,8 @@ class DomainSearch:
         return None
 
     def _scores_depend_on_rivals(self, sub: SubJob) -> bool:
-        """Domains with equal scores may be told apart by what of the part they hold already: then a score is only known once
-        it is known which of them fit. Matters where whole solutions are compared by their scores."""
+        """Whether scores of domains depend on which of them fit: domains with equal scores are ranked by the tasks of the part that
+        they hold. This matters where whole solutions are compared by score."""
         return self.session.domains.of_part(sub) != NOWHERE
 
     def _fits(self, job: Job, sub: SubJob, tasks: list[int], domain: int, statement: Statement) -> bool:
@@ -297,7 +298,7 @@ class DomainSearch:
 
 
 def _replay(job: Job, solution: Solution) -> None:
-    """Carry out what a trial found. Neighbouring moves of one kind and class are made in one step."""
+    """Apply the solution of a trial. Neighbouring operations of one kind and class are applied in one step."""
     solution.statement = statement = job.session.statement()
     moves = solution.moves
     start = 0

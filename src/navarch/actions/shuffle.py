@@ -1,4 +1,4 @@
-"""shuffle: running tasks that some plugin would rather see elsewhere are evicted, to be placed anew."""
+"""shuffle: evicts running tasks that plugins name, so that they are placed again."""
 
 from __future__ import annotations
 

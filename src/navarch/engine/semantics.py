@@ -2,8 +2,8 @@
 
 The defaults are strict mode: what reads like AND is AND, what was undone is undone entirely, one mistake disables only
 what it concerns. A policy's `compat` picks another set from the table in `policy/compat.py`; the engine, the actions
-and the plugins read the switches and never ask whom they imitate. Add a switch where a decision needs one, with a
-sentence that tells a reader of `navarch policy check` what happens when it is away from its strict value.
+and the plugins read the switches and never the `compat` itself. Add a switch where a decision needs one, with a sentence
+that tells a reader of `navarch policy check` what another value than the strict one does.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Semantics:
         "loses it, one that would not has that as its reason",
     )
     stale_promise_blocks: bool = switch(
-        False, "a pod that was promised a node evicts nobody while that node would do but for resources, or is gone"
+        False, "a pod that was promised a node evicts no pod while that node lacks only resources, or is gone"
     )
     reclaim_minds_job_order: bool = switch(
         True, "gangreclaim picks victims inside a queue by what they give, not from the job that would be served last"

@@ -1,9 +1,9 @@
-"""Preemption for single pods, as kube-scheduler does it: whom to ask to leave, and on which node.
+"""kube-scheduler's preemption for single pods: finds the node and the victims.
 
-On each node that an eviction could open: everybody less important goes, and if the pod fits then, they come back one by one,
-those first whose eviction would break a disruption budget and the more important before the less, as long as it still fits.
-The node is chosen by the fewest broken budgets, the lowest highest priority among victims, the lowest sum of priorities, the
-fewest victims, the latest start of the most important ones, and the order of nodes.
+On each node that an eviction could open, all less important pods are removed in a trial. If the pod fits then, they are added back
+one by one as long as it still fits: first those whose eviction would break a disruption budget, and more important ones before
+others. The node is chosen by the fewest broken budgets, the lowest highest priority among victims, the lowest sum of priorities,
+the fewest victims, the latest start of the most important victims, and the order of nodes.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class PodPreemption:
         self.absolute = absolute
         self.reprieve = Reprieve(session)
         self._from = 0
-        """Where the next search starts, if it does not look at all nodes: not always at the same ones."""
+        """Where the next search starts, if it does not try all nodes, so that searches do not always use the same ones."""
 
     # whether to try at all
 
@@ -118,7 +118,7 @@ class PodPreemption:
     # one node
 
     def lesser_on(self, row: int, node: int) -> list[int]:
-        """Everybody on the node whom the pod outranks, the most important first."""
+        """All pods on the node with lower priority, the most important first."""
         session = self.session
         priority = session.task(row).pod_priority
         there = [t for t in session.residents.on(node) if ON_NODE[session.status[t]] and session.task(t).pod_priority < priority]
@@ -151,7 +151,7 @@ class PodPreemption:
         return Candidate(node, tuple(t for t in lesser if t in set(victims)), violations)
 
     def split_by_budget(self, tasks: Sequence[int]) -> tuple[list[int], list[int]]:
-        """(those whose eviction breaks a disruption budget, the others), each in the order given."""
+        """(tasks whose eviction breaks a disruption budget, the others), each in the order given."""
         session = self.session
         budgets = session.snapshot.budgets
         if not budgets:
@@ -180,14 +180,15 @@ class PodPreemption:
     # all nodes
 
     def applies_at_once(self, row: int) -> bool:
-        """Where nothing but resources decides, the search runs over all nodes together."""
+        """Whether only resources decide, so that the search can run over all nodes together."""
         return self.reprieve.applies(self.session.class_of(row)) and not self.session.snapshot.budgets
 
     def all_at_once(self, row: int, nodes: Sequence[int]) -> Searched:
         return self.reprieve.run(row, nodes, self.nominations.promised_to_others(row))
 
     def _chosen(self, row: int, nodes: list[int], wanted: int) -> Candidate | NoCandidate:
-        """Enough candidates end the search, so the first part of the nodes will mostly do."""
+        """The best candidate by a search over nodes together. Enough candidates end the search, so the first part of the nodes is
+        tried first."""
         part = nodes[: 2 * wanted]
         searched = self.all_at_once(row, part)
         if len(part) < len(nodes) and len(searched.candidates()) < wanted:

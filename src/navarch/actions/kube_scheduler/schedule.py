@@ -1,8 +1,8 @@
-"""schedule: each pending pod once, the most important first, as kube-scheduler would take them from its queue.
+"""schedule: tries each pending pod once, in the order of kube-scheduler's queue.
 
-Pods go by priority, age and name. Equal pods that follow each other are placed in one step. A pod that finds no node may
-preempt before the next pod is looked at: its victims keep their room until they are gone, and the pod is promised the node.
-Groups, queues and shares have no say here.
+Pods are ordered by priority, age and name. Equal neighbours are placed in one step. A pod that finds no node may preempt before the
+next pod is tried: its victims hold their resources until they are gone, and the pod is nominated for the node. Groups, queues and
+shares have no effect here.
 """
 
 from __future__ import annotations
@@ -28,11 +28,10 @@ NO_NODES = "no nodes available to schedule pods"
 
 
 def nodes_to_find(nodes: int, percentage: int) -> int:
-    """How many feasible nodes end the search for more; 0 per cent: fewer the larger the cluster.
+    """How many feasible nodes end the search; 0 per cent: fewer the larger the cluster.
 
     >>> nodes_to_find(5000, 0), nodes_to_find(5000, 100), nodes_to_find(80, 5)
-    (500, 5000, 80)
-    """
+    (500, 5000, 80)"""
     if nodes < 100:
         return nodes
     share = percentage or max(5, 50 - nodes // 125)
@@ -41,25 +40,25 @@ def nodes_to_find(nodes: int, percentage: int) -> int:
 
 @dataclass(slots=True)
 class Attempt:
-    """Nodes that a pod may take, or why there are none: `errors` by node, or a `rejection` of the pod itself."""
+    """The feasible nodes of a pod, or why there are none: `errors` by node, or a `rejection` of the pod itself."""
 
     feasible: BoolArray
     errors: FitErrors
     rejection: str = ""
     failed: bool = False
-    """The attempt went wrong, rather than the pod did not fit."""
+    """The attempt failed with an error."""
     node: int = -1
-    """The one node that is taken without looking at others; -1: none."""
+    """The only node to use; -1: choose among the feasible ones."""
     promised: frozenset[int] = frozenset()
-    """Feasible nodes that others were promised: once one of them is taken, look again."""
+    """Feasible nodes with other nominated pods: after one of them is used, filter again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Treatment:
-    """What the profile of a pod says of the search for its node."""
+    """How pods of one profile are scheduled."""
 
     limit: int
-    """So many feasible nodes suffice."""
+    """The search ends at this many feasible nodes."""
     preemption: PodPreemption | None
     rejecting: list[NodeFilter]
     naming: list[NodeFilter]
@@ -186,7 +185,7 @@ class Schedule(Action):
         self._failures.clear()
 
     def _look(self, task: TaskClass, row: int) -> tuple[Attempt, int]:
-        """Where the pod may go now, and how many of its like may be placed before looking again."""
+        """The feasible nodes of the pod now, and how many equal pods may be placed before filtering again."""
         session = self.session
         size = len(session.nodes)
         if not size:
@@ -222,7 +221,7 @@ class Schedule(Action):
         return Attempt(feasible, FitErrors(0), promised=promised), 1 if limit < size else size
 
     def _rejection(self, task: TaskClass) -> tuple[Rejection, tuple[Event, ...]] | None:
-        """What turns the pod down before any node is looked at, and what may undo that."""
+        """The rejection of the pod before any node is filtered, and the events that may undo it."""
         if task.shape.unsupported:
             return Rejection(f"the pod needs what Navarch does not support: {', '.join(task.shape.unsupported)}"), ()
         found = first_rejection(self._treatment(task).rejecting, task)
@@ -240,7 +239,7 @@ class Schedule(Action):
         return ""
 
     def _named(self, task: TaskClass) -> tuple[list[int] | None, list[str]]:
-        """Rows of the nodes that the pod itself names, and by which filters; None: it names none."""
+        """Rows of the nodes that the pod itself names, and the filters that say so; None: it names no node."""
         chosen: frozenset[str] | None = None
         which = []
         for f in self._treatment(task).naming:
@@ -254,12 +253,12 @@ class Schedule(Action):
         return [row for row in rows if row is not None], sorted(which)
 
     def _takes(self, task: TaskClass, node: int) -> bool:
-        """Whether one node passes every filter, without a view of all others: for pods that name their node."""
+        """Whether one node passes every filter, without a view of all nodes: for pods that name their node."""
         at = self.session.nodes.at(np.array([node]))
         return all(f.mask(task, at)[0] for f in self.session.filters_for(task))
 
     def _sample(self, feasible: BoolArray, limit: int) -> BoolArray:
-        """The first feasible nodes from where the last search ended; the rest is not looked at."""
+        """The first feasible nodes from where the last search ended."""
         size = len(feasible)
         order = (np.arange(size) + self._first) % size
         found = np.flatnonzero(feasible[order])
@@ -276,7 +275,7 @@ class Schedule(Action):
     # failing
 
     def _errors(self, view: ClassView, row: int, named: BoolArray | None, which: list[str]) -> FitErrors:
-        """Why every node refuses: those outside of what the pod names, those that others were promised, and the rest."""
+        """Why every node refuses: nodes that the pod does not name, nodes with nominated pods, and the rest."""
         size = len(self.session.nodes)
         among = np.ones(size, dtype=bool) if named is None else named
         counts, promised, unresolvable = self.nominations.refusals(view, row, among)

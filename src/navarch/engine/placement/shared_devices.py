@@ -1,4 +1,4 @@
-"""Devices that tasks share: who sits on which, how full each is, and what that does to a node's whole devices.
+"""Devices that tasks share: the users of each, how full each is, and the effect on a node's whole devices.
 
 A *group* is one device of one node that several tasks share, known by a name; its figures are in units of device memory. A task
 asks for the same amount on `count` devices. Per node there are as many slots as groups, each a column entry:
@@ -7,8 +7,8 @@ asks for the same amount on `count` devices. Per node there are as many slots as
     allocated   of all but promised ones
     releasing   of those that leave, less what is promised to others (so it may be negative)
 
-What a group does to its node's whole devices is a function of these three: the first who really sits on it takes one device,
-one device is released once all that is used of it is, and one is promised away while only promises stand on it.
+These three figures of a group determine its effect on the node's whole devices: its first placed user takes one device, one
+device is released once everything used of it is released, and one device is promised while the group has only promises.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a policy file becomes: plain frozen values that the engine runs and anyone may print."""
+"""A loaded policy as plain frozen values."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from navarch.engine.semantics import STRICT, Semantics
 
 
 class PluginOption(msgspec.Struct, frozen=True):
-    """One plugin as the policy wants it. `arguments` holds what was given, already of its declared kind."""
+    """One plugin of a policy. `arguments` holds the given values, converted to their declared kinds."""
 
     name: str
     enabled: Mapping[str, bool] = msgspec.field(default_factory=lambda: DEFAULTS)
-    """By switchable point: every one of them, defaults filled in."""
+    """Switchable point -> whether it is on; defaults filled in."""
     arguments: Mapping[str, object] = msgspec.field(default_factory=dict)
     line: int | None = None
 
@@ -31,8 +31,7 @@ class PluginOption(msgspec.Struct, frozen=True):
 
 
 class Profile(msgspec.Struct, frozen=True):
-    """How the pods of one scheduler name are judged, where a policy tells them apart: by which plugins, and with which arguments
-    the action treats them."""
+    """The plugins and the action's arguments for the pods of one scheduler name."""
 
     plugins: tuple[PluginOption, ...]
     arguments: Mapping[str, object]
@@ -42,8 +41,8 @@ class Profile(msgspec.Struct, frozen=True):
 class Policy:
     """One scheduling policy, checked: what runs, in which order, under which rules.
 
-    `compat` says whose quirks are reproduced ("strict": nobody's), `dialect` whose plugin is meant where systems share
-    a name; `semantics` is what the first one turns on. `document` is the decoded file: loaded again, it gives this.
+    `compat` names the system whose behaviour is reproduced ("strict": none). `dialect` names the system whose plugin is meant
+    where several share a name. `semantics` are the switches of `compat`. `document` is the decoded file.
     """
 
     actions: tuple[str, ...]
@@ -62,7 +61,7 @@ class Policy:
     search_budgets: Mapping[str, object] = field(default_factory=dict)
     scheduler_name: str = ""
     profiles: Mapping[str, Profile] = field(default_factory=dict)
-    """By scheduler name, if there are several; pods of no such name are judged by the first, which is that of `tiers`."""
+    """Scheduler name -> profile, if there are several. The first, which is that of `tiers`, applies to all other names."""
     warnings: tuple[str, ...] = ()
     source: str = ""
     chosen: str = ""
@@ -93,7 +92,7 @@ class Mistake(msgspec.Struct, frozen=True):
     path: str = ""
     line: int | None = None
     not_here: bool = False
-    """It names a plugin or an action that is not installed here; an installation with more plugins may have it."""
+    """It names a plugin or an action that is not installed here; another installation may have it."""
 
     def __str__(self) -> str:
         where = ", ".join(part for part in (f"line {self.line}" if self.line else "", self.path) if part)

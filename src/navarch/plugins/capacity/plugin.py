@@ -1,11 +1,11 @@
-"""Capacity: each queue has what it deserves, what it is guaranteed and what it may hold at most, as its owner wrote them.
+"""Capacity: each queue has a deserved amount, a guarantee and a capability, as its owner wrote them.
 
-A queue takes on work up to its capability, the cluster's idle resources included; whoever is below what it deserves may reclaim
-from queues that are above theirs. With `enableHierarchy` queues form a tree (`capacity_tree`): a placement must find room in the
-queue and in every ancestor, and two leaves are compared by their ancestors just below the one they share.
+A queue may grow up to its capability, idle resources of the cluster included. A queue below its deserved amount may reclaim from
+queues above theirs. With `enableHierarchy` queues form a tree (`queue_tree`): a placement must fit the queue and every ancestor,
+and two leaves are compared by their ancestors just below the lowest common one.
 
-A queue that does not belong to the tree refuses its own work and says why. Where the policy wants it so
-(`bad_queue_disables_capacity`), one such queue, or a job in a queue that has children, makes the plugin refuse everything.
+A queue outside the tree refuses its own jobs with a reason. With `bad_queue_disables_capacity`, one such queue, or a job in a
+queue that has children, makes the plugin refuse everything.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class Capacity(Plugin):
         return line[level] if level < len(line) else number
 
     def victim_queue_order(self, left: Queue, right: Queue, preemptor: Queue) -> int:
-        """Relatives first: the queue that shares more ancestors with the preemptor's gives way before others."""
+        """Near queues first: the queue that shares more ancestors with the preemptor's loses victims first."""
         return self.tree.level(right.number, preemptor.number) - self.tree.level(left.number, preemptor.number)
 
     # limits

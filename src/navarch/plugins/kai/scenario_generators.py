@@ -1,4 +1,4 @@
-"""Ways of choosing victims; see `actions.scenarios` for what each does. A policy that names none never evicts for a job."""
+"""KAI's scenario generators; `actions/kai/solver/scenarios.py` implements them. A policy without any never evicts for a job."""
 
 from __future__ import annotations
 

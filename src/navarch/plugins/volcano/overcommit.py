@@ -1,7 +1,7 @@
 """Overcommit: how much work may be admitted beyond what the cluster can run at once.
 
-Admitted jobs make pods, and pods that cannot run weigh on the API server. So the minimums of admitted jobs may add up to no more
-than `overcommit-factor` times the cluster, less what is used.
+Admitted jobs create pods, and pods that cannot run load the API server. So the minimums of admitted jobs may add up to at most
+`overcommit-factor` times the cluster, minus what is used.
 """
 
 from __future__ import annotations

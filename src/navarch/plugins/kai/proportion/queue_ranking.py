@@ -1,8 +1,8 @@
-"""Which queue is served first, given what its next job would make of it.
+"""The order of queues, given the share that each would have with its next job.
 
-In this order: who holds no more than its share, who stays within its quota with the job, priority, who has a right to every
-resource that it would use, the smaller part of its due with the job, the same without it, the smaller due. All but the last
-compare figure by figure; of two dues one is smaller only if it is so in some resource and larger in none.
+The criteria, in this order: the queue holds no more than its share; it stays within its quota with the job; priority; it has a
+share of every resource that it would use; the smaller dominant share with the job; the same without it; the smaller due. All but
+the last compare single values. One due is smaller than another only if no resource of it is larger and some resource is smaller.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 _NO_BOUND = float("inf")
 NO_RIGHT = 1000.0
-"""What holding one unit of a resource weighs for a queue that is due none of it."""
+"""The weight of one unit of a resource for a queue without a share of it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QueueStanding:
-    """A sort key; see the module. Equal keys are those of which neither is smaller."""
+    """A sort key; see the module. Two keys are equal if neither is smaller."""
 
     figures: tuple[bool, bool, int, bool, float, float]
     due: tuple[float, ...]
@@ -33,7 +33,7 @@ class QueueStanding:
 
 
 LAST = QueueStanding((True, True, 1 << 62, True, float("inf"), float("inf")), ())
-"""Of a queue that has no place in the tree."""
+"""For a queue without a place in the tree."""
 
 
 def _less(left: tuple[float, ...], right: tuple[float, ...]) -> bool:
@@ -41,7 +41,7 @@ def _less(left: tuple[float, ...], right: tuple[float, ...]) -> bool:
 
 
 def dominant(held: list[float], due: list[float], total: list[float]) -> float:
-    """The largest part of its due that a queue holds in any resource; without bound it is due everything there is."""
+    """The largest fraction of its due that a queue holds in any resource. An unlimited due is the whole cluster."""
     most = 0.0
     for amount, right, all_ in zip(held, due, total):
         if right == _NO_BOUND:

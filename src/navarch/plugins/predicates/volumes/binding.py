@@ -133,7 +133,7 @@ class VolumeBinding(NodeFilter):
 
     def _moved(self, task: TaskClass, tasks: Sequence[int], nodes: Sequence[int], step: int) -> None:
         if placed_pods(self.session).journal is not None:
-            return  # volumes are given with a placement; who is only imagined somewhere takes none and gives none back
+            return  # only placements reserve volumes; pods of a trial reserve and release none
         for row, node in zip(tasks, nodes):
             if step < 0:
                 self._give_back(row)
