@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from msgspec.structs import replace
 
-from navarch.actions.allocate_domains import DomainSearch, Sheet, sheet_of
+from navarch.actions.allocate_domains import DomainSearch, RemainingWork, remaining_work
 from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, Turns, admit_groups_without_pods, takes_part, waiting_tasks
 from navarch.engine.action import Action
 from navarch.engine.gangs.subjobs import SubJob
@@ -18,6 +18,7 @@ from navarch.engine.job import Job
 from navarch.engine.node_functions import Scope, TaskClass
 from navarch.engine.placement.attainable import HopelessTasks
 from navarch.engine.placement.fit_errors import FitErrors
+from navarch.engine.placement.shared_devices import shares_devices
 from navarch.engine.placement.static_cache import static_mask
 from navarch.engine.points.protocols import JobTurn
 from navarch.engine.reasons import Event, Reason
@@ -38,6 +39,8 @@ class Allocate(Action):
 
     def execute(self) -> None:
         session = self.session
+        if session.any_shares_devices:
+            session.share_devices()
         lost = set() if session.semantics.promises_are_kept else self._doubt_promises()
         admit_groups_without_pods(session)
         jobs: dict[str, JobHeap] = {}
@@ -49,7 +52,7 @@ class Allocate(Action):
                 self._tasks[job.row] = tasks
                 jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
         self._sorted: set[int] = set()
-        self._sheets: dict[int, Sheet] = {}
+        self._remaining: dict[int, RemainingWork] = {}
         self._excluded = StaticExclusion(session)
         self._search: DomainSearch | None = None
         self._held_back: dict[int, tuple[Job, list[Reason]]] = {}
@@ -96,7 +99,7 @@ class Allocate(Action):
             classes = {task.number: task for task in map(session.class_of, tasks)}
             if hopeless.includes(tasks) or any(session.view(task).fits_now() for task in classes.values()):
                 self._tasks[job.row] = tasks
-                self._sheets.pop(job.row, None)
+                self._remaining.pop(job.row, None)
                 self._sorted.discard(job.row)
                 jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
             else:
@@ -150,10 +153,10 @@ class Allocate(Action):
         """A turn of a job with sub-groups, or with a topology demand."""
         if self._search is None:
             self._search = DomainSearch(self.session, self._place_tasks)
-        sheet = self._sheets.pop(job.row, None) or sheet_of(job, self._tasks[job.row])
-        left = self._search.turn(job, sheet)
+        work = self._remaining.pop(job.row, None) or remaining_work(job, self._tasks[job.row])
+        left = self._search.turn(job, work)
         if left is not None:
-            self._sheets[job.row] = left
+            self._remaining[job.row] = left
         return left is not None
 
     def _place_tasks(
@@ -205,10 +208,13 @@ class Allocate(Action):
                     continue
                 break
             chosen = [tasks.pop() for _ in nodes]
+            groups: tuple[str, ...] = ()
+            if session.devices is not None and shares_devices(task):
+                groups, pipelined = session.devices.choose(task, nodes[0], not pipelined) or ((), pipelined)
             if pipelined:
-                statement.pipeline(job, chosen, nodes, task)
+                statement.pipeline(job, chosen, nodes, task, groups)
             else:
-                statement.allocate(job, chosen, nodes, task)
+                statement.allocate(job, chosen, nodes, task, groups)
             if part is not None:
                 session.domains.drag_anchor(part, nodes)
             if self._is_ready(job, part):
@@ -236,7 +242,7 @@ class Allocate(Action):
         """Place a task with a nominated node there, if it fits now or after releases."""
         session = self.session
         name = session.task(tasks[-1]).nominated_node
-        row = session.snapshot.nodes.row(name) if name else None
+        row = session.snapshot.nodes.row(name) if name and not shares_devices(task) else None
         if row is None or (within is not None and not within[row]):
             return False
         view = session.view(task)

@@ -155,8 +155,8 @@ class Job:
         wanted = {int(status) for status in statuses}
         if self.counts[PENDING] == len(self.tasks):
             return list(self.tasks) if PENDING in wanted else []
-        standing = self.session.status[list(self.tasks)].tolist()
-        return [task for task, status in zip(self.tasks, standing) if status in wanted]
+        statuses_now = self.session.status[list(self.tasks)].tolist()
+        return [task for task, status in zip(self.tasks, statuses_now) if status in wanted]
 
     @property
     def sub_jobs(self) -> list[SubJob]:

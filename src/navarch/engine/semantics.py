@@ -87,6 +87,10 @@ class Semantics:
     )
     unknown_tier_is_nowhere: bool = switch(True, "a hard network topology that names a tier which no HyperNode has is not enforced")
 
+    nodes_are_pooled: bool = switch(
+        False, "nodes and groups with a node-pool label belong to the scheduler of that pool, and are left out here"
+    )
+
     # Figures and views of a node.
     unevict_restores_scoring_view: bool = switch(
         True, "undoing an eviction does not bring the pod back for scores, pod count, ports and affinity in this cycle"

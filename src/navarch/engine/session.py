@@ -18,7 +18,7 @@ from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.placement.class_view import ClassView
 from navarch.engine.placement.counted_devices import CountedDevices
 from navarch.engine.placement.node_state import NodeState
-from navarch.engine.placement.shared_devices import Devices
+from navarch.engine.placement.shared_devices import SharedDevices
 from navarch.engine.placement.tasks_by_node import TasksByNode
 from navarch.engine.points.profiles import THE_FIRST, functions_by_profile
 from navarch.engine.points.protocols import AllocateEvents, Change, NodeFilters, NodeScorers, Purpose
@@ -90,7 +90,7 @@ class Session(PluginRunner):
             self.nodes.allocatable[:, np.delete(over, PODS, axis=0).any(axis=0)] = 0
         self.opening_free_pods: IntArray = self.nodes.idle[PODS].copy()
         self.total: IntArray = snapshot.nodes.allocatable.sum(axis=1)
-        self.devices: Devices | None = None
+        self.devices: SharedDevices | None = None
         """Accounts of shared devices, once an action called `share_devices`."""
         self.zones: dict[int, tuple[int, ...]] = {}
         """Task row -> the NUMA zones that its placement of this cycle uses, where a plugin tracks them."""
@@ -311,11 +311,22 @@ class Session(PluginRunner):
             view = self._views[task.number] = ClassView(self, task)
         return view
 
+    @property
+    def any_shares_devices(self) -> bool:
+        """Whether pods of any known shape ask for a part of a device. Shapes are looked at once, as they become known."""
+        shapes, memo = self.snapshot.shapes, self.snapshot.memo
+        seen, found = memo.get("shapes that share devices", (0, False))
+        if not found and seen < len(shapes):
+            rest = (shapes[number].devices for number in range(seen, len(shapes)))
+            found = any(devices is not None and (devices.fraction or devices.memory) for devices in rest)
+        memo["shapes that share devices"] = (len(shapes), bool(found))
+        return bool(found)
+
     def share_devices(self) -> None:
         """Start the accounts of shared devices. Must be called before the first view of a class."""
         if self.devices is None:
             assert not self._views, "classes were looked at before their devices were"
-            self.devices = CountedDevices(self) if self.semantics.devices_are_counted else Devices(self)
+            self.devices = CountedDevices(self) if self.semantics.devices_are_counted else SharedDevices(self)
 
     def stop_waiting(self, seconds: float) -> None:
         """Do not count the resources of tasks that have been leaving for longer than this as released."""
@@ -409,7 +420,7 @@ class Session(PluginRunner):
             )
             if operation.holds_node:
                 for follower in self.followers:
-                    follower.leaves(operation.task, victim, operation.nodes[0])
+                    follower.pod_evicted(operation.task, victim, operation.nodes[0])
         elif operation.kind == TaskStatus.PENDING:
             spec, job = self.task(operation.tasks[0]), operation.job
             node = self.nodes.names[operation.nodes[0]]

@@ -261,7 +261,7 @@ class Statement:
             session.nodes.release(row, task.request, task.footprint, 1, view=view)
         if session.devices is not None and victim in session.devices.groups:
             if not promised or stays:
-                session.devices.leaves(task, victim, row, promised=stays)
+                session.devices.start_leaving(task, victim, row, promised=stays)
             else:
                 operation.groups = session.devices.groups[victim]
                 session.devices.unplaced(task, victim, row, (), promised=True)
@@ -273,7 +273,7 @@ class Statement:
     def _tell_again(self, operation: Operation, sign: int) -> None:
         devices, task = self.session.devices, operation.tasks[0]
         if devices is not None and task in devices.groups:
-            devices.leaves_again(operation.task, task, operation.nodes[0])
+            devices.leave_again(operation.task, task, operation.nodes[0])
         assert operation.job is not None
         for plugin in self.session.implementing(EvictedAgain):
             plugin.on_evicted_again(operation.job, task, operation.nodes[0], sign)
@@ -313,7 +313,7 @@ class Statement:
         stayed = promised and session.semantics.evicted_promise_stays
         if session.devices is not None and (victim in session.devices.groups or operation.groups):
             if not promised or stayed:
-                session.devices.stays(task, victim, row, promised=stayed)
+                session.devices.stop_leaving(task, victim, row, promised=stayed)
             elif promised:
                 session.devices.placed(task, victim, row, operation.groups, promised=True)
         if not promised or stayed:

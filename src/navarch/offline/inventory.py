@@ -42,8 +42,9 @@ from navarch.model.spec import (
     QuotaSpec,
     TaskSpec,
 )
+from navarch.object_types import ReadOnlyManifest
 from navarch.offline.admission_lookups import DEFAULTED, LOOKED_UP, defaulted, looked_up
-from navarch.offline.manifests import Document, Manifest
+from navarch.offline.manifests import Document
 from navarch.offline.owners_in_files import owners_among
 from navarch.offline.workload_pods import EXPANDED, expand
 
@@ -242,7 +243,7 @@ class Inventory:
         if pod is not None:
             self._partial.append(pod)
 
-    def _checked(self, manifest: Manifest, source: str) -> tuple[str, str]:
+    def _checked(self, manifest: ReadOnlyManifest, source: str) -> tuple[str, str]:
         """apiVersion and kind of an object that has both and a name, and was not there before."""
         version, kind, metadata = manifest.get("apiVersion"), manifest.get("kind"), manifest.get("metadata")
         for field, value in (("apiVersion", version), ("kind", kind)):
@@ -271,7 +272,7 @@ class Inventory:
                 self._object_to(document, error)
 
 
-def _identify(manifest: Manifest) -> tuple[str, str, str]:
+def _identify(manifest: ReadOnlyManifest) -> tuple[str, str, str]:
     """What may exist once: a name in a namespace, for each kind of each API group (versions of it are the same object)."""
     metadata = manifest["metadata"]
     group = str(manifest["apiVersion"]).rpartition("/")[0]

@@ -124,8 +124,8 @@ class EvictingAction(KaiAction, ABC):
     def _on_nodes_at_open(self) -> BoolArray:
         """(jobs,): preemptable, and on a node when the cycle began."""
         jobs = self.session.snapshot.jobs
-        standing: BoolArray = jobs.preemptable & jobs.counts[:, ON_NODE].any(axis=1)
-        return standing
+        found: BoolArray = jobs.preemptable & jobs.counts[:, ON_NODE].any(axis=1)
+        return found
 
     @property
     def sorted_jobs(self) -> SortedJobs:

@@ -56,7 +56,7 @@ class Reprieve:
         tasks = self.session.snapshot.tasks
         return bool((tasks.pod_priority[tasks.alive & (self.session.node >= 0)] < priority).any())
 
-    def run(self, row: int, nodes: Sequence[int], expected: IntArray | None = None) -> Searched:
+    def run(self, row: int, nodes: Sequence[int], expected: IntArray | None = None) -> VictimSearch:
         """Results for these nodes, except those that labels or taints exclude.
 
         `expected`, by node, counts as used already; if resources suffice with it, they suffice without it."""
@@ -72,13 +72,13 @@ class Reprieve:
         where = session.node[lesser].astype(np.intp)
         occupied = where[np.flatnonzero(np.diff(where, prepend=-1))]
         empty = np.setdiff1d(wanted, occupied, assume_unique=True)
-        searched = Searched(occupied, empty, lesser, priority[lesser], started[lesser], np.searchsorted(occupied, where))
+        search = VictimSearch(occupied, empty, lesser, priority[lesser], started[lesser], np.searchsorted(occupied, where))
         if len(occupied):
-            self._search(task, searched, expected)
-        return searched
+            self._search(task, search, expected)
+        return search
 
-    def _search(self, task: TaskClass, searched: Searched, expected: IntArray | None) -> None:
-        session, nodes, lesser, place = self.session, searched.nodes, searched.lesser, searched.place
+    def _search(self, task: TaskClass, search: VictimSearch, expected: IntArray | None) -> None:
+        session, nodes, lesser, place = self.session, search.nodes, search.lesser, search.place
         filters = [f for f in session.filters_for(task) if f.scope is not Scope.STATIC]
         requests = session.snapshot.shape_request[:, session.shape[lesser]]
         gone = np.zeros((requests.shape[0], len(nodes)), dtype=np.int64)
@@ -87,9 +87,9 @@ class Reprieve:
         if expected is not None:
             gone -= expected[:, nodes]
         emptied = Selected(session.nodes, nodes, {"requested": -gone}, None)
-        fits = searched.fits = _passes(filters, task, emptied)
-        victims = searched.victims
-        start = searched.start
+        fits = search.fits = _passes(filters, task, emptied)
+        victims = search.victims
+        start = search.start
         for step in range(int(np.max(start[1:] - start[:-1]))):
             turn = np.flatnonzero(fits & (start[:-1] + step < start[1:]))
             if not len(turn):
@@ -100,10 +100,10 @@ class Reprieve:
             gone[:, turn[stays]] = back[:, stays]
             victims[who[stays]] = False
         if not fits.all():
-            searched.texts = [(text, refused & ~fits) for text, refused in _texts(filters, task, emptied)]
+            search.texts = [(text, refused & ~fits) for text, refused in _texts(filters, task, emptied)]
 
 
-class Searched:
+class VictimSearch:
     """The result of a search: `nodes` have possible victims, `empty` ones have none."""
 
     def __init__(self, nodes: Rows, empty: Rows, lesser: Rows, priority: IntArray, started: FloatArray, place: Rows) -> None:

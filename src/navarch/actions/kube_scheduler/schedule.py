@@ -54,7 +54,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Treatment:
+class ProfileSettings:
     """How pods of one profile are scheduled."""
 
     limit: int
@@ -92,7 +92,7 @@ class Schedule(Action):
         session = self.session
         session.resources_by_filters = True
         self.nominations = Nominations(session)
-        self._treatments: dict[str, Treatment] = {}
+        self._settings: dict[str, ProfileSettings] = {}
         self._first = 0
         """Where the search for feasible nodes starts, when not all are looked for."""
         self._failures: dict[tuple[int, int, str], FitErrors] = {}
@@ -100,13 +100,13 @@ class Schedule(Action):
         for task, rows in self._runs():
             self._place(task, rows)
 
-    def _treatment(self, task: TaskClass) -> Treatment:
-        found = self._treatments.get(task.profile)
+    def _settings_of(self, task: TaskClass) -> ProfileSettings:
+        found = self._settings.get(task.profile)
         if found is None:
-            found = self._treatments[task.profile] = self._treat(task.profile)
+            found = self._settings[task.profile] = self._read_settings(task.profile)
         return found
 
-    def _treat(self, profile: str) -> Treatment:
+    def _read_settings(self, profile: str) -> ProfileSettings:
         session, policy = self.session, self.session.policy
         own = policy.profiles.get(profile)
         given = self.given if own is None else Arguments(self.arguments, own.arguments)
@@ -117,7 +117,7 @@ class Schedule(Action):
             given.integer("minCandidateNodesAbsolute"),
         )
         filters, plain = session.functions[profile].filters, NodeFilter
-        return Treatment(
+        return ProfileSettings(
             limit=nodes_to_find(len(session.nodes), given.integer("percentageOfNodesToScore")),
             preemption=preemption if given.flag("preemption") else None,
             rejecting=[f for f in filters if type(f).reject is not plain.reject],
@@ -212,7 +212,7 @@ class Schedule(Action):
         feasible, looked_at = self.nominations.respected(view, row, feasible)
         if not feasible.any():
             return Attempt(feasible, self._errors(view, row, named, which)), 1
-        limit = self._treatment(task).limit
+        limit = self._settings_of(task).limit
         if limit < size:
             feasible = self._sample(feasible, limit)
         if int(feasible.sum()) > 1 and (problem := self._problem(task)):
@@ -224,7 +224,7 @@ class Schedule(Action):
         """The rejection of the pod before any node is filtered, and the events that may undo it."""
         if task.shape.unsupported:
             return Rejection(f"the pod needs what Navarch does not support: {', '.join(task.shape.unsupported)}"), ()
-        found = first_rejection(self._treatment(task).rejecting, task)
+        found = first_rejection(self._settings_of(task).rejecting, task)
         if found is None:
             return None
         rule, rejection = found
@@ -242,7 +242,7 @@ class Schedule(Action):
         """Rows of the nodes that the pod itself names, and the filters that say so; None: it names no node."""
         chosen: frozenset[str] | None = None
         which = []
-        for f in self._treatment(task).naming:
+        for f in self._settings_of(task).naming:
             names = f.named_nodes(task) if f.applies(task) else None
             if names is not None:
                 chosen = names if chosen is None else chosen & names
@@ -292,12 +292,12 @@ class Schedule(Action):
         return task.number, spec.pod_priority, spec.preemption_policy
 
     def _fail(self, task: TaskClass, row: int, attempt: Attempt) -> None:
-        errors, size, treatment = attempt.errors, len(self.session.nodes), self._treatment(task)
+        errors, size, settings = attempt.errors, len(self.session.nodes), self._settings_of(task)
         if attempt.failed or not size:
             errors.message = attempt.rejection
         else:
-            found = self._preempt(row, errors, treatment.preemption)
-            texts = [] if isinstance(found, Candidate) else list(treatment.post_filter_texts)
+            found = self._preempt(row, errors, settings.preemption)
+            texts = [] if isinstance(found, Candidate) else list(settings.post_filter_texts)
             texts += [f"preemption: {found.text}"] if isinstance(found, NoCandidate) else []
             errors.message = errors.available_text(size, attempt.rejection, ", ".join(texts))
             if isinstance(found, Candidate):

@@ -38,8 +38,8 @@ class SubJob:
             self.min_member = 1 if job.spec.sub_groups else job.min_member
 
     def count(self, *statuses: TaskStatus) -> int:
-        standing = np.bincount(self.job.session.status[self.rows], minlength=STATUS_COUNT).tolist()
-        return int(sum(standing[status] for status in statuses))
+        counts = np.bincount(self.job.session.status[self.rows], minlength=STATUS_COUNT).tolist()
+        return int(sum(counts[status] for status in statuses))
 
     @property
     def pending_best_effort(self) -> int:

@@ -42,7 +42,7 @@ def shares_devices(task: TaskClass) -> bool:
     return devices is not None and bool(devices.fraction or devices.memory)
 
 
-class Devices:
+class SharedDevices:
     def __init__(self, session: Session) -> None:
         self.session = session
         nodes = session.nodes
@@ -97,7 +97,7 @@ class Devices:
         (self._promise if promised else self._sit)(kind, node, self.groups.get(task, ()), -1)
         self.groups[task] = before
 
-    def leaves(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
+    def start_leaving(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
         """A task is evicted from its groups. `promised`: they were only promised to it; it stands there as leaving all the same."""
         groups = self.groups.get(task, ())
         if promised:
@@ -105,11 +105,11 @@ class Devices:
             self._sit(kind, node, groups, 1)
         self._leave(kind, node, groups, 1)
 
-    def leaves_again(self, kind: TaskClass, task: int, node: int) -> None:
+    def leave_again(self, kind: TaskClass, task: int, node: int) -> None:
         """A task that leaves already is evicted once more."""
 
-    def stays(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
-        """The opposite of `leaves`."""
+    def stop_leaving(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
+        """The opposite of `start_leaving`."""
         groups = self.groups.get(task, ())
         self._leave(kind, node, groups, -1)
         if promised:

@@ -78,6 +78,7 @@ COMPAT: Mapping[str, Semantics] = {
     ),
     "kai": Semantics(
         implied_queues=False,
+        nodes_are_pooled=True,
         impossible_demand_counts=True,
         victims_are_minimal=False,
         nominations_last=False,

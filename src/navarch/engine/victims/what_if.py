@@ -26,7 +26,7 @@ class FollowsTrials(Protocol):
 
     def imagined(self, task: TaskClass, tasks: Sequence[int], nodes: Sequence[int], step: int) -> None: ...
 
-    def leaves(self, task: TaskClass, row: int, node: int) -> None:
+    def pod_evicted(self, task: TaskClass, row: int, node: int) -> None:
         """A pod on this node was evicted. It stays on the node until it is gone, but some rules no longer count it."""
 
 

@@ -27,7 +27,7 @@ from navarch.model.resources import CPU, MEMORY, PODS, BoolArray
 from navarch.model.spec import QueueSpec
 from navarch.plugins.capacity import queue_tree as capacity_tree
 from navarch.plugins.capacity.device_quota import DeviceQuota
-from navarch.plugins.capacity.reclaim import Taking
+from navarch.plugins.capacity.reclaim import ReclaimAttempt
 from navarch.plugins.queues.amounts import CLOSE, largest_part
 from navarch.plugins.queues.ledger import FREED, QueueLedger, closed, real_capabilities
 
@@ -208,11 +208,11 @@ class Capacity(Plugin):
         job = session.job_of(reclaimer)
         if job is None or self.fault(job.queue, leaf=False) is not None:
             return []
-        taking = Taking(self, session.class_of(reclaimer), job.queue.number)
+        attempt = ReclaimAttempt(self, session.class_of(reclaimer), job.queue.number)
         out = []
         for candidate in victim_order(session, candidates, job.queue):
             other = session.job_of(candidate)
-            if other is not None and taking.take(other.queue.number, session.class_of(candidate)):
+            if other is not None and attempt.try_take(other.queue.number, session.class_of(candidate)):
                 out.append(candidate)
         return out
 
@@ -221,11 +221,11 @@ class Capacity(Plugin):
             return list(candidates)
         if self.refuses_all is not None:
             return []
-        taking = Taking(self)
+        attempt = ReclaimAttempt(self)
         out = []
         for candidate in candidates:
             other = self.session.job_of(candidate)
-            if other is not None and taking.take(other.queue.number, self.session.class_of(candidate)):
+            if other is not None and attempt.try_take(other.queue.number, self.session.class_of(candidate)):
                 out.append(candidate)
         return out
 

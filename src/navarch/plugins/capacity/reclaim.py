@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from navarch.plugins.capacity.plugin import Capacity
 
 
-class Taking:
+class ReclaimAttempt:
     """One search for victims. Without a reclaimer (whole-gang eviction), only the victim's own queue is checked."""
 
     def __init__(self, capacity: Capacity, reclaimer: TaskClass | None = None, queue: int = -1) -> None:
@@ -29,7 +29,7 @@ class Taking:
         self.held: dict[int, IntArray] = {}
         """Queue number -> what it holds less what was taken."""
 
-    def take(self, number: int, victim: TaskClass) -> bool:
+    def try_take(self, number: int, victim: TaskClass) -> bool:
         capacity = self.capacity
         if number in capacity.tree.broken or (self.reclaimer is not None and not _share_a_resource(victim, self.reclaimer)):
             return False

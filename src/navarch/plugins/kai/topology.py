@@ -106,7 +106,7 @@ def _no_room(search: _Search, job: Job, demand: TopologyDemand, tied: set[int] |
         labels = "no node at hand carries all labels of the topology"
         return (Reason("PodSchedulingErrors", f"{whole}: {labels}", figures=figures, undone_by=_CHANGES),)
     if not search.fits(search.start):
-        if search.alike:
+        if search.is_uniform:
             figures["room"] = int(search.room[search.start])
         text = f"{whole}: not enough resources in the cluster to allocate the job"
         return (Reason("PodSchedulingErrors", text, figures=figures, undone_by=_ROOM),)
@@ -181,7 +181,7 @@ class _Search:
         return np.where(self.at_hand, devices.idle_parts() + devices.releasing_parts(), 0.0)
 
     @cached_property
-    def alike(self) -> bool:
+    def is_uniform(self) -> bool:
         """Whether each resource is asked for by all tasks or by none: then one task can be counted for the other."""
         asked = (self.requests > 0).copy()
         names = self.session.snapshot.resource_names
@@ -229,7 +229,7 @@ class _Search:
         return found
 
     def fits(self, domain: int) -> bool:
-        return bool(self.room[domain] >= len(self.tasks) if self.alike else self.filled[domain] <= 1)
+        return bool(self.room[domain] >= len(self.tasks) if self.is_uniform else self.filled[domain] <= 1)
 
     def sets(self, tied: set[int] | None) -> list[NodeSet]:
         if not self.at_hand.any() or not self.fits(self.start):
@@ -249,7 +249,7 @@ class _Search:
     def lacks(self, domain: int) -> str:
         """What a domain without room lacks."""
         name = self.tree.names[domain]
-        if self.alike:
+        if self.is_uniform:
             return f"node-group {name} can allocate only {int(self.room[domain])} of {len(self.tasks)} required pods"
         names, total = self.session.snapshot.resource_names, self.requests.sum(axis=0)
         free = self.tree.sums(self.free)[:, domain]

@@ -95,7 +95,7 @@ class QueueLedger:
             self.allocated[number] -= change.total
 
     def admit(self, queues: Iterable[int], job: Job) -> None:
-        amount = without_gated(least(job), self._gated, job)
+        amount = without_gated(minimum_of(job), self._gated, job)
         for number in queues:
             self.inqueue[number] += amount
 
@@ -134,7 +134,7 @@ class QueueLedger:
 
     def enqueueable(self, queue: Queue, job: Job, limit: Vector) -> Reason | None:
         """Whether the job's minimum finds room beside what the queue holds and has admitted, less what can be taken back."""
-        number, asked = queue.number, least(job)
+        number, asked = queue.number, minimum_of(job)
         dims = asked_dims(asked)
         held = self.allocated[number] + self.inqueue[number] - self.elastic[number]
         short = dims[held[dims] + asked[dims] > limit[dims]]
@@ -240,7 +240,7 @@ def in_phase(session: Session, phase: str, rows: Rows | slice = _ALL) -> BoolArr
     return mask
 
 
-def least(job: Job) -> IntArray:
+def minimum_of(job: Job) -> IntArray:
     """What the job needs to start, as it says itself."""
     columns = job.session.snapshot.jobs
     amount: IntArray = columns.min_resources[:, job.row] * columns.has_min_resources[job.row]

@@ -102,8 +102,8 @@ class NodeGroup(Plugin):
     def _move(self, change: Change, sign: int) -> None:
         held = self.held.get(change.job.queue.name)
         if held is not None:
-            for node in change.nodes:
-                held[:, self.group_of_node[node]] += sign * change.task.request
+            counts = np.bincount(self.group_of_node[list(change.nodes)] % held.shape[1], minlength=held.shape[1])
+            held += sign * change.task.request[:, None] * counts
 
     def by_group(self, values: Iterable[float], none: float) -> FloatArray:
         """A value a group, as a table that a node's group number indexes; -1, no group, finds the last."""

@@ -28,7 +28,7 @@ from navarch.model.spec import JobSpec, TaskSpec
 from navarch.model.status import IS_ALLOCATED, TaskStatus
 from navarch.plugins.kai.amounts import GPU, RESOURCES, KaiAmounts
 from navarch.plugins.kai.proportion.queue_problems import displaced
-from navarch.plugins.kai.proportion.queue_ranking import LAST, QueueStanding, standing
+from navarch.plugins.kai.proportion.queue_ranking import LAST, QueueRankKey, rank_key
 from navarch.plugins.kai.proportion.queue_tree import QueueTree, over_capacity
 from navarch.plugins.kai.proportion.reclaim_rules import may_reclaim, may_take, most_taken, worth_reclaiming
 from navarch.plugins.kai.proportion.share_division import NO_PARENT, UNLIMITED, Floats, Ints, QueueClaims, fair_shares, seniority
@@ -205,13 +205,13 @@ class KaiProportion(Plugin):
     def above(self, queue: Queue) -> Queue | None:
         return queue.parent if self.full else None
 
-    def queue_rank(self, queue: Queue, waiting: Floats | None, leaving: Floats | None) -> QueueStanding:
+    def queue_rank(self, queue: Queue, waiting: Floats | None, leaving: Floats | None) -> QueueRankKey:
         row = self.row.get(queue.name)
         if row is None:
             return LAST
         zero = _ZERO
         share, quota, due = self.fixed_figures[row]
-        return standing(
+        return rank_key(
             self.tree.allocated[:, row].tolist(),
             share,
             quota,

@@ -15,24 +15,24 @@ NO_RIGHT = 1000.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class QueueStanding:
+class QueueRankKey:
     """A sort key; see the module. Two keys are equal if neither is smaller."""
 
     figures: tuple[bool, bool, int, bool, float, float]
     due: tuple[float, ...]
 
-    def __lt__(self, other: QueueStanding) -> bool:
+    def __lt__(self, other: QueueRankKey) -> bool:
         if self.figures != other.figures:
             return self.figures < other.figures
         return _less(self.due, other.due)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, QueueStanding):
+        if not isinstance(other, QueueRankKey):
             return NotImplemented
         return self.figures == other.figures and not _less(self.due, other.due) and not _less(other.due, self.due)
 
 
-LAST = QueueStanding((True, True, 1 << 62, True, float("inf"), float("inf")), ())
+LAST = QueueRankKey((True, True, 1 << 62, True, float("inf"), float("inf")), ())
 """For a queue without a place in the tree."""
 
 
@@ -52,7 +52,7 @@ def dominant(held: list[float], due: list[float], total: list[float]) -> float:
     return most
 
 
-def standing(
+def rank_key(
     allocated: list[float],
     share: list[float],
     quota: list[float],
@@ -61,7 +61,7 @@ def standing(
     priority: int,
     waiting: list[float],
     leaving: list[float],
-) -> QueueStanding:
+) -> QueueRankKey:
     """Plain floats: a comparison of queues stands between any two jobs, and three numbers are too few for arrays."""
     over = True
     beyond = no_right = False
@@ -73,4 +73,4 @@ def standing(
         no_right = no_right or (with_job > 0 and not right)
         after.append(with_job - less)
     figures = (over, beyond, -priority, no_right, dominant(after, due, total), dominant(allocated, due, total))
-    return QueueStanding(figures, tuple(due))
+    return QueueRankKey(figures, tuple(due))

@@ -34,9 +34,9 @@ class QueueTree:
 
     def siblings(self, queue: int) -> Ints:
         """The other children of the queue's parent."""
-        alike = self.parent == self.parent[queue]
-        alike[queue] = False
-        return np.flatnonzero(alike)
+        siblings = self.parent == self.parent[queue]
+        siblings[queue] = False
+        return np.flatnonzero(siblings)
 
     def rivals(self, one: int, other: int) -> tuple[int, int]:
         """The ancestors of both queues just below their lowest common ancestor; reclaim is judged between these two. If one queue

@@ -90,7 +90,7 @@ class PlacedPods:
             self._by_identity = Grouped(self.session.snapshot.tasks.labels)
         return self._by_identity.rows(numbers)
 
-    def leaves(self, task: TaskClass, row: int, node: int) -> None:
+    def pod_evicted(self, task: TaskClass, row: int, node: int) -> None:
         """The pod is being deleted from now on, though it is still on its node."""
         self._leaving[row] = True
         for listener in self._leaving_listeners:
