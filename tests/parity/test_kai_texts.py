@@ -65,5 +65,5 @@ def test_refusals_are_in_the_recorded_words(name: str) -> None:
 
 def test_nearly_all_refusals_agree() -> None:
     agree, simulated, differ = (sum(column) for column in zip(*COUNTS.values(), strict=True))
-    assert (agree, simulated, differ) == (1087, 416, 16)
+    assert (agree, simulated, differ) == (1088, 416, 15)
     assert agree / (agree + differ) > 0.98
