@@ -132,7 +132,7 @@ class JobForest:
     def _stand_of(self, queue: Queue) -> _Stand | None:
         """None where no job may stand: the queue has children, or its way up does not end at a top."""
         if queue.name not in self._stands:
-            self._stands[queue.name] = None if queue.children else self._grow(queue)
+            self._stands[queue.name] = None if queue.children or not queue.reaches_top else self._grow(queue)
         return self._stands[queue.name]
 
     def _grow(self, queue: Queue) -> _Stand | None:
