@@ -2,10 +2,10 @@
 
     python -m bench.waiting [--nodes 1000] [--waiting 10000] [--policy navarch]
 
-The live scheduler's own parts (cache, queue, cycle, commit) in one process, without an API server. Every node is full, the
-pods that wait are alike and have been refused once. Then pods end, one at a time; each leaves room for exactly one of those that
-wait. The figure is the time from the pod's end to the decision about its place, all bookkeeping included. Beside it: waking
-everyone who waits for room, as if nothing were known of what the pod held; and the same on a cluster where nobody waits.
+The live core (`navarch.live.core`) in one process, without an API server. Every node is full. The pending pods are equal and have been
+refused once. Then pods end, one at a time, and each leaves room for exactly one pending pod. The figure is the time from the pod's end
+to the decision about its place, with all bookkeeping. Beside it: activating every job that waits for resources, as if nothing were
+known of what the pod occupied; and the same on a cluster without pending pods.
 """
 
 from __future__ import annotations
@@ -23,13 +23,11 @@ from navarch.apis.core.pod_objects import Pod
 from navarch.engine.policy import PRESETS, preset
 from navarch.engine.reasons import Event
 from navarch.installed import installed
-from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
-from navarch.live.cache.cluster_cache import ClusterCache
-from navarch.live.commit import Commit
-from navarch.live.cycle import run_cycle
+from navarch.live.cache.assumed_pods import AssumedBind
+from navarch.live.core import LiveCore
+from navarch.live.instructions import BindPod, Instruction
 from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.model.resources import requests_from
-from navarch.model.snapshot import Snapshot
 from navarch.model.spec import NodeSpec, QueueShare, QueueSpec, Requests
 from navarch.offline.plan import settings_for
 
@@ -43,18 +41,11 @@ class Size(NamedTuple):
     policy: str
 
 
-class NoWriters:
-    """Keeps what is bound, and nothing else."""
+class EverythingActivated(SchedulingQueue):
+    """A queue that does not know how many jobs fit into what a pod occupied."""
 
-    def __init__(self) -> None:
-        self.bound: list[AssumedBind] = []
-
-    def bind(self, bind: AssumedBind) -> None:
-        self.bound.append(bind)
-
-    def _nothing(self, *_: object) -> None: ...
-
-    cannot = evict = nominate = group = refuse = queues = _nothing
+    def activate_on(self, event: Event, freed: Requests | None = None) -> int:
+        return super().activate_on(event)
 
 
 class World:
@@ -62,13 +53,11 @@ class World:
         nodes = size.nodes
         self._registry = installed()
         self._policy = preset(size.policy, self._registry.catalogue())
-        self._wake_all = activate_all
-        self.queue = SchedulingQueue()
-        self.cache = ClusterCache(settings_for(self._policy, ("navarch",), False), AssumedPods(), self._notice)
-        self.writers = NoWriters()
-        self._commit = Commit(self.cache, self.cache.assumed, self.queue, self.writers)
-        self._number = 0
-        self._last: Snapshot | None = None
+        queue = EverythingActivated() if activate_all else SchedulingQueue()
+        self._core = LiveCore(settings_for(self._policy, ("navarch",), False), self._carry_out, queue=queue)
+        self.cache = self._core.cache
+        self.bound: list[AssumedBind] = []
+        self._now = 0.0
         for queue in (
             QueueSpec("all", state="Open", shares=UNLIMITED),
             QueueSpec("load", state="Open", parent="all", shares=UNLIMITED),
@@ -81,25 +70,18 @@ class World:
         for number in range(self._serial):
             self.cache.put_pod(pod(number))
         self.cycle()
-        assert len(self.writers.bound) == nodes * PODS_A_NODE
-        for bind in self.writers.bound:
+        assert len(self.bound) == nodes * PODS_A_NODE
+        for bind in self.bound:
             self._runs(bind)
         self.cycle()
 
-    def _notice(self, event: Event, job: str = "", *, urgent: bool = True, freed: Requests | None = None) -> None:
-        if job and urgent:
-            self.queue.update(job)
-        if not job or event is Event.POD_REMOVED:
-            self.queue.activate_on(event, None if self._wake_all else freed)
+    def _carry_out(self, instruction: Instruction) -> None:
+        if isinstance(instruction, BindPod):
+            self.bound.append(instruction.bind)
 
     def cycle(self) -> None:
-        self._number += 1
-        cluster = self.cache.cluster
-        for key, held in self.queue.pop_changes(cluster):
-            cluster.jobs.hold(key, held)
-        cycle = run_cycle(cluster, self._policy, self._registry, 1e9, self._number, "bench", instead_of=self._last)
-        self._last = cycle.snapshot
-        self._commit.take(cycle.record, float(self._number))
+        self._now += 1
+        self._core.commit(self._core.decide(self._policy, self._registry, 1e9).record, self._now)
 
     def _runs(self, bind: AssumedBind) -> None:
         """What the watch shows after a binding."""
@@ -107,26 +89,26 @@ class World:
 
     def end_one(self, *, filled: bool) -> float:
         """Seconds from the end of the pod that was bound first to the decision about its place."""
-        ended = self.writers.bound.pop(0)
-        before = len(self.writers.bound)
+        ended = self.bound.pop(0)
+        before = len(self.bound)
         started = perf_counter()
         self.cache.remove_pod(ended.uid)
         self.cycle()
         spent = perf_counter() - started
-        assert len(self.writers.bound) - before == filled
-        for bind in self.writers.bound[before:]:
+        assert len(self.bound) - before == filled
+        for bind in self.bound[before:]:
             self._runs(bind)
         return spent
 
     def come_one(self) -> float:
         """Seconds from the arrival of a pod for which there is room to the decision about it."""
         self._serial += 1
-        before = len(self.writers.bound)
+        before = len(self.bound)
         started = perf_counter()
         self.cache.put_pod(pod(self._serial))
         self.cycle()
         spent = perf_counter() - started
-        (bind,) = self.writers.bound[before:]
+        (bind,) = self.bound[before:]
         self._runs(bind)
         return spent
 
@@ -182,8 +164,8 @@ def main(arguments: list[str] | None = None) -> None:
     show(
         f"The end of one pod in a full cluster, policy {given.policy}",
         [
-            Figure(f"to the decision about its place, {about}", ours, "ms", None, everyone, "waking everyone"),
-            Figure(f"the same where nobody waits, {given.nodes:,} nodes", nobody, "ms"),
+            Figure(f"to the decision about its place, {about}", ours, "ms", None, everyone, "activating every job"),
+            Figure(f"the same without pending pods, {given.nodes:,} nodes", nobody, "ms"),
             Figure(f"from a pod's arrival to its place, {given.nodes:,} nodes, {running:,} running", comes, "ms"),
         ],
     )

@@ -17,8 +17,8 @@ from tests.envtest.server import KubeApiServer
 
 from navarch import manifests
 from navarch.cli.install import RESOURCES
-from navarch.manifests import Manifest
 from navarch.manifests.installation import Installation
+from navarch.object_types import Manifest
 
 CHART = Path(__file__).resolve().parents[2] / "deploy" / "helm" / "navarch"
 BUILT = build.cache_folder() / "helm"

@@ -51,8 +51,6 @@ async def tls_api(authority: Authority) -> AsyncIterator[SmallApi]:
     server.close()
 
 
-
-
 def b64(path: Path) -> str:
     return base64.b64encode(path.read_bytes()).decode()
 

@@ -21,14 +21,6 @@ from navarch.kube.write.pool import Outcome, Priority, WritePool
 CONFLICT = json.dumps({"kind": "Status", "code": 409, "reason": "Conflict", "message": "already assigned"}).encode()
 
 
-
-
-
-
-
-
-
-
 async def test_a_binding_is_posted_as_the_api_wants_it() -> None:
     async with pooled(lambda _: reply(201), credentials=StaticCredentials.token("t")) as (pool, server):
         await pool.bind("team", "p", uid="u1", node="n1")
@@ -161,16 +153,10 @@ async def test_a_reply_in_chunks_and_a_connection_that_is_not_kept() -> None:
         assert len(server.connections) == 3
 
 
-
-
 async def half_a_reply(_: Request, writer: asyncio.StreamWriter) -> None:
     writer.write(reply(201, b'{"kind": "Status"}')[:-5])
     await writer.drain()
     writer.transport.close()
-
-
-
-
 
 
 @pytest.mark.parametrize("fault", [hang_up, half_a_reply, silence, nonsense])
@@ -280,8 +266,6 @@ async def test_a_connection_that_is_about_to_close_carries_nothing_more() -> Non
         pool._idle[-1].abort("idle")
         assert (await pool.request(post())).status == 200
         assert len(server.connections) == 2
-
-
 
 
 async def test_401_fetches_the_credential_once_for_all() -> None:

@@ -41,9 +41,11 @@ async def test_what_is_decided_again_is_told_and_recorded_once(world: World, tmp
     await world.node("n0", cpu="2")
     async with world.scheduler(dry_run=True, record=tmp_path / "cycles", period=0.05) as scheduler:
         await world.pod("a")
-        first = await world.eventually(lambda: asyncio.sleep(0, scheduler.last), lambda last: last is not None and last.record.binds)
+        first = await world.eventually(
+            lambda: asyncio.sleep(0, scheduler.core.last_cycle), lambda last: last is not None and last.record.binds
+        )
         await world.eventually(
-            lambda: asyncio.sleep(0, scheduler.last),
+            lambda: asyncio.sleep(0, scheduler.core.last_cycle),
             lambda last: last is not None and last.number > first.number + 3 and last.record.binds,
         )
     assert caplog.text.count("dry run: would bind default/a to n0") == 1

@@ -17,10 +17,6 @@ from navarch.kube.write.pool import Done, Outcome, Write
 pytestmark = pytest.mark.live
 
 
-
-
-
-
 async def test_a_higher_pod_evicts_a_lower_one_and_takes_its_place(any_world: World) -> None:
     world = any_world
     await classes(world)

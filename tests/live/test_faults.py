@@ -37,12 +37,6 @@ class _Unreachable:
         raise Unreachable("the lease is out of reach")
 
 
-
-
-
-
-
-
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("name", list(STORMS))
 async def test_the_books_are_right_after_a_storm(server: ApiServer, world: World, name: str, seed: int) -> None:

@@ -25,15 +25,15 @@ class Later:
     def __init__(self, world: World, scheduler: Scheduler) -> None:
         self.looks = 0
         self._world = world
-        self._gangs = scheduler.half_bound_gangs
+        self._gangs = scheduler.core.gangs
         self._ahead = 0.0
-        look = scheduler.half_bound_gangs.look
+        look = scheduler.core.gangs.check
 
         def looking(now: float) -> None:
             look(now + self._ahead)
             self.looks += 1
 
-        scheduler.half_bound_gangs.look = looking  # type: ignore[method-assign]
+        scheduler.core.gangs.check = looking  # type: ignore[method-assign]
 
     async def when_found(self) -> None:
         """Beyond every time-out, counted from when one was seen half bound."""

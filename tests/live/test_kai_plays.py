@@ -167,7 +167,7 @@ async def test_a_queue_takes_back_its_share_and_no_more(play: World) -> None:
         assert condition["reasons"][-1] == {"reason": "OverFairShare", "message": share}
         await world.eventually(lambda: world.events("more"), lambda found: any(share in text for _, _, text in found))
         await refusal(world, "more-0", "1 node(s) didn't have enough resources: GPUs")
-        await world.eventually(lambda: job_row(world, "more"), lambda row: share in row.said)
+        await world.eventually(lambda: job_row(world, "more"), lambda row: share in row.messages)
         rows = await queue_rows(world)
         for name, asks in (("lender", 2), ("owner", 3)):
             assert (rows[name].fair_share or {})["nvidia.com/gpu"] == 2000

@@ -55,5 +55,3 @@ async def test_a_crd_that_goes_takes_its_groups_with_it_and_comes_back_with_a_su
         await world.gang("third", 2, cpu="0")
         await history.until_bound(6)
         await world.eventually(lambda: world.get_group("third"), lambda found: found.get("status", {}).get("phase") == "Running")
-
-

@@ -16,7 +16,6 @@ from navarch.kube.resources import PODS
 pytestmark = pytest.mark.live
 
 
-
 async def storage_class(world: World, provisioner: str) -> None:
     body = {"metadata": {"name": "late"}, "provisioner": provisioner, "volumeBindingMode": "WaitForFirstConsumer"}
     await world.client.create(CLASSES, body)
@@ -25,8 +24,6 @@ async def storage_class(world: World, provisioner: str) -> None:
 async def claim(world: World, name: str) -> None:
     spec = {"storageClassName": "late", "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     await world.client.create(CLAIMS, {"metadata": {"name": name}, "spec": spec}, namespace="default")
-
-
 
 
 async def bind_claim(world: World, name: str, volume: str) -> None:

@@ -25,7 +25,6 @@ from navarch.offline import replay as recordings
 pytestmark = pytest.mark.live
 
 
-
 async def test_health_tells_when_it_is_ready_and_metrics_what_it_did(world: World) -> None:
     await world.node("n0")
     history = await world.watch()
@@ -107,7 +106,7 @@ async def test_who_takes_over_decides_by_the_policy_of_now_not_of_when_it_starte
             first.stop()
             policy.write_text(PLAIN.replace("allocate, backfill", "backfill"))
             await world.pod("b", scheduler="navarch")
-            last = await world.eventually(lambda: asyncio.sleep(0, second.last), bool)
+            last = await world.eventually(lambda: asyncio.sleep(0, second.core.last_cycle), bool)
             assert last.policy.actions == ("backfill",)
     assert history.bound() in (["default/a"], ["default/a", "default/b"])  # the first may have been quicker than its end
 
@@ -123,7 +122,7 @@ async def test_a_policy_that_reads_objects_differently_fills_the_mirror_anew(wor
         before = scheduler.cache.settings
         policy.write_text(PLAIN)
         await world.eventually(lambda: asyncio.sleep(0, scheduler.cache.settings), lambda settings: settings != before)
-        await world.eventually(lambda: asyncio.sleep(0, scheduler.reading), lambda reading: not reading)
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.rereading), lambda reading: not reading)
         assert len(scheduler.cache.cluster.tasks.rows) == 2
         await asyncio.gather(world.pod("fits", cpu="2"), world.pod("does-not", cpu="2"))
         await history.until_bound(3)
@@ -141,12 +140,12 @@ async def test_a_pod_that_cannot_be_decoded_does_not_keep_a_policy_from_being_ta
     status = {"status": {"conditions": [condition]}}
     await world.client.patch(PODS, "odd", status, PatchType.MERGE, namespace=world.namespace, subresource="status")
     async with world.scheduler(policy=str(policy)) as scheduler:
-        await world.eventually(lambda: asyncio.sleep(0, scheduler.last), bool)
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.core.last_cycle), bool)
         assert scheduler.informers.pods.counters.bad_objects >= 1
         before = scheduler.cache.settings
         policy.write_text(PLAIN)
         await world.eventually(lambda: asyncio.sleep(0, scheduler.cache.settings), lambda settings: settings != before)
-        await world.eventually(lambda: asyncio.sleep(0, scheduler.reading), lambda reading: not reading)
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.rereading), lambda reading: not reading)
         await world.pod("good")
         await world.eventually(lambda: world.get_pod("good"), lambda found: found["spec"].get("nodeName"))
 
@@ -157,7 +156,9 @@ async def test_a_dry_run_decides_and_writes_nothing(world: World) -> None:
     revision = (await world.client.list(PODS)).resource_version
     async with world.scheduler(dry_run=True) as scheduler:
         await world.pod("a")
-        await world.eventually(lambda: asyncio.sleep(0, scheduler.last), lambda last: last is not None and len(last.record.binds) == 1)
+        await world.eventually(
+            lambda: asyncio.sleep(0, scheduler.core.last_cycle), lambda last: last is not None and len(last.record.binds) == 1
+        )
         pod = await world.get_pod("a")
         assert int(pod["metadata"]["resourceVersion"]) > int(revision)
         assert int((await world.client.list(PODS)).resource_version) == int(pod["metadata"]["resourceVersion"])

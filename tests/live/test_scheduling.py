@@ -13,8 +13,6 @@ from navarch.kube.resources import PODS
 pytestmark = pytest.mark.live
 
 
-
-
 async def test_pods_and_gangs_are_bound_and_their_groups_say_so(any_world: World) -> None:
     world = any_world
     for i in range(3):

@@ -23,10 +23,10 @@ async def test_a_pod_that_waits_is_told_so_in_one_series(any_world: World) -> No
         async def later(seconds: float) -> None:
             """So much later the pod is tried again, and waits again."""
             clock.now += seconds
-            before = scheduler.last
+            before = scheduler.core.last_cycle
             scheduler.queue.activate_all()
             scheduler.loop.trigger()
-            await world.eventually(lambda: asyncio.sleep(0, scheduler.last), lambda last: last is not before)
+            await world.eventually(lambda: asyncio.sleep(0, scheduler.core.last_cycle), lambda last: last is not before)
 
         await world.pod("large", cpu="64", scheduler="other")
         (event,) = await world.eventually(said, bool)

@@ -80,11 +80,11 @@ async def test_it_still_counts_when_a_policy_has_everything_read_again(world: Wo
     await world.node("n0", cpu="4")
     await odd_pod(world, "3")
     async with world.scheduler(policy=str(policy)) as scheduler:
-        await world.eventually(lambda: asyncio.sleep(0, scheduler.last), bool)
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.core.last_cycle), bool)
         before = scheduler.cache.settings
         policy.write_text(PLAIN)
         await world.eventually(lambda: asyncio.sleep(0, scheduler.cache.settings), lambda settings: settings != before)
-        await world.eventually(lambda: asyncio.sleep(0, scheduler.reading), lambda reading: not reading)
+        await world.eventually(lambda: asyncio.sleep(0, scheduler.rereading), lambda reading: not reading)
         await world.pod("large", cpu="3")
         assert "cpu" in await refused(world, "large")
         await world.pod("small", cpu="1")

@@ -16,18 +16,14 @@ from navarch.apis.core.objects import from_manifest
 from navarch.apis.core.pod_objects import Pod
 from navarch.engine.cycle import decide
 from navarch.engine.policy import Policy, load, preset
-from navarch.engine.reasons import Event
-from navarch.engine.record import CycleRecord, Eviction
+from navarch.engine.record import CycleRecord
 from navarch.installed import installed
-from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
-from navarch.live.cache.cluster_cache import ClusterCache
-from navarch.live.commit import Commit
-from navarch.live.cycle import run_cycle
-from navarch.live.loop import Loop
-from navarch.live.queue.scheduling_queue import SchedulingQueue
+from navarch.live.cache.assumed_pods import AssumedBind
+from navarch.live.commit import Unsupported
+from navarch.live.core import LiveCore
+from navarch.live.instructions import BindPod, EvictPod, Instruction, StartCycle
 from navarch.model.resources import requests_from
-from navarch.model.snapshot import Snapshot
-from navarch.model.spec import JobSpec, NodeSpec, ObjectSpec, PriorityClassSpec, QueueShare, QueueSpec, Requests, Taint, TaskSpec
+from navarch.model.spec import JobSpec, NodeSpec, ObjectSpec, PriorityClassSpec, QueueShare, QueueSpec, Taint
 from navarch.offline.plan import settings_for
 
 REGISTRY = installed()
@@ -53,7 +49,7 @@ FREE = QueueShare(-1.0, -1.0, 1.0)
 
 
 class SleepingWorld:
-    def __init__(self, policy: str) -> None:
+    def __init__(self, policy: str, unsupported: Unsupported = lambda bind, task: "") -> None:
         self.policy = POLICIES[policy]
         self.now = 100.0
         self.number = 0
@@ -67,38 +63,24 @@ class SleepingWorld:
         self.leaving: dict[str, None] = {}
         """uid of pods whose eviction was decided."""
         self.manifests: dict[str, dict[str, Any]] = {}
-        self.scheduling_queue = SchedulingQueue()
-        settings = settings_for(self.policy, ("navarch",), False)
-        self._loop = Loop(self.scheduling_queue, lambda: None)
-        self._called = False
-        """Somebody was woken since the cycle ended."""
-        self.cache = ClusterCache(settings, AssumedPods(), self._notice)
-        self.cache.on_gone = self.scheduling_queue.forget
-        self.cache.on_wish = self.scheduling_queue.update
-        self._commit = Commit(self.cache, self.cache.assumed, self.scheduling_queue, self)
+        self._again = False
+        """The core asked for a cycle since the last one was decided."""
+        self.core = LiveCore(settings_for(self.policy, ("navarch",), False), self._carry_out, unsupported=unsupported)
+        self.scheduling_queue, self.cache = self.core.queue, self.core.cache
         self._promises = Promises(self.cache)
-        self._last: Snapshot | None = None
         self._fresh: list[AssumedBind] = []
         for name, value in CLASSES.items():
             self.cache.put(PriorityClassSpec(name, value))
 
-    def _notice(self, event: Event, job: str = "", *, urgent: bool = True, freed: Requests | None = None) -> None:
-        asleep = len(self.scheduling_queue)
-        self._loop.notice(event, job, urgent=urgent, freed=freed)
-        self._called |= len(self.scheduling_queue) < asleep
-
-    # what the writers would do
-
-    def bind(self, bind: AssumedBind) -> None:
-        self.bound.append(bind.name)
-        self._fresh.append(bind)
-
-    def evict(self, eviction: Eviction, task: TaskSpec) -> None:
-        self.leaving[task.uid] = None
-
-    def _nothing(self, *_: object) -> None: ...
-
-    cannot = nominate = group = refuse = queues = _nothing
+    def _carry_out(self, instruction: Instruction) -> None:
+        match instruction:
+            case StartCycle():
+                self._again = True
+            case BindPod(bind=bind):
+                self.bound.append(bind.name)
+                self._fresh.append(bind)
+            case EvictPod(task=task):
+                self.leaving[task.uid] = None
 
     # the cluster
 
@@ -214,29 +196,24 @@ class SleepingWorld:
 
     def cycle(self) -> bool:
         """One; whether there is cause for another at once."""
-        cluster = self.cache.cluster
         self.number += 1
-        for key, held in self.scheduling_queue.pop_changes(cluster):
-            cluster.jobs.hold(key, held)
-        wall = EPOCH + self.now
-        cycle = run_cycle(cluster, self.policy, REGISTRY, wall, self.number, "sleeping", batch=5000, instead_of=self._last)
-        self._last = cycle.snapshot
+        cycle = self.core.decide(self.policy, REGISTRY, EPOCH + self.now, batch=5000)
         self.records.append(cycle.record)
         self.codes.update((each.job, frozenset(reason.code for reason in each.reasons)) for each in cycle.record.jobs)
-        self._called = False
+        self._again = False
         self._promises.plan(cycle)
-        again = self._commit.take(cycle.record, self.now)
+        self.core.commit(cycle.record, self.now)
         fresh, self._fresh = self._fresh, []
         self._promises.keep({bind.uid for bind in fresh}, cycle)
         for bind in fresh:
-            self.scheduling_queue.forget(bind.job)
+            self.core.bind_succeeded(bind)
             manifest = self.manifests[bind.name]
             manifest["spec"]["nodeName"] = bind.node
             manifest["status"]["phase"] = "Running"
             if bind.gpu_groups:
                 manifest["metadata"]["labels"]["runai-gpu-group"] = bind.gpu_groups[0]
             self._show(bind.name)
-        return again or self._called or bool(cycle.record.binds or cycle.record.evictions)
+        return self._again or bool(cycle.record.binds or cycle.record.evictions)
 
     def settle(self) -> None:
         """Cycles until there is no cause for another; the clock stands."""
@@ -265,7 +242,7 @@ class SleepingWorld:
         record = decide(cluster.snapshot(self.policy.semantics.node_order), self.policy, REGISTRY, EPOCH + self.now)
         for key, held in told.items():
             cluster.jobs.hold(key, held)
-        self._last = None
+        self.core.keep_snapshot()
         assert asleep == self.scheduling_queue.inactive()
         return record
 

@@ -13,8 +13,6 @@ from navarch.plugins.gang import Gang
 sizes = st.tuples(st.sampled_from(["1", "2", "4", "7"]), st.sampled_from(["1Gi", "4Gi", "9Gi"]))
 
 
-
-
 @given(st.lists(sizes, min_size=1, max_size=8), sizes, st.integers(1, 40), parts)
 def test_a_run_equals_single_steps(nodes: list[tuple[str, str]], asked: tuple[str, str], count: int, chosen: frozenset[str]) -> None:
     def world() -> Session:

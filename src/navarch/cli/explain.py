@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plan import fail, moment
 from navarch.cli.plugin_dirs import failure_in, plugin_dirs_option
 from navarch.cli.policy.mistakes import MISTAKES, tell
@@ -40,7 +41,7 @@ Examples:
 @click.option("--seconds", type=click.FloatRange(min=0.0), default=5.0, show_default=True, help="Search for about so long.")
 @click.option("-o", "--output", type=click.Choice(("text", "json", "yaml")), default="text", show_default=True)
 @click.option("--keep-going", is_flag=True, help="Explain without the objects that are not valid.")
-@click.option("--namespace-as-queue", is_flag=True, help="Each namespace is the queue of the jobs that name none.")
+@namespace_as_queue_option
 @plugin_dirs_option
 def explain(
     job: str,

@@ -24,8 +24,8 @@ from navarch.kube.client import Client, PatchType
 from navarch.kube.connect import connect
 from navarch.kube.errors import ConfigError, Forbidden, KubeError, NotFound
 from navarch.kube.resources import CRDS, Resource
-from navarch.manifests import Manifest
 from navarch.manifests.installation import DIALECTS, NAME, NAMESPACE, Installation
+from navarch.object_types import Manifest
 from navarch.offline.plan import read_policy
 
 FIELD_MANAGER = "navarch-install"

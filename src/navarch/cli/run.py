@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.engine.policy import PolicyError
 from navarch.engine.registry import RegistrationError
@@ -97,7 +98,7 @@ class Seconds(click.FloatRange):
 @click.option("--dry-run", is_flag=True, help="Decide and log, write nothing.")
 @click.option("--log-format", type=click.Choice(("text", "json")), default="text", show_default=True)
 @click.option("--log-level", type=click.Choice(("debug", "info", "warning", "error")), default="info", show_default=True)
-@click.option("--namespace-as-queue", is_flag=True, help="A job that names no queue belongs to that of its namespace.")
+@namespace_as_queue_option
 @click.option("--node-pool-label-key", default="", help="Label that divides nodes, groups and queues among schedulers.")
 @click.option("--partition-label-value", default="", help="Its value for what is ours; empty: what has no such label.")
 @plugin_dirs_option

@@ -15,8 +15,9 @@ from navarch.apis.core.objects import identity
 from navarch.explanation.documents import Input, copied, reference
 from navarch.ingest.groups import is_shadow, shown_key
 from navarch.model.spec import JobSpec, TaskSpec
+from navarch.object_types import ReadOnlyManifest
 from navarch.offline.cycles import Cycles
-from navarch.offline.manifests import Document, Manifest
+from navarch.offline.manifests import Document
 from navarch.offline.workload_pods import EXPANDED, expand, kind_of
 
 Object = dict[str, Any]
@@ -50,11 +51,11 @@ class Unit:
 class Subject:
     key: str
     spec: JobSpec | None
-    groups: list[Manifest]
+    groups: list[ReadOnlyManifest]
     """Its PodGroup, or the workload that one would be made from."""
-    pods: list[Manifest]
+    pods: list[ReadOnlyManifest]
     """Its pods in the input that are on no node."""
-    templates: list[tuple[Manifest, str]]
+    templates: list[tuple[ReadOnlyManifest, str]]
     """Workloads that would make its pods, each with the path of a pod template."""
     tasks: list[TaskSpec]
 
@@ -70,7 +71,7 @@ class Subject:
             edit(pod)
             if pod != manifest:
                 out.append(pod)
-        by_workload: dict[int, tuple[Manifest, list[str]]] = {}
+        by_workload: dict[int, tuple[ReadOnlyManifest, list[str]]] = {}
         for manifest, path in self.templates:
             by_workload.setdefault(id(manifest), (manifest, []))[1].append(path)
         for manifest, paths in by_workload.values():
@@ -86,7 +87,7 @@ class Subject:
                 out.append(workload)
         return out
 
-    def samples(self) -> list[Manifest]:
+    def samples(self) -> list[ReadOnlyManifest]:
         """Its pods and pod templates."""
         return [*self.pods, *(at_path(manifest, path) for manifest, path in self.templates)]
 
@@ -110,7 +111,7 @@ class Census:
         self.made, _ = expand(given.documents)
         self._workloads = {identity(each.manifest): each.manifest for each in given.documents if kind_of(each.manifest) in EXPANDED}
         self.units: dict[str, Unit] = {}
-        self._pods: dict[str, list[Manifest]] = {}
+        self._pods: dict[str, list[ReadOnlyManifest]] = {}
         self._made_by: dict[str, dict[tuple[str, str, str], None]] = {}
         in_input = {_key(each.manifest): each for each in given.documents if kind_of(each.manifest) == ("v1", "Pod")}
         to_be_made = {_key(each.manifest): each for each in self.made if each.manifest["kind"] == "Pod"}
@@ -160,7 +161,7 @@ class Census:
         pods = [each for each in self._pods.get(key, ()) if not (each.get("spec") or {}).get("nodeName")]
         return Subject(key, spec, self._groups(key, spec), pods, templates, tasks)
 
-    def _groups(self, key: str, spec: JobSpec | None) -> list[Manifest]:
+    def _groups(self, key: str, spec: JobSpec | None) -> list[ReadOnlyManifest]:
         if is_shadow(key):
             return []
         namespace, _, name = key.partition("/")
@@ -186,6 +187,6 @@ class Census:
         return ""
 
 
-def _key(manifest: Manifest) -> str:
+def _key(manifest: ReadOnlyManifest) -> str:
     metadata = manifest["metadata"]
     return f"{metadata.get('namespace') or 'default'}/{metadata['name']}"

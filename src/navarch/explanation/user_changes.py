@@ -19,7 +19,7 @@ from navarch.explanation.job_edits import (
 )
 from navarch.explanation.subject import Object, Subject
 from navarch.model.resources import format_amount
-from navarch.offline.manifests import Manifest
+from navarch.object_types import ReadOnlyManifest
 
 _MOST_QUEUES = 4
 _MOST_VALUES = 3
@@ -53,7 +53,7 @@ def relax_topology(changes: Changes) -> None:
     changes.attempt(BY, "topology", "make the demand for nodes close together a wish", without_topology(changes.subject))
 
 
-def other_queues(changes: Changes, queues: list[Manifest]) -> None:
+def other_queues(changes: Changes, queues: list[ReadOnlyManifest]) -> None:
     """Queues without queues below them, those of the same system first."""
     subject = changes.subject
     own = subject.spec.queue if subject.spec else ""
@@ -65,7 +65,7 @@ def other_queues(changes: Changes, queues: list[Manifest]) -> None:
         changes.attempt(BY, "queue", f"submit it to queue {name} instead of {own or 'none'}", objects)
 
 
-def higher_priority(changes: Changes, classes: list[Manifest]) -> None:
+def higher_priority(changes: Changes, classes: list[ReadOnlyManifest]) -> None:
     """The least higher priority class with which it starts."""
     subject = changes.subject
     now = max((task.pod_priority for task in subject.tasks), default=0)

@@ -67,6 +67,8 @@ def same_member(a: TaskSpec, b: TaskSpec) -> bool:
         and a.pod_priority == b.pod_priority
         and a.priority_class == b.priority_class
         and a.owner == b.owner
+        and a.created == b.created
+        and a.scheduler_name == b.scheduler_name
     )
 
 

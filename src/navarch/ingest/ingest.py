@@ -14,15 +14,17 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from navarch.apis.core.partial_pod import PartialPod
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Settings, Spec
+from navarch.apis.errors import ObjectError
 from navarch.apis.kai.objects import bound_by
 from navarch.apis.operators.owners import Owners
 from navarch.apis.operators.workload import PodMaker, WorkloadSpec
 from navarch.ingest.changes import Changes, NoChanges, NoOverlay, Overlay
 from navarch.ingest.groups import NAMESPACE_QUEUE, ShadowGroups, is_shadow, same_member
 from navarch.ingest.pod_groups import PodGroups
-from navarch.ingest.pod_reader import PodReader, queue_of
+from navarch.ingest.pod_reader import PodReader, queue_of, status_of
 from navarch.ingest.queues import Queues
 from navarch.ingest.unreadable_pods import UnreadablePods
 from navarch.model.cluster import Cluster
@@ -92,10 +94,32 @@ class Ingest:
         if self.unreadable:
             self.unreadable.remove(task.uid)
 
-    def put_unreadable(self, pod: Pod) -> None:
-        """A pod that holds a node; nothing else is known of it."""
-        row = self.cluster.nodes.rows.of.get(pod.spec.node_name or "")
-        self.unreadable.put(pod, self.cluster.nodes.specs[row] if row is not None else None)
+    def put_partial(self, pod: PartialPod) -> str:
+        """A pod that holds a node and can be read only in part; returns what follows from it, for messages. Of a pod that the model
+        knows, only its node and whether it has ended are taken."""
+        uid, node = pod.metadata.uid or pod.key, pod.spec.node_name or ""
+        status, task = status_of(pod), self.api_task(uid)
+        if task is not None and uid not in self.unreadable:
+            leaving = pod.metadata.deletion_timestamp is not None
+            task, what = replace(task, node=node, status=status, deleting=leaving), "what was known of it stands"
+        else:
+            task, what = self._read_partial(pod), f"it counts on {node} by what could be read of it"
+        if task is not None:
+            self.put_task(task, queue_of(pod))
+        elif IS_TERMINAL[status]:
+            self.remove_pod(uid)
+        else:
+            row = self.cluster.nodes.rows.of.get(node)
+            self.unreadable.put(pod, self.cluster.nodes.specs[row] if row is not None else None)
+            what = f"what it asks for is not known, so {node} takes no more pods until it is gone or can be read"
+        return "it has ended and holds nothing" if IS_TERMINAL[status] else what
+
+    def _read_partial(self, pod: PartialPod) -> TaskSpec | None:
+        """None: what it holds is not known."""
+        try:
+            return None if pod.unknown else self.reader.read(pod)
+        except ObjectError:
+            return None
 
     def remove_pod(self, uid: str) -> None:
         self._overlay.task_gone(uid)
@@ -275,8 +299,8 @@ class Ingest:
     def _remove_node(self, name: str) -> None:
         row = self.cluster.nodes.rows.of.get(name)
         if row is not None and self.cluster.nodes.alive[row]:  # else it is another pool's, and each of its heartbeats comes here
-            self.unreadable.node_gone(name)
             self.cluster.remove_node(name)
+            self.unreadable.node_gone(name)
             self._changes.node_removed(name)
 
     def _priority_classes_changed(self) -> None:

@@ -79,4 +79,7 @@ class UnreadablePods:
         return replace(node, unschedulable=True)
 
     def node_gone(self, name: str) -> None:
-        self._nodes.pop(name, None)
+        """What the pods on it hold is no longer known."""
+        if self._nodes.pop(name, None) is not None:
+            for task in [task for task in self._tasks.values() if task.node == name]:
+                self._put_task(task)

@@ -1,6 +1,6 @@
-"""The live scheduler: a cache of a cluster that informers keep, the loop that decides over it, and the writers.
+"""The live scheduler: decides over a cache of the cluster and writes its decisions to the API server.
 
-Start at `scheduler` (all parts wired). `cache` turns objects into the model's columns, `assumed` holds what was decided and is
-not yet visible in the API, `loop` says when a cycle runs, `commit` carries its decisions to `binder`, `evictor` and the
-status writers. Nothing here decides where a pod goes.
+Start at `core` (cache, queue and commit, without I/O) and `scheduler` (the shell that connects it). `cache` holds what the
+API shows and what was decided but is not visible yet. `queue` says which jobs the next cycle tries. `loop` says when a cycle runs.
+`instructions` are what the core tells the `writers` to do; `prebind` prepares volumes and devices before a binding.
 """

@@ -1,97 +1,96 @@
-"""From a cycle's record to the world: assume what was decided, hand it to the writers, remember who has to wait.
+"""Commit a cycle's record: assume each decision, emit the instruction that carries it out, and tell the queue what waits.
 
-Everything here is memory and queues; not one await stands between a decision and its assumption, so no event can come
-between them.
+Nothing here waits: no event can come between a decision and its assumption.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from msgspec.structs import replace
 
 from navarch.engine.reasons import Event
-from navarch.engine.record import Bind, CycleRecord, Eviction, JobDecision, Nomination, QueueFigures
+from navarch.engine.record import Bind, CycleRecord, JobDecision
 from navarch.ingest.groups import is_shadow
 from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods, AssumedStatus, same_status
 from navarch.live.cache.cluster_cache import ClusterCache
+from navarch.live.instructions import (
+    BindPod,
+    EvictPod,
+    Instruction,
+    NominateNode,
+    WriteGroupStatus,
+    WriteQueueStatuses,
+    WriteRefusal,
+    WriteRefusals,
+)
 from navarch.live.queue import claim_signatures
 from navarch.live.queue.equivalence_classes import equivalence_key, footprint, min_requests, selected_label_keys, signature
 from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.model.spec import JobSpec, TaskSpec
 
-_OWN = frozenset({Event.POD_CHANGED, Event.JOB_CHANGED})
-"""Events that concern a job only if they are about its own pods or group: it is activated for those by name."""
+_OWN_EVENTS = frozenset({Event.POD_CHANGED, Event.JOB_CHANGED})
+"""Events that concern a job only if they are about its own pods or group. The queue activates it by name for those."""
 
-
-class Writers(Protocol):
-    """Who carries decisions out. Each call returns at once."""
-
-    def bind(self, bind: AssumedBind) -> None: ...
-    def cannot(self, task: TaskSpec, why: str) -> None: ...
-    def evict(self, eviction: Eviction, task: TaskSpec) -> None: ...
-    def nominate(self, nomination: Nomination, task: TaskSpec) -> None: ...
-    def group(self, decision: JobDecision, job: JobSpec) -> None: ...
-    def refuse(self, decision: JobDecision, job: JobSpec, promised: frozenset[str]) -> None: ...
-    def queues(self, figures: list[QueueFigures]) -> None: ...
+Unsupported = Callable[[Bind, TaskSpec], str]
+"""Why a bind cannot be carried out in this installation, whatever the API server says; empty: it can."""
 
 
 class Commit:
-    """`obstacle` says why a bind could not be carried out here whatever the API server says; empty: nothing."""
-
     def __init__(
         self,
         cache: ClusterCache,
         assumed: AssumedPods,
         queue: SchedulingQueue,
-        writers: Writers,
-        obstacle: Callable[[Bind, TaskSpec], str] = lambda bind, task: "",
+        emit: Callable[[Instruction], None],
+        unsupported: Unsupported = lambda bind, task: "",
     ) -> None:
-        self._obstacle = obstacle
         self._cache = cache
         self._assumed = assumed
         self._queue = queue
+        self._emit = emit
+        self._unsupported = unsupported
         self._label_keys: frozenset[str] | None = None
-        """Labels that rules about pods read; None: nobody has asked in this cycle."""
-        self._writers = writers
+        """`selected_label_keys` of the cluster; None: not computed in this cycle."""
 
-    def take(self, record: CycleRecord, now: float) -> bool:
-        """`now` is the event loop's time. True: somebody was activated for whom there may be room as well."""
+    def commit(self, record: CycleRecord, now: float) -> bool:
+        """`now` is the event loop's time. Returns whether jobs became active that may be placed by another cycle at once."""
         blocked = self._blocked(record, now)
         placed = self._binds(record, now, blocked)
-        leaving = self._evictions(record, now)
-        promised = self._promises(record)
+        evicted = self._evictions(record, now)
+        nominated = self._nominations(record)
         self._label_keys = None
         for decision in record.jobs:
-            self._job(decision, now, placed, promised, blocked)
-        self._writers.queues(record.queues)
+            self._job(decision, now, placed, nominated, blocked)
+        self._emit(WriteQueueStatuses(record.queues))
         activated = self._queue.pop_more()
-        # Who was tried before others were placed or asked to leave has not seen it.
+        # Jobs that were tried before these pods were placed or evicted have not seen the change.
         if placed:
             activated += self._queue.activate_on(Event.POD_CHANGED)
-        for task in leaving:
+        for task in evicted:
             activated += self._queue.activate_on(Event.POD_REMOVED, footprint(task.shape))
         return bool(activated)
 
     def _binds(self, record: CycleRecord, now: float, blocked: set[str]) -> set[str]:
+        """Returns the jobs of the pods that are bound."""
         cluster, assumed = self._cache.cluster, self._assumed
-        leaving = {eviction.uid for eviction in record.evictions}
+        evicted = {eviction.uid for eviction in record.evictions}
         placed: set[str] = set()
         for bind in record.binds:
             task = cluster.task(bind.uid)
-            if task is None or bind.uid in leaving or bind.job in blocked or self._is_too_soon(bind, now):
+            if task is None or bind.uid in evicted or bind.job in blocked or self._is_backing_off(bind, now):
                 continue
             entry = AssumedBind(bind.uid, task.namespace, task.name, bind.node, bind.job, now, bind.gpu_groups)
             assumed.binds[bind.uid] = entry
             assumed.nominations.pop(bind.uid, None)
             self._cache.refresh(bind.uid)
             placed.add(bind.job)
-            self._writers.bind(entry)
+            self._emit(BindPod(entry))
         return placed
 
-    def _is_too_soon(self, bind: Bind, now: float) -> bool:
-        """Its last bind failed a moment ago, and it would be tried in every cycle: its job has pods on nodes, so it does not sleep."""
+    def _is_backing_off(self, bind: Bind, now: float) -> bool:
+        """Whether the pod's last bind failed a moment ago. This matters for a job with pods on nodes: such a job is always active, so
+        the pod would be bound again in every cycle."""
         last = self._assumed.postponed.get(bind.uid)
         if last is None or now >= last.until:
             return False
@@ -100,32 +99,32 @@ class Commit:
         return any((spec := tasks.specs[task]) is not None and spec.node for task in members)
 
     def _blocked(self, record: CycleRecord, now: float) -> set[str]:
-        """Jobs of which some pod cannot be bound here: none of their pods is, since half a gang helps nobody."""
+        """Jobs with a pod that cannot be bound in this installation. None of their pods is bound: gangs start complete."""
         blocked: set[str] = set()
         for bind in record.binds:
             task = self._cache.cluster.task(bind.uid) if bind.gpu_groups else None
-            why = self._obstacle(bind, task) if task is not None else ""
-            if task is not None and why:
+            message = self._unsupported(bind, task) if task is not None else ""
+            if task is not None and message:
                 blocked.add(bind.job)
-                self._writers.cannot(task, why)
+                self._emit(WriteRefusal(task, "Unschedulable", message))
         for job in sorted(blocked):
             self._queue.add_unschedulable(job, (Event.POLICY_CHANGED,), 1, now)
         return blocked
 
     def _evictions(self, record: CycleRecord, now: float) -> list[TaskSpec]:
-        cluster, leaving = self._cache.cluster, list[TaskSpec]()
+        cluster, evicted = self._cache.cluster, list[TaskSpec]()
         for eviction in record.evictions:
             task = cluster.task(eviction.uid)
             if task is None or not task.node or eviction.uid in self._assumed.evictions:
-                continue  # one that was given its place in this very cycle is not bound, and that is all
+                continue  # a pod that was placed in this same cycle is just not bound
             self._assumed.evictions[eviction.uid] = now
             self._cache.refresh(eviction.uid)
-            self._writers.evict(eviction, task)
-            leaving.append(task)
-        return leaving
+            self._emit(EvictPod(eviction, task))
+            evicted.append(task)
+        return evicted
 
-    def _promises(self, record: CycleRecord) -> frozenset[str]:
-        """Only what something was evicted for is kept: every other promise is found again by the next cycle."""
+    def _nominations(self, record: CycleRecord) -> frozenset[str]:
+        """Only nominations that evicted something are kept. The next cycle finds every other one again."""
         cluster = self._cache.cluster
         for nomination in record.nominations:
             task = cluster.task(nomination.uid)
@@ -133,34 +132,35 @@ class Commit:
                 continue
             self._assumed.nominations[nomination.uid] = nomination.node
             self._cache.refresh(nomination.uid)
-            self._writers.nominate(nomination, task)
+            self._emit(NominateNode(nomination, task))
         return frozenset(nomination.uid for nomination in record.nominations)
 
-    def _job(self, decision: JobDecision, now: float, placed: set[str], promised: frozenset[str], blocked: set[str]) -> None:
+    def _job(self, decision: JobDecision, now: float, placed: set[str], nominated: frozenset[str], blocked: set[str]) -> None:
         cluster = self._cache.cluster
         row = cluster.jobs.rows.of.get(decision.job)
         job = cluster.jobs.specs[row] if row is not None else None
         if job is None or row is None:
             return
         if decision.changed and not same_status(job, decision.phase, decision.conditions):
-            job = self._settle(decision, job)
-        self._writers.group(decision, job)
+            job = self._assume_status(decision, job)
+        if not job.shadow:
+            self._emit(WriteGroupStatus(job.key, decision))
         if decision.refusals:
-            self._writers.refuse(decision, job, promised)
+            self._emit(WriteRefusals(decision, job, nominated))
         if decision.job in blocked:
             return
         if decision.job in placed or decision.pods.get("Pipelined"):
             self._queue.placed(decision.job)
         elif not decision.pods.get("Pending") or decision.pods.get("Allocated"):
-            # Nothing to wait for; or it keeps nodes for itself while it is tried, which it would lose to others in its sleep.
+            # It has no pending pods; or it reserves nodes only in cycles that try it, so it has to stay active.
             self._queue.activate(decision.job)
         elif decision.reasons or decision.refusals:
-            events = {event for reason in decision.reasons for event in reason.undone_by} - _OWN
-            self._fails(job, row, events, now)
+            events = {event for reason in decision.reasons for event in reason.undone_by} - _OWN_EVENTS
+            self._add_unschedulable(job, row, events, now)
 
-    def _fails(self, job: JobSpec, row: int, events: set[Event], now: float) -> None:
+    def _add_unschedulable(self, job: JobSpec, row: int, events: set[Event], now: float) -> None:
         cluster = self._cache.cluster
-        # What a queue is due decides as well from whom its jobs may take, of which no refusal of theirs may speak.
+        # A queue's fair share also decides from which jobs its own may reclaim. The reasons of a refusal do not mention that.
         events.add(Event.QUEUE_CHANGED)
         jobs, rows = cluster.jobs, list(cluster.jobs.tasks[row])
         tasks = [spec for task in rows if (spec := cluster.tasks.specs[task]) is not None]
@@ -172,20 +172,18 @@ class Commit:
         progress = jobs.counts[row].tobytes() + jobs.allocated[:, row].tobytes()
         claims = cluster.objects.get(claim_signatures.KIND, {})
         equivalence = equivalence_key(job, shapes, tasks, progress, label_keys=self._label_keys, claims=claims)
-        requests = min_requests(tasks) if equivalence is not None else ()
-        coarse = signature(cluster, job.key) if equivalence is not None else None
         self._queue.add_unschedulable(
             job.key,
             events,
             len(tasks),
             now,
             equivalence=equivalence,
-            requests=requests,
+            requests=min_requests(tasks) if equivalence is not None else (),
             created=job.created,
-            signature=coarse,
+            signature=signature(cluster, job.key) if equivalence is not None else None,
         )
 
-    def _settle(self, decision: JobDecision, job: JobSpec) -> JobSpec:
+    def _assume_status(self, decision: JobDecision, job: JobSpec) -> JobSpec:
         if is_shadow(job.key):
             changed = self._cache.shadows.settle(job.key, decision.phase, decision.conditions)
             if changed is None:

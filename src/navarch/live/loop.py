@@ -1,8 +1,8 @@
-"""When a cycle runs: soon after a change that matters, else once in a period.
+"""When a cycle runs: soon after an event that asks for one, and at least once in a period.
 
-A change that may let something be placed starts a cycle after a short settling time, so that a gang whose pods arrive together is
-decided once. Changes that only have to be noted (a pod that was bound is now seen as bound) wait for the period. Between two
-cycles lies at least as long as the first of them took, so that informers and writers get their share of the process.
+An event that may let a job be placed starts a cycle after a short settling time, so that a gang whose pods arrive together is decided
+once. Other changes (a bound pod is now shown as bound) wait for the period. The pause between two cycles is at least as long as the
+first of them took, so that informers and writers get their share of the process.
 """
 
 from __future__ import annotations
@@ -10,18 +10,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from navarch.engine.reasons import Event
 from navarch.live.queue.scheduling_queue import SchedulingQueue
-from navarch.model.spec import Requests
 
 SETTLE = 0.001
 PERIOD = 1.0
 BUSY_PERIODS = 5
-"""While bindings queue up, cycles that nothing calls for are left out for this many periods: they would only note progress."""
+"""While many bindings are in flight, cycles that no event asks for are skipped for this many periods: they only note progress."""
 
 
 class Loop:
-    """`cycle()` is called whenever one is due. Times are the event loop's own, so a wall clock may jump."""
+    """`cycle()` is called whenever one is due. Times are the event loop's, so the wall clock may jump."""
 
     def __init__(
         self,
@@ -32,58 +30,45 @@ class Loop:
         settle: float = SETTLE,
         busy: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._busy = busy
-        self.queue = queue
-        self.period = period
-        self.settle = settle
+        self._queue = queue
         self._cycle = cycle
-        self._urgent = asyncio.Event()
-
-    def notice(self, event: Event, job: str = "", *, urgent: bool = True, freed: Requests | None = None) -> None:
-        """Something changed (see `cache.Notice`)."""
-        queue = self.queue
-        if job:
-            if urgent:
-                queue.update(job)
-            if event is Event.POD_REMOVED:
-                queue.activate_on(event, freed)
-        elif queue.activate_on(event, freed):
-            urgent = True
-        if urgent:
-            self._urgent.set()
+        self._period = period
+        self._settle = settle
+        self._busy = busy
+        self._triggered = asyncio.Event()
 
     def trigger(self) -> None:
-        """Let a cycle run soon, whatever has changed."""
-        self._urgent.set()
+        """Start a cycle soon."""
+        self._triggered.set()
 
     async def run(self) -> None:
-        """Cycle after cycle, until cancelled."""
+        """Run cycles until cancelled."""
         clock = asyncio.get_running_loop().time
         took, ended, skipped = 0.0, clock(), 0
         while True:
-            called = await self._due(clock)
-            if not called and self._busy() and skipped < BUSY_PERIODS:
+            triggered = await self._wait(clock)
+            if not triggered and self._busy() and skipped < BUSY_PERIODS:
                 skipped += 1
                 continue
             skipped = 0
-            # Half of the time at most is spent on cycles, however dense the changes are.
-            await asyncio.sleep(max(self.settle, ended + min(took, self.period) - clock()))
-            self._urgent.clear()
+            # At most half of the time is spent on cycles, however dense the events are.
+            await asyncio.sleep(max(self._settle, ended + min(took, self._period) - clock()))
+            self._triggered.clear()
             started = clock()
-            self.queue.flush_backoff(started)
+            self._queue.flush_backoff(started)
             self._cycle()
             ended = clock()
             took = ended - started
 
-    async def _due(self, clock: Callable[[], float]) -> bool:
-        """Wait until a cycle is due; whether something called for it."""
-        wait = self.period
-        expiry = self.queue.next_retry
-        if expiry is not None:
-            wait = min(wait, max(0.0, expiry - clock()))
+    async def _wait(self, clock: Callable[[], float]) -> bool:
+        """Wait until a cycle is due. Returns whether it was triggered."""
+        wait = self._period
+        retry = self._queue.next_retry
+        if retry is not None:
+            wait = min(wait, max(0.0, retry - clock()))
         try:
             async with asyncio.timeout(wait):
-                await self._urgent.wait()
+                await self._triggered.wait()
         except TimeoutError:
             return False
         return True

@@ -1,10 +1,12 @@
-"""`navarch run`: every part of the live scheduler, wired together, from the first list to the last write.
+"""`navarch run`: the shell around the live core. It owns the sockets, the tasks and the clocks.
 
     scheduler = Scheduler(endpoint, RunOptions(scheduler_names=("navarch",)))
-    await scheduler.run()        # until cancelled; writes under way are finished first
+    await scheduler.run()        # until cancelled; writes in flight are finished first
 
-The informers run whether we lead or not, so that a replica that takes over decides at once. Only the leader decides and
-writes; it asks its elector before each cycle, since a process can be stopped for longer than its lease lasts.
+Informers put objects into the core's cache. The loop starts cycles. Writers carry out the core's instructions and report the outcomes.
+
+The informers run on every replica, so that a replica that takes over can decide at once. Only the leader decides and writes. It checks
+its lease before each cycle, because a process can be stopped for longer than its lease lasts.
 """
 
 from __future__ import annotations
@@ -19,21 +21,18 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from navarch.apis.dialect import Settings
-from navarch.engine.reasons import Event
-from navarch.engine.record import Bind, Eviction
+from navarch.engine.record import Bind
 from navarch.installed import installed
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
 from navarch.kube.watch.informer import Patience
 from navarch.kube.write.pool import WritePool
-from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
-from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cache.informers import Informers
 from navarch.live.cache.invalid_objects import InvalidObjects
-from navarch.live.commit import Commit
-from navarch.live.cycle import Cycle, run_cycle, undecided
-from navarch.live.gang_history import GangHistory
-from navarch.live.half_bound_gangs import HalfBoundGangs, starts_gangs
+from navarch.live.core import LiveCore
+from navarch.live.cycle import Cycle, undecided
+from navarch.live.half_bound_gangs import starts_gangs
+from navarch.live.instructions import AbandonPreparation, BindResult, CheckVolumes, EndBind, Instruction, StartCycle
 from navarch.live.loop import Loop
 from navarch.live.ops.election import Elector, make_identity
 from navarch.live.ops.gauges import Gauges
@@ -46,44 +45,42 @@ from navarch.live.ops.recording import Recorder, encoded
 from navarch.live.prebind.device_claims import DeviceClaims
 from navarch.live.prebind.preparation import Preparations
 from navarch.live.prebind.volumes import Volumes
-from navarch.live.queue.equivalence_classes import footprint
-from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.live.settings import RunOptions
 from navarch.live.usage.usage_over_time import UsageOverTime
 from navarch.live.writers.bind_requests import RESOURCE as REQUESTS
 from navarch.live.writers.bind_requests import BindRequests, is_fraction
-from navarch.live.writers.binder import Binder, BindHooks
-from navarch.live.writers.events import Events
+from navarch.live.writers.binder import Binder
+from navarch.live.writers.events import Events, Regarding, pod_reference
 from navarch.live.writers.evictor import Evictor
+from navarch.live.writers.gang_marks import GangMarks
 from navarch.live.writers.group_status import GroupStatuses
 from navarch.live.writers.pod_status import PodStatuses
 from navarch.live.writers.queue_status import QueueStatuses
 from navarch.live.writers.resync import Resync
 from navarch.live.writers.writers import DryWriters, LiveWriters
-from navarch.model.snapshot import Snapshot
-from navarch.model.spec import Requests, TaskSpec
-from navarch.model.status import TaskStatus
+from navarch.model.spec import TaskSpec
 from navarch.offline.plan import settings_for
 
 log = logging.getLogger(__name__)
 
 FLUSH_INTERVAL = 0.1
+"""Seconds between two looks for statuses that are due."""
 GC_THRESHOLDS = (20_000, 20, 50)
-"""Fewer, larger collections: next to nothing here is cyclic, and a full one holds everything up."""
+"""Fewer, larger collections: almost nothing here is cyclic, and a full collection stops the process."""
 UNHEALTHY_AFTER = 5
-"""Failed cycles in a row from which on we are not healthy."""
+"""After this many failed cycles in a row we are not ready."""
 BATCH_PODS = 5000
-"""Waiting pods of a queue that one cycle looks at: a second or so, where each is a job of its own."""
+"""Pending pods of a queue that one cycle tries. This takes about a second if each is a job of its own."""
 MAX_BINDINGS_AHEAD = 1000
-"""Bindings under way from which on the next piece of a backlog can wait: the API server has enough to do for a second."""
+"""Start the next batch of the backlog only while fewer bindings than this have no outcome. The API server needs a second for them."""
 DRAIN_TIMEOUT = 5.0
-"""Seconds for the answers to what was sent, when nothing more is."""
+"""Seconds to wait for answers after the last write was sent."""
 BUSY_BINDINGS = 200
-"""Bindings under way from which on idle cycles can wait."""
+"""While more bindings than this have no outcome, cycles that no event asks for are skipped."""
 
 
 class Scheduler:
-    """`clock` is seconds since the epoch: what policies and the API see. Waiting is always on the event loop's clock."""
+    """`clock` is seconds since the epoch: the time of policies and of the API. All waiting is on the event loop's clock."""
 
     def __init__(
         self,
@@ -99,36 +96,54 @@ class Scheduler:
         self.metrics = Metrics()
         self.registry = installed(options.plugin_dirs)
         self.policy_file = PolicyFile(options.policy, self.registry)
+        self.elector: Elector | None = None
         rng = random.Random(options.seed)
         live = not options.dry_run
         self.client = Client(endpoint, rng=rng, may_write=self.may_write)
-        # The lease has a client of its own: it is how we come to be allowed to write, and it waits for nothing else.
+        # The lease has a client of its own: holding it is what allows other writes, and it must not wait behind them.
         self.lease_client = Client(endpoint, rng=rng)
         self.pool = WritePool(endpoint, connections=options.write_connections, patience=20.0, rng=rng, may_write=self.may_write)
-        self.assumed = AssumedPods()
-        self.queue = SchedulingQueue()
-        self.loop = Loop(
-            self.queue, self.cycle, period=options.period, settle=options.settle, busy=lambda: len(self.binder.outbox) > BUSY_BINDINGS
+
+        self.core = LiveCore(
+            self.read_settings(),
+            self._carry_out,
+            unsupported=self._unsupported,
+            owners_watched=lambda kind: self.informers.watches_owners(kind),
+            starts_gangs=lambda: starts_gangs(self.policy_file.policy, self.registry),
+            prepared_at=lambda job: self.preparations.advanced_at(job),
+            gang_timeout=options.gang_timeout,
         )
-        self.cache = ClusterCache(self.read_settings(), self.assumed, self._notice)
-        self.cache.on_gone = self.queue.forget
-        self.cache.on_wish = self.queue.update
+        self.cache, self.queue, self.assumed = self.core.cache, self.core.queue, self.core.assumed
+        self.loop = Loop(
+            self.queue,
+            self.cycle,
+            period=options.period,
+            settle=options.settle,
+            busy=lambda: len(self.binder.outbox) > BUSY_BINDINGS,
+        )
         self.events = Events(self.pool, controller=options.scheduler_names[0], instance=self.identity, clock=clock, enabled=live)
         self.invalid_objects = InvalidObjects(self.events, self.metrics)
-        hooks = BindHooks(bound=self._bound, failed=self._bind_failed, dropped=self._bind_dropped)
-        self.binder = Binder(self.pool, self.cache, self.assumed, self.events, hooks)
-        self.bind_requests = BindRequests(self.client, self.cache, self._serves_requests, enabled=options.bind_requests and live)
-        self.binder.requests = self.bind_requests
-        self.binder.label_gpus = options.gpu_sharing == "annotations"
-        self.volumes = Volumes(self.client, self.cache, options.volume_timeout)
-        self.cache.on_volume = self.volumes.look
+        self.informers = Informers(self.client, self.cache, self.invalid_objects.report, patience, rng)
+
+        self.volumes = Volumes(self.client, self.cache, options.volume_timeout, progress=lambda bind: self.preparations.progress(bind))
         self.device_claims = DeviceClaims(self.client, self.cache, lambda: self.informers.resources["ResourceClaim"])
         self.preparations = Preparations(
-            (self.volumes, self.device_claims), self.binder.forget, lambda job: self.half_bound_gangs.starts(job)
+            (self.volumes, self.device_claims),
+            lambda bind, why: self.core.bind_failed(bind, why, _now()),
+            self.core.gangs.is_starting,
         )
-        self.volumes.on_progress = self.preparations.progress
-        self.binder.before = self.preparations.before
-        self.resync = self.binder.resync = Resync(self.client, self.binder, self.assumed, rng)
+        self.bind_requests = BindRequests(
+            self.client, self.cache, lambda: self.informers.serves(REQUESTS), enabled=options.bind_requests and live
+        )
+        self.resync = Resync(self.client, self.core, rng)
+        self.binder = Binder(
+            self.pool,
+            self.core,
+            self.resync,
+            prepare=self.preparations.before,
+            requests=self.bind_requests,
+            label_gpus=options.gpu_sharing == "annotations",
+        )
         self.evictor = Evictor(
             self.pool,
             self.cache,
@@ -139,15 +154,7 @@ class Scheduler:
             timeout=options.eviction_timeout,
         )
         self.pod_statuses = PodStatuses(self.pool, self.cache, self.events, clock, enabled=live)
-        self.group_statuses = GroupStatuses(
-            self.pool,
-            self.client,
-            self.cache,
-            self.assumed,
-            self.events,
-            clock,
-            enabled=live,
-        )
+        self.group_statuses = GroupStatuses(self.pool, self.client, self.cache, self.assumed, self.events, clock, enabled=live)
         self.queue_statuses = QueueStatuses(self.pool, self.cache, enabled=live)
         self.writers = LiveWriters(
             self.cache,
@@ -156,43 +163,29 @@ class Scheduler:
             self.pod_statuses,
             self.group_statuses,
             self.queue_statuses,
+            GangMarks(self.pool, clock),
         )
-        self.dry = DryWriters(log.info) if options.dry_run else None
-        self.commit = Commit(self.cache, self.assumed, self.queue, self.writers, self._obstacle)
-        self.half_bound_gangs = HalfBoundGangs(
-            self.cache,
-            self._release,
-            options.gang_timeout,
-            lambda: starts_gangs(self.policy_file.policy, self.registry),
-            self.preparations.got_on,
-            GangHistory(self.cache, self.pool, clock),
-        )
-        self.informers = Informers(self.client, self.cache, self.invalid_objects.take, patience, rng)
+        self.dry_writers = DryWriters(log.info) if options.dry_run else None
+
         self.usage = UsageOverTime(clock)
         self.periodic_tasks = PeriodicTasks(self)
-        self.health = Health(self.missing, self.metrics.registry, self.debug_snapshot, lambda: self.gauges.refresh())
-        self.elector: Elector | None = None
-        self.last: Cycle | None = None
-        self._spare: Snapshot | None = None
-        """The last cycle's snapshot, unless somebody still reads it."""
-        self.failing = 0
-        """Cycles that failed, one after the other, up to now; `failure` says how."""
-        self.failure = ""
-        self.reading = False
-        """The cache is being filled anew and is not complete."""
-        self.recorder = Recorder(options.record) if options.record is not None else None
-        self._bound_ok = self.metrics.binds.labels("ok")
-        self._number = 0
-        self._more = False
-        """The last cycle left a part of the backlog for the next."""
-        self._stopping = asyncio.Event()
-        self._leads = False
         self.gauges = Gauges(self)
+        self.health = Health(self.missing, self.metrics.registry, self.debug_snapshot, self.gauges.refresh)
+        self.recorder = Recorder(options.record) if options.record is not None else None
+        self.failed_cycles = 0
+        """Cycles that failed in a row until now; `failure` says how the last one failed."""
+        self.failure = ""
+        self.rereading = False
+        """The cache is being filled again and is not complete."""
+        self._bound_ok = self.metrics.binds.labels("ok")
+        self._backlog_left = False
+        """The last cycle left a part of the backlog to the next."""
+        self._stopping = asyncio.Event()
 
     # life
 
     async def run(self) -> None:
-        """Mirror, lead when it is our turn, until stopped or cancelled."""
+        """Watch the cluster, and lead whenever elected, until stopped or cancelled."""
         if self.options.listen:
             await self.health.start(self.options.listen)
         tasks = [
@@ -217,13 +210,13 @@ class Scheduler:
             await self.health.stop()
 
     def stop(self) -> None:
-        """Let `run` finish the writes under way, hand the lease over, and return."""
+        """Let `run` finish the writes in flight, release the lease, and return."""
         self._stopping.set()
 
     async def _lead_when_elected(self) -> None:
         options = self.options
         if not options.leader_elect or options.dry_run:
-            # A lease held by one that writes nothing would leave the cluster without a scheduler.
+            # If a process that writes nothing held the lease, the cluster would have no scheduler.
             await self._lead()
             return
         namespace = options.lock_namespace or self.client.endpoint.namespace
@@ -234,17 +227,17 @@ class Scheduler:
             lease_duration=options.lease_duration,
             renew_deadline=options.renew_deadline,
             retry_period=options.retry_period,
-            on_new_leader=lambda who: log.info("leader: %s", who),
+            on_new_leader=lambda leader: log.info("leader: %s", leader),
         )
-        # Whoever cannot read the cluster, or has not read it yet, leaves the lease to one that has.
+        # A replica that has not read the cluster leaves the lease to one that has.
         await self.informers.wait_for_sync()
         while True:
             await self.elector.run(self._lead)
 
     async def _lead(self) -> None:
-        """Decide and write until cancelled; then finish what is under way."""
+        """Decide and write until cancelled; then finish the writes in flight."""
         await self.informers.wait_for_sync()
-        # What was read at the start lives as long as we do: the collector need not look at it again.
+        # What was read at the start stays for the life of the process: the collector need not visit it again.
         gc.collect()
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
@@ -252,20 +245,16 @@ class Scheduler:
         await self.usage.open(self.policy_file.policy.usage)
         self.usage.put_into(self.cache.cluster)
         log.info("leading: %d nodes, %d pods", len(self.cache.cluster.nodes.rows), len(self.cache.cluster.tasks.rows))
-        self._leads = True
         self.metrics.leading.set(1)
-        self.queue.activate_all()
-        now = asyncio.get_running_loop().time()
-        self.writers.resume(now)
-        for key in self.cache.groups():
-            self.group_statuses.mark(key, now)
-        self.invalid_objects.lead(True)
-        self.periodic_tasks.begin()
+        self.writers.forget_all()
+        self.core.start_leading(_now())
+        self.writers.resume()
+        self.invalid_objects.set_leading(True)
         tasks = [
             asyncio.create_task(self.loop.run(), name="cycles"),
             asyncio.create_task(self.resync.run(), name="resync"),
             asyncio.create_task(self._flush(), name="status"),
-            asyncio.create_task(self.periodic_tasks.run(), name="periodic_tasks"),
+            asyncio.create_task(self.periodic_tasks.run(), name="periodic tasks"),
         ]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -278,14 +267,14 @@ class Scheduler:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await self.usage.close()
-            self._leads = False
-            self.invalid_objects.lead(False)
+            self.core.stop_leading()
+            self.invalid_objects.set_leading(False)
             self.metrics.leading.set(0)
 
     async def _finish(self) -> None:
-        """Finish writes while we still lead; after a lost lease send nothing more. What was not sent in time is void, and decided
-        anew by whoever leads next. A binding without an answer may come about at any moment, and nobody else can know of it: the
-        lease is then left to run out."""
+        """Finish writes while we still lead; after a lost lease send nothing more. Decisions that were not sent in time are void: the
+        next leader decides again. A binding without an answer may still be carried out, and no other scheduler knows of it. The lease
+        is then not released: it runs out."""
         if self.leading:
             log.info("finishing %d writes", self.writers.busy() + len(self.events.outbox))
             try:
@@ -305,160 +294,139 @@ class Scheduler:
 
     @property
     def leading(self) -> bool:
-        return self._leads and (self.elector is None or self.elector.leading)
+        return self.core.leading and (self.elector is None or self.elector.leading)
 
     def may_write(self) -> bool:
-        """Asked before each write: between decision and write a process can be stopped for longer than its lease lasts."""
+        """Checked before each write: between decision and write a process can be stopped for longer than its lease lasts."""
         return not self.options.dry_run and (self.elector is None or self.elector.leading)
 
     def cycle(self) -> None:
-        """One cycle, if we may. Everything between the snapshot and the last assumption happens without a pause."""
-        if not self.leading or self.reading:
+        """Run one cycle if we may. Nothing else runs between the snapshot and the last assumption."""
+        if not self.leading or self.rereading:
             return
-        self._number += 1
         try:
-            self._decide()
+            self._cycle()
         except Exception as error:
-            # A plugin or a policy that fails on one cluster must not take the process with it: it would only fail again.
-            self.failing += 1
+            # A plugin or a policy that fails on this cluster must not end the process: it would fail again after a restart.
+            self.failed_cycles += 1
             self.failure = f"{type(error).__name__}: {error}"
             self.metrics.failed_cycles.inc()
-            log.exception("cycle %d failed", self._number)
+            log.exception("cycle %d failed", self.core.cycles)
             return
-        self.failing = 0
+        self.failed_cycles = 0
 
-    def _decide(self) -> None:
-        cluster = self.cache.cluster
-        for key, held in self.queue.pop_changes(cluster):
-            cluster.jobs.hold(key, held)
-        cycle = self.last = run_cycle(
-            cluster,
-            self.policy_file.policy,
-            self.registry,
-            self.clock(),
-            self._number,
-            f"{self.identity[-12:]}-{self._number}",
-            batch=BATCH_PODS if self.dry is None else None,
-            instead_of=self._spare,
-        )
-        self._spare = cycle.snapshot
-        self._more = cycle.more
+    def _cycle(self) -> None:
+        batch = BATCH_PODS if self.dry_writers is None else None
+        cycle = self.core.decide(self.policy_file.policy, self.registry, self.clock(), identity=self.identity[-12:], batch=batch)
+        record = cycle.record
+        self._backlog_left = cycle.more
         started = time.perf_counter()
         news = True
-        if self.dry is not None:
-            news = self._tell_dry(cycle)
+        if self.dry_writers is not None:
+            news = self._log_dry_run(self.dry_writers, cycle)
         else:
             self.preparations.plan(cycle)
-            if self.commit.take(cycle.record, asyncio.get_running_loop().time()):
-                self.loop.trigger()
+            self.core.commit(record, _now())
         committed = time.perf_counter() - started
-        record = cycle.record
         self.metrics.cycle(record, cycle.snapshot_seconds, cycle.seconds, committed)
         if news and (record.binds or record.evictions):
             bound, evicted, promised = len(record.binds), len(record.evictions), len(record.nominations)
             spent = (cycle.seconds + committed) * 1e3
-            log.info("cycle %d: %d bound, %d evicted, %d promised in %.1f ms", cycle.number, bound, evicted, promised, spent)
+            log.info("cycle %d: %d bound, %d evicted, %d nominated in %.1f ms", cycle.number, bound, evicted, promised, spent)
         if self.recorder is not None and news and self.recorder.take(cycle):
-            self._spare = None
+            self.core.keep_snapshot()
 
-    def _tell_dry(self, cycle: Cycle) -> bool:
-        """Whether the cycle decided anything that no cycle before did: what nobody carries out is decided again each second."""
-        assert self.dry is not None
-        told = [self.dry.tell("bind", bind.pod, f"to {bind.node}") for bind in cycle.record.binds]
-        told += [self.dry.tell("evict", each.pod, f"from {each.node} for {each.for_}") for each in cycle.record.evictions]
-        return any(told)
+    def _log_dry_run(self, writers: DryWriters, cycle: Cycle) -> bool:
+        """Returns whether the cycle decided anything that was not logged before: decisions that are not carried out are decided again
+        in every cycle."""
+        logged = [writers.tell("bind", bind.pod, f"to {bind.node}") for bind in cycle.record.binds]
+        logged += [writers.tell("evict", each.pod, f"from {each.node} for {each.for_}") for each in cycle.record.evictions]
+        return any(logged)
 
-    # what happens beside the cycles
+    # instructions of the core
 
-    async def _flush(self) -> None:
-        clock = asyncio.get_running_loop().time
-        while True:
-            await asyncio.sleep(FLUSH_INTERVAL)
-            try:
-                self.writers.flush(clock())
-            except Exception:
-                # One object whose status cannot be made must not end the process: it is passed over, and the rest is written next.
-                log.exception("a status could not be written")
-            if self._more and len(self.binder.outbox) < MAX_BINDINGS_AHEAD:
+    def _carry_out(self, instruction: Instruction) -> None:
+        match instruction:
+            case StartCycle():
                 self.loop.trigger()
+            case CheckVolumes():
+                self.volumes.look()
+            case EndBind():
+                self._end_bind(instruction)
+            case AbandonPreparation(job=job, reason=reason):
+                self.metrics.gangs_released.inc()
+                self.preparations.give_up(job, reason)
+            case _ if self.dry_writers is None:
+                self.writers.carry_out(instruction)
 
-    def _serves_requests(self) -> bool:
-        return self.informers.serves(REQUESTS)
+    def _end_bind(self, ended: EndBind) -> None:
+        bind, bound = ended.bind, ended.result is BindResult.BOUND
+        self.preparations.ended(bind, bound=bound)
+        if not bound:
+            self.metrics.binds.labels(ended.result.value).inc()
+            return
+        self._bound_ok.inc()
+        self.metrics.bind_seconds.observe(_now() - bind.since)
+        task = self.cache.cluster.task(bind.uid)
+        if task is not None:
+            self.metrics.wait_seconds.observe(max(0.0, self.clock() - task.created))
+        if ended.announce:
+            self.events.emit(
+                pod_reference(bind.namespace, bind.name, bind.uid),
+                "Normal",
+                "Scheduled",
+                "Binding",
+                f"Successfully assigned {bind.namespace}/{bind.name} to {bind.node}",
+                Regarding("Node", "", bind.node),
+                repeats=False,
+            )
 
-    def _obstacle(self, bind: Bind, task: TaskSpec) -> str:
-        if not is_fraction(task) or self.binder.label_gpus or self.bind_requests.used_for(bind.job):
+    def _unsupported(self, bind: Bind, task: TaskSpec) -> str:
+        if not is_fraction(task) or self.options.gpu_sharing == "annotations" or self.bind_requests.used_for(bind.job):
             return ""
         return "sharing a GPU needs KAI's binder, or --gpu-sharing=annotations"
 
-    # what the parts tell each other
+    # beside the cycles
+
+    async def _flush(self) -> None:
+        while True:
+            await asyncio.sleep(FLUSH_INTERVAL)
+            try:
+                self.writers.flush(_now())
+            except Exception:
+                # One object whose status cannot be built must not end the process: it is skipped, and the others are written.
+                log.exception("a status could not be written")
+            if self._backlog_left and len(self.binder.outbox) < MAX_BINDINGS_AHEAD:
+                self.loop.trigger()
 
     def read_settings(self) -> Settings:
-        """How objects are read under the policy in force. A pool of nodes that the command line names goes before the policy's."""
+        """How objects are read under the policy in force. A node pool given on the command line overrides the policy's."""
         options = self.options
         settings = settings_for(self.policy_file.policy, options.scheduler_names, options.namespace_as_queue)
         if not options.node_pool_label_key:
             return settings
         return replace(settings, node_pool_key=options.node_pool_label_key, node_pool=options.partition_label_value)
 
-    def _notice(self, event: Event, job: str = "", *, urgent: bool = True, freed: Requests | None = None) -> None:
-        self.loop.notice(event, job, urgent=urgent, freed=freed)
-        if job and self._leads and job.count("/") == 1:
-            self.group_statuses.mark(job, asyncio.get_running_loop().time())
-
-    def _bound(self, bind: AssumedBind) -> None:
-        self.preparations.ended(bind, bound=True)
-        self.queue.forget(bind.job)
-        self._bound_ok.inc()
-        self.metrics.bind_seconds.observe(asyncio.get_running_loop().time() - bind.since)
-        task = self.cache.cluster.task(bind.uid)
-        if task is not None:
-            self.metrics.wait_seconds.observe(max(0.0, self.clock() - task.created))
-
-    def _bind_dropped(self, bind: AssumedBind) -> None:
-        self.preparations.ended(bind, bound=False)
-        self.metrics.binds.labels("dropped").inc()
-
-    def _bind_failed(self, bind: AssumedBind, why: str) -> None:
-        self.preparations.ended(bind, bound=False)
-        self.metrics.binds.labels("failed").inc()
-        now = asyncio.get_running_loop().time()
-        task = self.cache.cluster.task(bind.uid)
-        if task is not None and task.status == TaskStatus.PENDING:
-            message = f"binding to {bind.node} failed: {why}"
-            self.pod_statuses.refuse(task, "SchedulerError", message, now, at_once=True)
-            self.queue.add_unschedulable(bind.job, (), 1, now)
-        self.loop.notice(Event.POD_REMOVED, freed=footprint(task.shape) if task is not None else None)
-
-    def _release(self, job: str, tasks: list[TaskSpec]) -> None:
-        """A gang stays half bound: give up what it holds."""
-        self.metrics.gangs_released.inc()
-        message = f"the gang {job} could not be completed within {self.options.gang_timeout:g} s and is released"
-        log.warning("%s: %d pods are evicted", message, len(tasks))
-        self.preparations.give_up(job, message)
-        now = asyncio.get_running_loop().time()
-        for task in tasks:
-            if task.uid in self.assumed.evictions:
-                continue
-            self.assumed.evictions[task.uid] = now
-            self.cache.refresh(task.uid)
-            eviction = Eviction(task.key, task.node, task.uid, job, "release", job, "release", message)
-            self.evictor.evict(eviction, task)
-
-    # what operators see
+    # for operators
 
     def missing(self) -> list[str]:
-        """What keeps us from working; empty: nothing."""
+        """What keeps us from being ready; empty: nothing."""
         missing = self.informers.missing()
-        if self.failing >= UNHEALTHY_AFTER:
-            missing.append(f"the last {self.failing} cycles failed: {self.failure}")
+        if self.failed_cycles >= UNHEALTHY_AFTER:
+            missing.append(f"the last {self.failed_cycles} cycles failed: {self.failure}")
         return missing
 
     async def debug_snapshot(self) -> bytes:
-        cycle = self.last
-        if self.failing:
-            # What the last good cycle read has been written over by the one that failed, and that is the one to look at.
-            cycle = undecided(self.cache.cluster, self.policy_file.policy, self.clock(), self._number, f"{self._number}")
+        cycle = self.core.last_cycle
+        if self.failed_cycles:
+            # The failed cycle overwrote the snapshot of the last good one, and the failed one is of interest.
+            number = self.core.cycles
+            cycle = undecided(self.cache.cluster, self.policy_file.policy, self.clock(), number, f"{number}")
         if cycle is None:
             return b""
-        self._spare = None
+        self.core.keep_snapshot()
         return await asyncio.to_thread(encoded, cycle)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

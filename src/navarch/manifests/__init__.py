@@ -15,11 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any
 
 import yaml
 
-Manifest = dict[str, Any]
+from navarch.object_types import Manifest
 
 
 def _documents(file: Traversable) -> Iterator[Manifest]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from navarch import manifests
-from navarch.manifests import Manifest
+from navarch.object_types import Manifest
 
 NAMESPACE = "navarch-system"
 NAME = "navarch"

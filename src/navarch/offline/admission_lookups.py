@@ -13,7 +13,7 @@ from navarch.apis.core.amounts import amounts
 from navarch.apis.core.objects import KubeObject, Part, ResourceList, from_manifest, identity
 from navarch.apis.core.pod_objects import TolerationPart
 from navarch.apis.errors import ObjectError
-from navarch.offline.manifests import Manifest
+from navarch.object_types import ReadOnlyManifest
 
 LOOKED_UP = frozenset({"LimitRange", "RuntimeClass"})
 DEFAULTED = frozenset({"PersistentVolume", "PersistentVolumeClaim", "StorageClass"})
@@ -50,7 +50,7 @@ class RuntimeClass(KubeObject, frozen=True):
     scheduling: RuntimeScheduling | None = None
 
 
-def looked_up(manifest: Manifest) -> dict[str, Any]:
+def looked_up(manifest: ReadOnlyManifest) -> dict[str, Any]:
     """The manifest, once every field that admission reads is of its kind."""
     kind, name = identity(manifest)
     if kind == "LimitRange":
@@ -69,7 +69,7 @@ def looked_up(manifest: Manifest) -> dict[str, Any]:
     return dict(manifest)
 
 
-def defaulted(manifest: Manifest, context: AdmissionContext) -> Manifest:
+def defaulted(manifest: ReadOnlyManifest, context: AdmissionContext) -> ReadOnlyManifest:
     """A volume object with the defaults that the volume rules read: storage class, binding mode, volume mode."""
     try:
         return admit(dict(manifest), context).obj

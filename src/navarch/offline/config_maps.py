@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from navarch.object_types import ObjectKey
 from navarch.offline.manifests import Document
 
-Key = tuple[str, str]
 _SHARED_GPU = "runai/shared-gpu-configmap"
 """The name of a config map that is made for the pod when it is bound starts with this annotation's value."""
 
 
-def missing_config_maps(documents: Iterable[Document]) -> dict[Key, list[str]]:
+def missing_config_maps(documents: Iterable[Document]) -> dict[ObjectKey, list[str]]:
     """Pod -> names that it needs and that are not there."""
     given: dict[str, set[str]] = {}
-    pods: dict[Key, Mapping[str, Any]] = {}
+    pods: dict[ObjectKey, Mapping[str, Any]] = {}
     for document in documents:
         meta = document.manifest.get("metadata")
         if not isinstance(meta, Mapping):

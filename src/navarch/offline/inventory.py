@@ -8,17 +8,18 @@ read are kept as they are; kinds that nothing reads are counted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from msgspec.structs import replace
+import msgspec
 
 from navarch.apis.admission.admission import AdmissionContext
 from navarch.apis.core.disruption_budgets import BudgetPart, measured
-from navarch.apis.core.kept_objects import kept
+from navarch.apis.core.kept_objects import check, kept_spec, kept_struct
 from navarch.apis.core.nodes import PodDisruptionBudget
 from navarch.apis.core.objects import from_manifest, identity, seconds
+from navarch.apis.core.partial_pod import PartialPod, half_read
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Settings, Spec
 from navarch.apis.errors import ObjectError, shown
@@ -41,8 +42,9 @@ from navarch.model.spec import (
     QuotaSpec,
     TaskSpec,
 )
+from navarch.object_types import ReadOnlyManifest
 from navarch.offline.admission_lookups import DEFAULTED, LOOKED_UP, defaulted, looked_up
-from navarch.offline.manifests import Document, Manifest
+from navarch.offline.manifests import Document
 from navarch.offline.owners_in_files import owners_among
 from navarch.offline.workload_pods import EXPANDED, expand
 
@@ -77,9 +79,12 @@ class Inventory:
         """The latest moment that any object mentions."""
         self.pods: dict[str, Pod] = {}
         self._specs: dict[type[Spec], list[Spec]] = {kind: [] for kind in _ORDER}
+        self._partial: list[PartialPod] = []
+        """Pods that hold a node and cannot be read as a whole."""
         self._unmeasured: list[tuple[DisruptionBudgetSpec, BudgetPart, str]] = []
         """Budgets that no controller has counted for."""
         self._seen: dict[tuple[str, str, str], str] = {}
+        self._defaulted_later: list[Document] = []
         self._looked_up: list[dict[str, Any]] = []
         self._blamed: set[str] = set()
         self._take_in(list(documents))
@@ -132,12 +137,15 @@ class Inventory:
                 task = self.reader.read(pod)
             except ObjectError as error:
                 self._object_to(document, error)
+                self._note_partial(half_read(pod, error))
                 continue
             if task is not None:
                 self.pods[task.uid] = pod
                 tasks.append((task, queue_of(pod)))
         for task, queue in sorted(tasks, key=lambda each: each[0].uid):
             self.ingest.put_task(task, queue)
+        for partial in sorted(self._partial, key=lambda each: each.key):
+            self.warnings.append(f"Pod {partial.key} cannot be read: {self.ingest.put_partial(partial)}")
 
     def _measure_budgets(self) -> None:
         for entry in list(self._unmeasured):
@@ -187,9 +195,7 @@ class Inventory:
         try:
             version, kind = self._checked(manifest, document.source)
             if kind == "Pod" and version == "v1":
-                pod = from_manifest(manifest, Pod)
-                pods.append((pod, document))
-                self.newest = max(self.newest, *_moments(pod))
+                self._note_pod(document, pods)
                 return
             if kind in LOOKED_UP:
                 self._looked_up.append(looked_up(manifest))
@@ -207,9 +213,13 @@ class Inventory:
                     assert isinstance(spec, DisruptionBudgetSpec)
                     self._unmeasured.append((spec, found.spec, document.source))
             elif kind in KEPT:
-                meta = kept(manifest, kind).metadata
-                self.newest = max(self.newest, meta.created)
-                self._specs[ObjectSpec].append(ObjectSpec(kind, meta.namespace or "", meta.name, manifest))
+                check(manifest, kind)
+                found = from_manifest(manifest, kept_struct(kind))
+                self.newest = max(self.newest, found.metadata.created)
+                if kind in DEFAULTED:
+                    self._defaulted_later.append(document)
+                else:
+                    self._specs[ObjectSpec].append(kept_spec(found, kind))
             elif kind == VOLCANO_JOB.kind and version in VOLCANO_JOB.api_versions:
                 with suppress(ObjectError):  # `expand` reads all of the Job, and says what is wrong with it
                     self._specs[PodMaker].append(VOLCANO_JOB.read(from_manifest(manifest, VOLCANO_JOB.struct), self.settings))
@@ -218,7 +228,22 @@ class Inventory:
         except ObjectError as error:
             self._object_to(document, error)
 
-    def _checked(self, manifest: Manifest, source: str) -> tuple[str, str]:
+    def _note_pod(self, document: Document, pods: list[tuple[Pod, Document]]) -> None:
+        try:
+            pod = from_manifest(document.manifest, Pod)
+        except ObjectError as error:
+            with suppress(TypeError, ValueError):  # of what YAML may hold, not all can be JSON
+                self._note_partial(half_read(msgspec.json.encode(document.manifest), error))
+            raise
+        pods.append((pod, document))
+        self.newest = max(self.newest, *_moments(pod))
+
+    def _note_partial(self, pod: PartialPod | None) -> None:
+        """A pod that cannot be read still holds its node, as on a live cluster."""
+        if pod is not None:
+            self._partial.append(pod)
+
+    def _checked(self, manifest: ReadOnlyManifest, source: str) -> tuple[str, str]:
         """apiVersion and kind of an object that has both and a name, and was not there before."""
         version, kind, metadata = manifest.get("apiVersion"), manifest.get("kind"), manifest.get("metadata")
         for field, value in (("apiVersion", version), ("kind", kind)):
@@ -237,16 +262,17 @@ class Inventory:
         return str(version), str(kind)
 
     def _default_volumes(self, admission: AdmissionContext) -> None:
-        objects = self._specs[ObjectSpec]
-        for i, found in enumerate(objects):
-            if isinstance(found, ObjectSpec) and found.kind in DEFAULTED and isinstance(found.value, Mapping):
-                try:
-                    objects[i] = replace(found, value=defaulted(found.value, admission))
-                except ObjectError as error:
-                    self.mistakes.append(error.at(self._seen.get(_identify(found.value), "")))
+        """Volume objects with their defaults, which depend on the storage classes of the whole input."""
+        for document in self._defaulted_later:
+            kind = str(document.manifest["kind"])
+            try:
+                found = from_manifest(defaulted(document.manifest, admission), kept_struct(kind))
+                self._specs[ObjectSpec].append(kept_spec(found, kind))
+            except ObjectError as error:
+                self._object_to(document, error)
 
 
-def _identify(manifest: Manifest) -> tuple[str, str, str]:
+def _identify(manifest: ReadOnlyManifest) -> tuple[str, str, str]:
     """What may exist once: a name in a namespace, for each kind of each API group (versions of it are the same object)."""
     metadata = manifest["metadata"]
     group = str(manifest["apiVersion"]).rpartition("/")[0]

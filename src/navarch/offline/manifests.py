@@ -18,9 +18,9 @@ import yaml
 from msgspec import Struct
 
 from navarch.apis.errors import ObjectError, shown
+from navarch.object_types import ReadOnlyManifest
 from navarch.yaml_loading import Loader
 
-Manifest = Mapping[str, Any]
 SUFFIXES = (".yaml", ".yml", ".json")
 STDIN = "-"
 _BLANK = re.compile(r"(?:\s|#[^\n]*+|---|\.\.\.)*+\Z")
@@ -32,7 +32,7 @@ _DEEPEST = 16
 class Document(Struct, frozen=True):
     """A decoded manifest and where it stands: `jobs.yaml document 2`, with ` item 3` inside a list."""
 
-    manifest: Manifest
+    manifest: ReadOnlyManifest
     source: str = ""
     made_by: tuple[str, str, str] | None = None
     """Of an object that a controller would make: kind and name of its workload, and which part of that it comes from."""

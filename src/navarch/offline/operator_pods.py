@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from navarch.apis.core.template_fields import count, mappings, template_at
+from navarch.object_types import ReadOnlyManifest
 
-Manifest = Mapping[str, Any]
-PodMade = tuple[str, Manifest, dict[str, str], dict[str, str], str, tuple[str, str] | None]
+PodMade = tuple[str, ReadOnlyManifest, dict[str, str], dict[str, str], str, tuple[str, str] | None]
 """Name, template, labels, annotations, where the template stands, and the child that owns the pod if it is not the workload."""
 _OVER = frozenset({"Succeeded", "Failed", "Complete", "Completed"})
 _REPLICAS = {
@@ -26,7 +26,7 @@ _REPLICAS = {
 _LWS = "leaderworkerset.sigs.k8s.io/"
 
 
-def kubeflow_pods(job: Manifest) -> Iterator[PodMade]:
+def kubeflow_pods(job: ReadOnlyManifest) -> Iterator[PodMade]:
     spec, kind, name = job["spec"], job["kind"], job["metadata"]["name"]
     if (spec.get("runPolicy") or {}).get("suspend") or _is_over(job):
         return
@@ -46,7 +46,7 @@ def kubeflow_pods(job: Manifest) -> Iterator[PodMade]:
             yield f"{name}-{role.lower()}-{i}", template, labels, {}, f"{path}.template", None
 
 
-def job_set_pods(job_set: Manifest) -> Iterator[PodMade]:
+def job_set_pods(job_set: ReadOnlyManifest) -> Iterator[PodMade]:
     spec, name = job_set["spec"], job_set["metadata"]["name"]
     if spec.get("suspend") or _is_over(job_set):
         return
@@ -72,7 +72,7 @@ def job_set_pods(job_set: Manifest) -> Iterator[PodMade]:
                 yield f"{made}-{i}", template, labels, {}, f"{path}.template.spec.template", ("Job", made)
 
 
-def ray_pods(cluster: Manifest) -> Iterator[PodMade]:
+def ray_pods(cluster: ReadOnlyManifest) -> Iterator[PodMade]:
     """Of a RayCluster, or of the cluster that a RayJob or RayService describes."""
     name = cluster["metadata"]["name"]
     field = {"RayJob": "rayClusterSpec", "RayService": "rayClusterConfig"}.get(cluster["kind"], "")
@@ -103,7 +103,7 @@ def ray_pods(cluster: Manifest) -> Iterator[PodMade]:
             yield f"{name}-{named}-worker-{i}", template, labels, {}, f"{place}.template", child
 
 
-def leader_worker_pods(workload: Manifest) -> Iterator[PodMade]:
+def leader_worker_pods(workload: ReadOnlyManifest) -> Iterator[PodMade]:
     spec, name = workload["spec"], workload["metadata"]["name"]
     template, path = spec.get("leaderWorkerTemplate") or {}, "spec.leaderWorkerTemplate"
     size = count(workload, f"{path}.size", template.get("size"), 1)
@@ -126,7 +126,7 @@ def leader_worker_pods(workload: Manifest) -> Iterator[PodMade]:
             yield pod, workers if index else leader, labels, annotations, at, ("StatefulSet", owner)
 
 
-def ray_cluster_of(workload: Manifest) -> dict[str, Any] | None:
+def ray_cluster_of(workload: ReadOnlyManifest) -> dict[str, Any] | None:
     """The RayCluster object that stands between a RayJob or RayService and its pods."""
     field = {"RayJob": "rayClusterSpec", "RayService": "rayClusterConfig"}.get(workload["kind"])
     if field is None or not isinstance(workload["spec"].get(field), Mapping):
@@ -138,7 +138,7 @@ def ray_cluster_of(workload: Manifest) -> dict[str, Any] | None:
     return {"apiVersion": workload["apiVersion"], "kind": "RayCluster", "metadata": metadata, "spec": workload["spec"][field]}
 
 
-def _is_over(workload: Manifest) -> bool:
+def _is_over(workload: ReadOnlyManifest) -> bool:
     status = workload.get("status") or {}
     ended = any(c.get("type") in _OVER and c.get("status") == "True" for c in status.get("conditions") or ())
     return ended or status.get("jobDeploymentStatus") in ("Complete", "Failed")

@@ -18,7 +18,8 @@ from navarch.apis.core.objects import identity
 from navarch.apis.core.template_fields import count, mappings, template_at
 from navarch.apis.errors import ObjectError, shown
 from navarch.apis.volcano.job import volcano_job
-from navarch.offline.manifests import Document, Manifest
+from navarch.object_types import ReadOnlyManifest
+from navarch.offline.manifests import Document
 from navarch.offline.operator_pods import (
     PodMade,
     job_set_pods,
@@ -29,7 +30,7 @@ from navarch.offline.operator_pods import (
 )
 
 Made = dict[str, Any]
-Make = Callable[[Manifest, Iterable[Manifest]], Iterator[tuple[Made, str]]]
+Make = Callable[[ReadOnlyManifest, Iterable[ReadOnlyManifest]], Iterator[tuple[Made, str]]]
 """Workload and nodes -> objects, each with the part of the workload that it is made from."""
 _TEMPLATE = "spec.template"
 _TELLING = {
@@ -73,13 +74,13 @@ def expand(documents: Iterable[Document]) -> tuple[list[Document], list[ObjectEr
     return made, mistakes
 
 
-def kind_of(manifest: Manifest) -> tuple[str, str]:
+def kind_of(manifest: ReadOnlyManifest) -> tuple[str, str]:
     return str(manifest.get("apiVersion", "")), str(manifest.get("kind", ""))
 
 
 def pod_from(
-    owner: Manifest,
-    template: Manifest,
+    owner: ReadOnlyManifest,
+    template: ReadOnlyManifest,
     name: str,
     *,
     owner_kind: str = "",
@@ -119,22 +120,22 @@ def pod_from(
     }
 
 
-def uid_of(owner: Manifest) -> str:
+def uid_of(owner: ReadOnlyManifest) -> str:
     namespace, plain = _key(owner)
     return str(owner["metadata"].get("uid") or f"{owner['kind']}/{namespace}/{plain}")
 
 
-def _key(manifest: Manifest) -> tuple[str, str]:
+def _key(manifest: ReadOnlyManifest) -> tuple[str, str]:
     metadata = manifest["metadata"]
     return str(metadata.get("namespace") or "default"), str(metadata["name"])
 
 
-def _look_at(workload: Manifest) -> None:
+def _look_at(workload: ReadOnlyManifest) -> None:
     if not isinstance(workload.get("spec"), Mapping):
         raise ObjectError(*identity(workload), "spec", shown(workload.get("spec")), "a mapping")
 
 
-def _controllers(manifest: Manifest) -> Iterator[tuple[str, str, str]]:
+def _controllers(manifest: ReadOnlyManifest) -> Iterator[tuple[str, str, str]]:
     metadata = manifest.get("metadata")
     owners = metadata.get("ownerReferences") if isinstance(metadata, dict) else None
     if isinstance(metadata, dict) and isinstance(owners, list | tuple):
@@ -143,7 +144,7 @@ def _controllers(manifest: Manifest) -> Iterator[tuple[str, str, str]]:
                 yield str(metadata.get("namespace") or "default"), str(owner.get("kind")), str(owner.get("name"))
 
 
-def _owners_by_label(manifest: Manifest) -> Iterator[tuple[str, str, str]]:
+def _owners_by_label(manifest: ReadOnlyManifest) -> Iterator[tuple[str, str, str]]:
     metadata = manifest.get("metadata")
     labels = metadata.get("labels") if isinstance(metadata, dict) else None
     if isinstance(metadata, dict) and isinstance(labels, dict):
@@ -160,13 +161,13 @@ def _has_orphaned_pods(namespace: str, name: str, controllers: Iterable[tuple[st
     )
 
 
-def _replica_set(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Made, str]]:
+def _replica_set(owner: ReadOnlyManifest, nodes: Iterable[ReadOnlyManifest]) -> Iterator[tuple[Made, str]]:
     template = template_at(owner, _TEMPLATE, owner["spec"].get("template"))
     for i in range(count(owner, "spec.replicas", owner["spec"].get("replicas"), 1)):
         yield pod_from(owner, template, f"{owner['metadata']['name']}-{i}"), _TEMPLATE
 
 
-def _deployment(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Made, str]]:
+def _deployment(owner: ReadOnlyManifest, nodes: Iterable[ReadOnlyManifest]) -> Iterator[tuple[Made, str]]:
     """Through the ReplicaSet that its controller makes, named after the template's content."""
     spec = owner["spec"]
     template = template_at(owner, _TEMPLATE, spec.get("template"))
@@ -184,7 +185,7 @@ def _deployment(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Ma
         yield pod, _TEMPLATE
 
 
-def _stateful_set(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Made, str]]:
+def _stateful_set(owner: ReadOnlyManifest, nodes: Iterable[ReadOnlyManifest]) -> Iterator[tuple[Made, str]]:
     """Pods by ordinal, and the claims of their volume claim templates."""
     spec, name = owner["spec"], owner["metadata"]["name"]
     template = template_at(owner, _TEMPLATE, spec.get("template"))
@@ -214,7 +215,7 @@ def _stateful_set(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[
         yield pod, _TEMPLATE
 
 
-def _job(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Made, str]]:
+def _job(owner: ReadOnlyManifest, nodes: Iterable[ReadOnlyManifest]) -> Iterator[tuple[Made, str]]:
     """As many pods as may run at once and are still to be completed; none while suspended or once finished."""
     spec, name, status = owner["spec"], owner["metadata"]["name"], owner.get("status") or {}
     done = any(c.get("type") in ("Complete", "Failed") and c.get("status") == "True" for c in status.get("conditions") or ())
@@ -235,7 +236,7 @@ def _job(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Made, str
         yield pod_from(owner, template, f"{name}-{i}", labels=labels, annotations=annotations), _TEMPLATE
 
 
-def _daemon_set(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Made, str]]:
+def _daemon_set(owner: ReadOnlyManifest, nodes: Iterable[ReadOnlyManifest]) -> Iterator[tuple[Made, str]]:
     template = template_at(owner, _TEMPLATE, owner["spec"].get("template"))
     for node, spec in daemon_pods(template, nodes):
         pod = pod_from(owner, template, f"{owner['metadata']['name']}-{node}")
@@ -243,7 +244,7 @@ def _daemon_set(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Ma
         yield pod, _TEMPLATE
 
 
-def _volcano_job(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Made, str]]:
+def _volcano_job(owner: ReadOnlyManifest, nodes: Iterable[ReadOnlyManifest]) -> Iterator[tuple[Made, str]]:
     for made in volcano_job(owner):
         if isinstance(made, tuple):
             name, template, labels, annotations, path = made
@@ -252,8 +253,8 @@ def _volcano_job(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[M
             yield made, "spec"
 
 
-def _by_operator(lay_out: Callable[[Manifest], Iterator[PodMade]]) -> Make:
-    def make(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Made, str]]:
+def _by_operator(lay_out: Callable[[ReadOnlyManifest], Iterator[PodMade]]) -> Make:
+    def make(owner: ReadOnlyManifest, nodes: Iterable[ReadOnlyManifest]) -> Iterator[tuple[Made, str]]:
         cluster = ray_cluster_of(owner)
         if cluster is not None:
             yield cluster, "spec"

@@ -254,7 +254,10 @@ class ByRoom:
         if found is None:
             line = self._lines.setdefault(trace.queue, _Line())
             found = self._classes[key] = _Class(trace.pods, self._asks(job), line)
-            self._index_nodes()
+            if self._by_node is None:
+                self._index_nodes()
+            else:
+                self._enter(found, self._by_node)
         return found
 
     def _asks(self, job: SimulatedJob) -> list[list[tuple[int, int]]]:
@@ -273,9 +276,25 @@ class ByRoom:
         return self._by_node.get(node, [])
 
     def _index_nodes(self) -> None:
-        specs = [spec for spec in self._cluster.nodes.specs if spec is not None]
-        self._by_node = {spec.name: [alike for alike in self._classes.values() if alike.matches(spec)] for spec in specs}
-        self._queues_share_nodes = any(len({id(alike.line) for alike in found}) > 1 for found in self._by_node.values())
+        by_node = self._by_node = {spec.name: [] for spec in self._cluster.nodes.specs if spec is not None}
+        for alike in self._classes.values():
+            self._enter(alike, by_node)
+
+    def _enter(self, alike: _Class, by_node: dict[str, list[_Class]]) -> None:
+        """Let nodes that the class may use know it. Nodes that are alike in what pods select by are asked about once."""
+        answers: dict[Hashable, bool] = {}
+        names = sorted({GPU_TYPE, *(name for pods in alike.pods for name, _ in pods.node_selector)})
+        for spec in self._cluster.nodes.specs:
+            if spec is None:
+                continue
+            kind = tuple(spec.labels.get(name) for name in names)
+            matches = answers.get(kind)
+            if matches is None:
+                matches = answers[kind] = alike.matches(spec)
+            if matches:
+                others = by_node[spec.name]
+                self._queues_share_nodes |= bool(others) and others[0].line is not alike.line
+                others.append(alike)
 
 
 def _matches(pods: PodSet, node: NodeSpec) -> bool:

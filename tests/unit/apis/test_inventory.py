@@ -57,7 +57,7 @@ def test_queues_that_need_no_object() -> None:
 def test_kinds_that_nobody_reads_are_counted() -> None:
     found = take(Builder("v1", "ConfigMap", "a"), Builder("v1", "ConfigMap", "b"), Builder("v1", "Service", "s"))
     assert found.ignored == {"v1 ConfigMap": 2}
-    assert list(found.cluster.objects["Service"]) == [("", "s")]
+    assert list(found.cluster.objects["Service"]) == [("default", "s")]
 
 
 def test_the_newest_moment() -> None:

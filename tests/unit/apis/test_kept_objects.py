@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from navarch.apis.core.kept_objects import kept
+from navarch.apis.core.kept_objects import check
 from navarch.apis.errors import ObjectError
 
 
@@ -32,7 +32,7 @@ def slice_of(**device: Any) -> dict[str, Any]:
 )
 def test_what_is_of_the_wrong_type_is_told_with_its_field(kind: str, fields: dict[str, Any], path: str, found: str) -> None:
     with pytest.raises(ObjectError) as caught:
-        kept({"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}, **fields}, kind)
+        check({"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}, **fields}, kind)
     assert (caught.value.kind, caught.value.name, caught.value.path, caught.value.found) == (kind, "x", path, found)
 
 
@@ -40,5 +40,5 @@ def test_what_is_right_in_either_version_passes() -> None:
     new = slice_of(attributes={"m": {"int": 80}, "f": {"bool": True}}, capacity={"memory": {"value": "80Gi"}})
     old = slice_of(basic={"attributes": {"m": {"string": "a"}}, "capacity": {"memory": "80Gi"}})
     for spec in (new, old):
-        assert kept({"kind": "ResourceSlice", "metadata": {"name": "x"}, "spec": spec}, "ResourceSlice").metadata.name == "x"
-    assert kept({"kind": "Other", "metadata": {"name": "x"}, "spec": 1}, "Other").metadata.name == "x"
+        check({"kind": "ResourceSlice", "metadata": {"name": "x"}, "spec": spec}, "ResourceSlice")
+    check({"kind": "Other", "metadata": {"name": "x"}, "spec": 1}, "Other")

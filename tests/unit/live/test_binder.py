@@ -1,21 +1,17 @@
-"""The end of a bind: yes, no, or nobody knows; and what the watch had shown by then."""
+"""The outcome of a bind: accepted, refused or unknown; and what the watch had shown by then."""
 
 from __future__ import annotations
-
-from typing import cast
 
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tests.worlds.live_parts.binder import Ends, scene, status
+from tests.worlds.live_parts.binder import Ends, Scene, scene, status
 from tests.worlds.live_parts.cluster_cache import pod, put
 from tests.worlds.live_parts.fake_pool import Submitted
 
-from navarch.kube.client import Client
 from navarch.kube.errors import Conflict, Forbidden, NotFound, OutcomeUnknown, ServerFault, Status, TooManyRequests, Unreachable
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.cache.cluster_cache import ClusterCache
-from navarch.live.writers.bind_requests import BindRequests
 from navarch.live.writers.binder import binding
 from navarch.model.spec import BindRequestSpec, JobSpec, ObjectSpec
 from navarch.model.status import TaskStatus
@@ -63,50 +59,50 @@ def test_a_lost_answer_that_the_watch_has_given_already_is_a_yes() -> None:
     assert ends.heard == ["bound"]
 
 
-@pytest.mark.parametrize(("answered_5xx_before", "events"), [(False, []), (True, ["Scheduled"])])
-def test_the_same_binding_of_somebody_else_is_theirs_to_tell(answered_5xx_before: bool, events: list[str]) -> None:
+@pytest.mark.parametrize(("answered_5xx_before", "announced"), [(False, []), (True, ["a"])])
+def test_the_same_binding_of_somebody_else_is_theirs_to_tell(answered_5xx_before: bool, announced: list[str]) -> None:
     """Unless the refusal may be that of our own second attempt. Both as the watch shows it and as the resync finds it."""
     for seen in (True, False):
-        binder, made, submitted, ends, bind = scene()
+        core, made, submitted, ends, bind = scene()
         submitted.writes[0].maybe_done = answered_5xx_before
         if seen:
             put(made, pod("a", "n1"))
         submitted.end(refused(Conflict, 409))
         if not seen:
-            binder.succeeded(bind)
+            core.bind_succeeded(bind)
         assert (ends.heard[-1], bind.written) == ("bound", True)
-        assert [event["reason"] for event in ends.told.bodies()] == events
+        assert ends.announced == announced
 
 
-def test_a_pod_that_was_deleted_is_dropped_whether_sent_or_not() -> None:
-    binder, made, submitted, ends, _ = scene()
-    made.remove_pod("uid-a")
-    submitted.end(refused(NotFound, 404))
-    assert ends.heard == ["dropped"]
-    put(made, pod("a"))
-    late = made.assumed.binds["uid-a"] = AssumedBind("uid-a", "default", "a", "n1", "default/pod/a", 0.0)
-    binder.outbox.pause()
-    binder.bind(late)
-    made.remove_pod("uid-a")
-    binder.outbox.resume()
-    assert (ends.heard, len(submitted.writes)) == (["dropped", "dropped"], 1)
+async def test_a_pod_that_was_deleted_is_dropped_whether_sent_or_not() -> None:
+    made = Scene()
+    made.cache.remove_pod("uid-a")
+    made.submitted.end(refused(NotFound, 404))
+    assert made.ends.heard == ["dropped"]
+    put(made.cache, pod("a"))
+    late = made.assume("a")
+    made.binder.outbox.pause()
+    made.binder.bind(late)
+    made.cache.remove_pod("uid-a")
+    made.binder.outbox.resume()
+    assert (made.ends.heard, len(made.submitted.writes)) == (["dropped", "dropped"], 1)
 
 
 @pytest.mark.parametrize(("node", "end"), [("n1", "bound"), ("n2", "dropped")])
 @pytest.mark.parametrize("prepared", [True, False])
-def test_what_was_prepared_stays_where_somebody_else_bound_the_pod_to_the_same_node(node: str, end: str, prepared: bool) -> None:
-    """Who led before us, with a binding that came late: the pod needs its devices there. It is not ours to tell."""
-    binder, made, submitted, ends, _ = scene()
-    put(made, pod("b"))
-    late = made.assumed.binds["uid-b"] = AssumedBind("uid-b", "default", "b", "n1", "default/pod/b", 0.0)
-    binder.outbox.pause()
+def test_what_was_prepared_stays_where_another_scheduler_bound_the_pod_to_the_same_node(node: str, end: str, prepared: bool) -> None:
+    """The leader before us, with a binding that came late: the pod needs its devices there. That one announces it."""
+    made = Scene()
+    put(made.cache, pod("b"))
+    late = made.assume("b")
+    made.binder.outbox.pause()
     if prepared:
-        binder.bind(late)
-    put(made, pod("b", node))
-    binder.outbox.resume()
+        made.binder.bind(late)
+    put(made.cache, pod("b", node))
+    made.binder.outbox.resume()
     if not prepared:
-        binder.forget(late, "the pod is gone")
-    assert (ends.heard, len(submitted.writes), ends.told.writes) == ([end], 1, [])
+        made.core.bind_failed(late, "the pod is gone", 0.0)
+    assert (made.ends.heard, len(made.submitted.writes), made.ends.announced) == ([end], 1, [])
 
 
 def test_the_body_is_a_binding_with_the_pods_uid_and_the_gpus_it_shares() -> None:
@@ -121,15 +117,14 @@ def test_the_body_is_a_binding_with_the_pods_uid_and_the_gpus_it_shares() -> Non
 
 
 def delegated() -> tuple[ClusterCache, Submitted, Ends, AssumedBind]:
-    binder, made, submitted, ends, _ = scene()
-    submitted.end()
-    ends.heard.clear()
-    made.put(JobSpec("default/g", "default", namespace="default", name="g", dialect="kai"))
-    binder.requests = BindRequests(cast(Client, None), made, lambda: True, enabled=True)
-    bind = made.assumed.binds["uid-a"] = AssumedBind("uid-a", "default", "a", "n1", "default/g", 0.0)
-    binder.bind(bind)
-    assert submitted.writes[-1].path.endswith("/bindrequests")
-    return made, submitted, ends, bind
+    made = Scene(served=True)
+    made.submitted.end()
+    made.ends.heard.clear()
+    made.cache.put(JobSpec("default/g", "default", namespace="default", name="g", dialect="kai"))
+    bind = made.assume("a", "default/g")
+    made.binder.bind(bind)
+    assert made.submitted.writes[-1].path.endswith("/bindrequests")
+    return made.cache, made.submitted, made.ends, bind
 
 
 async def test_a_request_that_was_written_is_looked_for_if_the_watch_never_shows_it() -> None:
@@ -145,18 +140,17 @@ async def test_a_request_that_is_refused_gives_the_place_back() -> None:
         assert (ends.heard, status(made), made.assumed.binds) == (["failed"], TaskStatus.PENDING, {})
 
 
-async def test_a_request_is_told_once_by_whoever_finds_out_first() -> None:
+async def test_a_request_is_announced_once() -> None:
     """When it was written; and not again when its pod is found bound."""
-    binder, made, submitted, ends, _ = scene()
-    submitted.end()
-    made.put(JobSpec("default/g", "default", namespace="default", name="g", dialect="kai"))
-    binder.requests = BindRequests(cast(Client, None), made, lambda: True, enabled=True)
-    put(made, pod("b"))
-    bind = made.assumed.binds["uid-b"] = AssumedBind("uid-b", "default", "b", "n1", "default/g", 0.0)
-    binder.bind(bind)
-    submitted.end()
-    binder.succeeded(bind)
-    assert [event["regarding"]["name"] for event in ends.told.bodies()] == ["a", "b"]
+    made = Scene(served=True)
+    made.submitted.end()
+    made.cache.put(JobSpec("default/g", "default", namespace="default", name="g", dialect="kai"))
+    put(made.cache, pod("b"))
+    bind = made.assume("b", "default/g")
+    made.binder.bind(bind)
+    made.submitted.end()
+    made.core.bind_succeeded(bind)
+    assert made.ends.announced == ["a", "b"]
 
 
 async def test_a_request_that_may_have_been_written_keeps_its_place_until_that_is_known() -> None:
@@ -169,29 +163,26 @@ async def test_a_request_that_may_have_been_written_keeps_its_place_until_that_i
 
 
 async def test_a_pod_that_shares_a_gpu_is_not_bound_directly_because_its_group_went_meanwhile() -> None:
-    binder, made, submitted, _, _ = scene()
+    made = Scene(served=True)
     job = JobSpec("default/g", "default", namespace="default", name="g", dialect="kai")
-    made.put(job)
-    put(made, pod("b"))
-    binder.requests = BindRequests(cast(Client, None), made, lambda: True, enabled=True)
-    bind = made.assumed.binds["uid-b"] = AssumedBind("uid-b", "default", "b", "n1", "default/g", 0.0)
-    binder.outbox.pause()
-    binder.bind(bind)
-    made.remove(job)
-    binder.outbox.resume()
-    assert submitted.writes[-1].path.endswith("/bindrequests")
+    made.cache.put(job)
+    put(made.cache, pod("b"))
+    bind = made.assume("b", "default/g")
+    made.binder.outbox.pause()
+    made.binder.bind(bind)
+    made.cache.remove(job)
+    made.binder.outbox.resume()
+    assert made.submitted.writes[-1].path.endswith("/bindrequests")
 
 
 @pytest.mark.parametrize(("dialect", "served"), [("kai", False), ("volcano", True)])
 async def test_what_is_not_for_kais_binder_is_bound_directly(dialect: str, served: bool) -> None:
-    """A request that nobody carries out would leave the pod waiting."""
-    binder, made, submitted, _, _ = scene()
-    made.put(JobSpec("default/g", "default", namespace="default", name="g", dialect=dialect))
-    put(made, pod("b"))
-    binder.requests = BindRequests(cast(Client, None), made, lambda: served, enabled=True)
-    bind = made.assumed.binds["uid-b"] = AssumedBind("uid-b", "default", "b", "n1", "default/g", 0.0)
-    binder.bind(bind)
-    assert submitted.writes[-1].path.endswith("/pods/b/binding")
+    """Otherwise the pod would wait for a request that no binder carries out."""
+    made = Scene(served=served)
+    made.cache.put(JobSpec("default/g", "default", namespace="default", name="g", dialect=dialect))
+    put(made.cache, pod("b"))
+    made.binder.bind(made.assume("b", "default/g"))
+    assert made.submitted.writes[-1].path.endswith("/pods/b/binding")
 
 
 async def test_a_pod_keeps_its_place_from_the_request_to_the_binding_whatever_is_shown_first() -> None:

@@ -25,20 +25,6 @@ from navarch.model.status import TaskStatus
 PHASES = ("Pending", "Running", "Succeeded", "Failed")
 
 
-
-
-
-
-
-
-
-
-
-
-
-
-
-
 nodes = st.sampled_from(["n1", "n2"])
 changes = st.one_of(
     st.tuples(

@@ -6,20 +6,15 @@ from msgspec.structs import replace
 from tests.worlds.live_parts.cluster_cache import SETTINGS, cache, group, pod, put
 
 from navarch.engine.reasons import Event
-from navarch.live.cache.assumed_pods import AssumedPods
-from navarch.live.cache.cluster_cache import ClusterCache
-from navarch.live.loop import Loop
-from navarch.live.queue.scheduling_queue import SchedulingQueue
+from navarch.live.core import LiveCore
 
 
 class World:
     """A cache whose news reach those who wait, as in the scheduler."""
 
     def __init__(self) -> None:
-        self.queue = SchedulingQueue()
-        self.cache = ClusterCache(SETTINGS, AssumedPods(), Loop(self.queue, lambda: None).notice)
-        self.cache.on_gone = self.queue.forget
-        self.cache.pods = {}
+        core = LiveCore(SETTINGS, lambda instruction: None)
+        self.queue, self.cache = core.queue, core.cache
 
     def fails(self, job: str, times: int = 1) -> float:
         """How long it waits after its last failure."""

@@ -15,17 +15,15 @@ from navarch.offline import replay
 pytestmark = pytest.mark.looptime
 
 
-
-
 async def test_the_snapshot_shown_is_the_one_that_cannot_be_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     scheduler = Scheduler(Endpoint("http://127.0.0.1:1"), RunOptions(listen="", leader_elect=False, dry_run=True))
-    scheduler._leads = True
+    scheduler.core.leading = True
     scheduler.cache.pods = {}
     scheduler.cache.put(node("n1"))
     for number in range(30):
         put(scheduler.cache, pod(f"p{number:02d}"))
     scheduler.cycle()
-    assert scheduler.last is not None
+    assert scheduler.core.last_cycle is not None
     shown = replay.read(await scheduler.debug_snapshot())
     assert len(shown.tasks) == 30
     scheduler.cycle()
@@ -35,17 +33,17 @@ async def test_the_snapshot_shown_is_the_one_that_cannot_be_decided(monkeypatch:
     scheduler.cache.remove_pod("uid-p07")
     put(scheduler.cache, pod("p40", cpu="2"))
     scheduler.cycle()
-    assert scheduler.failing == 1
+    assert scheduler.failed_cycles == 1
     shown = replay.read(await scheduler.debug_snapshot())
     names = {line.spec.name for line in shown.tasks}
     assert "p07" not in names
     assert "p40" in names
-    assert shown.uid != scheduler.last.uid
+    assert shown.uid != scheduler.core.last_cycle.uid
     assert {name for line in shown.jobs for name in line.tasks} == {line.row for line in shown.tasks}
 
     monkeypatch.undo()
     scheduler.cycle()
-    assert scheduler.failing == 0
+    assert scheduler.failed_cycles == 0
     shown = replay.read(await scheduler.debug_snapshot())
     assert replay.decisions(replay.again(shown, scheduler.registry)) == bytes(shown.decisions)
     for client in (scheduler.client, scheduler.lease_client, scheduler.pool):

@@ -20,6 +20,7 @@ from navarch.kube.errors import Unreachable
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.gang_history import CONDITION, GangHistory
 from navarch.live.half_bound_gangs import HalfBoundGangs
+from navarch.live.writers.gang_marks import GangMarks
 from navarch.model.spec import JobSpec
 
 SCHEDULED = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:10Z"}
@@ -48,15 +49,15 @@ class Scene:
         """A scheduler that knows nothing, in the place of the one before."""
         self.released: list[str] = []
         self.writes = Submitted()
-        whole = GangHistory(self.cache, self.writes.pool, lambda: 1_800_000_000.0)
-        self.gangs = HalfBoundGangs(self.cache, lambda job, tasks: self.released.append(job), TIMEOUT, whole=whole)
-        self.gangs.begin(self.now)
+        history = GangHistory(self.cache, GangMarks(self.writes.pool, lambda: 1_800_000_000.0).mark)
+        self.gangs = HalfBoundGangs(self.cache, lambda job, tasks, now: self.released.append(job), TIMEOUT, history=history)
+        self.gangs.start_leading(self.now)
 
     def look(self) -> list[str]:
         """What has been released by now, with time enough for it."""
         for _ in range(3):
             self.now += TIMEOUT
-            self.gangs.look(self.now)
+            self.gangs.check(self.now)
         return self.released
 
 
@@ -133,7 +134,7 @@ def test_a_gang_that_is_completed_after_it_was_half_bound_was_whole() -> None:
     scene = Scene(minimum=3)
     assert len(scene.gangs) == 1
     scene.cache.put(group("g", 2))
-    scene.gangs.look(scene.now)
+    scene.gangs.check(scene.now)
     raised(scene)
     assert scene.look() == []
 
@@ -141,14 +142,14 @@ def test_a_gang_that_is_completed_after_it_was_half_bound_was_whole() -> None:
 def test_under_a_policy_without_gangs_nothing_is_remembered_of_them() -> None:
     scene = Scene()
     applies = [True]
-    gangs = HalfBoundGangs(scene.cache, lambda job, tasks: scene.released.append(job), TIMEOUT, lambda: applies[0])
-    gangs.look(100.0)
+    gangs = HalfBoundGangs(scene.cache, lambda job, tasks, now: scene.released.append(job), TIMEOUT, lambda: applies[0])
+    gangs.check(100.0)
     applies[0] = False
-    gangs.look(101.0)
+    gangs.check(101.0)
     applies[0] = True
     raised(scene)
     for now in (102.0, 120.0):
-        gangs.look(now)
+        gangs.check(now)
     assert scene.released == ["default/g"]
 
 
@@ -204,8 +205,8 @@ def test_what_a_group_says_later_counts_no_more() -> None:
     """The phase may lag behind the pods: a gang all of whose pods went a moment ago still says that it runs."""
     made: ClusterCache = Scene(minimum=2).cache
     released = list[str]()
-    gangs = HalfBoundGangs(made, lambda job, tasks: released.append(job), TIMEOUT)
+    gangs = HalfBoundGangs(made, lambda job, tasks, now: released.append(job), TIMEOUT)
     made.put(read("volcano", {"phase": "Running", "running": 2}))
     for now in (100.0, 110.0):
-        gangs.look(now)
+        gangs.check(now)
     assert released == ["default/g"]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import UTC, datetime
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 from msgspec.structs import replace
@@ -16,8 +13,6 @@ from navarch.apis.core.pod_objects import Pod, PodStatus
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.half_bound_gangs import HalfBoundGangs
-from navarch.live.ops.periodic_tasks import PeriodicTasks
-from navarch.live.scheduler import Scheduler
 from navarch.model.spec import TaskSpec
 
 BOUND = {"conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:10Z"}]}
@@ -40,41 +35,41 @@ def younger(name: str) -> Pod:
 
 def test_it_is_released_when_its_time_is_over() -> None:
     released = list[tuple[str, list[TaskSpec]]]()
-    gangs = HalfBoundGangs(half_bound(), lambda job, tasks: released.append((job, tasks)), 10.0)
+    gangs = HalfBoundGangs(half_bound(), lambda job, tasks, now: released.append((job, tasks)), 10.0)
     for now in (100.0, 105.0):
-        gangs.look(now)
+        gangs.check(now)
     assert (released, len(gangs)) == ([], 1)
-    gangs.look(110.0)
+    gangs.check(110.0)
     assert [(job, [task.name for task in tasks]) for job, tasks in released] == [("default/g", ["a"])]
 
 
 def test_a_member_that_is_made_anew_meanwhile_does_not_make_it_a_gang_that_was_whole() -> None:
     released, made = list[str](), half_bound()
-    gangs = HalfBoundGangs(made, lambda job, tasks: released.append(job), 10.0)
-    gangs.look(100.0)
+    gangs = HalfBoundGangs(made, lambda job, tasks, now: released.append(job), 10.0)
+    gangs.check(100.0)
     made.remove_pod("uid-b")
-    gangs.look(101.0)
+    gangs.check(101.0)
     put(made, younger("c"))
     for now in (102.0, 109.0):
-        gangs.look(now)
+        gangs.check(now)
     assert released == []
-    gangs.look(110.0)
+    gangs.check(110.0)
     assert released == ["default/g"]
     for now in (111.0, 120.0):  # its budget has kept what is bound
-        gangs.look(now)
+        gangs.check(now)
     assert released == ["default/g"] * 2
 
 
 def test_a_gang_that_was_whole_and_lost_a_member_is_not_half_bound() -> None:
     released, made = list[str](), half_bound()
-    gangs = HalfBoundGangs(made, lambda job, tasks: released.append(job), 10.0)
-    gangs.look(100.0)
+    gangs = HalfBoundGangs(made, lambda job, tasks, now: released.append(job), 10.0)
+    gangs.check(100.0)
     put(made, replace(pod("b", "n1", group="g"), status=from_manifest(BOUND, PodStatus)))
-    gangs.look(101.0)
+    gangs.check(101.0)
     made.remove_pod("uid-b")
     put(made, younger("c"))
     for now in (102.0, 200.0):
-        gangs.look(now)
+        gangs.check(now)
     assert released == []
 
 
@@ -104,44 +99,42 @@ def test_a_gang_that_lacks_a_role_is_half_bound_whatever_its_number(
 ) -> None:
     found = list[tuple[str, list[str]]]()
     made = with_roles(bound, waits, covered)
-    gangs = HalfBoundGangs(made, lambda job, tasks: found.append((job, sorted(task.name for task in tasks))), 10.0)
+    gangs = HalfBoundGangs(made, lambda job, tasks, now: found.append((job, sorted(task.name for task in tasks))), 10.0)
     for now in (100.0, 111.0):
-        gangs.look(now)
+        gangs.check(now)
     assert found == released
 
 
 def test_under_a_policy_without_gangs_nothing_is_half_bound_and_no_time_runs() -> None:
     released, applies = list[str](), [True]
-    gangs = HalfBoundGangs(half_bound(), lambda job, tasks: released.append(job), 10.0, lambda: applies[0])
-    assert gangs.starts("default/g") and not gangs.starts("default/none")
-    gangs.look(100.0)
+    gangs = HalfBoundGangs(half_bound(), lambda job, tasks, now: released.append(job), 10.0, lambda: applies[0])
+    assert gangs.is_starting("default/g") and not gangs.is_starting("default/none")
+    gangs.check(100.0)
     applies[0] = False
-    gangs.look(120.0)
-    assert (released, len(gangs), gangs.starts("default/g")) == ([], 0, False)
+    gangs.check(120.0)
+    assert (released, len(gangs), gangs.is_starting("default/g")) == ([], 0, False)
     applies[0] = True
-    gangs.look(121.0)
+    gangs.check(121.0)
     assert released == []
 
 
 def test_a_gang_that_stands_does_not_start() -> None:
     made = half_bound()
-    gangs = HalfBoundGangs(made, lambda job, tasks: None, 10.0)
-    assert gangs.starts("default/g")
+    gangs = HalfBoundGangs(made, lambda job, tasks, now: None, 10.0)
+    assert gangs.is_starting("default/g")
     put(made, replace(pod("b", "n1", group="g"), status=from_manifest(BOUND, PodStatus)))
-    assert not gangs.starts("default/g")
+    assert not gangs.is_starting("default/g")
 
 
-async def test_the_time_begins_anew_with_the_lead() -> None:
+def test_the_time_out_starts_again_with_the_lead() -> None:
     released = list[str]()
-    gangs = HalfBoundGangs(half_bound(), lambda job, tasks: released.append(job), 10.0)
-    now = asyncio.get_running_loop().time()
-    gangs.look(now - 100.0)
-    parts = dict.fromkeys(("pod_statuses", "group_statuses", "clock", "dry"))
-    scheduler = SimpleNamespace(**parts, cache=SimpleNamespace(cluster=None), half_bound_gangs=gangs)
-    PeriodicTasks(cast(Scheduler, scheduler)).begin()
-    gangs.look(now + 9.0)
+    gangs = HalfBoundGangs(half_bound(), lambda job, tasks, now: released.append(job), 10.0)
+    now = 200.0
+    gangs.check(now - 100.0)
+    gangs.start_leading(now)
+    gangs.check(now + 9.0)
     assert released == []
-    gangs.look(now + 1000.0)
+    gangs.check(now + 1000.0)
     assert released == ["default/g"]
 
 
@@ -159,13 +152,13 @@ def test_what_is_prepared_for_a_member_is_waited_for_as_long_as_it_gets_on(bound
     released, got_on = list[tuple[float, list[str]]](), [float("-inf")]
     now = 100.0
     gangs = HalfBoundGangs(
-        made, lambda job, tasks: released.append((now, [task.name for task in tasks])), 10.0, prepared=lambda job: got_on[0]
+        made, lambda job, tasks, at: released.append((at, [task.name for task in tasks])), 10.0, prepared_at=lambda job: got_on[0]
     )
     for now in (100.0, 109.0):
-        gangs.look(now)
+        gangs.check(now)
     got_on[0] = 109.0  # one of its two volumes has come
     for now in (110.0, 118.0, 119.0):
-        gangs.look(now)
+        gangs.check(now)
     assert released == ([(119.0, ["a"])] if bound else [])
 
 
@@ -178,7 +171,7 @@ def test_a_member_that_is_made_anew_and_prepared_does_not_make_a_gang_half_bound
     made.assumed.binds["uid-c"] = AssumedBind("uid-c", "default", "c", "n1", "default/g", 0.0)
     made.refresh("uid-c")
     released = list[str]()
-    gangs = HalfBoundGangs(made, lambda job, tasks: released.append(job), 10.0, prepared=lambda job: float("-inf"))
+    gangs = HalfBoundGangs(made, lambda job, tasks, now: released.append(job), 10.0, prepared_at=lambda job: float("-inf"))
     for now in (100.0, 200.0):
-        gangs.look(now)
+        gangs.check(now)
     assert (released, len(gangs)) == ([], 0)

@@ -10,7 +10,7 @@ from tests.properties.sleeping_world import POLICIES, SleepingWorld
 
 from navarch.engine.reasons import Event
 from navarch.engine.record import Bind, CycleRecord, Eviction
-from navarch.live.commit import Commit
+from navarch.live.commit import Unsupported
 from navarch.live.queue.equivalence_classes import PROBE, UNCOUNTED, footprint
 from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.model.resources import requests_from
@@ -19,8 +19,8 @@ from navarch.model.spec import ObjectSpec, QueueShare, Shape, TaskSpec
 ONE = {"cpu": "1"}
 
 
-def world_of(policy: str, *, cpu: int = 2, **more: Any) -> SleepingWorld:
-    world = SleepingWorld(policy)
+def world_of(policy: str, *, cpu: int = 2, unsupported: Unsupported = lambda bind, task: "", **more: Any) -> SleepingWorld:
+    world = SleepingWorld(policy, unsupported)
     top = "dep" if policy == "kai" else ""
     if top:
         world.queue(top)
@@ -185,12 +185,10 @@ def test_who_has_just_come_meets_the_eldest_of_its_like() -> None:
 
 
 def test_a_job_that_cannot_be_bound_here_sleeps_and_leaves_the_room_to_others() -> None:
-    world = world_of("kai", cpu=4, gpu=1)
-
-    def obstacle(bind: Bind, task: TaskSpec) -> str:
+    def unsupported(bind: Bind, task: TaskSpec) -> str:
         return "no" if task.name == "odd" else ""
 
-    world._commit = Commit(world.cache, world.cache.assumed, world.scheduling_queue, world, obstacle)
+    world = world_of("kai", cpu=4, gpu=1, unsupported=unsupported)
     world.gang("odd", "a", 1, preemptable=True)
     world.pod("odd", ONE, group="odd", annotations={"gpu-fraction": "0.5"})
     world.now += 1
@@ -266,5 +264,5 @@ def test_a_pod_that_is_given_a_place_and_taken_again_in_one_cycle_is_not_deleted
     record = CycleRecord()
     record.binds.append(Bind("ns/p", "n", "p", "ns/pod/p"))
     record.evictions.append(Eviction("ns/p", "n", "p", "ns/pod/p", "reclaim", "ns/other", "reclaim", ""))
-    world._commit.take(record, 0.0)
+    world.core.commit(record, 0.0)
     assert (world.bound, world.leaving) == ([], {})

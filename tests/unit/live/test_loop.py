@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from navarch.engine.reasons import Event
 from navarch.live.loop import Loop
 from navarch.live.queue.scheduling_queue import SchedulingQueue
 
@@ -44,41 +43,11 @@ async def test_a_change_starts_a_cycle_after_the_settling_time_and_many_changes_
     loop, times = recorded()
     async with running(loop):
         await asyncio.sleep(0.2)
-        loop.notice(Event.NODE_ADDED)
+        loop.trigger()
         await asyncio.sleep(0.002)
-        loop.notice(Event.NODE_ADDED)
+        loop.trigger()
         await asyncio.sleep(0.1)
     assert times == [0.204]
-
-
-async def test_what_only_has_to_be_noted_waits_for_the_period() -> None:
-    loop, times = recorded()
-    async with running(loop):
-        await asyncio.sleep(0.2)
-        loop.notice(Event.POD_CHANGED, urgent=False)
-        await asyncio.sleep(0.5)
-        assert times == []
-
-
-async def test_an_event_that_a_held_job_waits_for_is_urgent() -> None:
-    queue = SchedulingQueue()
-    loop, times = recorded(queue)
-    queue.add_unschedulable("default/a", (Event.POD_CHANGED,), 1, now=0.0)
-    async with running(loop):
-        await asyncio.sleep(0.2)
-        loop.notice(Event.POD_CHANGED, urgent=False)
-        await asyncio.sleep(0.1)
-    assert times == [0.204]
-    assert queue.inactive() == []
-
-
-async def test_a_job_is_woken_by_a_change_of_its_own() -> None:
-    queue = SchedulingQueue()
-    loop, _ = recorded(queue)
-    queue.add_unschedulable("default/a", (), 1, now=0.0)
-    queue.add_unschedulable("default/b", (), 1, now=0.0)
-    loop.notice(Event.POD_CHANGED, "default/a")
-    assert queue.inactive() == ["default/b"]
 
 
 async def test_the_end_of_a_wait_starts_a_cycle_before_the_period_does() -> None:
@@ -107,7 +76,7 @@ async def test_after_a_long_cycle_comes_a_pause_as_long(monkeypatch: pytest.Monk
     monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: clock() + offset)
     async with running(loop):
         for _ in range(60):
-            loop.notice(Event.NODE_ADDED)
+            loop.trigger()
             await asyncio.sleep(0.02)
     pauses = [start - end for start, end in zip(starts[1:], ends)]
     assert len(pauses) >= 2
@@ -128,6 +97,6 @@ async def test_a_change_long_after_a_long_cycle_waits_for_the_settling_time_only
     loop = Loop(SchedulingQueue(), cycle, settle=0.004)
     async with running(loop):
         for _ in range(2):
-            loop.notice(Event.NODE_ADDED)
+            loop.trigger()
             await asyncio.sleep(0.8)
     assert starts == [0.004, 0.504]

@@ -76,9 +76,9 @@ async def test_devices_that_were_allocated() -> None:
 async def test_each_volume_that_comes_is_told() -> None:
     made, _ = cache()
     made.put(node("n1"))
-    volumes, told = Volumes(cast(Client, Quiet()), made, 60.0), asyncio.Queue[AssumedBind]()
+    told = asyncio.Queue[AssumedBind]()
+    volumes = Volumes(cast(Client, Quiet()), made, 60.0, told.put_nowait)
     made.on_volume = volumes.look
-    volumes.on_progress = told.put_nowait
 
     def claim(name: str, volume: str = "") -> dict[str, Any]:
         annotations = {SELECTED_NODE: "n1"} | ({"pv.kubernetes.io/bind-completed": "yes"} if volume else {})

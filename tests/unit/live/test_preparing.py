@@ -231,7 +231,7 @@ async def test_whoever_gives_a_job_up_has_what_was_prepared_for_it_taken_back(st
     await scene.settled()
     assert scene.failed == ["no time left"] * (3 if starts else 2)
     assert scene.disks.story == (["undone a", "undone b"] if starts else ["bind c", "undone a", "undone b"])
-    assert scene.preparations.got_on("default/j") is None
+    assert scene.preparations.advanced_at("default/j") is None
 
 
 async def test_what_was_prepared_before_it_is_given_up_is_bound() -> None:
@@ -244,19 +244,19 @@ async def test_what_was_prepared_before_it_is_given_up_is_bound() -> None:
     assert scene.failed == ["no time left"]
 
 
-async def test_when_preparations_last_got_on_is_known_while_they_last() -> None:
+async def test_when_preparations_last_advanced_is_known_while_they_last() -> None:
     scene = GangScene(starts=True)
     clock = asyncio.get_running_loop().time
-    assert scene.preparations.got_on("default/other") is None
-    assert scene.preparations.got_on("default/j") == float("-inf")
+    assert scene.preparations.advanced_at("default/other") is None
+    assert scene.preparations.advanced_at("default/j") == float("-inf")
     await asyncio.sleep(30)
     scene.disks.made["a"].set_result(None)
     await asyncio.sleep(0)
     then = clock()
     await asyncio.sleep(30)
-    assert scene.preparations.got_on("default/j") == then
+    assert scene.preparations.advanced_at("default/j") == then
     scene.disks.made["b"].set_result(None)
     await scene.settled()
-    assert scene.preparations.got_on("default/j") is None
+    assert scene.preparations.advanced_at("default/j") is None
     scene.preparations.progress(AssumedBind("uid-a", "default", "a", "n1", "default/j", 0.0))
-    assert scene.preparations._got_on == {}, "nothing is remembered of a job for which nothing is prepared"
+    assert scene.preparations._advanced == {}, "nothing is remembered of a job for which nothing is prepared"

@@ -10,12 +10,9 @@ from tests.properties.sleeping_world import POLICIES, SleepingWorld
 
 from navarch.apis.dialect import Settings
 from navarch.engine.reasons import Event
-from navarch.live.cache.assumed_pods import AssumedPods
-from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cache.object_changes import permits_more, same_object
-from navarch.live.loop import Loop
+from navarch.live.core import LiveCore
 from navarch.live.queue.equivalence_classes import PROBE
-from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.model.resources import requests_from
 from navarch.model.spec import NamespaceSpec, NodeSpec, ObjectSpec, QueueSpec, QuotaSpec
 
@@ -118,8 +115,8 @@ class Sleepers:
     """A cache, and two jobs that sleep: one until a node, the other until a queue changes."""
 
     def __init__(self, settings: Settings) -> None:
-        self.scheduling_queue = SchedulingQueue()
-        self.cache = ClusterCache(settings, AssumedPods(), Loop(self.scheduling_queue, lambda: None).notice)
+        core = LiveCore(settings, lambda instruction: None)
+        self.scheduling_queue, self.cache = core.queue, core.cache
         self.sleep()
 
     def sleep(self) -> None:
@@ -196,8 +193,8 @@ def test_an_object_that_is_only_written_anew_wakes_nobody(kind: str) -> None:
 
 def test_replica_sets_do_not_wake_everyone_who_waits_for_a_node() -> None:
     """One comes with each roll-out. Whose like a pod is may matter to a few, and they are tried a few at a time."""
-    scheduling_queue = SchedulingQueue()
-    cache = ClusterCache(Settings(), AssumedPods(), Loop(scheduling_queue, lambda: None).notice)
+    core = LiveCore(Settings(), lambda instruction: None)
+    scheduling_queue, cache = core.queue, core.cache
     for number in range(100):
         scheduling_queue.add_unschedulable(
             f"j{number}", (Event.POD_REMOVED, Event.NODE_CHANGED), 1, 0.0, equivalence="alike", requests=(("cpu", 1000),)

@@ -14,14 +14,9 @@ from navarch.apis.volcano.podgroups import PodGroup, read_pod_group
 from navarch.engine.cycle import decide
 from navarch.engine.policy import preset
 from navarch.installed import installed
-from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
-from navarch.live.cache.cluster_cache import ClusterCache
-from navarch.live.commit import Commit
-from navarch.live.cycle import run_cycle
-from navarch.live.loop import Loop
-from navarch.live.queue.scheduling_queue import SchedulingQueue
+from navarch.live.core import LiveCore
+from navarch.live.instructions import BindPod, Instruction, StartCycle
 from navarch.model.resources import requests_from
-from navarch.model.snapshot import Snapshot
 from navarch.model.spec import NodeSpec
 from navarch.offline.plan import settings_for
 
@@ -42,30 +37,26 @@ class World:
 
     def __init__(self) -> None:
         self.bound: list[str] = []
-        self.scheduling_queue = SchedulingQueue()
-        self.cache = ClusterCache(SETTINGS, AssumedPods(), Loop(self.scheduling_queue, lambda: None).notice)
-        self.cache.on_gone = self.scheduling_queue.forget
-        self._commit = Commit(self.cache, self.cache.assumed, self.scheduling_queue, self)
-        self._last: Snapshot | None = None
+        self._again = False
+        self.core = LiveCore(SETTINGS, self._carry_out)
+        self.scheduling_queue, self.cache = self.core.queue, self.core.cache
         allocatable = requests_from({"cpu": 100, "nvidia.com/gpu": 8, "pods": 110})
         self.cache.put(NodeSpec("n", labels={"kubernetes.io/hostname": "n"}, allocatable=allocatable))
 
-    def bind(self, bind: AssumedBind) -> None:
-        self.bound.append(bind.name)
-
-    def _nothing(self, *_: object) -> None: ...
-
-    cannot = evict = nominate = group = refuse = queues = _nothing
+    def _carry_out(self, instruction: Instruction) -> None:
+        match instruction:
+            case BindPod(bind=bind):
+                self.bound.append(bind.name)
+            case StartCycle():
+                self._again = True
 
     def cycles(self) -> int:
         """Until nobody was woken for whom there may be room as well; how many it took."""
         for number in range(1, 20):
-            cluster = self.cache.cluster
-            for key, held in self.scheduling_queue.pop_changes(cluster):
-                cluster.jobs.hold(key, held)
-            cycle = run_cycle(cluster, POLICY, REGISTRY, 1e9, number, "test", instead_of=self._last)
-            self._last = cycle.snapshot
-            if not self._commit.take(cycle.record, 0.0):
+            cycle = self.core.decide(POLICY, REGISTRY, 1e9)
+            self._again = False
+            self.core.commit(cycle.record, 0.0)
+            if not self._again:
                 return number
         raise AssertionError("cycles without end")
 

@@ -37,16 +37,16 @@ async def test_nothing_is_bound_meanwhile_and_only_by_the_leader_afterwards(lead
         cache=SimpleNamespace(configure=lambda settings: None, cluster=None),
         informers=informers,
         binder=SimpleNamespace(outbox=outbox),
-        reading=False,
+        rereading=False,
         leading=leading,
     )
-    task = asyncio.create_task(PeriodicTasks(cast(Scheduler, scheduler))._read_all_again(Settings()))
+    task = asyncio.create_task(PeriodicTasks(cast(Scheduler, scheduler))._reread(Settings()))
     await asyncio.sleep(0)
     outbox.put(lambda: (Write("POST", "/binding", b"{}"), _heard))
-    assert (scheduler.reading, submitted.writes) == (True, [])
+    assert (scheduler.rereading, submitted.writes) == (True, [])
     informers.may.set()
     await task
-    assert (scheduler.reading, len(submitted.writes)) == (False, int(leading))
+    assert (scheduler.rereading, len(submitted.writes)) == (False, int(leading))
 
 
 def _heard(outcome: Reply | Exception) -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
-from tests.worlds.live_parts.binder import Ends, scene, status
+from tests.worlds.live_parts.binder import Ends, Scene, status
 from tests.worlds.live_parts.cluster_cache import pod, put
 
 from navarch.apis.core.pod_objects import Pod
@@ -16,7 +16,7 @@ from navarch.kube.client import Client
 from navarch.kube.errors import KubeError, NotFound, OutcomeUnknown, ServerFault, Status, Unreachable
 from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.cache.cluster_cache import ClusterCache
-from navarch.live.writers.binder import Binder
+from navarch.live.core import LiveCore
 from navarch.live.writers.resync import UNSEEN, Resync
 from navarch.model.status import TaskStatus
 
@@ -40,13 +40,24 @@ class Server:
         return self.found
 
 
-def unknown() -> tuple[Resync, Server, Binder, ClusterCache, Ends, AssumedBind]:
-    """The binding of a pod left, and no answer came."""
-    binder, made, submitted, ends, bind = scene()
-    server = Server(pod("a"))
-    resync = binder.resync = Resync(cast(Client, server), binder, made.assumed, random.Random(1))
-    submitted.end(OutcomeUnknown("cut"))
-    return resync, server, binder, made, ends, bind
+class Asked:
+    """A scene whose binder asks a server that has the pod `found`."""
+
+    def __init__(self, found: Pod) -> None:
+        self.server = Server(found)
+        scene = Scene(resync=self._resync)
+        self.scene, self.cache, self.submitted, self.ends, self.bind = scene, scene.cache, scene.submitted, scene.ends, scene.bind
+
+    def _resync(self, core: LiveCore) -> Resync:
+        self.resync = Resync(cast(Client, self.server), core, random.Random(1))
+        return self.resync
+
+
+def unknown() -> tuple[Resync, Server, ClusterCache, Ends, AssumedBind]:
+    """The binding of a pod was sent, and no answer came."""
+    made = Asked(pod("a"))
+    made.submitted.end(OutcomeUnknown("cut"))
+    return made.resync, made.server, made.cache, made.ends, made.bind
 
 
 async def led(resync: Resync, seconds: float) -> None:
@@ -58,7 +69,7 @@ async def led(resync: Resync, seconds: float) -> None:
 
 
 async def test_one_that_was_being_asked_for_when_the_lead_was_lost_is_asked_for_when_it_comes_back() -> None:
-    resync, server, _, made, ends, _ = unknown()
+    resync, server, made, ends, _ = unknown()
     await led(resync, 2.0)
     assert (server.asked, ends.heard, status(made)) == (1, [], TaskStatus.BINDING)
     server.answers.set()
@@ -69,21 +80,20 @@ async def test_one_that_was_being_asked_for_when_the_lead_was_lost_is_asked_for_
 @pytest.mark.parametrize("asked", [False, True], ids=["before it is asked for", "while it is asked for"])
 @pytest.mark.parametrize(("node", "end"), [("n1", "bound"), ("n2", "dropped")])
 async def test_what_the_watch_shows_first_is_told_all_the_same(asked: bool, node: str, end: str) -> None:
-    resync, server, _, made, ends, _ = unknown()
+    resync, server, made, ends, _ = unknown()
     if asked:
         await led(resync, 2.0)
     put(made, pod("a", node))
     server.answers.set()
     await led(resync, 2.0)
     assert ends.heard == [end]
-    assert [event["reason"] for event in ends.told.bodies()] == (["Scheduled"] if end == "bound" else [])
+    assert ends.announced == (["a"] if end == "bound" else [])
 
 
 async def test_it_is_asked_for_when_it_is_due_and_not_when_the_next_look_is() -> None:
-    binder, made, submitted, ends, _ = scene()
-    server = Server(pod("a"))
+    asked = Asked(pod("a"))
+    resync, server, submitted, ends = asked.resync, asked.server, asked.submitted, asked.ends
     server.answers.set()
-    resync = binder.resync = Resync(cast(Client, server), binder, made.assumed, random.Random(1))
     task = asyncio.create_task(resync.run())
     await asyncio.sleep(2.0)
     submitted.end(OutcomeUnknown("cut"))
@@ -105,7 +115,7 @@ async def test_it_is_asked_for_when_it_is_due_and_not_when_the_next_look_is() ->
     ids=["bound", "not bound", "bound elsewhere", "another pod", "no pod"],
 )
 async def test_what_the_server_says_is_told(found: Pod | None, end: str, place: TaskStatus) -> None:
-    resync, server, _, made, ends, bind = unknown()
+    resync, server, made, ends, bind = unknown()
     if found is None:
         server.failures.append(NotFound(Status(code=404, reason="NotFound", message="no such pod")))
     else:
@@ -117,7 +127,7 @@ async def test_what_the_server_says_is_told(found: Pod | None, end: str, place: 
 
 
 async def test_a_server_that_cannot_say_is_asked_again_until_it_can() -> None:
-    resync, server, _, made, ends, _ = unknown()
+    resync, server, made, ends, _ = unknown()
     server.failures = [ServerFault(Status(code=500, reason="", message="store")), OutcomeUnknown("cut"), Unreachable("down")]
     server.answers.set()
     await led(resync, 0.5)
@@ -127,17 +137,16 @@ async def test_a_server_that_cannot_say_is_asked_again_until_it_can() -> None:
 
 
 async def test_a_pod_that_is_deleted_meanwhile_is_dropped() -> None:
-    resync, server, _, made, ends, _ = unknown()
+    resync, server, made, ends, _ = unknown()
     made.remove_pod("uid-a")
     await led(resync, 2.0)
     assert (server.asked, ends.heard) == (0, ["dropped"])
 
 
 async def test_a_binding_that_the_watch_does_not_show_is_looked_at_and_told_once() -> None:
-    binder, made, submitted, ends, bind = scene()
-    server = Server(pod("a", "n1"))
+    asked = Asked(pod("a", "n1"))
+    resync, server, made, submitted, ends, bind = asked.resync, asked.server, asked.cache, asked.submitted, asked.ends, asked.bind
     server.answers.set()
-    resync = binder.resync = Resync(cast(Client, server), binder, made.assumed, random.Random(1))
     submitted.end()
     await led(resync, UNSEEN + 10)
     assert (server.asked, ends.heard, bind.written) == (1, ["bound"], True)

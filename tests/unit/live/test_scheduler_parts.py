@@ -12,7 +12,6 @@ from tests.worlds.live_parts.cluster_cache import group, node, pod, put
 from tests.worlds.live_parts.failing_cycle import failing
 from tests.worlds.live_parts.fake_pool import Submitted
 
-from navarch.engine.reasons import Event
 from navarch.kube.connect import Endpoint
 from navarch.kube.write.pool import Done, Write
 from navarch.live import cycle as cycles
@@ -20,8 +19,6 @@ from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.ops.election import Elector
 from navarch.live.scheduler import FLUSH_INTERVAL, MAX_BINDINGS_AHEAD, UNHEALTHY_AFTER, Scheduler
 from navarch.live.settings import RunOptions
-from navarch.model.spec import Requests
-from navarch.model.status import TaskStatus
 
 pytestmark = pytest.mark.looptime
 
@@ -41,7 +38,7 @@ class Lease:
 async def scheduling(**options: Any) -> AsyncIterator[Scheduler]:
     """A scheduler that leads, with a node and without an API server."""
     scheduler = Scheduler(Endpoint("http://127.0.0.1:1"), RunOptions(listen="", **options))
-    scheduler._leads = True
+    scheduler.core.leading = True
     scheduler.cache.pods = {}
     scheduler.cache.put(node("n1"))
     sent = Submitted()
@@ -77,18 +74,20 @@ async def test_only_who_has_the_lease_decides_and_writes() -> None:
         lease = elected(scheduler)
         lease.leading = False
         scheduler.cycle()
-        assert (scheduler.leading, scheduler.may_write(), scheduler.last) == (False, False, None)
+        assert (scheduler.leading, scheduler.may_write(), scheduler.core.last_cycle) == (False, False, None)
         for part, may in ((scheduler.client.transport, False), (scheduler.pool, False), (scheduler.lease_client.transport, True)):
             assert part._may_write() is may, "the lease alone is written without one"
         lease.leading = True
-        scheduler._leads = False
+        scheduler.core.leading = False
         scheduler.cycle()
-        assert (scheduler.leading, scheduler.may_write(), scheduler.last) == (False, True, None), "not before it has begun to lead"
-        scheduler._leads = True
-        scheduler.reading = True
+        assert (scheduler.leading, scheduler.may_write(), scheduler.core.last_cycle) == (False, True, None), (
+            "not before it has begun to lead"
+        )
+        scheduler.core.leading = True
+        scheduler.rereading = True
         scheduler.cycle()
-        assert scheduler.last is None, "nor on half a cache"
-        scheduler.reading = False
+        assert scheduler.core.last_cycle is None, "nor on half a cache"
+        scheduler.rereading = False
         scheduler.cycle()
         assert [write.path for write in submitted(scheduler)] == ["/api/v1/namespaces/default/pods/a/binding"]
 
@@ -105,7 +104,7 @@ async def test_who_tries_what_it_would_do_writes_nothing_and_takes_no_lease() ->
         assert (led, scheduler.elector, scheduler.may_write()) == (["led"], None, False)
         put(scheduler.cache, pod("a"))
         scheduler.cycle()
-        assert scheduler.last is not None and len(scheduler.last.record.binds) == 1
+        assert scheduler.core.last_cycle is not None and len(scheduler.core.last_cycle.record.binds) == 1
         assert submitted(scheduler) == [] and scheduler.assumed.binds == {}
 
 
@@ -127,42 +126,23 @@ async def test_cycles_that_fail_one_after_the_other_are_told_to_who_asks_for_our
 async def test_a_snapshot_that_somebody_reads_is_not_written_over_by_the_next_cycle() -> None:
     async with scheduling() as scheduler:
         scheduler.cycle()
-        assert scheduler.last is not None and scheduler._spare is scheduler.last.snapshot
+        assert scheduler.core.last_cycle is not None and scheduler.core._reusable is scheduler.core.last_cycle.snapshot
         assert await scheduler.debug_snapshot()
-        assert scheduler._spare is None
+        assert scheduler.core._reusable is None
 
 
-class Heard:
-    def __init__(self, scheduler: Scheduler) -> None:
-        self.events: list[tuple[Event, Requests | None]] = []
-        cast(Any, scheduler.loop).notice = self
-
-    def __call__(self, event: Event, job: str = "", *, urgent: bool = True, freed: Requests | None = None) -> None:
-        self.events.append((event, freed))
-
-
-async def test_a_bind_that_failed_is_told_on_the_pod_and_leaves_its_room_to_others() -> None:
+async def test_a_bind_that_failed_is_written_on_the_pod() -> None:
     async with scheduling() as scheduler:
         put(scheduler.cache, pod("a", cpu="2"))
-        heard, ended = Heard(scheduler), []
+        ended: list[tuple[str, bool]] = []
         cast(Any, scheduler.preparations).ended = lambda bind, *, bound: ended.append((bind.uid, bound))
-        scheduler._bind_failed(bind_of("a"), "the node is full")
+        bind = scheduler.assumed.binds["uid-a"] = bind_of("a")
+        scheduler.core.bind_failed(bind, "the node is full", asyncio.get_running_loop().time())
         scheduler.writers.flush(asyncio.get_running_loop().time())
         (status,) = [write for write in submitted(scheduler) if write.path.endswith("/pods/a/status")]
         assert b"binding to n1 failed: the node is full" in status.body and b"SchedulerError" in status.body
-        ((event, freed),) = heard.events
-        assert event is Event.POD_REMOVED and dict(freed or ())["cpu"] == 2000
         assert ended == [("uid-a", False)]
         assert counted(scheduler, "navarch_binds_total", result="failed") == 1
-        assert scheduler.queue.next_retry is not None, "it is not tried again at once"
-
-
-async def test_a_bind_that_failed_because_its_pod_has_its_node_is_no_refusal() -> None:
-    async with scheduling() as scheduler:
-        put(scheduler.cache, pod("a", node="n1"))
-        scheduler._bind_failed(bind_of("a"), "it is bound already")
-        scheduler.writers.flush(asyncio.get_running_loop().time())
-        assert submitted(scheduler) == [] and scheduler.queue.next_retry is None
 
 
 async def test_a_bind_that_succeeded_or_was_dropped_ends_its_preparations() -> None:
@@ -170,13 +150,13 @@ async def test_a_bind_that_succeeded_or_was_dropped_ends_its_preparations() -> N
         put(scheduler.cache, pod("a"))
         ended: list[tuple[str, bool]] = []
         cast(Any, scheduler.preparations).ended = lambda bind, *, bound: ended.append((bind.uid, bound))
-        scheduler._bound(bind_of("a"))
-        scheduler._bind_dropped(bind_of("b"))
+        scheduler.core.bind_succeeded(bind_of("a"))
+        scheduler.core.bind_overtaken(bind_of("b"))
         assert ended == [("uid-a", True), ("uid-b", False)]
         assert [counted(scheduler, "navarch_binds_total", result=each) for each in ("ok", "dropped", "failed")] == [1, 1, 0]
 
 
-async def test_a_gang_that_is_released_is_evicted_once() -> None:
+async def test_a_gang_that_is_released_is_evicted_and_nothing_is_prepared_for_it() -> None:
     async with scheduling() as scheduler:
         scheduler.cache.put(group("g", 3))
         for name in ("a", "b"):
@@ -184,26 +164,12 @@ async def test_a_gang_that_is_released_is_evicted_once() -> None:
         tasks = [task for name in ("a", "b") if (task := scheduler.cache.cluster.task(f"uid-{name}")) is not None]
         given_up: list[str] = []
         cast(Any, scheduler.preparations).give_up = lambda job, why: given_up.append(job)
-        scheduler._release("default/g", tasks)
-        scheduler._release("default/g", tasks)
-        assert given_up == ["default/g"] * 2, "what is prepared for others of it is not waited for either"
+        scheduler.core._release_gang("default/g", tasks, asyncio.get_running_loop().time())
+        assert given_up == ["default/g"]
         await asyncio.sleep(1.0)
         marked = [write.path for write in submitted(scheduler) if b"DisruptionTarget" in write.body]
         assert marked == [f"/api/v1/namespaces/default/pods/{name}/status" for name in ("a", "b")]
-        assert {scheduler.cache.cluster.task(task.uid).status for task in tasks} == {TaskStatus.RELEASING}  # type: ignore[union-attr]
         assert set(scheduler.assumed.evictions) == {"uid-a", "uid-b"}
-
-
-async def test_groups_are_told_of_changes_while_we_lead() -> None:
-    async with scheduling() as scheduler:
-        marked: list[str] = []
-        cast(Any, scheduler.group_statuses).mark = lambda key, now, decision=None: marked.append(key)
-        scheduler._notice(Event.JOB_CHANGED, "default/g")
-        scheduler._notice(Event.JOB_CHANGED, "default/pod/a")
-        scheduler._notice(Event.NODE_CHANGED)
-        scheduler._leads = False
-        scheduler._notice(Event.JOB_CHANGED, "default/h")
-        assert marked == ["default/g"], "one made in memory has no object, and who does not lead tells nobody"
 
 
 async def test_a_pool_that_is_named_on_the_command_line_is_ours() -> None:
@@ -280,7 +246,7 @@ async def test_the_rest_of_a_backlog_is_taken_up_when_the_bindings_before_it_are
         flushing = asyncio.create_task(scheduler._flush())
         await asyncio.sleep(FLUSH_INTERVAL * 1.5)
         assert hurried == [], "there is no more"
-        scheduler._more = True
+        scheduler._backlog_left = True
         scheduler.binder.outbox.pause()
         for _ in range(MAX_BINDINGS_AHEAD):
             scheduler.binder.outbox.put(lambda: None)

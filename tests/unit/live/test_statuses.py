@@ -452,8 +452,6 @@ async def test_a_moment_outlasts_the_cycles_that_come_before_it_is_written() -> 
     assert len(submitted.writes) == 1
 
 
-
-
 def test_a_queue_shows_what_it_holds_with_all_below_it_and_is_opened_if_nobody_did() -> None:
     made, _ = cache()
     made.put(QueueSpec("root", dialect="volcano", state="Open"))

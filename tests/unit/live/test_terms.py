@@ -7,18 +7,21 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from tests.worlds.live_parts.cluster_cache import SETTINGS, cache, group, pod, put
+from tests.worlds.live_parts.cluster_cache import SETTINGS, group, pod, put
 from tests.worlds.live_parts.fake_pool import Submitted
 from tests.worlds.live_parts.statuses import Asked, figures
 
 from navarch.kube.client import Client
 from navarch.live.cache.assumed_pods import AssumedBind, AssumedStatus
 from navarch.live.cache.cluster_cache import ClusterCache
+from navarch.live.core import LiveCore
+from navarch.live.instructions import BindPod, BindResult, EndBind, Instruction
 from navarch.live.ops.periodic_tasks import PeriodicTasks
 from navarch.live.scheduler import Scheduler
-from navarch.live.writers.binder import Binder, BindHooks
+from navarch.live.writers.binder import Asking, Binder
 from navarch.live.writers.events import Events
 from navarch.live.writers.evictor import Evictor
+from navarch.live.writers.gang_marks import GangMarks
 from navarch.live.writers.group_status import GroupStatuses
 from navarch.live.writers.pod_status import PodStatuses
 from navarch.live.writers.queue_status import QueueStatuses
@@ -31,27 +34,37 @@ pytestmark = pytest.mark.looptime
 
 class Scene:
     def __init__(self) -> None:
-        self.cache: ClusterCache = cache()[0]
         self.sent = Submitted()
         self.dropped: list[str] = []
+        self.core = LiveCore(SETTINGS, self._carry_out)
+        self.cache = self.core.cache
         pool, events, assumed = self.sent.pool, Events(Submitted().pool), self.cache.assumed
-        hooks = BindHooks(bound=lambda bind: None, failed=lambda bind, why: None, dropped=lambda b: self.dropped.append(b.uid))
-        self.binder = Binder(pool, self.cache, assumed, events, hooks)
         self.pods = PodStatuses(pool, self.cache, events, lambda: 1e9)
         self.queues = QueueStatuses(pool, self.cache)
-        groups = GroupStatuses(pool, cast(Client, Asked(True)), self.cache, assumed, events, lambda: 1e9)
-        evictor = Evictor(pool, self.cache, assumed, events, lambda: 1e9)
-        self.writers = LiveWriters(self.cache, self.binder, evictor, self.pods, groups, self.queues)
+        self.writers = LiveWriters(
+            self.cache,
+            Binder(pool, self.core, cast(Asking, None)),
+            Evictor(pool, self.cache, assumed, events, lambda: 1e9),
+            self.pods,
+            GroupStatuses(pool, cast(Client, Asked(True)), self.cache, assumed, events, lambda: 1e9),
+            self.queues,
+            GangMarks(pool, lambda: 1e9),
+        )
+
+    def _carry_out(self, instruction: Instruction) -> None:
+        if isinstance(instruction, EndBind) and instruction.result is BindResult.DROPPED:
+            self.dropped.append(instruction.bind.uid)
 
     def decide(self, name: str, now: float) -> None:
         bind = AssumedBind(f"uid-{name}", "default", name, "n1", f"default/pod/{name}", now)
         self.cache.assumed.binds[bind.uid] = bind
         self.cache.refresh(bind.uid)
-        self.writers.bind(bind)
+        self.writers.carry_out(BindPod(bind))
 
-    def again(self, now: float) -> None:
-        self.writers.pause()
-        self.writers.resume(now)
+    def lead(self, now: float) -> None:
+        self.writers.forget_all()
+        self.core.start_leading(now)
+        self.writers.resume()
 
     def status(self, name: str) -> TaskStatus:
         task = self.cache.cluster.task(f"uid-{name}")
@@ -63,11 +76,11 @@ async def test_binds_of_an_earlier_term_that_were_not_sent_never_are() -> None:
     scene = Scene()
     for name in ("a", "b", "c"):
         put(scene.cache, pod(name))
-    scene.writers.resume(10.0)
+    scene.lead(10.0)
     scene.decide("a", 10.0)
     scene.writers.pause()
     scene.decide("b", 11.0)
-    scene.writers.resume(20.0)
+    scene.lead(20.0)
     assert (scene.dropped, scene.status("a"), scene.status("b")) == (["uid-b"], TaskStatus.BINDING, TaskStatus.PENDING)
     scene.decide("c", 20.0)
     assert [write.path.split("/")[-2] for write in scene.sent.writes] == ["a", "c"]
@@ -91,7 +104,8 @@ async def test_promises_and_phases_of_an_earlier_term_give_way_to_what_the_objec
     assumed.statuses["default/g"] = AssumedStatus("uid-g", "Running", ())
     scene.cache.refresh_group("default/g")
     assert seen(scene.cache) == ("n1", "Running")
-    scene.again(10.0)
+    scene.writers.pause()
+    scene.lead(10.0)
     assert seen(scene.cache) == ("", "Pending")
 
 
@@ -102,7 +116,7 @@ async def test_what_was_written_in_an_earlier_term_is_written_again_where_it_may
     task = scene.cache.cluster.task("uid-a")
     assert task is not None
     for now in (0.0, 100.0):
-        scene.writers.resume(now)
+        scene.lead(now)
         scene.queues.take([figures("root", 500)])
         scene.pods.refuse(task, "Unschedulable", "no room", now)
         scene.writers.flush(now + 1)
@@ -127,7 +141,7 @@ async def test_half_a_mirror_is_filled_when_the_lead_comes_back() -> None:
     looks = iter([True])
     made: Any = SimpleNamespace(
         cache=SimpleNamespace(settings=None, configure=lambda settings: setattr(made.cache, "settings", settings)),
-        pod_statuses=None, group_statuses=None, clock=None, reading=False,
+        pod_statuses=None, group_statuses=None, clock=None, rereading=False,
         policy_file=SimpleNamespace(refused="", look=lambda: next(looks, False), policy=SimpleNamespace(usage={})),
         metrics=SimpleNamespace(policy_loads=SimpleNamespace(labels=lambda *_: SimpleNamespace(inc=lambda: None))),
         usage=SimpleNamespace(open=lambda usage: asyncio.sleep(0)),
@@ -142,7 +156,7 @@ async def test_half_a_mirror_is_filled_when_the_lead_comes_back() -> None:
     await begun.wait()
     looking.cancel()
     await asyncio.gather(looking, return_exceptions=True)
-    assert made.reading, "no cycle may run on half a cache"
+    assert made.rereading, "no cycle may run on half a cache"
     hang.set()
     await periodic_tasks.check_policy()
-    assert (made.reading, reads) == (False, ["begun", "begun", "done"])
+    assert (made.rereading, reads) == (False, ["begun", "begun", "done"])

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any
 
 from msgspec import Struct, field
 
@@ -24,8 +23,7 @@ from navarch.apis.admission.limit_ranges import apply_limit_range, claim_refusal
 from navarch.apis.admission.pod_defaults import prepare_pod
 from navarch.apis.admission.workload_defaults import default_object
 from navarch.model.quantity import QuantityError, parse_nano
-
-Manifest = dict[str, Any]
+from navarch.object_types import Manifest
 
 SYSTEM_PRIORITY_CLASSES: Mapping[str, int] = {
     "system-cluster-critical": 2_000_000_000,

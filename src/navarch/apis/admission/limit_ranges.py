@@ -11,8 +11,7 @@ from typing import Any
 
 from navarch.apis.admission.pod_defaults import aggregate
 from navarch.model.quantity import canonical, parse_milli
-
-Manifest = dict[str, Any]
+from navarch.object_types import Manifest
 
 ANNOTATION = "kubernetes.io/limit-ranger"
 

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from navarch.model.quantity import canonical, form_of, format_nano, nano_to_milli, parse_nano
-
-Manifest = dict[str, Any]
+from navarch.object_types import Manifest
 
 _NANO_PER_MILLI = 1_000_000
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from navarch.apis.admission.pod_defaults import default_pod, default_pod_spec, round_resource_list
+from navarch.object_types import Manifest
 
-Manifest = dict[str, Any]
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 

@@ -6,7 +6,7 @@ unwell or closed; then it replaces the required affinity by the node's name. Roo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from navarch.model.selectors import (
@@ -16,8 +16,8 @@ from navarch.model.selectors import (
     read_taint,
     read_toleration,
 )
+from navarch.object_types import ReadOnlyManifest
 
-Manifest = Mapping[str, Any]
 _PREFIX = "node.kubernetes.io/"
 _TOLERATED = (
     ("not-ready", "NoExecute"),
@@ -29,7 +29,7 @@ _TOLERATED = (
 )
 
 
-def daemon_pods(template: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[str, dict[str, Any]]]:
+def daemon_pods(template: ReadOnlyManifest, nodes: Iterable[ReadOnlyManifest]) -> Iterator[tuple[str, dict[str, Any]]]:
     """(node name, pod spec) in the order of the nodes' names."""
     spec = dict(template.get("spec") or {})
     extra = _TOLERATED + ((("network-unavailable", "NoSchedule"),) if spec.get("hostNetwork") else ())
@@ -50,7 +50,7 @@ def daemon_pods(template: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple
             yield name, {**spec, "affinity": _pinned(affinity, name)}
 
 
-def _pinned(affinity: Manifest, node: str) -> dict[str, Any]:
+def _pinned(affinity: ReadOnlyManifest, node: str) -> dict[str, Any]:
     field = {"key": "metadata.name", "operator": "In", "values": [node]}
     required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
     near = {**(affinity.get("nodeAffinity") or {}), "requiredDuringSchedulingIgnoredDuringExecution": required}

@@ -1,13 +1,16 @@
-"""Objects that plugins read as decoded manifests, checked where a plugin would trip over them much later.
+"""Objects that plugins read as decoded manifests: the fields that are kept of them, and the checks for those that come from files.
 
-Selectors go into sets and are compared with labels of pods; anything but text there is a mistake in the file, and is told
-with its field like any other.
+Only the fields of the Structs below reach the model, from files and from the live watch alike: the template of a ReplicaSet, for
+example, would fill the memory and no plugin reads it. `check` stands in for the validation of an API server, which files have not
+passed: a selector that is not text would fail in a plugin much later.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+
+import msgspec
 
 from navarch.apis.core import storage_objects
 from navarch.apis.core.device_objects import (
@@ -20,6 +23,7 @@ from navarch.apis.core.device_objects import (
 )
 from navarch.apis.core.objects import KubeObject, LabelSelectorPart, Part, from_manifest, nano_of
 from navarch.apis.errors import QUANTITY, ObjectError
+from navarch.model.spec import ObjectSpec
 
 
 class _PlainSelector(Part, frozen=True):
@@ -38,6 +42,50 @@ class _Controller(KubeObject, frozen=True):
     spec: _Selector | None = None
 
 
+class KeptObject(KubeObject, frozen=True):
+    """A storage, device or topology object: all top-level fields that plugins read of any of these kinds."""
+
+    spec: dict[str, Any] | None = None
+    status: dict[str, Any] | None = None
+    provisioner: str | None = None
+    parameters: dict[str, str] | None = None
+    volume_binding_mode: str | None = None
+    allowed_topologies: list[Any] | None = None
+    storage_class_name: str | None = None
+    capacity: Any = None
+    maximum_volume_size: Any = None
+    node_topology: dict[str, Any] | None = None
+
+
+class _SelectorPart(Part, frozen=True):
+    selector: Any = None
+    type: str | None = None
+
+
+class SelectingObject(KubeObject, frozen=True):
+    """A Service or a workload: only the pods that it selects."""
+
+    spec: _SelectorPart = _SelectorPart()
+
+
+_SELECTING = frozenset({"ReplicaSet", "ReplicationController", "Service", "StatefulSet"})
+NAMESPACED = _SELECTING | {"CSIStorageCapacity", "PersistentVolumeClaim", "ResourceClaim", "ResourceClaimTemplate"}
+"""Kept kinds whose objects have a namespace."""
+
+
+def kept_struct(kind: str) -> type[KubeObject]:
+    """The fields that are kept of this kind."""
+    return SelectingObject if kind in _SELECTING else KeptObject
+
+
+def kept_spec(found: KubeObject, kind: str) -> ObjectSpec:
+    """The object as plugins read it; `found` is of `kept_struct`."""
+    manifest = msgspec.to_builtins(found)
+    manifest["kind"] = kind
+    namespace = found.metadata.namespace or ("default" if kind in NAMESPACED else "")
+    return ObjectSpec(kind, namespace, found.metadata.name, manifest)
+
+
 _CHECKED: Mapping[str, type[KubeObject]] = {
     "DeviceClass": DeviceClass,
     "ReplicaSet": _Controller,
@@ -51,12 +99,11 @@ _CHECKED: Mapping[str, type[KubeObject]] = {
 }
 
 
-def kept(manifest: Mapping[str, Any], kind: str) -> KubeObject:
-    """The object as far as it is checked here, or an `ObjectError`."""
+def check(manifest: Mapping[str, Any], kind: str) -> None:
+    """Raises `ObjectError` for what an API server would refuse and a plugin would fail on."""
     found = from_manifest(manifest, _CHECKED.get(kind, KubeObject))
     if isinstance(found, ResourceSlice):
         _check_devices(found)
-    return found
 
 
 def _check_devices(found: ResourceSlice) -> None:

@@ -8,7 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from navarch.model.resources import UNLIMITED, format_amount
-from navarch.views.overview import Amounts, JobRow, NodeRow, QueueRow
+from navarch.views.jobs import JobRow
+from navarch.views.nodes import NodeRow
+from navarch.views.quantities import Amounts
+from navarch.views.queues import QueueRow
 
 LEFT_OUT = frozenset({"pods", "ephemeral-storage"})
 SHORT = {"nvidia.com/gpu": "gpu", "memory": "mem"}

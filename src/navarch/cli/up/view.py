@@ -19,9 +19,10 @@ from navarch.cli.tables.overview import amounts, jobs_table, nodes_table, queues
 from navarch.cli.tables.rows import MakeTable, row_lines
 from navarch.cli.up.cluster import UpCluster
 from navarch.cli.up.story import Story
-from navarch.views.overview import NodeRow, Overview, overview
+from navarch.views.nodes import NodeRow
+from navarch.views.overview import Overview, overview
 
-BATCH_INTERVAL = 0.25
+PAUSE = 0.25
 FURNITURE = 14
 """Lines of the view that are titles, headers and space."""
 
@@ -60,9 +61,9 @@ class View:
                         started = time.perf_counter()
                         live.update(self.draw(), refresh=True)
                         drawn = time.time()
-                        await asyncio.sleep(max(BATCH_INTERVAL, 4 * (time.perf_counter() - started)))
+                        await asyncio.sleep(max(PAUSE, 4 * (time.perf_counter() - started)))
                     else:
-                        await asyncio.sleep(BATCH_INTERVAL)
+                        await asyncio.sleep(PAUSE)
             finally:
                 live.update(self.draw(), refresh=True)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from navarch.apis.core.partial_pod import PartialPod
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Settings, Spec
 from navarch.apis.operators.owners import Owners
@@ -77,13 +78,9 @@ class ClusterCache(AssumedObjects):
         that was put last."""
         self._ingest.put_pod(pod, old)
 
-    def put_task(self, task: TaskSpec, queue: str) -> None:
-        """The task as the API shows it."""
-        self._ingest.put_task(task, queue)
-
-    def put_unreadable(self, pod: Pod) -> None:
-        """A pod of which only its node can be read."""
-        self._ingest.put_unreadable(pod)
+    def put_partial(self, pod: PartialPod) -> str:
+        """A pod on a node that can be read only in part; returns what follows from it, for messages."""
+        return self._ingest.put_partial(pod)
 
     def remove_pod(self, uid: str) -> None:
         self._ingest.remove_pod(uid)

@@ -10,28 +10,23 @@ more of them than who they are: half of the memory.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
+from navarch.apis.core.kept_objects import kept_spec
 from navarch.apis.core.nodes import Node
 from navarch.apis.core.objects import KubeObject, Metadata
 from navarch.apis.core.partial_pod import PartialPod, half_read
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.errors import ObjectError
-from navarch.ingest.pod_reader import queue_of, status_of
 from navarch.kube.resources import Resource
-from navarch.kube.watch.decoding import Key, key_of
 from navarch.kube.watch.decoding import Metadata as AnyMetadata
+from navarch.kube.watch.decoding import key_of
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cache.watched_kinds import Watched
-from navarch.model.spec import ObjectSpec, TaskSpec
-from navarch.model.status import IS_TERMINAL
-
-log = logging.getLogger(__name__)
+from navarch.object_types import ObjectKey
 
 OnInvalid = Callable[[str, Resource, AnyMetadata, Exception], None]
 """kind, resource, metadata of the object, what is wrong with it."""
@@ -76,35 +71,10 @@ class PodHandler:
 
     def _put_half(self, pod: PartialPod) -> None:
         try:
-            what = self._take_half(pod)
+            what = self._cache.put_partial(pod)
             self._on_invalid("Pod", self._resource, pod.metadata, PartiallyRead(f"{pod.error}; {what}"))
         finally:
             self._shrink(pod)
-
-    def _take_half(self, pod: PartialPod) -> str:
-        """Of a pod that was good before, only where it is and whether it has ended is taken. Says what comes of it."""
-        cache, uid, node = self._cache, pod.metadata.uid or pod.key, pod.spec.node_name or ""
-        status, task, leaving = status_of(pod), cache.api_task(uid), pod.metadata.deletion_timestamp is not None
-        if task is not None and uid not in cache.unreadable:
-            task, what = replace(task, node=node, status=status, deleting=leaving), "what was known of it stands"
-        else:
-            task, what = self._half_of(pod), f"it counts on {node} by what could be read of it"
-        if task is not None:
-            cache.put_task(task, queue_of(pod))
-        elif IS_TERMINAL[status]:
-            cache.remove_pod(uid)
-        else:
-            cache.put_unreadable(pod)
-            what = f"what it asks for is not known, so {node} takes no more pods until it is gone or can be read"
-        return "it has ended and holds nothing" if IS_TERMINAL[status] else what
-
-    def _half_of(self, pod: PartialPod) -> TaskSpec | None:
-        """None: nobody knows what it holds."""
-        try:
-            return None if pod.unknown else self._cache.reader.read(pod)
-        except ObjectError as error:
-            log.warning("%s can be read even less than that: %s", pod.key, error)
-            return None
 
     def _shrink(self, pod: Pod) -> None:
         meta = pod.metadata
@@ -127,7 +97,7 @@ class KindHandler:
         self.resource = resource
         """The version that is watched now."""
         self._on_invalid = on_invalid
-        self._standing: dict[Key, Any] = {}
+        self._standing: dict[ObjectKey, Any] = {}
         """Of objects whose newest version is bad: the last good one, which the cache still has."""
 
     def added(self, new: KubeObject, /) -> None:
@@ -170,10 +140,7 @@ class KindHandler:
             found = msgspec.structs.replace(found, api_version=self.resource.api_version)
         if self.kind.reader is not None:
             return self.kind.reader.read(found, self._cache.settings)
-        meta = found.metadata
-        manifest = msgspec.to_builtins(found)
-        manifest["kind"] = self.kind.kind
-        return ObjectSpec(self.kind.kind, meta.namespace or "", meta.name, manifest)
+        return kept_spec(found, self.kind.kind)
 
 
 def _who(meta: Metadata) -> Metadata:

@@ -55,7 +55,6 @@ class Informers:
         self._cache = cache
         self._on_invalid = on_invalid
         cache.pods = self.pods.store
-        cache.owners_come = self._come
 
     async def run(self) -> None:
         """Mirror everything until cancelled; a server that does not answer yet is waited for."""
@@ -86,8 +85,8 @@ class Informers:
                 self._of_owners[kind.kind] = informer
         self._opened.set()
 
-    def _come(self, kind: str) -> bool:
-        """Whether every owner of this kind is shown to us sooner or later."""
+    def watches_owners(self, kind: str) -> bool:
+        """Whether every owner of this kind is put into the cache sooner or later."""
         informer = self._of_owners.get(kind)
         return informer is not None and informer.synced and not informer.absent
 

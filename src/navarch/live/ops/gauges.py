@@ -1,4 +1,4 @@
-"""Figures that are read when somebody asks for /metrics, so that keeping them costs nothing in between."""
+"""Metrics that are computed when /metrics is read, so that they cost nothing in between."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _INFORMERS = {
     "events": "Watch events seen.",
-    "lists": "Whole states read: once, and again after each expired watch.",
+    "lists": "Full lists read: one at the start, and one after each expired watch.",
     "failures": "Lists and watches that failed.",
 }
 _WRITES = ("sent", "replies", "throttled", "unknown")
@@ -31,7 +31,7 @@ class Gauges:
         for writer in (scheduler.pod_statuses, scheduler.group_statuses, scheduler.queue_statuses):
             writer.counted = _counting(metrics.status_writes)
         metrics.watch("navarch_writes_waiting", "Writes without an outcome.", "kind", self._waiting_writes)
-        metrics.watch("navarch_api_writes", "Writes on the wire by what became of them.", "event", self._writes, counts=True)
+        metrics.watch("navarch_api_writes", "Writes that were sent, by outcome.", "event", self._writes, counts=True)
         metrics.watch("navarch_api_connections", "Connections for writes.", "result", self._connections, counts=True)
         for name, text in _INFORMERS.items():
             metrics.watch(f"navarch_informer_{name}", text, "kind", partial(self._informers, name), counts=True)
@@ -50,8 +50,8 @@ class Gauges:
         metrics.closed_nodes.set(len(scheduler.cache.unreadable.nodes))
         metrics.pods.set(len(cluster.tasks.rows))
         metrics.policy_in_force.set(0 if scheduler.policy_file.refused else 1)
-        if scheduler.last is not None:
-            metrics.queues(scheduler.last.record.queues)
+        if scheduler.core.last_cycle is not None:
+            metrics.queues(scheduler.core.last_cycle.record.queues)
 
     def _waiting_writes(self) -> dict[str, float]:
         scheduler = self._scheduler
@@ -75,7 +75,7 @@ class Gauges:
 
 
 def _counting(counter: Counter) -> Callable[[str, str], None]:
-    """Counts by two labels; the child of each pair is looked up once, since that costs ten times what counting does."""
+    """Counts by two labels. The child of each pair is looked up once: a lookup costs ten times as much as counting."""
 
     @cache
     def child(first: str, second: str) -> Counter:

@@ -1,5 +1,5 @@
-"""What a leader looks after beside its cycles, once a second: the policy file, what cycles warn of, half-bound gangs, pods without
-group or queue, queues, stale requests."""
+"""What a leader does once a second beside its cycles: check the policy file, half-bound gangs, jobs that no cycle sees, the default
+queue and stale BindRequests, and log the warnings of cycles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from navarch.apis.dialect import Settings
 from navarch.kube.errors import KubeError
 from navarch.live.writers.absent_jobs import AbsentJobs
-from navarch.live.writers.bind_requests import NOBODY
+from navarch.live.writers.bind_requests import NO_BINDER
 from navarch.live.writers.default_queue import make_default_queue
 from navarch.live.writers.events import pod_reference
 from navarch.live.writers.queue_status import QUEUES
@@ -28,13 +28,8 @@ class PeriodicTasks:
         self._scheduler = scheduler
         self._absent_jobs = AbsentJobs(scheduler.cache, scheduler.pod_statuses, scheduler.group_statuses, scheduler.clock)
         self._queue_task: asyncio.Task[bool] | None = None
-        self._warned: frozenset[str] = frozenset()
-        """What the last cycle warned of, and the log has."""
-
-    def begin(self) -> None:
-        """We lead from now on, and no cycle has run yet."""
-        if self._scheduler.dry is None:
-            self._scheduler.half_bound_gangs.begin(asyncio.get_running_loop().time())
+        self._logged: frozenset[str] = frozenset()
+        """Warnings of the last cycle, which are logged already."""
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -43,74 +38,75 @@ class PeriodicTasks:
         while True:
             await asyncio.sleep(PERIOD)
             await self.check_policy()
-            self._look_at_usage()
-            self._look_at_warnings()
-            if scheduler.leading and scheduler.dry is None:
-                scheduler.half_bound_gangs.look(clock())
+            self._record_usage()
+            self._log_warnings()
+            if scheduler.leading and scheduler.dry_writers is None:
+                scheduler.core.check_gangs(clock())
                 scheduler.bind_requests.clean()
-                self._look_at_requests(clock())
-                if not scheduler.reading:
+                self._report_unanswered_requests(clock())
+                if not scheduler.rereading:
                     self._absent_jobs.report(clock())
-                self._look_for_default_queue()
+                self._check_default_queue()
 
     async def check_policy(self) -> None:
-        """Take a policy file that changed. Whoever waits to lead does so only when its turn comes, before its first cycle."""
+        """Load the policy file if it changed. A replica that does not lead does this only when it starts to lead, before its first
+        cycle."""
         scheduler = self._scheduler
         file, before = scheduler.policy_file, scheduler.policy_file.refused
-        taken = file.look()
-        if taken:
+        loaded = file.look()
+        if loaded:
             scheduler.metrics.policy_loads.labels("ok").inc()
             await scheduler.usage.open(file.policy.usage)
         elif file.refused != before:
             scheduler.metrics.policy_loads.labels("refused").inc()
-        if taken or scheduler.reading:
+        if loaded or scheduler.rereading:
             settings = scheduler.read_settings()
-            if scheduler.reading or settings != scheduler.cache.settings:
-                await self._read_all_again(settings)
+            if scheduler.rereading or settings != scheduler.cache.settings:
+                await self._reread(settings)
             scheduler.queue.activate_all()
             scheduler.loop.trigger()
 
-    def _look_at_usage(self) -> None:
+    def _record_usage(self) -> None:
         scheduler = self._scheduler
-        if scheduler.last is not None:
-            scheduler.usage.record(scheduler.last.record, scheduler.cache.cluster)
+        if scheduler.core.last_cycle is not None:
+            scheduler.usage.record(scheduler.core.last_cycle.record, scheduler.cache.cluster)
         scheduler.usage.put_into(scheduler.cache.cluster)
 
-    def _look_at_requests(self, now: float) -> None:
+    def _report_unanswered_requests(self, now: float) -> None:
         for task in self._scheduler.bind_requests.unanswered(now):
-            note = f"the BindRequest for {task.node} is not taken up: {NOBODY}"
+            note = f"no binder has taken up the BindRequest for {task.node}: {NO_BINDER}"
             self._scheduler.events.emit(
                 pod_reference(task.namespace, task.name, task.uid), "Warning", "FailedBinding", "Binding", note
             )
 
-    def _look_at_warnings(self) -> None:
-        """What cycles warn of (a queue that no plugin can use, say), once for as long as it lasts."""
-        if self._scheduler.last is not None:
-            warnings = dict.fromkeys(self._scheduler.last.record.warnings)
+    def _log_warnings(self) -> None:
+        """Log what cycles warn of (a queue that no plugin can use, for example) once for as long as it lasts."""
+        if self._scheduler.core.last_cycle is not None:
+            warnings = dict.fromkeys(self._scheduler.core.last_cycle.record.warnings)
             for warning in warnings:
-                if warning not in self._warned:
+                if warning not in self._logged:
                     log.warning("%s", warning)
-            self._warned = frozenset(warnings)
+            self._logged = frozenset(warnings)
 
-    async def _read_all_again(self, settings: Settings) -> None:
-        """The new policy reads objects differently: the cache is filled afresh, and no cycle runs meanwhile. Whoever loses the
-        lead in the midst of it has half a cache: `reading` stays, and it is filled when the lead comes back. Nor is anything bound
-        meanwhile: of a pod whose group is not known nobody can say whether it is for KAI's binder."""
+    async def _reread(self, settings: Settings) -> None:
+        """The new policy reads objects differently: fill the cache again. No cycle runs meanwhile. A replica that loses the lead
+        meanwhile has an incomplete cache: `rereading` stays set, and the cache is filled when it leads again. Nothing is bound
+        meanwhile either: whether a pod is for KAI's binder is known only after its group was read."""
         scheduler = self._scheduler
-        scheduler.reading = True
+        scheduler.rereading = True
         scheduler.binder.outbox.pause()
-        while scheduler.reading:
+        while scheduler.rereading:
             scheduler.cache.configure(settings)
             try:
                 await scheduler.informers.read_again()
-                scheduler.reading = False
+                scheduler.rereading = False
             except KubeError as error:
                 log.warning("the cluster could not be read again for the new policy: %s", error)
                 await asyncio.sleep(PERIOD)
         if scheduler.leading:
             scheduler.binder.outbox.resume()
 
-    def _look_for_default_queue(self) -> None:
+    def _check_default_queue(self) -> None:
         scheduler = self._scheduler
         name = scheduler.cache.settings.default_queue
         queue = scheduler.cache.cluster.queues.get(name)

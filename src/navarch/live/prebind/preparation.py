@@ -59,18 +59,18 @@ class Preparations:
     """`failed(bind, why)` forgets the bind, and by that leads to `ended`. `starts(job)`: it is a gang that does not stand yet."""
 
     def __init__(
-        self, steps: Sequence[Step], failed: Callable[[AssumedBind, str], None], starts: Callable[[str], bool] = lambda job: False
+        self, steps: Sequence[Step], failed: Callable[[AssumedBind, str], None], is_starting: Callable[[str], bool] = lambda job: False
     ) -> None:
         self._steps = steps
         self._failed = failed
-        self._starts = starts
+        self._is_starting = is_starting
         self._tasks: set[asyncio.Task[None]] = set()
         self._undoing: dict[str, set[asyncio.Task[None]]] = {}
         """uid -> what of an earlier bind of the pod is still being taken back."""
         self._begun: set[str] = set()
         self._under_way: dict[str, dict[asyncio.Task[None], tuple[AssumedBind, _Gang | None]]] = {}
         """Job -> what is being prepared for its pods."""
-        self._got_on: dict[str, float] = {}
+        self._advanced: dict[str, float] = {}
         """Job of which something is being prepared -> when a part of that was last done."""
         self._gangs: dict[str, _Gang] = {}
         """Job -> its members in the cycle that is being committed, where they have to wait for each other."""
@@ -85,7 +85,7 @@ class Preparations:
         for step in self._steps:
             step.plan(cycle)
         waiting = {decided.job for decided in cycle.record.binds if any(step.wants(decided.uid) for step in self._steps)}
-        self._gangs = {job: _Gang() for job in waiting if self._starts(job)}
+        self._gangs = {job: _Gang() for job in waiting if self._is_starting(job)}
         # The cycle is committed before the loop runs anything else, or it failed.
         asyncio.get_running_loop().call_soon(self._committed, cycle)
 
@@ -123,17 +123,17 @@ class Preparations:
         del works[task]
         if not works:
             del self._under_way[job]
-            self._got_on.pop(job, None)
+            self._advanced.pop(job, None)
 
     def progress(self, bind: AssumedBind) -> None:
         """A part of what is being prepared for this bind is done."""
         if bind.job in self._under_way:
-            self._got_on[bind.job] = asyncio.get_running_loop().time()
+            self._advanced[bind.job] = asyncio.get_running_loop().time()
 
-    def got_on(self, job: str) -> float | None:
+    def advanced_at(self, job: str) -> float | None:
         """When a part of what is being prepared for the job's pods was last done, by the event loop's time; None: nothing is being
         prepared for it."""
-        return self._got_on.get(job, float("-inf")) if job in self._under_way else None
+        return self._advanced.get(job, float("-inf")) if job in self._under_way else None
 
     def give_up(self, job: str, why: str) -> None:
         """Prepare nothing more for the pods of this job that are not bound."""

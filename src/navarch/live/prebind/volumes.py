@@ -56,12 +56,15 @@ class _Plan(Struct):
 
 
 class Volumes:
-    def __init__(self, client: Client, cache: ClusterCache, timeout: float) -> None:
+    """`progress(bind)` is called whenever one more of the pod's claims is bound."""
+
+    def __init__(
+        self, client: Client, cache: ClusterCache, timeout: float, progress: Callable[[AssumedBind], None] = lambda bind: None
+    ) -> None:
         self._client = client
         self._cache = cache
         self._timeout = timeout
-        self.on_progress: Callable[[AssumedBind], None] = lambda bind: None
-        """Told whenever one more of a pod's claims is bound."""
+        self._progress = progress
         self._plans: dict[str, _Plan] = {}
         self._changed = asyncio.Event()
 
@@ -114,7 +117,7 @@ class Volumes:
                     await self._change()
                     before, bound = bound, self._bound(plan)
                     if bound > before:
-                        self.on_progress(bind)
+                        self._progress(bind)
         except TimeoutError:
             raise PreparationFailed(f"volumes were not bound within {self._timeout:g} s") from None
 

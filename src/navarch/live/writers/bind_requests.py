@@ -29,7 +29,7 @@ KIND = "BindRequest"
 BACKOFF_LIMIT = 3
 UNANSWERED = 30.0
 """Seconds after which it is told that nobody takes a request up."""
-NOBODY = "is KAI's binder running? Without it start navarch with --no-bind-requests, which binds by itself"
+NO_BINDER = "is KAI's binder running? Without it start navarch with --no-bind-requests, which binds by itself"
 GPU_MEMORY_LABEL = "nvidia.com/gpu.memory"
 
 
@@ -116,7 +116,7 @@ class BindRequests:
         found = [(key, self._cache.pods.get(key)) for key in late]
         tasks = [task for _, pod in found if pod is not None and (task := cluster.task(pod.metadata.uid or "")) is not None]
         if tasks and not self._complained:
-            log.warning("%d BindRequests were not taken up for %.0f s: %s", len(tasks), UNANSWERED, NOBODY)
+            log.warning("%d BindRequests were not taken up for %.0f s: %s", len(tasks), UNANSWERED, NO_BINDER)
         self._complained = bool(tasks)
         return tasks
 

@@ -45,7 +45,7 @@ from navarch.model.spec import JobSpec, TaskSpec
 log = logging.getLogger(__name__)
 
 SETTLE = 0.5
-BATCH_INTERVAL = 1.0
+WRITE_INTERVAL = 1.0
 TIDY = 60.0
 """How often groups that are gone are forgotten: one that goes after its last pod marks nobody."""
 MERGE = "application/merge-patch+json"
@@ -91,7 +91,7 @@ class _Group(Struct):
     """What was written last and not yet seen."""
     version: int | None = None
     """resourceVersion that this write made, once it is known."""
-    sent_at: float = -BATCH_INTERVAL
+    sent_at: float = -WRITE_INTERVAL
     in_flight: bool = False
     failures: int = 0
     decision: JobDecision | None = None
@@ -140,7 +140,7 @@ class GroupStatuses:
         if decision is not None:
             group.decision = self._with_moments(key, group, decision)
         if group.due is None:
-            self._schedule(key, group, max(now + SETTLE, group.sent_at + BATCH_INTERVAL))
+            self._schedule(key, group, max(now + SETTLE, group.sent_at + WRITE_INTERVAL))
 
     def _with_moments(self, key: str, group: _Group, decision: JobDecision) -> JobDecision:
         """A cycle knows when a group started or was evicted from if that was its own doing, or is written on the group: what the one

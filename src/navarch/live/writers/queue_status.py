@@ -25,7 +25,7 @@ from navarch.model.resources import format_amount
 log = logging.getLogger(__name__)
 
 QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
-BATCH_INTERVAL = 1.0
+WRITE_INTERVAL = 1.0
 LONGEST = 30.0
 """Seconds until a write that failed again and again is tried once more."""
 
@@ -53,7 +53,7 @@ class QueueStatuses:
         self._enabled = enabled
         self._queues: dict[str, _Queue] = {}
         self._newest: list[QueueFigures] | None = None
-        self._flushed = -BATCH_INTERVAL
+        self._flushed = -WRITE_INTERVAL
 
     def take(self, figures: list[QueueFigures]) -> None:
         """What a cycle found the queues to hold; looked at when the next writes are due, not in every cycle."""
@@ -93,7 +93,7 @@ class QueueStatuses:
         self._queues.clear()
 
     def flush(self, now: float) -> None:
-        if not self._enabled or now - self._flushed < BATCH_INTERVAL:
+        if not self._enabled or now - self._flushed < WRITE_INTERVAL:
             return
         self._flushed = now
         if self._newest is not None:
@@ -122,7 +122,7 @@ class QueueStatuses:
     def _ended(self, name: str, queue: _Queue, outcome: Outcome) -> None:
         queue.in_flight = False
         if isinstance(outcome, KubeError):
-            wait = min(LONGEST, BATCH_INTERVAL * 2 ** min(queue.failures, 10))
+            wait = min(LONGEST, WRITE_INTERVAL * 2 ** min(queue.failures, 10))
             log.warning("status of Queue %s was not written: %s; again in %.1f s", name, outcome, wait)
             queue.sent, queue.failures, queue.again = None, queue.failures + 1, self._flushed + wait
         else:

@@ -1,8 +1,8 @@
-"""What the API server says of a pod whose bind has no known end.
+"""Asks the API server about pods whose bind has an unknown outcome.
 
-One worker asks, oldest first, with growing pauses while the server does not answer. The pod is bound where we wanted it: done,
-whoever did it. It is not bound, gone, or another pod by now: the bind is forgotten and the pod is decided again. A bind that
-succeeded but that the watch does not show is asked for as well, so that an assumption cannot outlive the truth.
+One worker asks, oldest first, with growing pauses while the server does not answer. If the pod is bound to the chosen node, the bind
+succeeded, whichever scheduler made it. If the pod is not bound, gone, or another pod by now, the bind failed and the pod is decided
+again. A bind that was accepted but that the watch does not show is asked for too, so that no assumption lasts for ever.
 """
 
 from __future__ import annotations
@@ -18,20 +18,19 @@ from navarch.kube.backoff import Backoff
 from navarch.kube.client import Client
 from navarch.kube.errors import KubeError, NotFound
 from navarch.kube.resources import PODS
-from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
-from navarch.live.writers.binder import Binder
+from navarch.live.cache.assumed_pods import AssumedBind
+from navarch.live.core import LiveCore
 
 log = logging.getLogger(__name__)
 
 UNSEEN = 30.0
-"""Seconds after which a bind that the server accepted and the watch does not show is looked at."""
+"""Seconds after which a bind that was accepted and that the watch does not show is asked for."""
 
 
 class Resync:
-    def __init__(self, client: Client, binder: Binder, assumed: AssumedPods, rng: random.Random) -> None:
+    def __init__(self, client: Client, core: LiveCore, rng: random.Random) -> None:
         self._client = client
-        self._binder = binder
-        self._assumed = assumed
+        self._core = core
         self._backoff = Backoff(first=0.1, cap=5.0, rng=rng)
         self._due: list[tuple[float, int, AssumedBind]] = []
         self._number = count()
@@ -63,40 +62,27 @@ class Resync:
             try:
                 await self._resolve(bind)
             except asyncio.CancelledError:
-                self.ask(bind, 0.0)  # when we lead again: nobody else would ever ask for it
+                self.ask(bind, 0.0)  # asked for when we lead again: no other scheduler knows of it
                 raise
 
     async def _resolve(self, bind: AssumedBind) -> None:
-        if self._assumed.binds.get(bind.uid) is not bind:
-            self._binder.overtaken(bind)
+        if not self._core.is_assumed(bind):
+            self._core.bind_overtaken(bind)
             return
         try:
-            pod = await self._client.get(PODS, bind.name, namespace=bind.namespace, type=Pod)
+            found: Pod | None = await self._client.get(PODS, bind.name, namespace=bind.namespace, type=Pod)
         except NotFound:
-            self._binder.forget(bind, "the pod is gone")
-            return
+            found = None
         except KubeError as error:
             wait = self._backoff.next()
-            log.warning("%s/%s: not known yet whether it is bound: %s; again in %.1f s", bind.namespace, bind.name, error, wait)
+            log.warning("%s/%s: it is unknown whether the pod is bound: %s; retry in %.1f s", bind.namespace, bind.name, error, wait)
             self.ask(bind, wait)
             return
         self._backoff.reset()
-        if self._assumed.binds.get(bind.uid) is not bind:
-            self._binder.overtaken(bind)
-        elif pod.metadata.uid != bind.uid:
-            self._binder.forget(bind, "the pod is gone; another has its name")
-        elif pod.spec.node_name == bind.node:
-            if not bind.written:
-                self._binder.succeeded(bind)
-            bind.since = asyncio.get_running_loop().time()
-        elif pod.spec.node_name:
-            # Another scheduler was quicker. The watch will put the pod on that node.
-            self._binder.forget(bind, f"the pod was bound to {pod.spec.node_name} by somebody else")
-        else:
-            self._binder.forget(bind, "the API server does not have the binding")
+        self._core.resolve_bind(bind, found, asyncio.get_running_loop().time())
 
     def _look_for_unseen(self, now: float) -> None:
-        for bind in list(self._assumed.binds.values()):
+        for bind in list(self._core.assumed.binds.values()):
             if bind.written and now - bind.since > UNSEEN:
                 bind.since = now
                 self.ask(bind, 0.0)

@@ -1,4 +1,4 @@
-"""All writers behind the one face that `commit` knows."""
+"""Every writer, and which of them carries out which instruction of the core."""
 
 from __future__ import annotations
 
@@ -7,20 +7,30 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from navarch.engine.record import Eviction, JobDecision, Nomination, QueueFigures
-from navarch.live.cache.assumed_pods import AssumedBind
 from navarch.live.cache.cluster_cache import ClusterCache
+from navarch.live.instructions import (
+    BindPod,
+    EvictPod,
+    Instruction,
+    MarkComplete,
+    NominateNode,
+    WriteGroupStatus,
+    WriteQueueStatuses,
+    WriteRefusal,
+    WriteRefusals,
+)
 from navarch.live.writers.binder import Binder
 from navarch.live.writers.evictor import Evictor
+from navarch.live.writers.gang_marks import GangMarks
 from navarch.live.writers.group_bodies import NOT_READY
 from navarch.live.writers.group_status import GroupStatuses
+from navarch.live.writers.outbox import Outbox
 from navarch.live.writers.pod_status import PodStatuses
 from navarch.live.writers.queue_status import QueueStatuses
-from navarch.model.spec import JobSpec, TaskSpec
 
 _GATED = "SchedulingGated"
 TOO_FEW = frozenset({NOT_READY, "NotEnoughTasks", "NotEnoughPodsOfTask"})
-"""Reasons of a gang that has not all the pods that it needs."""
+"""Reason codes of a gang that does not have all the pods that it needs."""
 
 
 class LiveWriters(Struct):
@@ -29,80 +39,79 @@ class LiveWriters(Struct):
     evictor: Evictor
     pods: PodStatuses
     groups: GroupStatuses
-    queue_statuses: QueueStatuses
+    queues: QueueStatuses
+    marks: GangMarks
 
-    def bind(self, bind: AssumedBind) -> None:
-        self.pods.forget(bind.uid)
-        self.binder.bind(bind)
+    def carry_out(self, instruction: Instruction) -> None:
+        """Start to write. Instructions that write nothing are ignored."""
+        match instruction:
+            case WriteGroupStatus(job=job, decision=decision):
+                self.groups.mark(job, _now(), decision)
+            case BindPod(bind=bind):
+                self.pods.forget(bind.uid)
+                self.binder.bind(bind)
+            case WriteRefusals():
+                self._refuse(instruction)
+            case WriteRefusal(task=task, reason=reason, message=message, at_once=at_once):
+                self.pods.refuse(task, reason, message, _now(), at_once=at_once)
+            case EvictPod(eviction=eviction, task=task):
+                self.evictor.evict(eviction, task)
+            case NominateNode(nomination=nomination, task=task):
+                self.pods.nominate(task, nomination.node, _now())
+            case WriteQueueStatuses(figures=figures):
+                self.queues.take(figures)
+            case MarkComplete(task=task):
+                self.marks.mark(task)
 
-    def cannot(self, task: TaskSpec, why: str) -> None:
-        self.pods.refuse(task, "Unschedulable", why, _now())
-
-    def evict(self, eviction: Eviction, task: TaskSpec) -> None:
-        self.evictor.evict(eviction, task)
-
-    def nominate(self, nomination: Nomination, task: TaskSpec) -> None:
-        self.pods.nominate(task, nomination.node, _now())
-
-    def group(self, decision: JobDecision, job: JobSpec) -> None:
-        if not job.shadow:
-            self.groups.mark(job.key, _now(), decision)
-
-    def refuse(self, decision: JobDecision, job: JobSpec, promised: frozenset[str]) -> None:
-        now, cluster = _now(), self.cache.cluster
+    def _refuse(self, refused: WriteRefusals) -> None:
+        now, cluster, decision = _now(), self.cache.cluster, refused.decision
         lacking = bool(decision.reasons) and decision.reasons[0].code in TOO_FEW
         for refusal in decision.refusals:
             task = cluster.task(refusal.uid)
-            if task is not None and not task.node and refusal.reason != _GATED and job.mark_unschedulable:
-                self.pods.refuse(task, refusal.reason, refusal.message, now, promised=refusal.uid in promised, lacking=lacking)
-
-    def queues(self, figures: list[QueueFigures]) -> None:
-        self.queue_statuses.take(figures)
+            if task is not None and not task.node and refusal.reason != _GATED and refused.job.mark_unschedulable:
+                promised = refusal.uid in refused.nominated
+                self.pods.refuse(task, refusal.reason, refusal.message, now, promised=promised, lacking=lacking)
 
     def flush(self, now: float) -> None:
         """Write what is due."""
         self.pods.flush(now)
         self.groups.flush(now)
-        self.queue_statuses.flush(now)
+        self.queues.flush(now)
 
     def busy(self) -> int:
-        """Writes that decisions depend on and that have no outcome yet."""
+        """Binds and evictions without an outcome."""
         return len(self.binder.outbox) + self.evictor.on_the_wire
 
+    def _outboxes(self) -> tuple[Outbox, ...]:
+        return self.binder.outbox, self.pods.outbox, self.groups.outbox, self.queues.outbox
+
     def pause(self) -> None:
-        """Not the leader any more: send nothing that is not sent."""
-        for outbox in (self.binder.outbox, self.pods.outbox, self.groups.outbox, self.queue_statuses.outbox):
+        """We do not lead any more: send nothing that was not sent yet."""
+        for outbox in self._outboxes():
             outbox.pause()
         self.evictor.stop()
 
-    def resume(self, now: float) -> None:
-        """We lead from now on. What was decided when we last did and was not sent is void, and what we last wrote is no longer what
-        the objects say: another may have led since."""
-        self.binder.void_before(now)
+    def forget_all(self) -> None:
+        """We start to lead. Another scheduler may have led since, so what we wrote last may not be what the objects show."""
         self.pods.forget_all()
         self.groups.forget_all()
-        self.queue_statuses.forget_all()
-        assumed = self.cache.assumed
-        promised, told = list(assumed.nominations), list(assumed.statuses)
-        assumed.nominations.clear()
-        assumed.statuses.clear()
-        for uid in promised:
-            self.cache.refresh(uid)
-        for key in told:
-            self.cache.refresh_group(key)
-        for outbox in (self.binder.outbox, self.pods.outbox, self.groups.outbox, self.queue_statuses.outbox):
+        self.queues.forget_all()
+
+    def resume(self) -> None:
+        """Send again."""
+        for outbox in self._outboxes():
             outbox.resume()
 
 
 class DryWriters:
-    """Writes nothing: decisions are logged and forgotten, so each cycle decides them again."""
+    """Writes nothing. Decisions are logged and not assumed, so each cycle decides them again."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._said: set[tuple[str, str, str]] = set()
 
     def tell(self, verb: str, pod: str, where: str) -> bool:
-        """Once for each decision, however often it is taken. True: it is news."""
+        """Log each decision once. Returns whether it was not logged before."""
         if (verb, pod, where) in self._said:
             return False
         if len(self._said) > 100_000:

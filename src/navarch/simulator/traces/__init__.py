@@ -8,6 +8,7 @@ from navarch.places import at
 from navarch.simulator.traces.reading import Trace, TraceError, Window
 
 READERS: Mapping[str, str] = {
+    "openb": "navarch.simulator.traces.openb:read",
     "philly": "navarch.simulator.traces.philly:read",
 }
 """KIND of `KIND:FILE` -> the place of its reader, a function from path and window to `Trace`."""

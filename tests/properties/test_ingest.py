@@ -1,0 +1,164 @@
+"""One way into the model: the same objects give the same model, from files and through the informers' handlers, in any order."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.properties.ingest_objects import POOL, Objects, identity, object_sets
+
+from navarch.apis.core.partial_pod import half_read
+from navarch.apis.core.pod_objects import Pod
+from navarch.apis.dialect import Settings
+from navarch.engine.reasons import Event
+from navarch.kube.resources import PODS, Resource
+from navarch.kube.watch.decoding import Change, Metadata, ObjectDecoder
+from navarch.kube.watch.object_store import ObjectStore
+from navarch.live.cache.assumed_pods import AssumedPods
+from navarch.live.cache.cluster_cache import ClusterCache
+from navarch.live.cache.handlers import KindHandler, PodHandler
+from navarch.live.cache.watched_kinds import watched
+from navarch.model.cluster import Cluster
+from navarch.model.resources import Requests
+from navarch.offline.inventory import Inventory
+from navarch.offline.manifests import Document
+
+SETTINGS = st.builds(
+    Settings,
+    scheduler_names=st.sampled_from((None, frozenset({"navarch"}), frozenset({"navarch", "kai-scheduler"}))),
+    namespace_as_queue=st.booleans(),
+    shadow_groups=st.sampled_from((True, True, False)),
+    imply_queues=st.booleans(),
+    node_pool_key=st.sampled_from(("", "", POOL)),
+)
+
+
+class Watch:
+    """The live cache behind decoders, stores and handlers, fed as watches feed it."""
+
+    def __init__(self, choices: Settings) -> None:
+        self.cache = ClusterCache(choices, AssumedPods(), self._notice)
+        self.version = 0
+        pods = PodHandler(self.cache, PODS, self._invalid)
+        store: ObjectStore[Any] = ObjectStore(pods, pods.bad)
+        pods.store = self.cache.pods = store.objects
+        self._feeds: dict[tuple[str, str], tuple[ObjectDecoder[Any], ObjectStore[Any]]] = {
+            ("", "Pod"): (ObjectDecoder(Pod, half_read), store)
+        }
+        for kind in watched():
+            handler = KindHandler(self.cache, kind, kind.candidates[0], self._invalid)
+            objects: ObjectStore[Any] = ObjectStore(handler, handler.bad)
+            handler.store = objects.objects
+            self._feeds[kind.candidates[0].group, kind.kind] = ObjectDecoder(kind.struct), objects
+
+    def send(self, event: str, made: dict[str, Any]) -> None:
+        self.version += 1
+        decoder, store = self._feeds[identity(made)[:2]]
+        shown = {**made, "metadata": {**made["metadata"], "resourceVersion": str(self.version)}}
+        for found in decoder.feed(msgspec.json.encode({"type": event, "object": shown}) + b"\n"):
+            assert isinstance(found, Change), f"every object can be decoded, at least in part: {found}"
+            store.apply(found)
+
+    def _notice(self, event: Event, job: str = "", *, urgent: bool = True, freed: Requests | None = None) -> None: ...
+
+    def _invalid(self, kind: str, resource: Resource, metadata: Metadata, error: Exception) -> None:
+        assert metadata.name.startswith("odd"), f"{kind} {metadata.name}: {error}"
+
+
+def model(cluster: Cluster) -> dict[str, Any]:
+    """Everything in the model, by name."""
+    snapshot = cluster.snapshot()
+    names = snapshot.resource_names
+    amounts = lambda column: {name: int(amount) for name, amount in zip(names, column, strict=False) if amount}  # noqa: E731
+    jobs = cluster.jobs
+    return {
+        "nodes": {
+            spec.name: (spec, amounts(snapshot.nodes.used[:, i]), amounts(snapshot.nodes.releasing[:, i]))
+            for i, spec in enumerate(snapshot.nodes.specs)
+        },
+        "tasks": {spec.uid: spec for spec in cluster.tasks.specs if spec is not None},
+        "jobs": {
+            key: (
+                jobs.specs[row],
+                jobs.counts[row].tolist(),
+                amounts(jobs.allocated[:, row]),
+                amounts(jobs.pending[:, row]),
+                sorted(spec.uid for task in jobs.tasks[row] if (spec := cluster.tasks.specs[task]) is not None),
+            )
+            for key, row in jobs.rows.of.items()
+        },
+        "queues": cluster.queues,
+        "classes": cluster.priority_classes,
+        "namespaces": cluster.namespaces,
+        "budgets": cluster.budgets,
+        "quotas": cluster.quotas,
+        "objects": {
+            kind: {key: _without_version(value) for key, value in found.items()} for kind, found in cluster.objects.items() if found
+        },
+    }
+
+
+def _without_version(value: Any) -> Any:
+    """The resourceVersion is the watch's own."""
+    if not isinstance(value, dict):
+        return value
+    return {**value, "metadata": {name: each for name, each in value["metadata"].items() if name != "resourceVersion"}}
+
+
+def from_files(objects: Objects, choices: Settings) -> tuple[dict[str, Any], Inventory]:
+    inventory = Inventory([Document(made) for made in objects], choices)
+    assert all("odd" in mistake.name for mistake in inventory.mistakes), inventory.mistakes
+    return model(inventory.cluster), inventory
+
+
+def foreign(objects: Objects, asked: Any) -> set[str]:
+    keys = {f"{made['metadata']['namespace']}/{made['metadata']['name']}" for made in objects if made["kind"] == "PodGroup"}
+    return {key for key in keys if asked(key)}
+
+
+@settings(max_examples=150, deadline=None)
+@given(object_sets(), SETTINGS, st.randoms(use_true_random=False))
+def test_files_and_watches_give_the_same_model_in_any_order(objects: Objects, choices: Settings, rng: random.Random) -> None:
+    expected, inventory = from_files(objects, choices)
+    shuffled = rng.sample(objects, len(objects))
+    assert from_files(shuffled, choices)[0] == expected
+    live = Watch(choices)
+    for made in shuffled:
+        live.send("ADDED", made)
+    assert model(live.cache.cluster) == expected
+    assert foreign(objects, live.cache.is_foreign_group) == foreign(objects, inventory.ingest.groups.is_foreign)
+
+
+@settings(max_examples=150, deadline=None)
+@given(object_sets(), object_sets(), SETTINGS, st.randoms(use_true_random=False))
+def test_what_came_and_went_leaves_nothing_behind(objects: Objects, before: Objects, choices: Settings, rng: random.Random) -> None:
+    """Objects of `before` come first. Those that `objects` has too change; the others go. In the end `objects` is all there is."""
+    expected, _ = from_files(objects, choices)
+    live = Watch(choices)
+    for made in rng.sample(before, len(before)):
+        live.send("ADDED", made)
+    known = {identity(made) for made in before}
+    kept = {identity(made) for made in objects}
+    steps = [("DELETED", made) for made in before if identity(made) not in kept]
+    steps += [("MODIFIED" if identity(made) in known else "ADDED", made) for made in objects]
+    for event, made in rng.sample(steps, len(steps)):
+        live.send(event, made)
+    assert model(live.cache.cluster) == expected
+
+
+@settings(max_examples=75, deadline=None)
+@given(object_sets(), SETTINGS, st.randoms(use_true_random=False))
+def test_removing_and_adding_again_changes_nothing(objects: Objects, choices: Settings, rng: random.Random) -> None:
+    live = Watch(choices)
+    for made in objects:
+        live.send("ADDED", made)
+    expected = model(live.cache.cluster)
+    some = rng.sample(objects, rng.randint(0, len(objects)))
+    for made in some:
+        live.send("DELETED", made)
+    for made in rng.sample(some, len(some)):
+        live.send("ADDED", made)
+    assert model(live.cache.cluster) == expected
