@@ -106,6 +106,8 @@ class Recording(msgspec.Struct):
     decisions: msgspec.Raw
     version: str = ""
     """Of the Navarch that decided; another may decide otherwise."""
+    set_aside: list[str] = msgspec.field(default_factory=list)
+    """Jobs that took no part because something failed on them before."""
     format: int = FORMAT
 
 
@@ -152,6 +154,7 @@ def record(snapshot: Snapshot, policy: Policy, now: float, uid: str, held: Mappi
         objects=_objects(snapshot),
         decisions=msgspec.Raw(decisions(decided)),
         version=version(),
+        set_aside=decided.set_aside,
     )
     return gzip.compress(_encode(recording), compresslevel=3, mtime=0)
 
@@ -192,7 +195,8 @@ def again(recording: Recording, registry: Registry, policy: Policy | None = None
     for key in recording.held:
         cluster.jobs.hold(key, True)
     snapshot = cluster.snapshot(policy.semantics.node_order)
-    return decide(snapshot, policy, registry, recording.now, uid=recording.uid, devices=recording.uid, report_all=False)
+    uid, set_aside = recording.uid, recording.set_aside
+    return decide(snapshot, policy, registry, recording.now, uid=uid, devices=uid, report_all=False, set_aside=set_aside)
 
 
 def restored(recording: Recording) -> Cluster:

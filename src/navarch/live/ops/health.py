@@ -25,12 +25,19 @@ class ListenError(ValueError):
 
 class Health:
     def __init__(
-        self, missing: Missing, registry: CollectorRegistry, snapshot: Callable[[], Awaitable[bytes]], refresh: Callable[[], None]
+        self,
+        missing: Missing,
+        registry: CollectorRegistry,
+        snapshot: Callable[[], Awaitable[bytes]],
+        refresh: Callable[[], None],
+        notes: Callable[[], list[str]] = list,
     ) -> None:
+        """`notes`: what operators should know although we are ready."""
         self._missing = missing
         self._registry = registry
         self._snapshot = snapshot
         self._refresh = refresh
+        self._notes = notes
         self._runner: web.AppRunner | None = None
         self.port = 0
 
@@ -60,7 +67,7 @@ class Health:
         missing = self._missing()
         if missing:
             return web.Response(status=503, text="".join(f"[-]{each}\n" for each in missing))
-        return web.Response(text="ok")
+        return web.Response(text="".join(["ok", *(f"\n[!]{note}" for note in self._notes())]))
 
     async def _metrics(self, request: web.Request) -> web.Response:
         self._refresh()
