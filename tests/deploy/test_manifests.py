@@ -117,12 +117,13 @@ def test_permissions_are_the_least_that_does() -> None:
         assert "*" not in rule["apiGroups"] + rule["resources"] + rule["verbs"]
         assert not {"secrets", "configmaps", "roles", "clusterroles"} & set(rule["resources"])
         assert not {"escalate", "bind", "impersonate", "deletecollection"} & set(rule["verbs"])
-    assert verbs("", "pods") == READ
+    assert verbs("", "pods") == READ | {"delete"}
     assert verbs("", "nodes") == READ
     assert verbs("", "pods/binding") == {"create"}
     assert verbs("", "pods/eviction") == {"create"}
     assert verbs("", "pods/status") == {"patch"}
     assert {(group, resource): verbs for (group, resource), verbs in granted().items() if verbs - READ} == {
+        ("", "pods"): READ | {"delete"},
         ("", "pods/binding"): {"create"},
         ("", "pods/eviction"): {"create"},
         ("", "pods/status"): {"patch"},
@@ -146,7 +147,7 @@ def test_permissions_are_the_least_that_does() -> None:
     lease = next(item for item in manifests.rbac() if item["kind"] == "Role")["rules"]
     assert [(rule["verbs"], rule.get("resourceNames")) for rule in lease] == [(["create"], None), (["get", "update"], ["navarch"])]
     deleted = [(rule["apiGroups"], rule["resources"]) for rule in rules() if "delete" in rule["verbs"]]
-    assert deleted == [(["scheduling.run.ai"], ["bindrequests"])]
+    assert deleted == [([""], ["pods"]), (["scheduling.run.ai"], ["bindrequests"])]
 
 
 def test_the_deployment_survives_a_node_and_keeps_to_itself() -> None:

@@ -152,6 +152,7 @@ class Scheduler:
             self.assumed,
             self.events,
             clock,
+            evictions=lambda: self.policy_file.policy.evictions,
             rate=options.eviction_rate,
             timeout=options.eviction_timeout,
         )

@@ -1,7 +1,7 @@
-"""Objects that admission looks up while it fills in others, checked before it may: LimitRange and RuntimeClass, and the
-volume objects whose own defaults plugins rely on.
+"""Checks for the objects that admission looks up: LimitRange, RuntimeClass, and volume objects with defaults of their own.
 
-Admission works on plain mappings and trusts them, as an API server may after validation. Files have had none.
+Admission reads plain mappings and relies on validation by an API server. Objects from files have passed none, so they are checked
+here.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class RuntimeClass(KubeObject, frozen=True):
 
 
 def looked_up(manifest: ReadOnlyManifest) -> dict[str, Any]:
-    """The manifest, once every field that admission reads is of its kind."""
+    """The manifest, after the fields that admission reads are checked."""
     kind, name = identity(manifest)
     if kind == "LimitRange":
         for i, item in enumerate(from_manifest(manifest, LimitRange).spec.limits or ()):
@@ -70,7 +70,7 @@ def looked_up(manifest: ReadOnlyManifest) -> dict[str, Any]:
 
 
 def defaulted(manifest: ReadOnlyManifest, context: AdmissionContext) -> ReadOnlyManifest:
-    """A volume object with the defaults that the volume rules read: storage class, binding mode, volume mode."""
+    """A volume object with the defaults that plugins read: storage class, binding mode, volume mode."""
     try:
         return admit(dict(manifest), context).obj
     except (AttributeError, KeyError, TypeError, ValueError) as error:

@@ -1,8 +1,8 @@
 """Cycles one after another over decoded manifests, and what a cluster does between two of them.
 
-`Cycles` reads objects into the columns that the live scheduler keeps, and each `decide` runs one cycle. Before the next one it
-plays what a cluster would do: bound pods run, evicted pods come back pending, a promise stays on the pod. Time stands still.
-`navarch plan` and the trials of `navarch explain` are both this, so what one says the other repeats.
+`Cycles` reads objects through `ingest`, and each `decide` runs one cycle. Between two cycles it changes the model as a cluster would:
+bound pods run, evicted pods come back pending, nominations stay on their pods. Time does not pass. `navarch plan` and the trials of
+`navarch explain` both use it, so they agree.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from navarch.plugins.kai.config_maps import KIND as MISSING_CONFIG_MAPS
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What cycles are decided by. `now` None: the newest moment in the objects."""
+    """What decides the cycles beside the objects. `now` None: the newest moment in the objects."""
 
     policy: Policy
     registry: Registry
@@ -119,7 +119,7 @@ def _settle(inventory: Inventory, record: CycleRecord, now: float, *, promises_l
             status=PodStatus(phase="Pending", qos_class=pod.status.qos_class),
         )
         task = inventory.reader.read(fresh)
-        if task is None:  # another scheduler's pod: gone from here, its own scheduler places it again
+        if task is None:  # a pod of another scheduler, which will place it again
             cluster.remove_task(uid)
         else:
             cluster.put_task(task)

@@ -1,8 +1,7 @@
-"""The pods that operators would make of their workloads: Kubeflow's jobs, JobSet, Ray, LeaderWorkerSet.
+"""The pods that operators make from their workloads: Kubeflow's jobs, JobSet, Ray, LeaderWorkerSet.
 
-With the labels and annotations that their operators write, since those tell which group a pod is in and which part of it. Pods
-that would be made later (of a JobSet that starts in order, of a launcher that waits for its workers) are made at once: they
-follow as soon as the first ones run.
+The pods have the labels and annotations that the operators write, because these name the group and the sub-group of a pod. Pods that
+an operator creates later (of a JobSet that starts in order, of a launcher that waits for its workers) are made at once.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from navarch.apis.core.template_fields import count, mappings, template_at
 from navarch.object_types import ReadOnlyManifest
 
 PodMade = tuple[str, ReadOnlyManifest, dict[str, str], dict[str, str], str, tuple[str, str] | None]
-"""Name, template, labels, annotations, where the template stands, and the child that owns the pod if it is not the workload."""
+"""Name, template, labels, annotations, the path of the template, and the owner of the pod if it is a child of the workload."""
 _OVER = frozenset({"Succeeded", "Failed", "Complete", "Completed"})
 _REPLICAS = {
     "PyTorchJob": "pytorchReplicaSpecs",
@@ -73,7 +72,7 @@ def job_set_pods(job_set: ReadOnlyManifest) -> Iterator[PodMade]:
 
 
 def ray_pods(cluster: ReadOnlyManifest) -> Iterator[PodMade]:
-    """Of a RayCluster, or of the cluster that a RayJob or RayService describes."""
+    """The pods of a RayCluster, or of the cluster that a RayJob or RayService describes."""
     name = cluster["metadata"]["name"]
     field = {"RayJob": "rayClusterSpec", "RayService": "rayClusterConfig"}.get(cluster["kind"], "")
     spec, path = (cluster["spec"].get(field) or {}, f"spec.{field}") if field else (cluster["spec"], "spec")
@@ -127,7 +126,7 @@ def leader_worker_pods(workload: ReadOnlyManifest) -> Iterator[PodMade]:
 
 
 def ray_cluster_of(workload: ReadOnlyManifest) -> dict[str, Any] | None:
-    """The RayCluster object that stands between a RayJob or RayService and its pods."""
+    """The RayCluster object that a RayJob or RayService creates, which owns the pods."""
     field = {"RayJob": "rayClusterSpec", "RayService": "rayClusterConfig"}.get(workload["kind"])
     if field is None or not isinstance(workload["spec"].get(field), Mapping):
         return None

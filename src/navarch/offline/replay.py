@@ -1,10 +1,10 @@
-"""A cycle on file: everything that went into it and what came out, and the same cycle decided again.
+"""Recorded cycles: the input and the decisions of a cycle in a file, and the same cycle decided again.
 
-A recording holds the model's specs, not API objects: exactly what `decide` read and nothing that a pod's containers keep to
-themselves (no environment, no commands, no volumes' contents). What people put passwords into and no plugin reads is left out as
-well: kubectl's copy of a manifest, what a driver is told of a volume, who we are to a Prometheus.
+A recording holds the specs of the model, not API objects: exactly what `decide` reads. It has no environment, no commands and no
+contents of volumes. Fields that may hold passwords and that no plugin reads are left out as well: kubectl's copy of a manifest,
+parameters for volume and device drivers, credentials for Prometheus.
 
-Rows are restored to the very numbers they had, so the same policy gives the same decisions byte for byte.
+Rows get the numbers that they had, so the same policy gives the same decisions, byte for byte.
 
     recording = read("cycle-000042.json.gz")
     again(recording) == recording.decisions
@@ -48,17 +48,17 @@ from navarch.version import version
 FORMAT = 1
 _DECIDED = frozenset(("binds", "claims", "evictions", "jobs", "nominations", "queues", "warnings"))
 _TRIED = "tried"
-"""The order in which jobs were tried: recordings of format 1 may lack it."""
+"""The order in which jobs were tried. Recordings of format 1 may lack it."""
 _GZIP = b"\x1f\x8b"
 _TELLTALE = "kubectl.kubernetes.io/last-applied-configuration"
-"""kubectl keeps the whole manifest in here, environment and all."""
+"""kubectl keeps the whole manifest in this annotation, with its environment."""
 _NO_SHAPE = Shape()
 _USERINFO = re.compile(r"//[^/@\s]*@")
 _Annotated = TypeVar("_Annotated", NodeSpec, QueueSpec, NamespaceSpec)
 
 
 class RecordingError(ValueError):
-    """A file that is not a recording we can read."""
+    """A file that is not a recording, or one of an unknown format."""
 
 
 class TaskLine(msgspec.Struct, array_like=True):
@@ -77,7 +77,7 @@ class JobLine(msgspec.Struct, array_like=True):
 
 
 class ObjectLine(msgspec.Struct, array_like=True):
-    """`type` is where the value's class is; empty: a plain mapping."""
+    """`type` is the place of the value's class; empty: a plain mapping."""
 
     kind: str
     namespace: str
@@ -105,7 +105,7 @@ class Recording(msgspec.Struct):
     objects: list[ObjectLine]
     decisions: msgspec.Raw
     version: str = ""
-    """Of the Navarch that decided; another may decide otherwise."""
+    """The version of Navarch that decided. Another version may decide differently."""
     set_aside: list[str] = msgspec.field(default_factory=list)
     """Jobs that took no part because something failed on them before."""
     format: int = FORMAT
@@ -116,7 +116,7 @@ class _Heading(msgspec.Struct):
 
 
 def record(snapshot: Snapshot, policy: Policy, now: float, uid: str, held: Mapping[str, JobSpec], decided: CycleRecord) -> bytes:
-    """The compressed recording. `held`: jobs that were left out of the cycle, which the snapshot therefore lacks."""
+    """The compressed recording. `held`: jobs that waited in the scheduling queue and are not in the snapshot."""
     numbers: dict[int, int] = {}
     shapes: list[Shape] = []
     tasks = []
@@ -185,7 +185,7 @@ def read(file: str | Path | bytes) -> Recording:
 
 
 def again(recording: Recording, registry: Registry, policy: Policy | None = None) -> CycleRecord:
-    """Decide the recorded cycle once more, under its own policy or another."""
+    """Decide the recorded cycle again, under its own policy or another one."""
     if policy is None:
         policy = load(recording.policy, registry.catalogue(), recording.policy_name)
     try:
@@ -200,7 +200,7 @@ def again(recording: Recording, registry: Registry, policy: Policy | None = None
 
 
 def restored(recording: Recording) -> Cluster:
-    """The cluster as it was, row for row."""
+    """The cluster as it was, with the same rows."""
     cluster = Cluster()
     cluster.space.learn(tuple((name, 0) for name in recording.resource_names))
     for priority in recording.priority_classes:
@@ -225,7 +225,7 @@ def restored(recording: Recording) -> Cluster:
 
 
 def _restore_jobs(cluster: Cluster, lines: list[JobLine]) -> None:
-    """Rows that nobody had are held by stand-ins meanwhile, so that each job gets the row it had."""
+    """Unused rows are filled with placeholders for a while, so that each job gets the row that it had."""
     stand_ins = []
     for line in lines:
         while cluster.jobs.rows.top < line.row:
@@ -289,7 +289,7 @@ def _discreet_spec(spec: _Annotated) -> _Annotated:
 
 
 def _discreet_object(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Without the annotation, and without what a driver is told."""
+    """The value without kubectl's annotation and without parameters for drivers."""
     metadata = dict(manifest["metadata"])
     metadata["annotations"] = dict(_discreet(metadata.get("annotations") or {}))
     found: Mapping[str, Any] = {**manifest, "metadata": metadata}
@@ -307,11 +307,11 @@ _TOLD_TO_DRIVERS = (
     ("spec", "devices", "config"),
     ("status", "allocation", "devices", "config"),
 )
-"""Nothing that decides reads them."""
+"""Paths that are removed. No decision depends on them."""
 
 
 def _without(value: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:
-    """A copy that lacks what is at the path; the value itself where nothing is."""
+    """A copy without the field at the path; the value itself if it has no such field."""
     name, *below = path
     if name not in value:
         return value
@@ -322,7 +322,7 @@ def _without(value: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, An
 
 
 def _discreet_policy(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Without name and password of an address."""
+    """A URL without user name and password."""
     found = dict(document)
     usage = found.get("usageDBConfig")
     if isinstance(usage, Mapping) and isinstance(usage.get("connectionString"), str):
@@ -335,7 +335,7 @@ def _encode(value: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """What msgspec does not know by itself."""
+    """Encodes types that msgspec does not know."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, np.integer):
@@ -348,7 +348,7 @@ def _plain(value: Any) -> Any:
 
 
 def same(before: bytes, after: bytes) -> bool:
-    """Whether two cycles decided the same, byte for byte. The order of trying counts where both tell it."""
+    """Whether two cycles decided the same, byte for byte. The order in which jobs were tried counts if both have it."""
     if before == after:
         return True
     old, new = msgspec.json.decode(before), msgspec.json.decode(after)
@@ -356,7 +356,7 @@ def same(before: bytes, after: bytes) -> bool:
 
 
 def difference(before: bytes | msgspec.Raw, after: bytes | msgspec.Raw) -> list[str]:
-    """What two cycles decided differently, one line each; empty: nothing."""
+    """The differences between the decisions of two cycles, one line each."""
     old, new = (msgspec.json.decode(bytes(each)) for each in (before, after))
     lines: list[str] = []
     for part, name, told in _PARTS:

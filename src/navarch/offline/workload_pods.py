@@ -1,8 +1,7 @@
-"""The pods that workloads would make: Job, ReplicaSet, Deployment, StatefulSet, DaemonSet, Volcano's Job, and those of operators.
+"""The pods that controllers make: for Job, ReplicaSet, Deployment, StatefulSet, DaemonSet, Volcano's Job and kinds of operators.
 
-A plan from manifests should show what happens when they are applied, and then controllers make pods. Names, uids and times are
-derived from the workload, so the same input gives the same pods. A workload whose pods (or whose own children) are in the
-input has already been acted upon: nothing is made for it.
+A plan shows what happens when the manifests are applied, and then controllers create pods. Names, uids and times are derived from the
+workload, so the same input gives the same pods. If pods or other children of a workload are in the input, nothing is made for it.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from navarch.offline.operator_pods import (
 
 Made = dict[str, Any]
 Make = Callable[[ReadOnlyManifest, Iterable[ReadOnlyManifest]], Iterator[tuple[Made, str]]]
-"""Workload and nodes -> objects, each with the part of the workload that it is made from."""
+"""Workload and nodes -> objects, each with the field of the workload that defines it."""
 _TEMPLATE = "spec.template"
 _TELLING = {
     "JobSet": "jobset.sigs.k8s.io/jobset-name",
@@ -39,7 +38,7 @@ _TELLING = {
     "RayJob": "ray.io/originated-from-cr-name",
     "RayService": "ray.io/originated-from-cr-name",
 }
-"""Labels by which pods name a workload that owns them through objects which need not be in the input."""
+"""Kind -> the label by which pods name their workload. The objects between them need not be in the input."""
 _LABELS = sorted(set(_TELLING.values()))
 
 
@@ -154,7 +153,7 @@ def _owners_by_label(manifest: ReadOnlyManifest) -> Iterator[tuple[str, str, str
 
 
 def _has_orphaned_pods(namespace: str, name: str, controllers: Iterable[tuple[str, str, str]]) -> bool:
-    """Pods whose ReplicaSet is not in the input still tell their Deployment by the ReplicaSet's name."""
+    """Whether a ReplicaSet that is not in the input, but owns pods of it, belongs to this Deployment by its name."""
     return any(
         owner_namespace == namespace and kind == "ReplicaSet" and owner.rpartition("-")[0] == name
         for owner_namespace, kind, owner in controllers
@@ -168,7 +167,7 @@ def _replica_set(owner: ReadOnlyManifest, nodes: Iterable[ReadOnlyManifest]) -> 
 
 
 def _deployment(owner: ReadOnlyManifest, nodes: Iterable[ReadOnlyManifest]) -> Iterator[tuple[Made, str]]:
-    """Through the ReplicaSet that its controller makes, named after the template's content."""
+    """The pods of the ReplicaSet that the controller makes; its name contains a hash of the template."""
     spec = owner["spec"]
     template = template_at(owner, _TEMPLATE, spec.get("template"))
     digest = hashlib.sha256(msgspec.json.encode(template, order="sorted")).hexdigest()[:10]
@@ -216,7 +215,7 @@ def _stateful_set(owner: ReadOnlyManifest, nodes: Iterable[ReadOnlyManifest]) ->
 
 
 def _job(owner: ReadOnlyManifest, nodes: Iterable[ReadOnlyManifest]) -> Iterator[tuple[Made, str]]:
-    """As many pods as may run at once and are still to be completed; none while suspended or once finished."""
+    """As many pods as may run at once and are still to be completed; none if the Job is suspended or finished."""
     spec, name, status = owner["spec"], owner["metadata"]["name"], owner.get("status") or {}
     done = any(c.get("type") in ("Complete", "Failed") and c.get("status") == "True" for c in status.get("conditions") or ())
     if spec.get("suspend") or done:

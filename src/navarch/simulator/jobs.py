@@ -11,7 +11,8 @@ from typing import Any
 
 from msgspec import Struct
 
-EXPECTED_DURATION = "navarch.io/expected-duration"
+from navarch.ingest.expected_duration import EXPECTED_DURATION
+
 GROUP_NAME = "scheduling.k8s.io/group-name"
 VOLCANO = "scheduling.volcano.sh/v1beta1"
 GPU = "nvidia.com/gpu"

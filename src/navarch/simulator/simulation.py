@@ -157,7 +157,9 @@ class Simulation:
             self._snapshot = self.cluster.snapshot(self.policy.semantics.node_order, instead_of=self._snapshot)
             self.cycles += 1
             uid = f"cycle-{self.cycles}"
-            record = decide(self._snapshot, self.policy, self.registry, self.now, uid, devices=uid, report_all=False)
+            record = decide(
+                self._snapshot, self.policy, self.registry, self.now, uid, devices=uid, report_all=False, report_queues=False
+            )
             self.observer.decided(self.now, record, perf_counter() - started)
             self._apply(record)
             self._waiting.end_cycle()
@@ -200,6 +202,7 @@ class Simulation:
         """Pods of the job were placed or evicted: it runs, or stops, from now on."""
         end = job.settle(self.now)
         if evicted and end is None:
+            job.spec = replace(job.spec, attained_service=job.ran * job.job.gpus)
             for uid in list(job.nodes):  # what is left of a gang that lost its minimum starts again with the rest
                 job.displace(uid)
         if evicted:

@@ -1,4 +1,4 @@
-"""What the API server fills into objects other than pods; one small function a kind, found by group and kind.
+"""What the API server fills into objects other than pods: one small function for each group and kind.
 
 All functions change the object they are given.
 """
@@ -15,7 +15,7 @@ TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 
 def default_object(obj: Manifest) -> None:
-    """Apply the defaults of the object's kind; a kind without any is left as it is.
+    """Apply the defaults of the object's kind, if it has any.
 
     >>> job = {"apiVersion": "batch/v1", "kind": "Job", "spec": {}}
     >>> default_object(job); job["spec"]["backoffLimit"]

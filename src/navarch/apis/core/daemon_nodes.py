@@ -1,7 +1,7 @@
 """Where a DaemonSet's pods go: one for each node that its controller would choose, pinned to that node by name.
 
-The controller looks at the node selector, required node affinity and taints, tolerating on its own what says that a node is
-unwell or closed; then it replaces the required affinity by the node's name. Room on the node is the scheduler's question.
+The controller checks the node selector, required node affinity and taints, and tolerates the taints that mark a node as unhealthy or
+cordoned. It then replaces the required affinity by the node's name. The scheduler decides whether the pod fits on that node.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fields of a workload that say how many pods of which template it wants; what cannot be one is told with its place."""
+"""The fields of a workload that give its number of pods and its pod template. A wrong value is reported with its field."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from navarch.apis.errors import ObjectError, shown
 from navarch.object_types import ReadOnlyManifest
 
 MOST_PODS = 1_000_000
-"""More than one workload can have anywhere: a number beyond it is a slip of the hand, and would take hours to lay out."""
+"""The most pods of one workload. A larger number is a typing mistake, and its pods would take hours to make."""
 
 
 def count(owner: ReadOnlyManifest, path: str, value: object, otherwise: int) -> int:
@@ -26,7 +26,7 @@ def count(owner: ReadOnlyManifest, path: str, value: object, otherwise: int) -> 
 
 
 def template_at(owner: ReadOnlyManifest, path: str, value: object) -> ReadOnlyManifest:
-    """A pod template; its spec is for whoever reads the pods."""
+    """A pod template. Its spec is checked when the pods are read."""
     template = _mapping(owner, path, value, "a pod template")
     if template.get("metadata") is not None:
         metadata = _mapping(owner, f"{path}.metadata", template["metadata"], "a mapping")

@@ -1,7 +1,7 @@
-"""Volcano's own Job (batch.volcano.sh): the PodGroup and the pods that its controller would make.
+"""Volcano's Job (batch.volcano.sh): the PodGroup and the pods that its controller makes.
 
-The group's minimum is the job's, each task's minimum becomes that of its role, and the resources it must find before it
-is admitted are those of its first pods in order of the tasks' priority.
+The group has the minimum of the Job, and each role has the minimum of its task. minResources is the sum over the first pods, in the
+order of the tasks' priority.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from navarch.model.resources import format_amount
 from navarch.object_types import ReadOnlyManifest
 
 PodMade = tuple[str, ReadOnlyManifest, dict[str, str], dict[str, str], str]
-"""Name, template, labels, annotations, and where the template stands in the job."""
+"""Name, template, labels, annotations, and the path of the template in the Job."""
 
 
 def volcano_job(job: ReadOnlyManifest) -> Iterator[dict[str, Any] | PodMade]:
@@ -78,7 +78,7 @@ def volcano_job(job: ReadOnlyManifest) -> Iterator[dict[str, Any] | PodMade]:
 
 
 def _template(spec: ReadOnlyManifest, task: ReadOnlyManifest) -> dict[str, Any]:
-    """What the job says for all its pods, where the task's own template is silent."""
+    """The task's template, with the Job's settings for all pods where the template has none."""
     pod = dict((task.get("template") or {}).get("spec") or {})
     pod.setdefault("schedulerName", spec.get("schedulerName") or "volcano")
     if spec.get("priorityClassName"):

@@ -77,6 +77,10 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
         "actions": "allocate, backfill",
         "tiers": [_tier("gang", "predicates", "best-fit")],
     },
+    "easy": {
+        "actions": "allocate, backfill",
+        "tiers": [_tier("gang", "easy-backfill", "predicates", "best-fit")],
+    },
     "sjf": {
         "actions": "allocate, backfill",
         "tiers": [_tier("gang", "shortest-first", "strict-order", "predicates", "best-fit")],

@@ -16,6 +16,7 @@ from navarch.simulator.clusters.setup import ClusterError, ClusterSetup
 
 READERS: Mapping[str, str] = {
     "openb": "navarch.simulator.clusters.openb:cluster",
+    "recording": "navarch.simulator.clusters.recording:cluster",
 }
 """KIND of `KIND:FILE` -> the place of its reader, a function from path to `ClusterSetup`."""
 
