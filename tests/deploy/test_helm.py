@@ -44,6 +44,7 @@ EVERYTHING = {
     "podAnnotations": {"example.com/owner": "platform"},
     "extraVolumes": [{"name": "cycles", "emptyDir": {"sizeLimit": "1Gi"}}],
     "extraVolumeMounts": [{"name": "cycles", "mountPath": "/var/cycles"}],
+    "networkPolicy": {"enabled": True, "from": [{"podSelector": {"matchLabels": {"app": "prometheus"}}}]},
     "serviceMonitor": {"enabled": True, "interval": "30s", "labels": {"release": "prometheus"}},
 }
 """A value for each that there is."""

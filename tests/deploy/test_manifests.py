@@ -129,6 +129,8 @@ def test_permissions_are_the_least_that_does() -> None:
         ("", "pods/status"): {"patch"},
         ("", "persistentvolumeclaims"): READ | {"patch"},
         ("", "persistentvolumes"): READ | {"patch"},
+        ("authentication.k8s.io", "tokenreviews"): {"create"},
+        ("authorization.k8s.io", "subjectaccessreviews"): {"create"},
         ("events.k8s.io", "events"): {"create", "patch"},
         ("resource.k8s.io", "resourceclaims"): READ | {"patch"},
         ("resource.k8s.io", "resourceclaims/status"): {"update"},
@@ -164,7 +166,7 @@ def test_the_deployment_survives_a_node_and_keeps_to_itself() -> None:
 
 def test_deploy_has_no_second_copy() -> None:
     package = TOP / "src" / "navarch" / "manifests"
-    for name in ("namespace", "rbac", "deployment", "service", "servicemonitor"):
+    for name in ("namespace", "rbac", "deployment", "service", "networkpolicy", "servicemonitor"):
         assert (DEPLOY / f"{name}.yaml").resolve() == package / f"{name}.yaml"
     chart = DEPLOY / "helm" / "navarch"
     assert (DEPLOY / "crds").resolve() == (chart / "crds").resolve() == package / "crds"
@@ -228,6 +230,7 @@ def test_without_choices_the_shipped_files_are_installed_as_they_are() -> None:
         *manifests.rbac(),
         *manifests.deployment(),
         *manifests.service(),
+        *manifests.network_policy(),
         *manifests.service_monitor(),
     ]
     assert Installation().objects() == shipped

@@ -38,6 +38,7 @@ RESOURCES = {
     "CustomResourceDefinition": CRDS,
     "Deployment": Resource("apps", "v1", "deployments"),
     "Namespace": Resource("", "v1", "namespaces", namespaced=False),
+    "NetworkPolicy": Resource("networking.k8s.io", "v1", "networkpolicies"),
     "PodDisruptionBudget": Resource("policy", "v1", "poddisruptionbudgets"),
     "Role": Resource(RBAC, "v1", "roles"),
     "RoleBinding": Resource(RBAC, "v1", "rolebindings"),

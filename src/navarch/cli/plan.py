@@ -20,6 +20,7 @@ from navarch.cli.policy.mistakes import MISTAKES, tell
 from navarch.cli.tables.plan import show
 from navarch.engine.policy import PRESETS, PolicyError
 from navarch.engine.registry import RegistrationError
+from navarch.explanation.policy_difference import PolicyDifference, policy_difference
 from navarch.offline.manifests import read_paths
 from navarch.offline.plan import Plan, PlanError
 from navarch.offline.plan import plan as run_plan
@@ -29,6 +30,7 @@ Examples:
   navarch plan -f examples/two-queues.yaml
   kubectl get nodes,pods,priorityclasses -A -o yaml | navarch plan -f - -f new-job.yaml   # PodGroups and Queues too, by full name
   navarch plan -f cluster/ -f new-job.yaml --cycles 3 -o json
+  navarch plan -f examples/two-queues.yaml --diff volcano
 """
 
 
@@ -71,6 +73,7 @@ def collector_paused() -> Iterator[None]:
 @click.option("--keep-going", is_flag=True, help="Decide without the objects that are not valid.")
 @namespace_as_queue_option
 @plugin_dirs_option
+@click.option("--diff", metavar="FILE|PRESET", help="Show what another policy would decide differently.")
 @click.option("-v", "--verbose", is_flag=True, help="Show timings and every reason of every job.")
 @collector_paused()
 def plan(
@@ -83,6 +86,7 @@ def plan(
     keep_going: bool,
     namespace_as_queue: bool,
     plugin_dirs: tuple[Path, ...],
+    diff: str | None,
     verbose: bool,
 ) -> None:
     """Decide for manifests in files, with no cluster at all.
@@ -93,27 +97,34 @@ def plan(
     with 2 and lists every mistake if something in the input cannot be used.
     """
     documents, unread = read_paths(paths)
+    asked = policy
     try:
         if unread and not keep_going:
             # The other mistakes are worth knowing too: plan with what there is, and fail either way.
             rest = run_plan(documents, policy, keep_going=True, plugin_dirs=plugin_dirs)
             raise PlanError(unread + rest.mistakes)
-        result = run_plan(
-            documents,
-            policy,
-            cycles,
-            scheduler_names or None,
-            now,
-            keep_going=keep_going,
-            namespace_as_queue=namespace_as_queue,
-            plugin_dirs=plugin_dirs,
-        )
+
+        def planned(chosen: str) -> Plan:
+            return run_plan(
+                documents,
+                chosen,
+                cycles,
+                scheduler_names or None,
+                now,
+                keep_going=keep_going,
+                namespace_as_queue=namespace_as_queue,
+                plugin_dirs=plugin_dirs,
+            )
+
+        result = planned(policy)
+        asked = diff or policy
+        other = planned(diff) if diff else None
     except PlanError as error:
         fail(error.mistakes)
     except PolicyError as error:
         for unreadable in unread:
             click.echo(str(unreadable), err=True)
-        tell(error, policy, plugin_dirs)
+        tell(error, asked, plugin_dirs)
         raise SystemExit(MISTAKES) from None
     except RegistrationError as error:
         raise click.UsageError(str(error)) from None
@@ -125,6 +136,9 @@ def plan(
     _remark(result, [*unread, *result.mistakes])
     if not any(each.manifest.get("kind") == "Node" for each in documents):
         click.echo("no Node is in the input: nothing can be placed", err=True)
+    if other is not None:
+        _print_difference(policy_difference(result, other), output, diff or "")
+        return
     match output:
         case "json":
             click.echo(json.dumps(result.to_dict(), indent=2, sort_keys=True))
@@ -134,6 +148,23 @@ def plan(
             click.echo(yaml.safe_dump(result.to_dict(), sort_keys=True, width=120), nl=False)
         case _:
             show(result, verbose=verbose)
+
+
+def _print_difference(found: PolicyDifference, output: str, other: str) -> None:
+    match output:
+        case "json":
+            click.echo(json.dumps(found.to_dict(), indent=2, sort_keys=True))
+        case "yaml":
+            import yaml
+
+            click.echo(yaml.safe_dump(found.to_dict(), sort_keys=True, width=120), nl=False)
+        case _:
+            lines = [f"starts: {each}" for each in found.starts]
+            lines += [f"starts no longer: {each}" for each in found.starts_no_longer]
+            lines += [f"evicts: {each}" for each in found.evicts]
+            lines += [f"evicts no longer: {each}" for each in found.evicts_no_longer]
+            lines += [f"places elsewhere: {each.pod} on {each.after} instead of {each.before}" for each in found.moves]
+            click.echo("\n".join(lines or [f"{other} decides the same"]))
 
 
 def fail(mistakes: list[ObjectError]) -> NoReturn:

@@ -71,11 +71,14 @@ class Input:
         self.documents = list(documents)
         self._place: dict[Identity, int] = {}
         self._references: dict[str, list[int]] = {}
+        self._kinds: dict[str, list[int]] = {}
         for number, document in enumerate(self.documents):
-            metadata = document.manifest.get("metadata")
-            if isinstance(metadata, Mapping) and isinstance(metadata.get("name"), str) and document.manifest.get("kind"):
-                self._place.setdefault(identify(document.manifest), number)
-                self._references.setdefault(reference(document.manifest), []).append(number)
+            manifest = document.manifest
+            kind, metadata = manifest.get("kind"), manifest.get("metadata")
+            if isinstance(metadata, Mapping) and isinstance(metadata.get("name"), str) and isinstance(kind, str):
+                self._place.setdefault(identify(manifest), number)
+                self._references.setdefault(reference(manifest), []).append(number)
+                self._kinds.setdefault(kind, []).append(number)
 
     def find(self, kind: str, namespace: str, name: str) -> list[ReadOnlyManifest]:
         """Objects of this kind and name, of whatever API group."""
@@ -83,7 +86,8 @@ class Input:
         return [self.documents[number].manifest for number in self._references.get(key, ())]
 
     def of_kind(self, *kinds: str) -> list[ReadOnlyManifest]:
-        return [each.manifest for each in self.documents if each.manifest.get("kind") in kinds]
+        """In the order of the input, for each kind."""
+        return [self.documents[number].manifest for kind in kinds for number in self._kinds.get(kind, ())]
 
     def has(self, manifest: ReadOnlyManifest) -> bool:
         return identify(manifest) in self._place

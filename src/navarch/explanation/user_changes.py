@@ -24,6 +24,8 @@ from navarch.object_types import ReadOnlyManifest
 _MOST_QUEUES = 4
 _MOST_VALUES = 3
 BY = "user"
+_SYSTEM = "system-"
+"""Priority classes of the cluster's own components."""
 
 
 def drop_clauses(changes: Changes, clauses: list[Clause]) -> None:
@@ -71,7 +73,11 @@ def higher_priority(changes: Changes, classes: list[ReadOnlyManifest]) -> None:
     now = max((task.pod_priority for task in subject.tasks), default=0)
     if subject.groups and subject.spec is not None:
         now = max(now, subject.spec.priority)
-    higher = sorted((int(each["value"]), str(each["metadata"]["name"])) for each in classes if int(each.get("value") or 0) > now)
+    higher = sorted(
+        (value, name)
+        for each in classes
+        if (value := int(each.get("value") or 0)) > now and not (name := str(each["metadata"]["name"])).startswith(_SYSTEM)
+    )
     if not higher:
         return
 

@@ -61,6 +61,11 @@ def service() -> list[Manifest]:
     return _file("service")
 
 
+def network_policy() -> list[Manifest]:
+    """The NetworkPolicy that leaves only the port of health and metrics open."""
+    return _file("networkpolicy")
+
+
 def service_monitor() -> list[Manifest]:
     """What tells a Prometheus operator to scrape the Service."""
     return _file("servicemonitor")

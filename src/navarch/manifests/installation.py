@@ -54,6 +54,7 @@ class Installation:
             *self._placed(self._policy_object()),
             *self._placed(self._deployment()),
             *self._placed(manifests.service()),
+            *self._placed(manifests.network_policy()),
             *self._placed(manifests.service_monitor()),
         ]
 

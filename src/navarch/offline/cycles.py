@@ -54,11 +54,14 @@ class Cycles:
             self.cluster.put_object(MISSING_CONFIG_MAPS, namespace, name, lacks)
         self.now = self.inventory.newest if rules.now is None else rules.now
 
+    def close(self) -> None:
+        """Nothing is shared, so nothing has to be given back."""
+
     def decide(self) -> CycleRecord:
         """The next cycle."""
         rules = self.rules
         if self._last is not None:
-            _settle(self.inventory, self._last, self.now, promises_last=rules.policy.semantics.nominations_last)
+            settle(self.inventory, self._last, self.now, promises_last=rules.policy.semantics.nominations_last)
         self.number += 1
         self._last = _decide(self.inventory, rules.policy, rules.registry, self.now, self.number, self.timings)
         return self._last
@@ -91,7 +94,7 @@ def _left_out(inventory: Inventory, decided: set[str]) -> list[JobDecision]:
     return found
 
 
-def _settle(inventory: Inventory, record: CycleRecord, now: float, *, promises_last: bool) -> None:
+def settle(inventory: Inventory, record: CycleRecord, now: float, *, promises_last: bool) -> None:
     """What a cluster does between two cycles."""
     cluster = inventory.cluster
     evicted = {eviction.uid for eviction in record.evictions}

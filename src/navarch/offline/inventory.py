@@ -167,6 +167,10 @@ class Inventory:
     def tasks(self) -> dict[str, TaskSpec]:
         return {spec.uid: spec for spec in self.cluster.tasks.specs if spec is not None}
 
+    @property
+    def has_unmeasured_budgets(self) -> bool:
+        return bool(self._unmeasured)
+
     def measure(self, tasks: Iterable[TaskSpec]) -> list[DisruptionBudgetSpec]:
         """The budgets without a status, with the disruptions that they allow after a cycle moved pods."""
         tasks = list(tasks) if self._unmeasured else []

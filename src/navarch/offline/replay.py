@@ -17,7 +17,7 @@ import gzip
 import importlib
 import re
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -43,6 +43,7 @@ from navarch.model.spec import (
     Shape,
     TaskSpec,
 )
+from navarch.offline.recorded_annotations import kept_annotations
 from navarch.version import version
 
 FORMAT = 1
@@ -50,8 +51,6 @@ _DECIDED = frozenset(("binds", "claims", "evictions", "jobs", "nominations", "qu
 _TRIED = "tried"
 """The order in which jobs were tried. Recordings of format 1 may lack it."""
 _GZIP = b"\x1f\x8b"
-_TELLTALE = "kubectl.kubernetes.io/last-applied-configuration"
-"""kubectl keeps the whole manifest in this annotation, with its environment."""
 _NO_SHAPE = Shape()
 _USERINFO = re.compile(r"//[^/@\s]*@")
 _Annotated = TypeVar("_Annotated", NodeSpec, QueueSpec, NamespaceSpec)
@@ -115,8 +114,19 @@ class _Heading(msgspec.Struct):
     format: int
 
 
-def record(snapshot: Snapshot, policy: Policy, now: float, uid: str, held: Mapping[str, JobSpec], decided: CycleRecord) -> bytes:
-    """The compressed recording. `held`: jobs that waited in the scheduling queue and are not in the snapshot."""
+def record(
+    snapshot: Snapshot,
+    policy: Policy,
+    now: float,
+    uid: str,
+    held: Mapping[str, JobSpec],
+    decided: CycleRecord,
+    more_annotations: Sequence[str] = (),
+) -> bytes:
+    """The compressed recording. `held`: jobs that waited in the scheduling queue and are not in the snapshot.
+
+    It keeps the annotations that rules read (`recorded_annotations`), and those that `more_annotations` names.
+    """
     numbers: dict[int, int] = {}
     shapes: list[Shape] = []
     tasks = []
@@ -126,13 +136,13 @@ def record(snapshot: Snapshot, policy: Policy, now: float, uid: str, held: Mappi
             if number is None:
                 number = numbers[id(spec.shape)] = len(shapes)
                 shapes.append(spec.shape)
-            bare = replace(spec, shape=_NO_SHAPE, annotations=_discreet(spec.annotations))
+            bare = replace(spec, shape=_NO_SHAPE, annotations=kept_annotations(spec.annotations, more_annotations))
             tasks.append(TaskLine(row, number, bare))
     jobs = []
     for row, (key, members) in enumerate(zip(snapshot.jobs.keys, snapshot.jobs.tasks)):
         job = snapshot.jobs.specs[row] or held.get(key)
         if job is not None:
-            job = replace(job, annotations=_discreet(job.annotations))
+            job = replace(job, annotations=kept_annotations(job.annotations, more_annotations))
         if job is not None or members:
             jobs.append(JobLine(row, key, list(members), job))
     recording = Recording(
@@ -143,15 +153,15 @@ def record(snapshot: Snapshot, policy: Policy, now: float, uid: str, held: Mappi
         resource_names=list(snapshot.resource_names),
         held=sorted(held),
         shapes=shapes,
-        nodes=[_discreet_spec(spec) for spec in snapshot.nodes.specs],
+        nodes=[_discreet_spec(spec, more_annotations) for spec in snapshot.nodes.specs],
         tasks=tasks,
         jobs=jobs,
-        queues=[_discreet_spec(spec) for _, spec in sorted(snapshot.queues.items())],
+        queues=[_discreet_spec(spec, more_annotations) for _, spec in sorted(snapshot.queues.items())],
         priority_classes=[spec for _, spec in sorted(snapshot.priority_classes.items())],
         budgets=[spec for _, spec in sorted(snapshot.budgets.items())],
         quotas=[spec for _, spec in sorted(snapshot.quotas.items())],
-        namespaces=[_discreet_spec(spec) for _, spec in sorted(snapshot.namespaces.items())],
-        objects=_objects(snapshot),
+        namespaces=[_discreet_spec(spec, more_annotations) for _, spec in sorted(snapshot.namespaces.items())],
+        objects=_objects(snapshot, more_annotations),
         decisions=msgspec.Raw(decisions(decided)),
         version=version(),
         set_aside=decided.set_aside,
@@ -249,7 +259,7 @@ def _restore_tasks(cluster: Cluster, recording: Recording) -> None:
         cluster.remove_task(uid)
 
 
-def _objects(snapshot: Snapshot) -> list[ObjectLine]:
+def _objects(snapshot: Snapshot, more_annotations: Sequence[str]) -> list[ObjectLine]:
     lines = []
     for kind, values in sorted(snapshot.objects.items()):
         for (namespace, name), value in sorted(values.items(), key=lambda item: item[0]):
@@ -257,7 +267,7 @@ def _objects(snapshot: Snapshot) -> list[ObjectLine]:
             if is_dataclass(value) or isinstance(value, msgspec.Struct):
                 place = f"{type(value).__module__}:{type(value).__qualname__}"
             elif isinstance(value, Mapping) and isinstance(value.get("metadata"), Mapping):
-                value = _discreet_object(value)
+                value = _discreet_object(value, more_annotations)
             lines.append(ObjectLine(kind, namespace, name, place, msgspec.Raw(_encode(value))))
     return lines
 
@@ -277,21 +287,15 @@ def _value(line: ObjectLine) -> Any:
     return msgspec.json.decode(line.value, type=kind)
 
 
-def _discreet(annotations: Mapping[str, str]) -> Mapping[str, str]:
-    if _TELLTALE not in annotations:
-        return annotations
-    return {name: text for name, text in annotations.items() if name != _TELLTALE}
-
-
-def _discreet_spec(spec: _Annotated) -> _Annotated:
-    kept = _discreet(spec.annotations)
+def _discreet_spec(spec: _Annotated, more_annotations: Sequence[str]) -> _Annotated:
+    kept = kept_annotations(spec.annotations, more_annotations)
     return spec if kept is spec.annotations else replace(spec, annotations=kept)
 
 
-def _discreet_object(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The value without kubectl's annotation and without parameters for drivers."""
+def _discreet_object(manifest: Mapping[str, Any], more_annotations: Sequence[str]) -> Mapping[str, Any]:
+    """Without annotations that rules do not read, and without the parameters of drivers."""
     metadata = dict(manifest["metadata"])
-    metadata["annotations"] = dict(_discreet(metadata.get("annotations") or {}))
+    metadata["annotations"] = dict(kept_annotations(metadata.get("annotations") or {}, more_annotations))
     found: Mapping[str, Any] = {**manifest, "metadata": metadata}
     for path in _TOLD_TO_DRIVERS:
         found = _without(found, path)

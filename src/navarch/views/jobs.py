@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from navarch.model.cluster import Cluster
 from navarch.model.spec import JobSpec
 from navarch.model.status import TaskStatus
 from navarch.model.timestamps import rfc3339
+from navarch.views.prospects import Prospect
 
 S = TaskStatus
 WITHOUT_PHASE = frozenset({"coscheduling", "kai", "upstream"})
@@ -48,6 +49,8 @@ class JobRow:
     """What keeps it waiting, in one sentence."""
     messages: str = ""
     """That sentence and the conditions of its group."""
+    prospect: Prospect | None = None
+    """Of a job that waits and takes part."""
 
     def to_dict(self) -> dict[str, Any]:
         pods = {"pending": self.pending, "running": self.running, "terminating": self.leaving}
@@ -61,11 +64,19 @@ class JobRow:
             "pods": {**pods, "succeeded": self.succeeded, "failed": self.failed},
             "priority": self.priority,
             "created": rfc3339(self.created) if self.created else None,
+            "place": None if self.prospect is None else {"place": self.prospect.place, "of": self.prospect.of},
+            **({"never": self.prospect.never} if self.prospect is not None and self.prospect.never else {}),
             "why": self.messages or self.why,
         }
 
 
-def job_rows(cluster: Cluster, record: CycleRecord, find_pod: FindPod, served: frozenset[str] | None) -> list[JobRow]:
+def job_rows(
+    cluster: Cluster,
+    record: CycleRecord,
+    find_pod: FindPod,
+    served: frozenset[str] | None,
+    prospects: Mapping[str, Prospect],
+) -> list[JobRow]:
     """One row a job, by key. `served`: the scheduler names that we decide for; None: all."""
     phases = {decision.job: decision.phase for decision in record.jobs}
     table = cluster.jobs
@@ -99,6 +110,7 @@ def job_rows(cluster: Cluster, record: CycleRecord, find_pod: FindPod, served: f
                 created=spec.created if spec else 0.0,
                 why=messages[0] if messages else "",
                 messages=_joined(messages),
+                prospect=prospects.get(key),
             )
         )
     return rows

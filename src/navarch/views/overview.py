@@ -17,6 +17,7 @@ from navarch.model.cluster import Cluster
 from navarch.model.status import TaskStatus
 from navarch.views.jobs import FindPod, JobRow, job_rows
 from navarch.views.nodes import NodeRow, node_rows
+from navarch.views.prospects import prospects
 from navarch.views.queues import QueueRow, queue_rows
 
 
@@ -40,7 +41,7 @@ def overview(
     """All rows of a cluster, in an order that does not depend on how it was filled. `served`: the scheduler names that we decide for;
     None: all."""
     record = decide(cluster.snapshot(policy.semantics.node_order), replace(policy, actions=()), registry, now)
-    jobs = job_rows(cluster, record, find_pod, served)
+    jobs = job_rows(cluster, record, find_pod, served, prospects(cluster, policy, registry, now))
     others = {} if served is None else _pending_for_others(cluster, served)
     return Overview(jobs, queue_rows(cluster, record, jobs), node_rows(cluster), others)
 
