@@ -212,7 +212,7 @@ def again(recording: Recording, registry: Registry, policy: Policy | None = None
 def restored(recording: Recording) -> Cluster:
     """The cluster as it was, with the same rows."""
     cluster = Cluster()
-    cluster.space.learn(tuple((name, 0) for name in recording.resource_names))
+    cluster.space.learn(tuple((name, 0) for name in recording.resource_names), trusted=True)
     for priority in recording.priority_classes:
         cluster.put_priority_class(priority)
     for namespace in recording.namespaces:
