@@ -172,6 +172,7 @@ def settings_for(policy: Policy, scheduler_names: Iterable[str] | str | None = N
         imply_queues=semantics.implied_queues,
         absent_priority=1 if semantics.absent_priority_is_one else 0,
         default_preemptable=semantics.default_preemptable,
+        queue_label=str(policy.param("queueLabelKey")),
     )
 
 

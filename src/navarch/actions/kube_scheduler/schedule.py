@@ -2,7 +2,8 @@
 
 Pods go by priority, age and name. Equal pods that follow each other are placed in one step. A pod that finds no node may
 preempt before the next pod is looked at: its victims keep their room until they are gone, and the pod is promised the node.
-Groups, queues and shares have no say here.
+Queues and shares have no say here. Where the profile has GangScheduling, the pods of a `scheduling.k8s.io` group are tried together
+and start only if its minCount is reached (`gang_cycle`). Groups of other APIs are no gangs here; a warning of the cycle says so.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from itertools import groupby
 
 import numpy as np
 
+from navarch.actions.kube_scheduler.gang_cycle import GangCycle
 from navarch.actions.kube_scheduler.nominations import Nominations
 from navarch.actions.kube_scheduler.preemption import Candidate, NoCandidate, PodPreemption
 from navarch.engine.action import Action
@@ -87,6 +89,7 @@ class Schedule(Action):
         Argument("preemption", "bool", True, "whether a pod without a node may evict less important ones"),
         Argument("minCandidateNodesPercentage", "int", 10, "share of nodes to dry-run"),
         Argument("minCandidateNodesAbsolute", "int", 100, "dry-run at least so many nodes"),
+        Argument("gangs", "bool", False, "whether scheduling.k8s.io groups start whole or not at all"),
     )
 
     def execute(self) -> None:
@@ -98,8 +101,14 @@ class Schedule(Action):
         """Where the search for feasible nodes starts, when not all are looked for."""
         self._failures: dict[tuple[int, int, str], FitErrors] = {}
         """What classes of pods failed with since the last placement or preemption."""
-        for task, rows in self._runs():
-            self._place(task, rows)
+        gangs = GangCycle(self)
+        for rows in gangs.turns(self._waiting()):
+            if gangs.is_gang(rows[0]):
+                gangs.place(rows)
+                continue
+            for task, run in self._runs(rows):
+                self._place(task, run)
+        session.record.warnings += gangs.announced()
 
     def _treatment(self, task: TaskClass) -> Treatment:
         found = self._treatments.get(task.profile)
@@ -107,10 +116,14 @@ class Schedule(Action):
             found = self._treatments[task.profile] = self._treat(task.profile)
         return found
 
+    def given_for(self, profile: str) -> Arguments:
+        """What the profile says of the action."""
+        own = self.session.policy.profiles.get(profile)
+        return self.given if own is None else Arguments(self.arguments, own.arguments)
+
     def _treat(self, profile: str) -> Treatment:
-        session, policy = self.session, self.session.policy
-        own = policy.profiles.get(profile)
-        given = self.given if own is None else Arguments(self.arguments, own.arguments)
+        session = self.session
+        given = self.given_for(profile)
         preemption = PodPreemption(
             session,
             self.nominations,
@@ -126,25 +139,29 @@ class Schedule(Action):
             post_filter_texts=list(dict.fromkeys(f.post_filter_text for f in filters if f.post_filter_text)),
         )
 
-    def _runs(self) -> Iterator[tuple[TaskClass, list[int]]]:
-        """Pending pods in their order, equal neighbours together."""
+    def _waiting(self) -> list[int]:
+        """Pending pods in their order."""
         session, tasks = self.session, self.session.snapshot.tasks
         waiting = np.flatnonzero(tasks.alive & (session.status == TaskStatus.PENDING) & (tasks.job >= 0) & ~tasks.gated)
         waiting = waiting[session.snapshot.jobs.taking_part[tasks.job[waiting]]]
         pods = [(row, spec) for row in waiting.tolist() if not (spec := session.task(row)).deleting]
         pods.sort(key=lambda pod: (-pod[1].pod_priority, pod[1].created, pod[1].namespace, pod[1].name))
-
-        def kind(pod: tuple[int, object]) -> tuple[int, int, str, object]:
-            spec = session.task(pod[0])
-            alone = pod[0] if spec.nominated_node else -1
-            return session.class_of(pod[0]).number, spec.pod_priority, spec.preemption_policy, alone
-
         keys = session.snapshot.jobs.keys
         session.tried.update(dict.fromkeys(keys[number] for number in tasks.job[[row for row, _ in pods]].tolist()))
+        return [row for row, _ in pods if session.job_of(row) is not None]
+
+    def _runs(self, pods: list[int]) -> Iterator[tuple[TaskClass, list[int]]]:
+        """Pods in their order, equal neighbours together."""
+        session = self.session
+
+        def kind(row: int) -> tuple[int, int, str, object]:
+            spec = session.task(row)
+            alone = row if spec.nominated_node else -1
+            return session.class_of(row).number, spec.pod_priority, spec.preemption_policy, alone
+
         for _, run in groupby(pods, key=kind):
-            rows = [row for row, _ in run if session.job_of(row) is not None]
-            if rows:
-                yield session.class_of(rows[0]), rows
+            rows = list(run)
+            yield session.class_of(rows[0]), rows
 
     # placing
 
@@ -155,9 +172,9 @@ class Schedule(Action):
             row = left[-1]
             known = self._failures.get(self._key(task, row))
             if known is not None and self.nominations.node_of(row) is None:
-                self._refuse(left.pop(), known)
+                self.refuse(left.pop(), known)
                 continue
-            attempt, together = self._look(task, row)
+            attempt, together = self.look(task, row)
             if attempt.node >= 0:
                 self._allocate([left.pop()], [attempt.node], task)
                 continue
@@ -171,7 +188,7 @@ class Schedule(Action):
     def _allocate(self, rows: list[int], nodes: list[int], task: TaskClass) -> None:
         """One statement for neighbours of the same job."""
         session = self.session
-        self._changed()
+        self.changed()
         for job, pairs in groupby(zip(rows, nodes), key=lambda pair: session.job_of(pair[0])):
             assert job is not None
             members, places = zip(*pairs)
@@ -181,11 +198,11 @@ class Schedule(Action):
             statement.allocate(job, list(members), list(places), task)
             statement.commit()
 
-    def _changed(self) -> None:
+    def changed(self) -> None:
         """What failed before may succeed now."""
         self._failures.clear()
 
-    def _look(self, task: TaskClass, row: int) -> tuple[Attempt, int]:
+    def look(self, task: TaskClass, row: int) -> tuple[Attempt, int]:
         """Where the pod may go now, and how many of its like may be placed before looking again."""
         session = self.session
         size = len(session.nodes)
@@ -307,9 +324,9 @@ class Schedule(Action):
                 self.nominations.drop(row)  # no eviction helps, so its nomination ends
         if self.nominations.node_of(row) is None:  # one that just preempted is promised a node
             self._failures[self._key(task, row)] = errors
-        self._refuse(row, errors)
+        self.refuse(row, errors)
 
-    def _refuse(self, row: int, errors: FitErrors) -> None:
+    def refuse(self, row: int, errors: FitErrors) -> None:
         job = self.session.job_of(row)
         assert job is not None
         job.fit_errors[row] = errors
@@ -336,4 +353,4 @@ class Schedule(Action):
         statement.commit()
         self.nominations.drop_lesser(node, spec.pod_priority)
         self.nominations.put(row, node)
-        self._changed()
+        self.changed()

@@ -34,6 +34,8 @@ def check(findings: Findings, path: Path, value: object, fields: Fields, what: s
         if argument is None:
             findings.unknown(inner, f"field of {what}", name, [f.name for f in fields])
             continue
+        if not argument.has_effect:
+            findings.warn(inner, f"{name} of {what} has no effect: {argument.doc}")
         try:
             held[name] = argument.read(raw, findings.reading)
         except WrongKind as wrong:

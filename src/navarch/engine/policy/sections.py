@@ -42,7 +42,8 @@ USAGE: Fields = (
         ),
     ),
 )
+_NO_METRICS = "no plugin that is installed reads the load of nodes from a metrics server"
 METRICS: Fields = (
-    Argument("type", "str", "", "", ("prometheus", "prometheus_adaptor", "elasticsearch")),
-    Argument("*", "any"),
+    Argument("type", "str", "", _NO_METRICS, ("prometheus", "prometheus_adaptor", "elasticsearch"), has_effect=False),
+    Argument("*", "any", None, _NO_METRICS, has_effect=False),
 )

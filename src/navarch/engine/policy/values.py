@@ -65,6 +65,8 @@ class Policy:
     search_budgets: Mapping[str, object] = field(default_factory=dict)
     evictions: Evictions = "api"
     """How victims are removed: through the Eviction API, which keeps disruption budgets, or by deleting the pod."""
+    backoff: tuple[float, float] = (1.0, 10.0)
+    """Seconds that a job which found no room waits before it is tried again without an event: at first, and at most."""
     scheduler_name: str = ""
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     """By scheduler name, if there are several; pods of no such name are judged by the first, which is that of `tiers`."""

@@ -252,7 +252,7 @@ class VolumeBinding(_Filtering):
     name = "VolumeBinding"
     arguments = (
         _WEIGHT,
-        Argument("bindTimeoutSeconds", "int", 600, "how long binding waits for volumes"),
+        Argument("bindTimeoutSeconds", "int", 600, "binding waits ten minutes for volumes", has_effect=False),
         Argument("shape", "list", None, "Kubernetes scores volumes only behind a feature gate", has_effect=False),
     )
 
@@ -276,7 +276,7 @@ class DynamicResources(_Filtering):
     arguments = (
         _WEIGHT,
         Argument("filterTimeout", "duration", 10.0, "the search for devices has its own bound", has_effect=False),
-        Argument("bindingTimeout", "duration", 600.0, "how long binding waits for devices"),
+        Argument("bindingTimeout", "duration", 600.0, "binding waits for devices as long as they are prepared", has_effect=False),
     )
 
     def node_filters(self) -> list[NodeFilter]:
