@@ -1,4 +1,4 @@
-"""A queue within a session: its spec, its place in the tree, and the jobs that belong to it."""
+"""A queue within a session: its spec, its parent and children, and the sums of its own jobs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Queue:
 
     @property
     def ancestors(self) -> list[Queue]:
-        """From the parent up to the top, at most `MOST_LEVELS`; of a ring, each once and never itself."""
+        """From the parent up to the root, at most `MOST_LEVELS`. In a cycle of parents, each queue once and never the queue itself."""
         out: dict[str, Queue] = {}
         queue = self.parent
         while queue is not None and queue is not self and queue.name not in out and len(out) < MOST_LEVELS:

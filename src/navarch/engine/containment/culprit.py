@@ -26,7 +26,7 @@ from navarch.model.snapshot import Snapshot
 from navarch.model.spec import JobSpec, TaskSpec
 
 _MOST_FRAMES = 200
-"""Frames that are looked at on either end: an endless recursion has a thousand alike between them."""
+"""Frames that are read at either end: an endless recursion has thousands of equal ones between them."""
 _FIRST = ("job", "best", "preemptor", "sub_job", "task", "change")
 """Names that say most; other locals follow in the order in which the function assigned them."""
 
