@@ -1,4 +1,5 @@
-"""Plugins: the rules of a policy, one file each. A new one is entered below."""
+"""Plugins: the rules of a policy, one file or folder each. Register a new one in the table below and in the contract of
+pyproject.toml."""
 
 from __future__ import annotations
 
@@ -59,6 +60,7 @@ PLACES: Mapping[str, str] = {
     "kai:proportion": "navarch.plugins.kai.proportion.plugin:KaiProportion",
     "kube-batch:proportion": "navarch.plugins.kube_batch.proportion:KubeBatchProportion",
     "proportion": "navarch.plugins.proportion:Proportion",
+    "queueaccess": "navarch.plugins.queueaccess:QueueAccess",
     "ray": "navarch.plugins.kai.job_order:Ray",
     "reflectjoborder": "navarch.plugins.kai.scenario_generators:ReflectJobOrder",
     "shortest-first": "navarch.plugins.order.shortest_first:ShortestFirst",

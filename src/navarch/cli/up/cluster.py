@@ -89,7 +89,7 @@ class UpCluster:
                 gpu_sharing="annotations",
             )
             self.scheduler = Scheduler(connect(self.kubeconfig), options)
-            if self.scheduler.policy_file.policy.compat == "kai":
+            if self.scheduler.policy_file.policy.dialect == "kai":
                 ensure_kai_queues(self.server.operations)
             self.scheduling = asyncio.create_task(self.scheduler.run(), name="scheduler")
         except BaseException:  # also Ctrl-C: everything that was started must stop with the command

@@ -1,9 +1,9 @@
-"""The queue tree of the capacity plugin: who stands under whom, what each may hold, what each deserves.
+"""The queue tree of the capacity plugin: the ancestors of each queue, its limit, and its deserved amount.
 
-A queue's parent is the one it names, else the root. A queue whose way up does not reach the root (a parent that does not exist, a
-circle) is broken, and so is everything below it; the rest of the tree is sound without them. Limits come down from the root: a
-child may hold what its parent may, less what is guaranteed to its siblings, within its own capability; what a capability does
-not name is inherited.
+A queue's parent is the one it names, else the root. A queue whose parents do not lead to the root (a missing parent, a cycle) is
+broken, and so is everything below it; the rest of the tree works without them. Limits come down from the root: a child may hold
+what its parent may, minus the guarantees of its siblings, within its own capability. What a capability does not name is
+inherited.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from navarch.engine.queue import ROOT, Queue
+from navarch.engine.queue import MOST_LEVELS, ROOT, Queue
 from navarch.engine.reasons import Event, Reason
 from navarch.model.resources import CPU, MEMORY, UNLIMITED, IntArray
 from navarch.plugins.queues.amounts import Amounts, total_of
@@ -73,6 +73,8 @@ def _line(queue: Queue, by_name: Mapping[str, Queue]) -> list[int] | Reason:
             return _broken(queue, f"queue {at.name} has a parent that does not exist: {parent}")
         if parent in seen:
             return _broken(queue, f"queue {at.name} has itself among its ancestors")
+        if len(line) == MOST_LEVELS:
+            return _broken(queue, f"queue {queue.name} stands more than {MOST_LEVELS} levels below {ROOT}")
         seen.add(parent)
         at = by_name[parent]
         line.append(at.number)

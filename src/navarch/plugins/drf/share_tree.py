@@ -1,21 +1,22 @@
 """A tree of queues in which dominant shares are compared level by level (hierarchical DRF).
 
-Queues are paths (`root/research/vision`) with a weight at each level, jobs are leaves. What a node is held to have is not the
-plain sum of its children: a child that could still grow is scaled down to the smallest share among such children, so that a
-branch is not judged greedy for what one of its jobs alone took. A job is saturated when some resource it holds is all that it
-asked for or is gone from the cluster; a node when all its children are. Unsaturated nodes go first, then the smaller share by
-weight.
+Queues are paths (`root/research/vision`) with a weight at each level; jobs are leaves. The amount of an inner node is not the plain
+sum of its children: a child that could still grow is scaled down to the smallest share among such children, so that one job does
+not make its whole branch look large. A job is saturated when it holds all it requested of some resource, or that resource is used
+up in the cluster; a node is saturated when all its children are. Unsaturated nodes go first, then the smaller share by weight.
 
-Nodes are computed when a comparison asks for them and something below them changed, each in a few passes over its jobs.
+Nodes are computed when a comparison needs them and something below them changed, each in a few passes over its jobs.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from msgspec import Struct, field
 
 from navarch.engine.figures import Rows
-from navarch.engine.queue import ROOT, Queue
+from navarch.engine.queue import MOST_LEVELS, ROOT, Queue
 from navarch.engine.session import Session
 from navarch.model.resources import BoolArray, FloatArray, IntArray
 from navarch.model.status import IS_ALLOCATED, TaskStatus
@@ -97,7 +98,7 @@ class ShareTree:
         return 0.0
 
     def _demanding(self) -> BoolArray:
-        """Resources of which the cluster has any left."""
+        """Resources that are not used up in the cluster."""
         some: BoolArray = (self.total >= CLOSE) & (self.all_held < self.total)
         return some
 
@@ -133,7 +134,8 @@ class ShareTree:
 
 
 def path_of(queue: Queue) -> tuple[list[str], list[float]]:
-    """Names and weights from the root down: as annotated, else by the queue's ancestors and their weights.
+    """Names and weights from the root down: as annotated, else by the queue's ancestors and their weights. Levels past
+    `MOST_LEVELS` count as one with the level above them.
 
     >>> from navarch.model.spec import QueueSpec
     >>> path_of(Queue(0, QueueSpec("b", annotations={PATH: "root/a/b", WEIGHTS: "100/3/0"}), 3))
@@ -142,8 +144,8 @@ def path_of(queue: Queue) -> tuple[list[str], list[float]]:
     annotations = queue.spec.annotations
     path, weights = annotations.get(PATH, ""), annotations.get(WEIGHTS, "")
     if path and weights:
-        names = path.split("/")
-        given = [_weight(text) for text in weights.split("/")]
+        names = path.split("/")[:MOST_LEVELS]
+        given = [_weight(text) for text in weights.split("/")[:MOST_LEVELS]]
         return names, given + [1.0] * (len(names) - len(given))
     line = [queue, *queue.ancestors][::-1]
     below = [q for q in line if q.name != ROOT]
@@ -152,9 +154,10 @@ def path_of(queue: Queue) -> tuple[list[str], list[float]]:
 
 def _weight(text: str) -> float:
     try:
-        return max(float(text), 1.0)
+        weight = float(text)
     except ValueError:
         return 1.0
+    return max(weight, 1.0) if math.isfinite(weight) else 1.0
 
 
 def _others(session: Session) -> IntArray:
