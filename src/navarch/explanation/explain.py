@@ -319,6 +319,8 @@ class Search:
     def _blockers(self) -> None:
         if self.answer.state == "impossible":
             return
+        if not self.trials.left:
+            raise Spent
         others = self._others()
         running = [unit for unit in others if unit.holds_nodes]
         guesses = self._guesses() if len(running) > _MANY else []
