@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -19,6 +20,7 @@ from navarch.explanation.cluster_edits import lifted, with_weight
 from navarch.explanation.documents import Input
 from navarch.explanation.job_edits import amounts_of, with_amount
 from navarch.explanation.likely_blockers import likely_blockers
+from navarch.explanation.moves import moves_for
 from navarch.explanation.names import job_key
 from navarch.explanation.nodes import feasible_nodes, opened, reasons_of
 from navarch.explanation.order import order_of
@@ -329,11 +331,9 @@ class Search:
             return
         self._blocking = found.units
         cause = self.answer.cause
-        if cause.only is None and cause.code in _ROOM_CODES and found.units:
+        if cause.only is None and cause.code in _ROOM_CODES and running and found.units:
             cause.only = all(unit.holds_nodes for unit in found.units)
-            cause.proof = (
-                "the room of the blocking jobs made free" if cause.only else "room made free goes to jobs that are tried first"
-            )
+            cause.proof = "the blocking jobs taken away" if cause.only else "all running jobs taken away"
         self.answer.blockers = BlockersAnswer([unit.name for unit in found.units], found.minimal, self._may_take(found.units))
         if not found.minimal:
             self.answer.not_established.append("whether each blocking job is needed")
@@ -388,6 +388,16 @@ class Search:
 
     # 6: the administrator
 
+    def _defragment(self) -> None:
+        session = opened(self.census.run)
+        job = next((each for each in session.jobs_with_pending() if each.key == self.key), None)
+        sets = [] if job is None else list(islice(moves_for(session, job, self.trials.input), _MOST_MOVES))
+        session.dissolve()
+        for moves in sets:
+            text = f"move {' and '.join(move.text for move in moves)}"
+            if self.changes.attempt("admin", "moves", text, [move.manifest for move in moves]):
+                return
+
     def _admin(self) -> None:
         changes = self.changes
         if self.base.cycles == 1:
@@ -396,9 +406,12 @@ class Search:
         admin_changes.more_quota(changes, self.base.records[0])
         admin_changes.more_weight(changes)
         admin_changes.more_nodes(changes)
+        self._defragment()
         admin_changes.end_blockers(changes, self._blocking)
 
 
+_MOST_MOVES = 3
+"""Sets of moves that are tried."""
 _FEW = 5
 _MANY = 24
 """Running jobs from which on the blocking set is guessed first."""

@@ -21,7 +21,7 @@ from msgspec import structs
 from navarch.engine.policy import PluginOption, Policy
 from navarch.simulator.jobs import TraceJob
 
-BATCH: Final = 64
+BATCH: Final = 128
 STEP: Final = 10.0
 PLUGIN: Final = "fragmentation"
 LEVELS: Final = (100, 130)
@@ -94,17 +94,20 @@ def with_typical_pods(policy: Policy, jobs: Sequence[TraceJob]) -> Policy:
     return dataclasses.replace(policy, tiers=tuple(tuple(told(option) for option in tier) for tier in policy.tiers))
 
 
-def allocated_at(
-    order: Sequence[TraceJob], started: Mapping[str, float], gpus: float, levels: Sequence[int] = LEVELS
-) -> dict[str, float | None]:
-    """Percent of the GPUs that are allocated where so many percent were asked for. `started`: GPUs that each job holds, by name."""
+def allocated_at(order: Sequence[TraceJob], started: Mapping[str, float], gpus: float, ratio: float) -> dict[str, float | None]:
+    """Percent of the GPUs that are allocated where so many percent were asked for; nothing for levels above the ratio. `started`: GPUs
+    that each job holds, by name. On a small cluster no arrival may round to a level: then the last one below it counts."""
     asked = held = 0
     capacity = round(1000 * gpus)
-    sums: dict[int, list[int]] = {level: [] for level in levels}
+    rounded: dict[int, list[int]] = {level: [] for level in LEVELS}
+    below = dict.fromkeys(LEVELS, 0)
     for job in order:
         asked += _milli([job])
         held += round(1000 * started.get(job.name, 0.0))
-        level = round(100 * asked / capacity)
-        if level in sums:
-            sums[level].append(held)
-    return {str(level): 100 * sum(found) / len(found) / capacity if found else None for level, found in sums.items()}
+        for level in LEVELS:
+            if round(100 * asked / capacity) == level:
+                rounded[level].append(held)
+            if 100 * asked <= level * capacity:
+                below[level] = held
+    found = {level: rounded[level] or [below[level]] for level in LEVELS}
+    return {str(level): 100 * sum(each) / len(each) / capacity if level <= 100 * ratio else None for level, each in found.items()}

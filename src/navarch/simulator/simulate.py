@@ -126,7 +126,7 @@ def _run(
         if was_on:
             gc.enable()
     if ratio is not None:
-        measures.at = allocated_at(come, measures.held(), gpus)
+        measures.at = allocated_at(come, measures.held(), gpus, ratio)
     waiting = [job.job.name for job in simulation.waiting]
     seconds = perf_counter() - begun
     return PolicyRun(name, seed, measures, dict(fitting.left_out), waiting, simulation.cycles, seconds, list(policy.warnings))

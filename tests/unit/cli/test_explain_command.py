@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 import yaml
 from click.testing import CliRunner, Result
 
@@ -65,3 +66,12 @@ def test_plan_shows_what_another_policy_would_change() -> None:
     assert sorted(found) == ["evicts", "evictsNoLonger", "moves", "starts", "startsNoLonger"]
     wrong = CliRunner().invoke(main, ["plan", "-f", str(SAMPLE), "--diff", "volcanoo"])
     assert wrong.exit_code == 2 and "volcanoo: " in wrong.stderr
+
+
+def test_the_page_shows_what_the_command_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (SAMPLE.parents[1] / "docs" / "explain.md").read_text()
+    monkeypatch.setenv("COLUMNS", "110")
+    monkeypatch.chdir(SAMPLE.parents[1])
+    command, shown = page.split("```\n")[1], page.split("```\n")[3]
+    result = CliRunner().invoke(main, [*command.split()[1:], "--seconds", "600"])
+    assert result.stdout.splitlines()[:-1] == shown.splitlines()

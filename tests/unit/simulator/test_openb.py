@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import shlex
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -20,6 +23,7 @@ from navarch.simulator.simulate import simulate
 from navarch.simulator.simulation import Simulation
 from navarch.simulator.traces import TraceError, Window, read_trace
 
+ROOT = Path(__file__).parents[3]
 HEAD = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
 PODS = f"""{HEAD}
 p-0,4000,1024,1,1000,,LS,Running,100,400,100
@@ -157,8 +161,9 @@ def test_a_job_without_patience_leaves_unless_it_starts() -> None:
 def test_figures_are_means_over_arrivals_that_round_to_a_level() -> None:
     order = [TraceJob(name=f"j{n}", submit=0, duration=1, pods=(PodSet(gpus=1),)) for n in range(13)]
     held = {f"j{n}": 1.0 for n in range(9)}
-    assert allocated_at(order, held, 10) == {"100": 90.0, "130": 90.0}
-    assert allocated_at(order[:5], held, 10) == {"100": None, "130": None}
+    assert allocated_at(order, held, 10, 1.3) == {"100": 90.0, "130": 90.0}
+    assert allocated_at(order, held, 10, 1.0) == {"100": 90.0, "130": None}
+    assert allocated_at(order[:4], held, 3.4, 1.2) == {"100": pytest.approx(300 / 3.4), "130": None}, "3 of 3.4 GPUs, then 4"
 
 
 def test_the_workload_of_a_trace_is_counted_by_kind() -> None:
@@ -190,3 +195,41 @@ def test_the_command_that_everyone_tries(tmp_path: Path) -> None:
     assert json.loads(again.stdout)["policies"]["packing"] == found
     wrong = CliRunner().invoke(command, [*arguments[:7], "42-x"])
     assert wrong.exit_code == 2 and "found '42-x', expected a whole number or a range such as 42-51" in wrong.output
+
+
+def test_the_command_of_the_docs_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    (text,) = re.findall(r"```\nnavarch simulate (--trace openb:.*?)```", Path("docs/simulate.md").read_text(encoding="utf-8"), re.S)
+    arguments = shlex.split(text.replace("\\\n", " ").replace("42-51", "42"))
+    found = CliRunner().invoke(command, arguments)
+    assert found.exit_code == 0, found.output
+    at = {name: each["gpuAllocated"]["at"]["130"] for name, each in json.loads(found.stdout)["policies"].items()}
+    assert at["packing"] > 90 and at["fgd"] > 90
+
+
+@pytest.mark.parametrize("policy", ["packing", "bench/policies/fgd.yaml", "bench/policies/random.yaml"])
+def test_no_gpu_is_used_twice_while_pods_come_and_go(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    registry = installed()
+    rule = read_policy(policy, registry)
+    cluster, nodes = read_cluster("openb:examples/openb/nodes.csv").build(settings_for(rule))
+    gpus = {node.name: dict(node.allocatable).get("nvidia.com/gpu", 0) for node in nodes}
+    jobs = read_trace("openb:examples/openb/pods.csv").jobs
+    come = steady_arrivals(jobs, sum(gpus.values()) / 1000, 1.2, 3, until=900, walltime=400)
+    measures = Measures(sum(gpus.values()) / 1000)
+    simulation = Simulation(cluster, rule, registry, measures, patience=0.0)
+    for _ in simulation.steps(come, 900):
+        whole: Counter[str] = Counter()
+        shared: Counter[tuple[str, str]] = Counter()
+        for spec in cluster.tasks.specs:
+            if spec is None or not spec.node:
+                continue
+            whole[spec.node] += dict(spec.shape.requests).get("nvidia.com/gpu", 0)
+            if spec.shape.devices is not None:
+                (group,) = spec.gpu_groups
+                shared[spec.node, group] += spec.shape.devices.fraction
+        assert max(shared.values(), default=0) <= 1000
+        for node, _ in shared:
+            whole[node] += 1000
+        assert all(taken <= gpus[node] for node, taken in whole.items())
+    assert measures.ended > 100 and any(job.nodes for job in simulation.jobs.values())

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 WHOLE: Final = 1000
 """Thousandths of a whole GPU."""
-_STEPS: Final = 256
+_STEPS: Final = 64
 """Weights of pods that were counted in a snapshot are rounded to such parts, so that they stay the same for many cycles."""
 _FIELDS: Final = ("cpu", "gpu", "types", "count")
 
@@ -116,8 +116,8 @@ def seen(session: Session, label: str) -> dict[PodKind, int]:
 def rounded(counts: Mapping[PodKind, int]) -> dict[PodKind, int]:
     """Counts as whole parts of `_STEPS` of all; kinds below half a part are left out.
 
-    >>> rounded({PodKind(1000): 3, PodKind(2000): 1, PodKind(3000): 1000})
-    {PodKind(cpu=1000, gpu_milli=0, gpus=0, types=()): 1, PodKind(cpu=3000, gpu_milli=0, gpus=0, types=()): 255}
+    >>> rounded({PodKind(1000): 13, PodKind(2000): 1, PodKind(3000): 1000})
+    {PodKind(cpu=1000, gpu_milli=0, gpus=0, types=()): 1, PodKind(cpu=3000, gpu_milli=0, gpus=0, types=()): 63}
     """
     total = sum(counts.values())
     parts = {kind: (2 * _STEPS * count + total) // (2 * total) for kind, count in counts.items()}
