@@ -132,7 +132,7 @@ def job_of(
     grouping = grouping_of(leader.name, leader.owner, leader.labels)
     key = f"{leader.namespace}/{grouping.kind}/{grouping.name}"
     chain = owners.chain(key, leader.namespace, *grouping.owner) if grouping.owner else []
-    if grouping.owner and not chain and owners.comes(grouping.owner[0]):
+    if grouping.owner and not chain and owners.will_arrive(grouping.owner[0]):
         return None
     workload = chain[0] if chain else None
     labels, annotations = _told(chain, leader)

@@ -1,4 +1,4 @@
-"""Nested parts of a policy file, declared once and checked with every mistake named by its way and line."""
+"""Nested sections of a policy file, declared once and checked. Every mistake names its path and line."""
 
 from __future__ import annotations
 

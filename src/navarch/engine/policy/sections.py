@@ -1,4 +1,4 @@
-"""Reading what a policy file says besides actions and plugins: parameters, usage, metrics."""
+"""Sections of a policy file besides actions and plugins: parameters, usage, metrics."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The `predicates` plugin of Volcano's policy files: kube-scheduler's filters, each with a switch.
 
-Resources are not among them, the engine fits those itself. Filters that an eviction could satisfy do not have the last
-word: a node that has too many pods and no free port says both.
+Resources are not among them: the engine checks those itself. Filters whose refusal an eviction could undo do not end the checks: a
+node with too many pods and no free port gives both reasons.
 """
 
 from __future__ import annotations

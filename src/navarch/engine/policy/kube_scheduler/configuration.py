@@ -156,7 +156,7 @@ class _ProfileReader:
         return tuple(option for option in options if option is not None)
 
     def _installed(self) -> dict[str, tuple[str, ...]]:
-        """Plugins of ours and of plugin authors: their points in kube-scheduler's words."""
+        """Plugins that kube-scheduler does not have: their points under kube-scheduler's names."""
         words = {"predicate": "filter", "node_filters": "filter", "node_order": "score", "node_scorers": "score"}
         return {
             name: tuple(words[p] for p in entry.points or () if p in words)

@@ -1,4 +1,4 @@
-"""kube-scheduler's own plugins: where each takes part, how much its score weighs, what it may be told.
+"""kube-scheduler's own plugins: the points, the score weight and the arguments of each.
 
 Facts of the v1 configuration API. The order of `DEFAULTS` is the default profile's, which fixes the order of filters and
 with it the reason a node gives first.
