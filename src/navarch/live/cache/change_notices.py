@@ -102,7 +102,7 @@ class ChangeNotices:
     def job_removed(self, before: JobSpec, held: bool) -> None:
         self._on_job_removed(before.key)
         if is_shadow(before.key):
-            return  # its last pod tells the rest
+            return  # the removal of its last pod reports the rest
         self._notice(Event.JOB_CHANGED, before.key, urgent=False)  # no cycle has anything to decide about it
         # Others may be admitted for what it was admitted for, as if a pod that held it had ended, or be due more than before.
         admitted = before.phase == "Inqueue" and before.min_resources is not None
@@ -137,7 +137,7 @@ class ChangeNotices:
 
     def object_changed(self, spec: ObjectSpec, before: Any, now: Any) -> None:
         if spec.kind == "BindRequest":
-            return  # its pod changed, which is told there
+            return  # the change of its pod is reported separately
         changed = not same_object(before, now)  # else it was only written again
         if spec.kind in _VOLUME_KINDS:
             self._on_volumes_changed()
@@ -156,7 +156,7 @@ class ChangeNotices:
         elif spec.kind in _CLAIM_KINDS:
             self._notice(Event.CLAIM_CHANGED)
         elif spec.kind in _SELECTING:
-            # It decides which pods a pod is spread against, as a pod that goes does. Such objects come with each roll-out.
+            # It decides which pods a pod is spread against. Such objects are created in each roll-out.
             self._notice(Event.POD_REMOVED, urgent=False, freed=(UNCOUNTED,))
         else:
             self._notice(Event.NODE_CHANGED, urgent=False)

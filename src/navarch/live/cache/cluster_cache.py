@@ -84,8 +84,7 @@ class ClusterCache(AssumedObjects):
     # pods
 
     def put_pod(self, pod: Pod, old: Pod | None = None) -> None:
-        """Raises ObjectError for a pod that cannot be read; what was known of it then stands. `old` is the version of it
-        that was put last."""
+        """Raises ObjectError for a pod that cannot be read; its last version then stays. `old` is the version that was put last."""
         self._ingest.put_pod(pod, old)
 
     def put_partial(self, pod: PartialPod) -> str:
@@ -133,7 +132,7 @@ class ClusterCache(AssumedObjects):
         return self._ingest.groups.is_foreign(key)
 
     def put_status(self, job: JobSpec) -> None:
-        """A job whose phase or conditions were decided anew."""
+        """A job whose phase or conditions a cycle decided."""
         self.cluster.put_job(job)
 
     def refresh_group(self, key: str) -> None:

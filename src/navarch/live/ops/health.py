@@ -1,7 +1,7 @@
 """HTTP for operators: /livez, /readyz, /healthz, /metrics, and /debug/snapshot for callers on this machine.
 
-/livez says whether the event loop turns (that it answers at all is the proof). /readyz and /healthz say whether the cluster is
-mirrored, and if not, what is still missing. A replica that does not lead is ready: it could lead at once.
+/livez answers while the event loop runs. /readyz and /healthz say whether all objects have been read, and if not, what is missing. A
+replica that does not lead is ready: it could lead at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 Missing = Callable[[], list[str]]
-"""What keeps us from being ready; empty: nothing."""
+"""What keeps the process from being ready; empty: nothing."""
 
 
 _EXPECTED = "expected an address such as 0.0.0.0:8080 that is free"
