@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: up test test-slow lint format docs bench envtest soak jitter explore fuzz clean
+.PHONY: up test test-slow lint format docs bench envtest soak jitter explore fuzz lock sbom clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -60,6 +60,17 @@ explore: $(STAMP)
 FUZZ ?=
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz $(FUZZ)
+
+# The image's dependencies with their hashes, and a CycloneDX list of them (build/sbom.json). Both tools live in a venv of their own.
+TOOLS := build/tools
+$(TOOLS)/bin/pip-compile:
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/pip install --quiet --disable-pip-version-check pip-tools cyclonedx-bom
+lock: $(TOOLS)/bin/pip-compile
+	$(TOOLS)/bin/pip-compile --quiet --extra speed --generate-hashes --no-emit-index-url --no-emit-trusted-host --strip-extras \
+	    --output-file deploy/requirements.lock pyproject.toml
+sbom: $(TOOLS)/bin/pip-compile
+	$(TOOLS)/bin/cyclonedx-py requirements deploy/requirements.lock -o build/sbom.json
 
 # A real kube-apiserver and kube-scheduler for the live suites, and helm for the chart, built with Go into ~/.cache/navarch;
 # at once when nothing changed.

@@ -17,8 +17,8 @@ from tests.envtest.server import KubeApiServer
 
 from navarch import manifests
 from navarch.cli.install import RESOURCES
-from navarch.manifests import Manifest
 from navarch.manifests.installation import Installation
+from navarch.object_types import Manifest
 
 CHART = Path(__file__).resolve().parents[2] / "deploy" / "helm" / "navarch"
 BUILT = build.cache_folder() / "helm"
@@ -44,6 +44,7 @@ EVERYTHING = {
     "podAnnotations": {"example.com/owner": "platform"},
     "extraVolumes": [{"name": "cycles", "emptyDir": {"sizeLimit": "1Gi"}}],
     "extraVolumeMounts": [{"name": "cycles", "mountPath": "/var/cycles"}],
+    "networkPolicy": {"enabled": True, "from": [{"podSelector": {"matchLabels": {"app": "prometheus"}}}]},
     "serviceMonitor": {"enabled": True, "interval": "30s", "labels": {"release": "prometheus"}},
 }
 """A value for each that there is."""

@@ -27,6 +27,7 @@ from navarch.manifests.installation import Installation
 
 TOP = Path(__file__).resolve().parents[2]
 DOCKERFILE = TOP / "deploy" / "Dockerfile"
+LOCK = TOP / "deploy" / "requirements.lock"
 PROJECT = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
@@ -119,11 +120,17 @@ def test_the_entry_point_is_a_script_of_ours_where_the_path_leads() -> None:
     (entry,), (command,) = of("ENTRYPOINT"), of("CMD")
     assert yaml.safe_load(" ".join(entry)) == list(PROJECT["scripts"]) == ["navarch"]
     assert yaml.safe_load(" ".join(command)) == ["run"]
-    ((made,),) = [re.findall(r"-m venv (\S+)", " ".join(words)) for words in of("RUN")]
+    (made,) = [place for words in of("RUN") for place in re.findall(r"-m venv (\S+)", " ".join(words))]
     (copied,) = [words for words in of("COPY") if words[0] == "--from=build"]
     assert copied[1:] == [made, made]
     environment = dict(word.split("=", 1) for words in of("ENV") for word in words)
     assert environment["PATH"].split(":")[0] == f"{made}/bin"
+
+
+def test_the_lock_file_names_every_dependency_with_hashes() -> None:
+    locked = dict(re.findall(r"^([a-z0-9._-]+)==\S+ \\\n\s+--hash=(sha256:[0-9a-f]{64})", LOCK.read_text(encoding="utf-8"), re.M))
+    wanted = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["speed"]]
+    assert not {re.split(r"[^A-Za-z0-9._-]", each)[0].lower() for each in wanted} - locked.keys(), "run `make lock`"
 
 
 def test_it_runs_as_the_user_and_on_the_port_that_the_deployment_names() -> None:
@@ -136,7 +143,7 @@ def test_it_runs_as_the_user_and_on_the_port_that_the_deployment_names() -> None
 
 
 def test_only_what_the_image_is_made_of_reaches_the_build(context: Path) -> None:
-    assert sorted(path.name for path in context.iterdir()) == ["LICENSE", "README.md", "pyproject.toml", "src"]
+    assert sorted(path.name for path in context.iterdir()) == ["LICENSE", "README.md", "pyproject.toml", "requirements.lock", "src"]
     assert not list(context.rglob("__pycache__"))
     assert not allowed(TOP / "tests" / "conftest.py") and not allowed(TOP / "Makefile")
 

@@ -117,17 +117,20 @@ def test_permissions_are_the_least_that_does() -> None:
         assert "*" not in rule["apiGroups"] + rule["resources"] + rule["verbs"]
         assert not {"secrets", "configmaps", "roles", "clusterroles"} & set(rule["resources"])
         assert not {"escalate", "bind", "impersonate", "deletecollection"} & set(rule["verbs"])
-    assert verbs("", "pods") == READ
+    assert verbs("", "pods") == READ | {"delete"}
     assert verbs("", "nodes") == READ
     assert verbs("", "pods/binding") == {"create"}
     assert verbs("", "pods/eviction") == {"create"}
     assert verbs("", "pods/status") == {"patch"}
     assert {(group, resource): verbs for (group, resource), verbs in granted().items() if verbs - READ} == {
+        ("", "pods"): READ | {"delete"},
         ("", "pods/binding"): {"create"},
         ("", "pods/eviction"): {"create"},
         ("", "pods/status"): {"patch"},
         ("", "persistentvolumeclaims"): READ | {"patch"},
         ("", "persistentvolumes"): READ | {"patch"},
+        ("authentication.k8s.io", "tokenreviews"): {"create"},
+        ("authorization.k8s.io", "subjectaccessreviews"): {"create"},
         ("events.k8s.io", "events"): {"create", "patch"},
         ("resource.k8s.io", "resourceclaims"): READ | {"patch"},
         ("resource.k8s.io", "resourceclaims/status"): {"update"},
@@ -146,7 +149,7 @@ def test_permissions_are_the_least_that_does() -> None:
     lease = next(item for item in manifests.rbac() if item["kind"] == "Role")["rules"]
     assert [(rule["verbs"], rule.get("resourceNames")) for rule in lease] == [(["create"], None), (["get", "update"], ["navarch"])]
     deleted = [(rule["apiGroups"], rule["resources"]) for rule in rules() if "delete" in rule["verbs"]]
-    assert deleted == [(["scheduling.run.ai"], ["bindrequests"])]
+    assert deleted == [([""], ["pods"]), (["scheduling.run.ai"], ["bindrequests"])]
 
 
 def test_the_deployment_survives_a_node_and_keeps_to_itself() -> None:
@@ -163,7 +166,7 @@ def test_the_deployment_survives_a_node_and_keeps_to_itself() -> None:
 
 def test_deploy_has_no_second_copy() -> None:
     package = TOP / "src" / "navarch" / "manifests"
-    for name in ("namespace", "rbac", "deployment", "service", "servicemonitor"):
+    for name in ("namespace", "rbac", "deployment", "service", "networkpolicy", "servicemonitor"):
         assert (DEPLOY / f"{name}.yaml").resolve() == package / f"{name}.yaml"
     chart = DEPLOY / "helm" / "navarch"
     assert (DEPLOY / "crds").resolve() == (chart / "crds").resolve() == package / "crds"
@@ -227,6 +230,7 @@ def test_without_choices_the_shipped_files_are_installed_as_they_are() -> None:
         *manifests.rbac(),
         *manifests.deployment(),
         *manifests.service(),
+        *manifests.network_policy(),
         *manifests.service_monitor(),
     ]
     assert Installation().objects() == shipped

@@ -13,8 +13,9 @@ from navarch.embedded.api.kinds.crds import CustomKinds
 from navarch.embedded.api.kinds.registry import Registry
 from navarch.embedded.api.operations import Operations
 from navarch.embedded.controllers.housekeeping import Housekeeping
-from navarch.embedded.storage.record import Manifest, Record
+from navarch.embedded.storage.record import Record
 from navarch.embedded.storage.store import Store
+from navarch.object_types import Manifest
 
 
 class Cluster:

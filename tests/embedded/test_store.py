@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from navarch.embedded.api.errors import ApiError
-from navarch.embedded.storage.record import Event, Manifest, Record
+from navarch.embedded.storage.record import Event, Record
 from navarch.embedded.storage.store import Store
+from navarch.object_types import Manifest
 
 
 def pod(name: str, namespace: str = "default", **labels: str) -> Manifest:

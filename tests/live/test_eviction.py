@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
-from tests.worlds.live.cluster import BUDGETS, LASTING, World
+from tests.worlds.live.cluster import BUDGETS, World
 from tests.worlds.live.conditions import conditions
 from tests.worlds.live.priority_classes import classes
 
 from navarch.kube.client import PatchType
-from navarch.kube.errors import TooManyRequests
 from navarch.kube.resources import PODS
-from navarch.kube.write.pool import Done, Outcome, Write
 
 pytestmark = pytest.mark.live
+POLICIES = {
+    "kube-scheduler": "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n",
+    "volcano": """
+compat: volcano
+actions: "allocate, preempt, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang, enablePreemptable: false}, {name: conformance}]
+- plugins: [{name: predicates}, {name: nodeorder}]
+""",
+}
 
 
 async def test_a_higher_pod_evicts_a_lower_one_and_takes_its_place(any_world: World) -> None:
@@ -52,62 +58,57 @@ async def test_a_victim_is_marked_before_it_goes(any_world: World) -> None:
     assert history.broken == []
 
 
-async def test_a_disruption_budget_is_waited_for(any_world: World) -> None:
+async def protect(world: World, app: str, *pods: str) -> None:
+    """A budget that allows no disruption of these pods, and the pods running."""
+    budget = {
+        "metadata": {"name": f"keep-{app}", "namespace": world.namespace},
+        "spec": {"minAvailable": len(pods), "selector": {"matchLabels": {"app": app}}},
+    }
+    await world.client.create(BUDGETS, budget, namespace=world.namespace)
+    running = {"status": {"phase": "Running"}}
+    for name in pods:
+        await world.client.patch(PODS, name, running, PatchType.MERGE, namespace=world.namespace, subresource="status")
+
+
+async def test_a_pod_that_a_budget_protects_is_no_victim_of_the_eviction_api(any_world: World) -> None:
     world = any_world
     await classes(world)
-    await world.node("n0", cpu="1")
+    await world.node("n0", cpu="2")
     history = await world.watch()
-    refusals: list[Outcome] = []
-    async with world.scheduler() as scheduler:
-        submit = scheduler.pool.submit
-
-        def listening(write: Write, done: Done) -> None:
-            def heard(outcome: Outcome) -> None:
-                if isinstance(outcome, TooManyRequests) and write.path.endswith("/low/eviction"):
-                    refusals.append(outcome)
-                done(outcome)
-
-            submit(write, heard)
-
-        scheduler.pool.submit = listening  # type: ignore[method-assign]
-        await world.pod("low", priorityClassName=f"low-{world.namespace}", labels={"app": "low"})
-        await history.until_bound(1)
-        budget = {
-            "metadata": {"name": "keep", "namespace": world.namespace},
-            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "low"}}},
-        }
-        await world.client.create(BUDGETS, budget, namespace=world.namespace)
-        running = {"status": {"phase": "Running"}}
-        await world.client.patch(PODS, "low", running, PatchType.MERGE, namespace=world.namespace, subresource="status")
+    async with world.scheduler():
+        await world.pod("kept", priorityClassName=f"low-{world.namespace}", labels={"app": "kept"})
+        await world.pod("free", priorityClassName=f"low-{world.namespace}")
+        await history.until_bound(2)
+        await protect(world, "kept", "kept")
         await world.pod("high", priorityClassName=f"high-{world.namespace}")
-        low = await world.eventually(lambda: world.get_pod("low"), lambda found: "DisruptionTarget" in conditions(found))
-        mark = conditions(low)["DisruptionTarget"]
-        # The Eviction API puts its own reason in the place of ours when it goes through; until then ours is read.
-        assert (mark["status"], mark["reason"]) == ("True", "PreemptionByScheduler") and "high" in mark["message"]
-        await world.eventually(lambda: asyncio.sleep(0, refusals), lambda seen: len(seen) >= 2)
-        assert history.evicted == set() and len(scheduler.evictor) == 1
-        await world.client.delete(BUDGETS, "keep", namespace=world.namespace)
         await history.until_bound(1, "high")
+        assert history.evicted == {f"{world.namespace}/free"}
+        await world.pod("higher", priorityClassName=f"high-{world.namespace}")
+        await world.eventually(lambda: world.get_pod("higher"), lambda found: "PodScheduled" in conditions(found))
+        assert history.evicted == {f"{world.namespace}/free"}
+        assert "DisruptionTarget" not in conditions(await world.get_pod("kept"))
+        await world.client.delete(BUDGETS, "keep-kept", namespace=world.namespace)
+        await history.until_bound(1, "higher")
     assert history.broken == []
 
 
-async def test_a_budget_that_says_no_does_not_hold_up_the_hand_over(world: World) -> None:
-    """Told to stop while an eviction waits: nobody schedules until the lease is free, so what is not on the wire is left."""
+@pytest.mark.parametrize("system", ["kube-scheduler", "volcano"])
+async def test_a_critical_pod_gets_its_room_although_a_budget_covers_every_victim(any_world: World, system: str) -> None:
+    """As those systems do: victims are deleted, and a budget steers their choice only."""
+    world = any_world
     await classes(world)
-    await world.node("n0", cpu="1")
+    await world.node("n0", cpu="2")
+    policy = world.folder / "policy.yaml"
+    policy.write_text(POLICIES[system], encoding="utf-8")
     history = await world.watch()
-    async with world.scheduler(**LASTING) as first, world.scheduler(**LASTING) as second:
-        await world.pod("low", priorityClassName="low-default", labels={"app": "low"})
-        await history.until_bound(1)
-        leader, follower = (first, second) if first.leading else (second, first)
-        spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "low"}}}
-        await world.client.create(BUDGETS, {"metadata": {"name": "keep"}, "spec": spec}, namespace="default")
-        running = {"status": {"phase": "Running"}}
-        await world.client.patch(PODS, "low", running, PatchType.MERGE, namespace="default", subresource="status")
-        await world.pod("high", priorityClassName="high-default")
-        await world.eventually(lambda: world.get_pod("low"), lambda found: "DisruptionTarget" in conditions(found))
-        leader.stop()
-        await world.eventually(lambda: asyncio.sleep(0, follower.leading), bool)
-        await world.client.delete(BUDGETS, "keep", namespace="default")
+    async with world.scheduler(policy=str(policy)):
+        for name in ("low-0", "low-1"):
+            body = world.pod_body(name, "1", "", "navarch", priorityClassName=f"low-{world.namespace}", labels={"app": "low"})
+            body["metadata"]["annotations"] = {"volcano.sh/preemptable": "true"}
+            await world.client.create(PODS, body, namespace=world.namespace)
+        await history.until_bound(2)
+        await protect(world, "low", "low-0", "low-1")
+        await world.pod("high", priorityClassName=f"high-{world.namespace}")
         await history.until_bound(1, "high")
+        assert len(history.evicted) == 1
     assert history.broken == []

@@ -12,7 +12,7 @@ import pytest
 from tests.worlds.live.cluster import World
 from tests.worlds.live.kai import GPU, KAI, REQUESTS, gpu_node, group, kai_world, member, queue, refusal, shown
 
-from navarch.cli.cluster.options import read
+from navarch.cli.cluster.reading import read_overview
 from navarch.installed import installed
 from navarch.kube.client import PatchType
 from navarch.kube.resources import PODS
@@ -43,7 +43,7 @@ async def seat(world: World, name: str) -> tuple[str, ...]:
 
 
 async def gpus_used(world: World) -> float:
-    (node,) = (await read(world.client, "kai", installed(), ("kai-scheduler",))).nodes
+    (node,) = (await read_overview(world.client, "kai", installed(), print, ("kai-scheduler",))).nodes
     return node.used.get(GPU, 0) / 1000
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.worlds.live.cluster import World
+from tests.worlds.live.cluster import BUDGETS, World
 from tests.worlds.live.kai import (
     KAI,
     QUEUES,
@@ -25,6 +25,7 @@ from tests.worlds.live.kai import (
     shown,
     told,
 )
+from tests.worlds.live.priority_classes import CLASSES
 
 from navarch.kube.client import PatchType
 from navarch.kube.resources import PODS
@@ -125,7 +126,7 @@ async def test_running_pods_are_moved_together_so_that_a_larger_one_fits(play: W
         assert (await world.get_pod("large-0"))["status"]["nominatedNodeName"] == "n1"
         await shown(world, "large", why=promise)
         note = f"Evicted by consolidation for {world.namespace}/large"
-        event = ("Normal", "Evicted", f"Pod {world.namespace}/third-0: {note}")
+        event = ("Normal", "Evict", f"Pod {world.namespace}/third-0: {note}")
         await world.eventually(lambda: world.events("third"), lambda found: event in found)
 
         await member(world, "third-1", "third")  # as its controller does when it sees the first one leave
@@ -135,6 +136,30 @@ async def test_running_pods_are_moved_together_so_that_a_larger_one_fits(play: W
         await history.until_bound(1, "large")
         where = {task.name: task.node for task in history.standing()}
         assert where == {"first-0": "n0", "third-1": "n0", "large-0": "n1"}
+    assert history.broken == []
+
+
+async def test_a_critical_pod_gets_its_room_although_a_budget_covers_every_victim(play: World) -> None:
+    """As KAI does: victims are deleted, and no budget vetoes it."""
+    world = play
+    await queue(world, "team", "department")
+    await gpu_node(world, "n0", 2)
+    for name, value in (("low", 10), ("high", 90)):
+        made = f"{name}-{world.namespace}"
+        await world.clusterwide(CLASSES, {"metadata": {"name": made}, "value": value})
+    history = await world.watch()
+    async with world.scheduler(**DIRECT):
+        for i in range(2):
+            await group(world, f"low{i}", minMember=1, priorityClassName=f"low-{world.namespace}")
+            await member(world, f"low{i}-0", f"low{i}", labels={"app": "low"})
+        await history.until_bound(2)
+        spec = {"minAvailable": 2, "selector": {"matchLabels": {"app": "low"}}}
+        await world.client.create(BUDGETS, {"metadata": {"name": "keep"}, "spec": spec}, namespace=world.namespace)
+        await runs(world, "low0-0", "low1-0")
+        await group(world, "high", minMember=1, priorityClassName=f"high-{world.namespace}")
+        await member(world, "high-0", "high")
+        await history.until_bound(1, "high")
+        assert len(history.evicted) == 1
     assert history.broken == []
 
 
@@ -167,7 +192,7 @@ async def test_a_queue_takes_back_its_share_and_no_more(play: World) -> None:
         assert condition["reasons"][-1] == {"reason": "OverFairShare", "message": share}
         await world.eventually(lambda: world.events("more"), lambda found: any(share in text for _, _, text in found))
         await refusal(world, "more-0", "1 node(s) didn't have enough resources: GPUs")
-        await world.eventually(lambda: job_row(world, "more"), lambda row: share in row.said)
+        await world.eventually(lambda: job_row(world, "more"), lambda row: share in row.messages)
         rows = await queue_rows(world)
         for name, asks in (("lender", 2), ("owner", 3)):
             assert (rows[name].fair_share or {})["nvidia.com/gpu"] == 2000

@@ -14,12 +14,12 @@ from tests.worlds.kube.crds import serve, withdraw
 from tests.worlds.live.cluster import NODES, World
 from tests.worlds.live.kai import KAI, gpu_node, job_row, kai_world, member, queue, refusal
 
-from navarch.cli.cluster.options import read
+from navarch.cli.cluster.reading import read_overview
 from navarch.embedded.api.server import ApiServer
 from navarch.installed import installed
 from navarch.kube.resources import PODS, Resource
 from navarch.live.scheduler import Scheduler
-from navarch.views.overview import JobRow
+from navarch.views.jobs import JobRow
 
 pytestmark = pytest.mark.live
 QUEUE = {"kai.scheduler/queue": "team"}
@@ -126,7 +126,7 @@ def known(world: World, scheduler: Scheduler, resource: Resource) -> list[str]:
 
 async def jobs(world: World) -> list[JobRow]:
     """Of this test: others may have left groups on the same server."""
-    found = await read(world.client, "kai", installed(), ("kai-scheduler",))
+    found = await read_overview(world.client, "kai", installed(), print, ("kai-scheduler",))
     return [row for row in found.jobs if row.namespace == world.namespace]
 
 

@@ -64,7 +64,8 @@ def pending(case: Case) -> TaskSpec:
 
 def policy_of(plugins: Mapping[str, Mapping[str, Any]]) -> Policy:
     options = tuple(PluginOption(name, arguments=dict(args)) for name, args in plugins.items())
-    return Policy(actions=("schedule",), tiers=(options,), compat="kube-scheduler", semantics=COMPAT["kube-scheduler"])
+    semantics = COMPAT["kube-scheduler"]
+    return Policy(actions=("schedule",), tiers=(options,), compat="kube-scheduler", semantics=semantics, evictions="delete")
 
 
 def session_of(case: Case, plugins: Mapping[str, Mapping[str, Any]], waiting: Sequence[dict[str, Any]] = ()) -> tuple[Session, int]:

@@ -43,9 +43,9 @@ def _removed(manifest: Object, remove: Sequence[str]) -> bool:
     return f"{kind}/{metadata.get('namespace', 'default')}/{name}" in remove or f"{kind}/{name}" in remove
 
 
-def started(objects: Sequence[Object], job: str, policy: Any, cycles: int) -> bool:
+def started(objects: Sequence[Object], job: str, policy: Any, cycles: int, now: float | None = None) -> bool:
     """At least minMember pods of the job, and one at least, are bound at the end."""
-    decided = navarch.plan(copy.deepcopy(list(objects)), policy, cycles).to_dict()["cycles"]
+    decided = navarch.plan(copy.deepcopy(list(objects)), policy, cycles, now=now).to_dict()["cycles"]
     bound = {
         f"{each['metadata'].get('namespace', 'default')}/{each['metadata']['name']}"
         for each in objects
@@ -79,7 +79,7 @@ def without(objects: Sequence[Object], jobs: Sequence[str], *, owners: bool) -> 
     return out
 
 
-def complaints(objects: Sequence[Object], answer: Mapping[str, Any], policy: Any) -> list[str]:
+def complaints(objects: Sequence[Object], answer: Mapping[str, Any], policy: Any, now: float | None = None) -> list[str]:
     """What the explanation claims and `navarch.plan` does not confirm."""
     job, found = answer["job"], []
     # A Deployment's job is named after a hash of its template, which a change may change.
@@ -91,7 +91,7 @@ def complaints(objects: Sequence[Object], answer: Mapping[str, Any], policy: Any
         else job.rpartition("-")[0]
     )
     for change in answer["changes"]:
-        did = started(applied(objects, change), name, policy, change["cycles"])
+        did = started(applied(objects, change), name, policy, change["cycles"], now)
         if did != change["starts"]:
             found.append(f"change {change['text']!r} in {change['cycles']} cycles: said {change['starts']}, is {did}")
     blockers = answer["blockers"]["jobs"]
@@ -99,14 +99,14 @@ def complaints(objects: Sequence[Object], answer: Mapping[str, Any], policy: Any
         found += [
             f"does not start without its blockers {blockers} ({owners=})"
             for owners in (True, False)
-            if not started(without(objects, blockers, owners=owners), name, policy, 1)
+            if not started(without(objects, blockers, owners=owners), name, policy, 1, now)
         ]
         if answer["blockers"]["minimal"]:
             found += [
                 f"blocker {back} of {blockers} is not needed"
                 for back in blockers
                 for owners in (True, False)
-                if started(without(objects, [each for each in blockers if each != back], owners=owners), name, policy, 1)
+                if started(without(objects, [each for each in blockers if each != back], owners=owners), name, policy, 1, now)
             ]
     if answer["state"] == "impossible":
         others = [
@@ -118,7 +118,7 @@ def complaints(objects: Sequence[Object], answer: Mapping[str, Any], policy: Any
         found += [
             f"is said to be impossible and starts on the empty cluster ({owners=})"
             for owners in (True, False)
-            if started(without(objects, pods, owners=owners), name, policy, 3)
+            if started(without(objects, pods, owners=owners), name, policy, 3, now)
         ]
     if not answer["cause"] or not answer["cause"]["code"] or not answer["cause"]["message"]:
         found.append(f"has no cause: {answer['cause']}")

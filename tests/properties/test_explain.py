@@ -13,6 +13,9 @@ import navarch
 SEEDS = int(os.environ.get("NAVARCH_EXPLAIN_SEEDS", "3"))
 """Clusters for each policy; `NAVARCH_EXPLAIN_SEEDS=200` looks further."""
 
+NOW = 1767258000.0
+"""2026-01-01T09:00:00Z: after every moment in the objects."""
+
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("seed", range(SEEDS))
@@ -21,6 +24,16 @@ def test_every_claim_holds_in_plan(policy: str, seed: int) -> None:
     for job in world.jobs:
         answer = navarch.explain(world.objects, f"default/{job}", POLICIES[policy], trials=200, seconds=600).to_dict()
         assert complaints(world.objects, answer, POLICIES[policy]) == [], (job, answer["cause"])
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("seed", range(100, 100 + SEEDS))
+def test_trials_that_share_a_reading_say_what_plan_says(policy: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("navarch.explanation.explain.SHARED_FROM", 0)
+    world = World(seed, policy)
+    for job in world.jobs:
+        answer = navarch.explain(world.objects, f"default/{job}", POLICIES[policy], NOW, trials=200, seconds=600).to_dict()
+        assert complaints(world.objects, answer, POLICIES[policy], NOW) == [], (job, answer["cause"])
 
 
 @pytest.mark.parametrize("policy", POLICIES)

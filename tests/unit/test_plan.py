@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -211,3 +213,16 @@ def test_a_policy_is_read_anew_for_other_plugins_whatever_was_known_of_those_tha
         assert read_policy(policy, Registry([Mine], action_places=PLACES)).actions == ("allocate",)
         with pytest.raises(PolicyError, match="unknown plugin 'mine'"):
             read_policy(policy, Registry(action_places=PLACES))
+
+
+def test_a_plan_leaves_the_garbage_collector_of_the_process_alone() -> None:
+    seen: list[bool] = []
+
+    def objects() -> Iterator[dict[str, Any]]:
+        for each in (node("n").cpu("1"), pod("a").cpu("1")):
+            seen.append(gc.isenabled())
+            yield each
+
+    assert gc.isenabled()
+    plan(objects())
+    assert seen == [True, True] and gc.isenabled()

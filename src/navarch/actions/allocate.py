@@ -18,6 +18,7 @@ from navarch.engine.job import Job
 from navarch.engine.node_functions import Scope, TaskClass
 from navarch.engine.placement.attainable import HopelessTasks
 from navarch.engine.placement.fit_errors import FitErrors
+from navarch.engine.placement.shared_devices import shares_devices
 from navarch.engine.placement.static_cache import static_mask
 from navarch.engine.points.protocols import JobTurn
 from navarch.engine.reasons import Event, Reason
@@ -38,6 +39,8 @@ class Allocate(Action):
 
     def execute(self) -> None:
         session = self.session
+        if session.any_shares_devices:
+            session.share_devices()
         lost = set() if session.semantics.promises_are_kept else self._doubt_promises()
         admit_groups_without_pods(session)
         jobs: dict[str, JobHeap] = {}
@@ -205,10 +208,13 @@ class Allocate(Action):
                     continue
                 break
             chosen = [tasks.pop() for _ in nodes]
+            groups: tuple[str, ...] = ()
+            if session.devices is not None and shares_devices(task):
+                groups, pipelined = session.devices.choose(task, nodes[0], not pipelined) or ((), pipelined)
             if pipelined:
-                statement.pipeline(job, chosen, nodes, task)
+                statement.pipeline(job, chosen, nodes, task, groups)
             else:
-                statement.allocate(job, chosen, nodes, task)
+                statement.allocate(job, chosen, nodes, task, groups)
             if part is not None:
                 session.domains.drag_anchor(part, nodes)
             if self._is_ready(job, part):
@@ -236,7 +242,7 @@ class Allocate(Action):
         """A task that was promised a node takes it if it fits there now or soon."""
         session = self.session
         name = session.task(tasks[-1]).nominated_node
-        row = session.snapshot.nodes.row(name) if name else None
+        row = session.snapshot.nodes.row(name) if name and not shares_devices(task) else None
         if row is None or (within is not None and not within[row]):
             return False
         view = session.view(task)

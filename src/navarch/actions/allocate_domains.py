@@ -303,12 +303,13 @@ def _replay(job: Job, solution: Solution) -> None:
     start = 0
     for end in range(1, len(moves) + 1):
         first = moves[start]
-        if end < len(moves) and (moves[end].kind, moves[end].task) == (first.kind, first.task):
+        alike = end < len(moves) and (moves[end].kind, moves[end].task) == (first.kind, first.task)
+        if alike and not first.groups:  # each task on shared devices has devices of its own
             continue
         tasks = [task for move in moves[start:end] for task in move.tasks]
         nodes = [node for move in moves[start:end] for node in move.nodes]
         if first.kind == TaskStatus.PIPELINED:
-            statement.pipeline(job, tasks, nodes, first.task)
+            statement.pipeline(job, tasks, nodes, first.task, first.groups)
         else:
-            statement.allocate(job, tasks, nodes, first.task)
+            statement.allocate(job, tasks, nodes, first.task, first.groups)
         start = end

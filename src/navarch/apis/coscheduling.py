@@ -1,12 +1,12 @@
 """The API of scheduler-plugins' coscheduling (scheduling.x-k8s.io/v1alpha1): PodGroup, and the label that names a pod's group.
 
-It has neither queues nor priorities of groups: a group belongs to the queue that one of its annotations or labels names as those of
-pods without a group do, else to that of its namespace or the default one; and its pods' priority is its own.
-`scheduleTimeoutSeconds` says how long placed members hold their nodes while the others are looked for; here a gang is placed at once
-or not at all, so there is nothing to time out.
+The API has no queues and no priorities of groups. An annotation or label of the group names its queue, as on pods without a group;
+otherwise the group is in the queue of its namespace or in the default queue. Its priority is the priority of its pods.
+`scheduleTimeoutSeconds` limits how long placed members hold their nodes while the other members wait. Navarch places a gang at once or
+not at all, so nothing times out.
 
-Its phases are about pods, not about admission. Read back they only tell whether the group has started once: whether it has been
-admitted to its queue is decided anew where that is asked.
+Its phases describe pods, not admission. When they are read back they only say whether the group has started before. Policies with an
+admission step decide again whether the group is admitted.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from navarch.model.spec import Condition, JobSpec
 
 VERSIONS = ("scheduling.x-k8s.io/v1alpha1",)
 GROUP_LABELS = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io")
-"""The second is what pods had before the API's group was renamed."""
+"""Pods carried the second label before the API group was renamed."""
 STARTED = {"Running": "Running", "Finished": "Completed", "Failed": "Completed"}
-"""Phases of a group that had enough pods on nodes -> what that is to a cycle."""
+"""Phase of a group that had enough pods on nodes -> the phase that a cycle uses."""
 
 
 class GroupStatus(Part, frozen=True):
@@ -51,7 +51,7 @@ class PodGroup(KubeObject, frozen=True):
 
 
 def queue_named(meta: Metadata) -> str:
-    """The queue that a group of an API without queues asks for in Volcano's way or in KAI's; empty: none."""
+    """The queue that a group names by Volcano's annotation or KAI's label, for APIs without queues; empty: none."""
     annotations = meta.annotation_map
     named = next((annotations[name] for name in QUEUE_NAMES if annotations.get(name)), "")
     return named or meta.label_map.get(QUEUE_LABEL, "")

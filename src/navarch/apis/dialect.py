@@ -1,7 +1,7 @@
-"""What an API brings: the kinds it defines and what its users write on pods. One dialect is one file; `registry` lists them.
+"""What an API defines: its kinds, and the labels and annotations that its users write on pods. `registry` lists the dialects.
 
-A reader turns one object into a spec of the model (`navarch.model.spec`), or raises `ObjectError`. It sees nothing but the
-object and the settings, so files and the live watch share it.
+A reader turns one object into a spec of the model (`navarch.model.spec`), or raises `ObjectError`. It reads only the object and the
+settings, so files and the live watch share it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Spec = (
 
 
 class Settings(Struct, frozen=True):
-    """Choices that change what an object means. Defaults are Navarch's own; a policy's `compat` may turn some."""
+    """Choices that change what an object means. Defaults are Navarch's own; a policy's `compat` may change some."""
 
     scheduler_names: frozenset[str] | None = None
     """Pending pods that name another scheduler are not ours; None: all are."""
@@ -53,15 +53,15 @@ class Settings(Struct, frozen=True):
     shadow_groups: bool = True
     """Make a group in memory for pods that have none."""
     imply_queues: bool = True
-    """The queue `default` exists even if no object says so (`root` does wherever there are Volcano's queues)."""
+    """The queue `default` exists even without an object (`root` exists wherever there are Volcano Queues)."""
     absent_priority: int = 0
-    """What orders a task whose pod has no priority at all."""
+    """The priority of a task whose pod has none."""
     node_pool_key: str = ""
-    """The label that divides nodes, groups and queues among schedulers; empty: nothing is divided."""
+    """The label that divides nodes, groups and queues among schedulers; empty: they are not divided."""
     node_pool: str = ""
-    """Its value for what is ours; empty: what does not have the label."""
+    """The value of that label on our objects; empty: our objects do not have the label."""
     default_preemptable: bool = True
-    """Whether a pod that does not say so may be a victim."""
+    """Whether a pod may be a victim if it says nothing about it."""
 
     def is_in_pool(self, labels: Labels) -> bool:
         """Whether a node, group or queue with these labels is ours."""
@@ -80,8 +80,8 @@ class Kind(Struct, frozen=True):
 
 
 class Dialect(Struct, frozen=True):
-    """`group_of` names the pod's group in its own namespace, empty if this dialect knows none for it. The others read what
-    a pod says about itself; each is asked only if given."""
+    """`group_of` returns the name of the pod's group in its namespace; empty if this dialect finds none. The other functions read
+    labels and annotations of a pod. A dialect leaves out the functions that it does not need."""
 
     name: str
     kinds: tuple[Kind, ...] = ()

@@ -1,7 +1,6 @@
-"""What is wrong with an object that someone gave us: which object, which field, what was found, what was expected.
+"""Mistakes in objects: which object, which field, what was found, what was expected.
 
-A bad object never stops the others. Readers raise `ObjectError` for the object at hand; whoever reads many collects
-them and shows all at once.
+A bad object never stops the others. A reader raises `ObjectError` for one object; its caller collects the errors of all objects.
 """
 
 from __future__ import annotations
@@ -50,12 +49,12 @@ class ObjectError(ValueError):
         return ObjectError(self.kind, self.name, self.path, self.found, self.expected, source)
 
     def within(self, kind: str, name: str, path: str) -> ObjectError:
-        """The same mistake as one of the object whose part at `path` is to blame: a workload and its pod template."""
+        """The same mistake in the object that contains the part at `path`: in a workload, for a mistake in its pod template."""
         return ObjectError(kind, name, f"{path}.{self.path}" if self.path else path, self.found, self.expected, self.source)
 
 
 _BRIEF: Final = Repr()
-"""Never longer to make than to read: a few aliases in YAML can stand for millions of values."""
+"""Bounds the work of `shown`: a few aliases in YAML can stand for millions of values."""
 _BRIEF.maxlevel, _BRIEF.maxdict, _BRIEF.maxlist, _BRIEF.maxtuple, _BRIEF.maxset = 4, 6, 8, 8, 8
 _BRIEF.maxstring = _BRIEF.maxlong = _BRIEF.maxother = 200
 
@@ -69,7 +68,7 @@ def shown(value: object, limit: int = 60) -> str:
 
 
 def from_validation(error: msgspec.ValidationError, manifest: object, kind: str, name: str) -> ObjectError:
-    """msgspec's complaint in our words, with the value that stands at the field it names."""
+    """A validation error of msgspec as an `ObjectError`, with the value of the field that it names."""
     match = _COMPLAINT.match(str(error))
     text = match["text"] if match else str(error)
     path = (match["path"] if match else None) or "$"
@@ -86,8 +85,8 @@ def from_validation(error: msgspec.ValidationError, manifest: object, kind: str,
 
 
 def _value_at(manifest: object, path: str, complaint: str) -> tuple[str, str]:
-    """The value at a path like `$.spec.containers[0].resources.requests[...]`; `...` stands for some key of a mapping: the
-    first below which the path ends at a value that the complaint is true of."""
+    """The value at a path like `$.spec.containers[0].resources.requests[...]`; `...` stands for some key of a mapping.
+    The first key is taken under which the path ends at a value that causes the error."""
     got = complaint.partition(", got ")[2].strip("`")
     steps = _STEP.findall(path)
     value: Any = manifest
@@ -110,7 +109,7 @@ def _value_at(manifest: object, path: str, complaint: str) -> tuple[str, str]:
 
 
 def _below(value: Any, steps: Sequence[tuple[str, str, str]]) -> object:
-    """What stands there, as far as the steps say it."""
+    """The value that the steps lead to."""
     for name, index, some in steps:
         if name and isinstance(value, Mapping):
             value = value.get(name)

@@ -1,4 +1,4 @@
-"""kube-batch's API, in both groups it was served from: PodGroup and Queue, and the annotation that names a pod's group."""
+"""kube-batch's API, in both API groups that served it: PodGroup and Queue, and the annotation that names a pod's group."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def read_pod_group(group: PodGroup, settings: Settings) -> JobSpec:
 
 
 def read_queue(queue: Queue, settings: Settings) -> QueueSpec:
-    """Capability is declared but kube-batch never looked at it; it has no state, so every queue is open."""
+    """kube-batch declares `capability` and never reads it. Its queues have no state, so every queue is open."""
     meta = queue.metadata
     return QueueSpec(
         name=meta.name,

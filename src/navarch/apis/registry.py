@@ -1,4 +1,4 @@
-"""The dialects there are. A new one is one file with a `DIALECT`, and one line here."""
+"""All dialects, in order of precedence. A new dialect is a module with a `DIALECT`, and one line here."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ DIALECTS: tuple[Dialect, ...] = (
 )
 
 RANK: dict[str, int] = {dialect.name: number for number, dialect in enumerate(DIALECTS)}
-"""Of two objects that mean the same thing by the same name, that of the dialect with the lower number speaks."""
+"""Precedence of dialects: of two objects with one name, the one whose dialect has the lower number wins."""
 
 KINDS: dict[tuple[str, str], Kind] = {
     (version, kind.kind): kind for dialect in DIALECTS for kind in dialect.kinds for version in kind.api_versions
 }
-"""(apiVersion, kind) -> how it is read. Pods are not here: `pod.PodReader` reads them, with the job they belong to."""
+"""(apiVersion, kind) -> how it is read. Pods are not here: `ingest.pod_reader` reads them."""
 
 KEPT: frozenset[str] = frozenset(kind for dialect in DIALECTS for kind in dialect.kept)
 """Kinds that some plugins read as they are, through `Cluster.objects`."""

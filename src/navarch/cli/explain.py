@@ -1,51 +1,91 @@
-"""`navarch explain`: why a job waits, what is before it, and what would start it."""
+"""`navarch explain`: why a job waits, what is before it, and what would start it; and how a queue or a node stands."""
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from navarch.apis.errors import ObjectError
+from navarch.cli.cluster.embedded_kubeconfig import reminder
+from navarch.cli.cluster.objects import cluster_objects
+from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plan import fail, moment
 from navarch.cli.plugin_dirs import failure_in, plugin_dirs_option
 from navarch.cli.policy.mistakes import MISTAKES, tell
-from navarch.cli.tables.explanation import show_explanation
+from navarch.cli.scheduler_names import served
+from navarch.cli.tables.explanation import show_explanation, show_node, show_queue
 from navarch.cli.tables.text import output_console
 from navarch.engine.policy import PRESETS, PolicyError
 from navarch.engine.registry import RegistrationError
-from navarch.explanation.explain import explain as run_explain
-from navarch.explanation.names import NotFound
-from navarch.offline.manifests import read_paths
+from navarch.explanation.explain import Reading, reading
+from navarch.explanation.explain import explain as explain_job
+from navarch.explanation.names import NotFound, near
+from navarch.explanation.node_report import explain_node
+from navarch.explanation.queues import explain_queue
+from navarch.explanation.recorded import explain_recorded
+from navarch.explanation.result import Explanation, NodeExplanation, QueueExplanation
+from navarch.kube.client import Client
+from navarch.kube.connect import connect
+from navarch.kube.errors import ConfigError, KubeError
+from navarch.offline.manifests import Document, read_paths
 from navarch.offline.plan import PlanError
+from navarch.offline.replay import RecordingError, read
 
 EXAMPLES = """\b
 Examples:
-  navarch explain train -f examples/two-queues.yaml
-  navarch explain ml/bert -f cluster/ -f bert.yaml --policy volcano -o json
+  navarch explain ml/bert                               # in the cluster of the kubeconfig
+  navarch explain sweep -f examples/two-queues.yaml     # in files
+  navarch explain new -f new-job.yaml --cluster         # before it is submitted
+  navarch explain queue/research -f examples/two-queues.yaml
+  navarch explain bert --record cycle-000042.json.gz    # in a recorded cycle
 """
+Answer = Explanation | QueueExplanation | NodeExplanation
+
+
+@dataclass
+class _Source:
+    """Objects to explain in, from files, a cluster, or both."""
+
+    documents: list[Document] = field(default_factory=list)
+    unread: list[ObjectError] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    scheduler_names: Sequence[str] | None = None
+    now: float | None = None
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("job", metavar="[NAMESPACE/]JOB")
-@click.option("-f", "--filename", "paths", multiple=True, required=True, metavar="FILE|DIR|-", help="Manifests; may repeat.")
-@click.option("--policy", default="navarch", show_default=True, metavar="FILE|PRESET", help=f"One of {', '.join(PRESETS)}, or a file.")
-@click.option("--scheduler-name", "scheduler_names", multiple=True, metavar="NAME", help="Whose pending pods; may repeat.  [all]")
-@click.option("--now", type=moment, metavar="TIME", help="The moment of the cycle.  [newest time in the input]")
+@click.argument("name", metavar="[NAMESPACE/]JOB|pod/NAME|queue/NAME|node/NAME")
+@click.option("-f", "--filename", "paths", multiple=True, metavar="FILE|DIR|-", help="Manifests instead of a cluster; may repeat.")
+@click.option("--cluster", is_flag=True, help="With -f: the objects of the cluster as well.")
+@click.option("--record", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A recorded cycle instead.")
+@click.option("--kubeconfig", type=click.Path(path_type=Path), help="Cluster to look at; else as kubectl finds it.")
+@click.option("--context", help="Context of the kubeconfig.")
+@click.option("--policy", metavar="FILE|PRESET", help=f"One of {', '.join(PRESETS)}, or a file.  [navarch]")
+@click.option("--scheduler-name", "scheduler_names", multiple=True, metavar="NAME", help="Whose pending pods; may repeat.")
+@click.option("--now", type=moment, metavar="TIME", help="The moment of the cycle.  [in files: the newest time in them]")
 @click.option("--trials", type=click.IntRange(min=1), default=200, show_default=True, help="Run the scheduler at most so often.")
 @click.option("--seconds", type=click.FloatRange(min=0.0), default=5.0, show_default=True, help="Search for about so long.")
 @click.option("-o", "--output", type=click.Choice(("text", "json", "yaml")), default="text", show_default=True)
 @click.option("--keep-going", is_flag=True, help="Explain without the objects that are not valid.")
-@click.option("--namespace-as-queue", is_flag=True, help="Each namespace is the queue of the jobs that name none.")
+@namespace_as_queue_option
 @plugin_dirs_option
 def explain(
-    job: str,
+    name: str,
     paths: tuple[str, ...],
-    policy: str,
+    cluster: bool,
+    record: Path | None,
+    kubeconfig: Path | None,
+    context: str | None,
+    policy: str | None,
     scheduler_names: tuple[str, ...],
     now: float | None,
     trials: int,
@@ -55,35 +95,60 @@ def explain(
     namespace_as_queue: bool,
     plugin_dirs: tuple[Path, ...],
 ) -> None:
-    """Say why JOB waits, what is before it, and what would start it.
+    """Say why a job waits, what is before it, and what would start it.
 
-    JOB is the name of a PodGroup or of a workload, or pod/NAME. Every answer is proved by running the scheduler on the changed
-    input, as `navarch plan` does. Exits with 1 where there is no such job, with 2 where the input cannot be used.
+    A job is a PodGroup, a workload, or pod/NAME. queue/NAME says what a queue is owed and how that came about, node/NAME why a node
+    takes nothing. Every answer is proved by running the scheduler on the changed objects, as `navarch plan` does. Exits with 1 where
+    there is no such job, with 2 where the input cannot be used.
     """
-    documents, unread = read_paths(paths)
+    if record is not None and (paths or cluster):
+        raise click.UsageError("--record stands alone: a recorded cycle has all its objects in it")
     try:
-        if unread and not keep_going:
-            raise PlanError(unread)
-        with _progress() as told:
-            found = run_explain(
-                documents,
-                job,
-                policy,
-                now,
-                trials,
-                seconds,
-                scheduler_names=scheduler_names or None,
-                keep_going=keep_going,
-                namespace_as_queue=namespace_as_queue,
-                plugin_dirs=plugin_dirs,
-                progress=told,
-            )
-    except NotFound as error:
+        with _progress() as progress:
+            if record is not None:
+                found: Answer = explain_recorded(
+                    read(record), name, policy, trials, seconds, plugin_dirs=plugin_dirs, progress=progress
+                )
+            else:
+                source = _source(paths, cluster or not paths, kubeconfig, context, scheduler_names, now)
+                if source.unread and not keep_going:
+                    raise PlanError(source.unread)
+                going = keep_going or cluster or not paths  # objects of a cluster are not the user's to mend
+                kind, _, rest = name.partition("/")
+                if kind in ("queue", "node") and rest:
+                    heap = reading(
+                        source.documents,
+                        policy or "navarch",
+                        source.now,
+                        source.scheduler_names,
+                        going,
+                        namespace_as_queue,
+                        plugin_dirs,
+                    )
+                    found = _of_queue(heap, rest) if kind == "queue" else _of_node(heap, rest)
+                else:
+                    found = explain_job(
+                        source.documents,
+                        name,
+                        policy or "navarch",
+                        source.now,
+                        trials,
+                        seconds,
+                        scheduler_names=source.scheduler_names,
+                        keep_going=going,
+                        namespace_as_queue=namespace_as_queue,
+                        plugin_dirs=plugin_dirs,
+                        progress=progress,
+                    )
+                found.notes += source.notes
+    except (NotFound, KubeError) as error:
         raise click.ClickException(str(error)) from None
+    except (RecordingError, ConfigError) as error:
+        raise click.UsageError(f"{error}{reminder() if isinstance(error, ConfigError) and not kubeconfig else ''}") from None
     except PlanError as error:
         fail(error.mistakes)
     except PolicyError as error:
-        tell(error, policy, plugin_dirs)
+        tell(error, policy or "navarch", plugin_dirs)
         raise SystemExit(MISTAKES) from None
     except RegistrationError as error:
         raise click.UsageError(str(error)) from None
@@ -92,15 +157,69 @@ def explain(
         if failed is None:
             raise  # ours: the traceback is what we need of a report
         raise click.ClickException(f"a plugin failed: {failed}") from error
+    _print(found, output)
+
+
+def _source(
+    paths: tuple[str, ...],
+    cluster: bool,
+    kubeconfig: Path | None,
+    context: str | None,
+    scheduler_names: tuple[str, ...],
+    now: float | None,
+) -> _Source:
+    documents, unread = read_paths(paths) if paths else ([], [])
+    if not cluster:
+        return _Source(documents, unread, [], scheduler_names or None, now)
+
+    async def listed() -> _Source:
+        async with Client(connect(kubeconfig, context)) as client:
+            found = await cluster_objects(client)
+        given = {_identity(each) for each in documents}
+        known = [each for each in found.documents if _identity(each) not in given]
+        names = served(scheduler_names, (each.manifest for each in known if each.manifest["kind"] == "Node"))
+        return _Source([*known, *documents], unread, found.notes, sorted(names), time.time() if now is None else now)
+
+    return asyncio.run(listed())
+
+
+def _identity(document: Document) -> tuple[object, object, object]:
+    metadata = document.manifest.get("metadata") or {}
+    return document.manifest.get("kind"), metadata.get("namespace") or "default", metadata.get("name")
+
+
+def _of_queue(heap: Reading, name: str) -> QueueExplanation:
+    known = sorted(heap.run.cluster.queues)
+    if name not in known:
+        raise NotFound(f"there is no queue {name!r} among {len(known)} queues", near(name, known))
+    return explain_queue(heap.run, heap.run.decide(), name)
+
+
+def _of_node(heap: Reading, name: str) -> NodeExplanation:
+    known = sorted(heap.run.cluster.nodes.rows.of)
+    if name not in known:
+        raise NotFound(f"there is no node {name!r} among {len(known)} nodes", near(name, known))
+    return explain_node(heap.run, name)
+
+
+def _print(found: Answer, output: str) -> None:
     match output:
         case "json":
             click.echo(json.dumps(found.to_dict(), indent=2))
+            return
         case "yaml":
             import yaml
 
             click.echo(yaml.safe_dump(found.to_dict(), sort_keys=False, width=120), nl=False)
-        case _:
-            show_explanation(output_console(), found)
+            return
+    console = output_console()
+    match found:
+        case Explanation():
+            show_explanation(console, found)
+        case QueueExplanation():
+            show_queue(console, found)
+        case NodeExplanation():
+            show_node(console, found)
 
 
 @contextmanager

@@ -24,8 +24,8 @@ from navarch.kube.client import Client, PatchType
 from navarch.kube.connect import connect
 from navarch.kube.errors import ConfigError, Forbidden, KubeError, NotFound
 from navarch.kube.resources import CRDS, Resource
-from navarch.manifests import Manifest
 from navarch.manifests.installation import DIALECTS, NAME, NAMESPACE, Installation
+from navarch.object_types import Manifest
 from navarch.offline.plan import read_policy
 
 FIELD_MANAGER = "navarch-install"
@@ -38,6 +38,7 @@ RESOURCES = {
     "CustomResourceDefinition": CRDS,
     "Deployment": Resource("apps", "v1", "deployments"),
     "Namespace": Resource("", "v1", "namespaces", namespaced=False),
+    "NetworkPolicy": Resource("networking.k8s.io", "v1", "networkpolicies"),
     "PodDisruptionBudget": Resource("policy", "v1", "poddisruptionbudgets"),
     "Role": Resource(RBAC, "v1", "roles"),
     "RoleBinding": Resource(RBAC, "v1", "rolebindings"),

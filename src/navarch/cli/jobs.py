@@ -1,20 +1,21 @@
-"""`navarch jobs`: gangs and bare workloads as the scheduler sees them, and why those that wait do."""
+"""`navarch jobs`: gangs and bare workloads as the scheduler sees them, and why some of them wait."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 from rich.table import Table
 
-from navarch.cli.cluster.options import look, looking_options
+from navarch.cli.cluster.options import ClusterOptions, cluster_options
+from navarch.cli.cluster.show import Listing, show
 from navarch.cli.tables.overview import jobs_table
 from navarch.kube.connect import Endpoint
-from navarch.views.overview import JobRow, Overview
+from navarch.views.jobs import JobRow
+from navarch.views.overview import Overview
 
-_NAMES = "Whose pods are navarch's; may repeat. Others are only counted.  [navarch; in an embedded cluster all it serves]"
+_NAMES = "Scheduler names of Navarch; may repeat. Other pods are only counted.  [navarch; in an embedded cluster all it serves]"
 
 
 @click.command()
@@ -22,23 +23,18 @@ _NAMES = "Whose pods are navarch's; may repeat. Others are only counted.  [navar
 @click.option("-A", "--all-namespaces", is_flag=True, help="Show the jobs of all namespaces.")
 @click.option("--queue", help="Only jobs of this queue.")
 @click.option("--scheduler-name", multiple=True, metavar="NAME", help=_NAMES)
-@looking_options
+@cluster_options
 def jobs(
+    options: ClusterOptions,
     namespace: str | None,
     all_namespaces: bool,
     queue: str | None,
     scheduler_name: tuple[str, ...],
-    kubeconfig: Path | None,
-    context: str | None,
-    policy: str,
-    plugin_dirs: tuple[Path, ...],
-    output: str,
-    watch: bool,
 ) -> None:
     """List jobs as the scheduler sees them.
 
-    A job is a PodGroup of any dialect, or the pods of one controller that have no group. WHY is what keeps it waiting, cut to the
-    terminal's width; -o wide has all that was said to it.
+    A job is a PodGroup of any API, or the pods of one controller that have no group. WHY is what keeps it waiting, cut to the
+    terminal's width; -o wide shows the conditions of its group as well.
     """
 
     def wanted(name: str, endpoint: Endpoint) -> bool:
@@ -59,4 +55,4 @@ def jobs(
     def one(endpoint: Endpoint) -> str | None:
         return None if all_namespaces else namespace or endpoint.namespace
 
-    look(kubeconfig, context, policy, plugin_dirs, output, watch, rows, table, ("Pod",), scheduler_name, others, one)
+    show(options, Listing(rows, table, ("Pod",), scheduler_name, others, one))

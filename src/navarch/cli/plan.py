@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import datetime
+import gc
 import json
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
 import click
 
 from navarch.apis.errors import ObjectError
+from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plugin_dirs import failure_in, plugin_dirs_option
 from navarch.cli.policy.mistakes import MISTAKES, tell
 from navarch.cli.tables.plan import show
 from navarch.engine.policy import PRESETS, PolicyError
 from navarch.engine.registry import RegistrationError
+from navarch.explanation.policy_difference import PolicyDifference, policy_difference
 from navarch.offline.manifests import read_paths
 from navarch.offline.plan import Plan, PlanError
 from navarch.offline.plan import plan as run_plan
@@ -25,6 +30,7 @@ Examples:
   navarch plan -f examples/two-queues.yaml
   kubectl get nodes,pods,priorityclasses -A -o yaml | navarch plan -f - -f new-job.yaml   # PodGroups and Queues too, by full name
   navarch plan -f cluster/ -f new-job.yaml --cycles 3 -o json
+  navarch plan -f examples/two-queues.yaml --diff volcano
 """
 
 
@@ -44,6 +50,19 @@ def moment(text: str) -> float:
     return seconds
 
 
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Reading makes many objects and no garbage. Without the collector the command takes 10 to 20 % less time (40,000 pods in JSON).
+    Only a command may do this: it owns its process."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 @click.command(epilog=EXAMPLES)
 @click.option("-f", "--filename", "paths", multiple=True, required=True, metavar="FILE|DIR|-", help="Manifests; may repeat.")
 @click.option("--policy", default="navarch", show_default=True, metavar="FILE|PRESET", help=f"One of {', '.join(PRESETS)}, or a file.")
@@ -52,9 +71,11 @@ def moment(text: str) -> float:
 @click.option("--now", type=moment, metavar="TIME", help="The moment of the cycle.  [newest time in the input]")
 @click.option("-o", "--output", type=click.Choice(("table", "json", "yaml")), default="table", show_default=True)
 @click.option("--keep-going", is_flag=True, help="Decide without the objects that are not valid.")
-@click.option("--namespace-as-queue", is_flag=True, help="Each namespace is the queue of the jobs that name none.")
+@namespace_as_queue_option
 @plugin_dirs_option
+@click.option("--diff", metavar="FILE|PRESET", help="Show what another policy would decide differently.")
 @click.option("-v", "--verbose", is_flag=True, help="Show timings and every reason of every job.")
+@collector_paused()
 def plan(
     paths: tuple[str, ...],
     policy: str,
@@ -65,6 +86,7 @@ def plan(
     keep_going: bool,
     namespace_as_queue: bool,
     plugin_dirs: tuple[Path, ...],
+    diff: str | None,
     verbose: bool,
 ) -> None:
     """Decide for manifests in files, with no cluster at all.
@@ -75,27 +97,34 @@ def plan(
     with 2 and lists every mistake if something in the input cannot be used.
     """
     documents, unread = read_paths(paths)
+    asked = policy
     try:
         if unread and not keep_going:
             # The other mistakes are worth knowing too: plan with what there is, and fail either way.
             rest = run_plan(documents, policy, keep_going=True, plugin_dirs=plugin_dirs)
             raise PlanError(unread + rest.mistakes)
-        result = run_plan(
-            documents,
-            policy,
-            cycles,
-            scheduler_names or None,
-            now,
-            keep_going=keep_going,
-            namespace_as_queue=namespace_as_queue,
-            plugin_dirs=plugin_dirs,
-        )
+
+        def planned(chosen: str) -> Plan:
+            return run_plan(
+                documents,
+                chosen,
+                cycles,
+                scheduler_names or None,
+                now,
+                keep_going=keep_going,
+                namespace_as_queue=namespace_as_queue,
+                plugin_dirs=plugin_dirs,
+            )
+
+        result = planned(policy)
+        asked = diff or policy
+        other = planned(diff) if diff else None
     except PlanError as error:
         fail(error.mistakes)
     except PolicyError as error:
         for unreadable in unread:
             click.echo(str(unreadable), err=True)
-        tell(error, policy, plugin_dirs)
+        tell(error, asked, plugin_dirs)
         raise SystemExit(MISTAKES) from None
     except RegistrationError as error:
         raise click.UsageError(str(error)) from None
@@ -107,6 +136,9 @@ def plan(
     _remark(result, [*unread, *result.mistakes])
     if not any(each.manifest.get("kind") == "Node" for each in documents):
         click.echo("no Node is in the input: nothing can be placed", err=True)
+    if other is not None:
+        _print_difference(policy_difference(result, other), output, diff or "")
+        return
     match output:
         case "json":
             click.echo(json.dumps(result.to_dict(), indent=2, sort_keys=True))
@@ -116,6 +148,23 @@ def plan(
             click.echo(yaml.safe_dump(result.to_dict(), sort_keys=True, width=120), nl=False)
         case _:
             show(result, verbose=verbose)
+
+
+def _print_difference(found: PolicyDifference, output: str, other: str) -> None:
+    match output:
+        case "json":
+            click.echo(json.dumps(found.to_dict(), indent=2, sort_keys=True))
+        case "yaml":
+            import yaml
+
+            click.echo(yaml.safe_dump(found.to_dict(), sort_keys=True, width=120), nl=False)
+        case _:
+            lines = [f"starts: {each}" for each in found.starts]
+            lines += [f"starts no longer: {each}" for each in found.starts_no_longer]
+            lines += [f"evicts: {each}" for each in found.evicts]
+            lines += [f"evicts no longer: {each}" for each in found.evicts_no_longer]
+            lines += [f"places elsewhere: {each.pod} on {each.after} instead of {each.before}" for each in found.moves]
+            click.echo("\n".join(lines or [f"{other} decides the same"]))
 
 
 def fail(mistakes: list[ObjectError]) -> NoReturn:

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 from rich.table import Table
 
-from navarch.cli.cluster.options import look, looking_options
+from navarch.cli.cluster.options import ClusterOptions, cluster_options
+from navarch.cli.cluster.show import Listing, show
 from navarch.cli.tables.overview import queues_table
-from navarch.views.overview import QueueRow
+from navarch.views.queues import QueueRow
 
 
 @click.command()
-@looking_options
-def queues(kubeconfig: Path | None, context: str | None, policy: str, plugin_dirs: tuple[Path, ...], output: str, watch: bool) -> None:
+@cluster_options
+def queues(options: ClusterOptions) -> None:
     """List queues with their shares.
 
-    DESERVED is what the policy grants the queue right now, SHARE its largest allocated part of that: above 1 it borrows. Under a
-    policy that divides the cluster over a tree of queues (kai), FAIR SHARE stands in its place, and USAGE is what the queue held
-    over time, where the policy's usageDBConfig can be asked from here.
+    DESERVED is what the policy grants the queue now. SHARE is the largest allocated part of that: above 1 the queue borrows. A policy
+    that divides the cluster over a tree of queues (kai) shows FAIR SHARE instead. USAGE is what the queue held over time, if the
+    Prometheus server of the policy's usageDBConfig answers.
     """
 
     def table(chosen: Sequence[QueueRow], _: float) -> Table:
         return queues_table(chosen)
 
-    look(kubeconfig, context, policy, plugin_dirs, output, watch, lambda found, _: found.queues, table, ("Node", "Pod"))
+    show(options, Listing(lambda found, _: found.queues, table, ("Node", "Pod")))

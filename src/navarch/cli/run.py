@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.engine.policy import PolicyError
 from navarch.engine.registry import RegistrationError
@@ -34,6 +35,9 @@ class Seconds(click.FloatRange):
         if not math.isfinite(seconds):
             self.fail(f"expected a number of seconds, found {value}", param, ctx)
         return seconds
+
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
@@ -94,10 +98,20 @@ class Seconds(click.FloatRange):
     metavar="DIR",
     help="Save the cycles that decided something, for `navarch replay`.",
 )
+@click.option(
+    "--record-annotation",
+    "record_annotations",
+    multiple=True,
+    metavar="KEY",
+    help="An annotation that recordings and /debug/snapshot keep besides those that rules read.",
+)
+@click.option("--tls-cert-file", "tls_certificate", type=_FILE, metavar="FILE", help="Serve health and metrics over TLS.")
+@click.option("--tls-key-file", "tls_key", type=_FILE, metavar="FILE", help="The key of --tls-cert-file.")
+@click.option("--protect-metrics", is_flag=True, help="/metrics needs a bearer token that may get that non-resource URL.")
 @click.option("--dry-run", is_flag=True, help="Decide and log, write nothing.")
 @click.option("--log-format", type=click.Choice(("text", "json")), default="text", show_default=True)
 @click.option("--log-level", type=click.Choice(("debug", "info", "warning", "error")), default="info", show_default=True)
-@click.option("--namespace-as-queue", is_flag=True, help="A job that names no queue belongs to that of its namespace.")
+@namespace_as_queue_option
 @click.option("--node-pool-label-key", default="", help="Label that divides nodes, groups and queues among schedulers.")
 @click.option("--partition-label-value", default="", help="Its value for what is ours; empty: what has no such label.")
 @plugin_dirs_option
@@ -134,6 +148,8 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
         raise click.UsageError("--scheduler-name: expected a name, found an empty one")
     if not options.lock_name:
         raise click.UsageError("--lock-name: expected a name, found an empty one")
+    if (options.tls_certificate is None) != (options.tls_key is None):
+        raise click.UsageError("--tls-cert-file, --tls-key-file: expected both or none")
     if options.partition_label_value and not options.node_pool_label_key:
         raise click.UsageError("--partition-label-value: expected --node-pool-label-key beside it, which label has that value")
     try:

@@ -24,6 +24,20 @@ Examples:
 """
 
 
+def _seeds(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
+    """
+    >>> _seeds(None, None, "42-44,7")
+    (42, 43, 44, 7)
+    """
+    found: list[int] = []
+    for part in text.split(",") if text else ():
+        first, dash, last = part.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()) or (dash and int(last) < int(first)):
+            raise click.BadParameter(f"found {part!r}, expected a whole number or a range such as 42-51", context, parameter)
+        found += range(int(first), int(last or first) + 1)
+    return tuple(found)
+
+
 @click.command(epilog=EXAMPLES)
 @click.option("--trace", required=True, metavar="KIND:FILE", help="The jobs.")
 @click.option("--cluster", required=True, metavar="SPEC", help="Manifests, KIND:FILE, philly/D or kind=COUNTxRESOURCES.")
@@ -32,6 +46,13 @@ Examples:
 )
 @click.option("--from", "start", type=moment, metavar="TIME", help="Jobs submitted from then on.")
 @click.option("--to", "end", type=moment, metavar="TIME", help="Jobs submitted until then.")
+@click.option(
+    "--arrivals",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="RATIO",
+    help="Jobs come in random order and stay, until they ask for RATIO times the cluster's GPUs.",
+)
+@click.option("--seeds", callback=_seeds, metavar="A-B|A,B", help="One run a seed; figures are means.")
 @click.option("-o", "--output", type=click.Choice(("table", "json")), default="table", show_default=True)
 @plugin_dirs_option
 def simulate(
@@ -40,6 +61,8 @@ def simulate(
     policies: tuple[str, ...],
     start: float | None,
     end: float | None,
+    arrivals: float | None,
+    seeds: tuple[int, ...],
     output: str,
     plugin_dirs: tuple[Path, ...],
 ) -> None:
@@ -49,7 +72,9 @@ def simulate(
     """
     window = Window(**_limits(start, end))
     try:
-        result = run_simulation(trace, cluster, policies or ("navarch",), window=window, plugin_dirs=plugin_dirs)
+        result = run_simulation(
+            trace, cluster, policies or ("navarch",), window=window, arrivals=arrivals, seeds=seeds, plugin_dirs=plugin_dirs
+        )
     except (TraceError, ClusterError) as error:
         click.echo(str(error), err=True)
         raise SystemExit(MISTAKES) from None

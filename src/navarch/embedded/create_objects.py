@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from navarch.embedded.api.errors import bad_request
 from navarch.embedded.api.operations import Operations
-from navarch.embedded.storage.record import Manifest, Record
+from navarch.embedded.storage.record import Record
+from navarch.object_types import Manifest
 
 
 def create_all(operations: Operations, documents: Iterable[Manifest]) -> list[Record]:

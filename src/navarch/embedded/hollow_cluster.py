@@ -20,8 +20,8 @@ from navarch.embedded.controllers.volumes.ephemeral import EphemeralVolumes
 from navarch.embedded.controllers.workloads.workloads import Workloads
 from navarch.embedded.kubelets.kubelets import HollowKubelets
 from navarch.embedded.kubelets.pod_behaviour import KubeletOptions
-from navarch.embedded.storage.record import Manifest
 from navarch.embedded.timers import Timers
+from navarch.object_types import Manifest
 
 
 class HollowCluster:

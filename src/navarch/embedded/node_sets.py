@@ -20,8 +20,8 @@ import yaml
 
 from navarch.model.quantity import QuantityError
 from navarch.model.resources import format_amount, parse_amount
+from navarch.object_types import Manifest
 
-Manifest = dict[str, Any]
 GPU = "nvidia.com/gpu"
 REGION = "hollow-1"
 RACK_LABEL = "topology.navarch.io/rack"

@@ -34,7 +34,7 @@ S = TaskStatus
 PENDING, PIPELINED = int(S.PENDING), int(S.PIPELINED)
 
 
-def close(session: Session) -> None:
+def close(session: Session, *, report_queues: bool = True) -> None:
     for plugin in session.plugins:
         started = session.stopwatch()
         plugin.close()
@@ -44,6 +44,8 @@ def close(session: Session) -> None:
     session.record.warnings += set_aside(session.snapshot)
     _forget_undone(session)
     session.record.jobs = [_decision(session, job) for job in session.jobs_to_conclude()]
+    if not report_queues:
+        return
     queues = [queue for _, queue in sorted(session.queues.items())]
     reporting = session.implementing(QueueReport)
     session.record.queues = [reporting[0].queue_figures(queue) for queue in queues] if reporting else _figures(session, queues)

@@ -27,18 +27,20 @@ def decide(
     *,
     devices: str = "new",
     report_all: bool = True,
+    report_queues: bool = True,
 ) -> CycleRecord:
     """What to bind, evict and promise now, and why the rest waits. `uid` marks conditions set in this cycle; names of devices that
     nobody shared before begin with `devices`.
 
     `report_all` False leaves jobs out of the record that nobody looked at and whose status is as it should be, so that an
-    idle cycle over many running jobs costs next to nothing."""
+    idle cycle over many running jobs costs next to nothing. `report_queues` False leaves out the figures of queues."""
     containment = Containment(snapshot)
     timings: dict[str, float] = {}
     try:
         while True:
             try:
-                record = _attempt(snapshot, policy, registry, now, uid, devices, report_all, containment.opening, timings)
+                opening = containment.opening
+                record = _attempt(snapshot, policy, registry, now, uid, devices, report_all, report_queues, opening, timings)
                 break
             except Exception as error:
                 if not containment.take(error):
@@ -59,6 +61,7 @@ def _attempt(
     uid: str,
     devices: str,
     report_all: bool,
+    report_queues: bool,
     opening: OpeningFigures,
     timings: dict[str, float],
 ) -> CycleRecord:
@@ -85,7 +88,7 @@ def _attempt(
             action(session).execute()
         timings[name] = timings.get(name, 0.0) + perf_counter() - started
     started = perf_counter()
-    close(session)
+    close(session, report_queues=report_queues)
     timings["close"] = timings.get("close", 0.0) + perf_counter() - started
     record = session.record
     session.dissolve()

@@ -37,6 +37,8 @@ class Eviction(msgspec.Struct, frozen=True):
     for_: str
     reason: str
     message: str = ""
+    together: int = 1
+    """How many pods are evicted for the same purpose at once, this one included."""
 
 
 class Nomination(msgspec.Struct, frozen=True):

@@ -29,6 +29,7 @@ from navarch.engine.record import Bind, CycleRecord, Eviction, Nomination
 from navarch.engine.semantics import Semantics
 from navarch.engine.statement import Operation, Statement
 from navarch.engine.topology.job_domains import JobDomains
+from navarch.engine.victims.protected import ProtectedPods
 from navarch.engine.victims.what_if import FollowsTrials
 from navarch.model.node_facts import fit_nodes
 from navarch.model.resources import PODS, BoolArray, IntArray, in_bytes
@@ -312,6 +313,17 @@ class Session(PluginRunner):
             view = self._views[task.number] = ClassView(self, task)
         return view
 
+    @property
+    def any_shares_devices(self) -> bool:
+        """Whether pods of any known shape ask for a part of a device. Shapes are looked at once, as they become known."""
+        shapes, memo = self.snapshot.shapes, self.snapshot.memo
+        seen, found = memo.get("shapes that share devices", (0, False))
+        if not found and seen < len(shapes):
+            rest = (shapes[number].devices for number in range(seen, len(shapes)))
+            found = any(devices is not None and (devices.fraction or devices.memory) for devices in rest)
+        memo["shapes that share devices"] = (len(shapes), bool(found))
+        return bool(found)
+
     def share_devices(self) -> None:
         """Keep account of devices that tasks share. To be asked before any class of tasks is looked at."""
         if self.devices is None:
@@ -385,11 +397,16 @@ class Session(PluginRunner):
         for plugin in self.implementing(AllocateEvents):
             plugin.on_deallocate(change)
 
+    def evictable(self, candidates: Sequence[int]) -> Sequence[int]:
+        """Candidates without the pods that the Eviction API would refuse to evict."""
+        protected = self.shared(ProtectedPods)
+        return candidates if protected.rows is None else [task for task in candidates if not protected.has(task)]
+
     def residents_changed(self, tasks: Sequence[int], nodes: Sequence[int], *, joined: bool) -> None:
         self.residents.moved(tasks, nodes, joined=joined)
 
-    def record_operation(self, operation: Operation, action: str) -> None:
-        """Add a committed operation to the record. Called by statements only."""
+    def record_operation(self, operation: Operation, action: str, evicted: int = 1) -> None:
+        """Add a committed operation to the record. Called by statements only. `evicted`: evictions of the whole statement."""
         if operation.kind == TaskStatus.ALLOCATED:
             assert operation.job is not None
             self.record_binds(operation.job, operation.tasks)
@@ -406,6 +423,7 @@ class Session(PluginRunner):
                     for_=operation.for_,
                     reason=operation.reason or action,
                     message=operation.message,
+                    together=evicted,
                 )
             )
             if operation.holds_node:

@@ -187,9 +187,10 @@ class Statement:
 
     def commit(self) -> None:
         """Hand everything to the session's record, in order. The session keeps the state; the statement is spent."""
+        evicted = sum(1 for operation in self.operations if operation.kind == RELEASING and not operation.void)
         for operation in self.operations:
             if not operation.void and operation.restores is None:
-                self.session.record_operation(operation, self.action)
+                self.session.record_operation(operation, self.action, evicted)
         self.operations = []
 
     # how figures move

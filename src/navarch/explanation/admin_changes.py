@@ -23,7 +23,7 @@ from navarch.explanation.cluster_edits import (
 from navarch.explanation.cluster_edits import opened as opened_queue
 from navarch.explanation.documents import Input
 from navarch.explanation.subject import Object, Subject, Unit
-from navarch.offline.manifests import Manifest
+from navarch.object_types import ReadOnlyManifest
 
 BY = "admin"
 _STEPS = 8
@@ -34,9 +34,9 @@ _MOST_WEIGHT = 7
 _BOUNDS = (("limit",), ("quota",), ("limit", "quota"))
 
 
-def queues_above(given: Input, name: str) -> list[Manifest]:
+def queues_above(given: Input, name: str) -> list[ReadOnlyManifest]:
     """The queue and those above it that are in the input, from below."""
-    found: list[Manifest] = []
+    found: list[ReadOnlyManifest] = []
     while name:
         queue = next(iter(given.find("Queue", "", name)), None)
         if queue is None or queue in found:
@@ -96,7 +96,7 @@ def more_quota(changes: Changes, record: CycleRecord) -> None:
         return
 
 
-def _bisected(changes: Changes, record: CycleRecord, queues: Sequence[Manifest], bounds: Sequence[str]) -> bool:
+def _bisected(changes: Changes, record: CycleRecord, queues: Sequence[ReadOnlyManifest], bounds: Sequence[str]) -> bool:
     """Raise in steps of what the job asks for beyond what its queue holds now."""
     demand = demand_of(changes.subject)
     held = {each.queue: each.allocated for each in record.queues}
@@ -144,7 +144,7 @@ def more_nodes(changes: Changes) -> None:
     for node in kinds_of_nodes(cordoned)[:_MOST_NODES]:
         changes.attempt(BY, "uncordon", f"uncordon {node['metadata']['name']}", [uncordoned(node)])
     pods = changes.subject.samples()
-    tainted: dict[str, Manifest] = {}
+    tainted: dict[str, ReadOnlyManifest] = {}
     for node in nodes:
         for taint in (node.get("spec") or {}).get("taints") or ():
             if not all(any(tolerates(each, taint) for each in (pod.get("spec") or {}).get("tolerations") or ()) for pod in pods):
@@ -155,7 +155,7 @@ def more_nodes(changes: Changes) -> None:
     for node in kinds_of_nodes(nodes)[:_MOST_KINDS]:
         name = node["metadata"]["name"]
 
-        def add(count: int, node: Manifest = node) -> list[Object]:
+        def add(count: int, node: ReadOnlyManifest = node) -> list[Object]:
             return [further_node(given, node, number) for number in range(1, count + 1)]
 
         if changes.attempt(BY, "node", f"one more node like {name}", add(1)):

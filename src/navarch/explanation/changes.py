@@ -9,14 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from navarch.explanation.documents import CLUSTER_SCOPED
 from navarch.explanation.result import Change, Price
 from navarch.explanation.subject import Object, Subject
-from navarch.explanation.trials import MOST_CYCLES, Outcome, Trials, standing_of
+from navarch.explanation.trials import MOST_CYCLES, Outcome, Trials
 from navarch.ingest.groups import shown_key
-
-_NODES = frozenset({"Node"})
-assert _NODES <= CLUSTER_SCOPED
 
 
 class Changes:
@@ -66,7 +62,8 @@ class Changes:
         outcome = self.trials.run(objects, remove, cycles=cycles)
         if outcome is None or not outcome.sure:
             return None
-        if self.trials.rules.policy.semantics.node_order != "name" and any(each["kind"] in _NODES for each in objects):
+        moved = any(each["kind"] == "Node" and self.trials.input.has(each) for each in objects)
+        if moved and self.trials.rules.policy.semantics.node_order != "name":
             other = self.trials.run(objects, remove, cycles=cycles, at_end=True)
             if other is None or other.cycles != outcome.cycles:
                 return None
@@ -91,13 +88,10 @@ class Changes:
     def _price(self, outcome: Outcome, remove: Sequence[str]) -> Price:
         """Against the same number of cycles without the change."""
         assert outcome.cycles is not None
-        records = self.base.records[: outcome.cycles]
-        started = {shown_key(each.job) for each in records[-1].jobs if standing_of(each).started}
-        evicted = {shown_key(each.job) or each.pod for record in records for each in record.evictions}
+        before, after = self.base.started(outcome.cycles), outcome.started(outcome.cycles)
         own = {self.subject.name, shown_key(outcome.key)}
-        there = {shown_key(each.job) for each in outcome.records[-1].jobs}
         return Price(
-            evicts=sorted(outcome.evicted - evicted - own),
-            delays=sorted(each for each in started - outcome.started - own if each in there),
-            also_starts=sorted(outcome.started - started - own),
+            evicts=sorted(outcome.evicted(outcome.cycles) - self.base.evicted(outcome.cycles) - own),
+            delays=sorted(job for job, started in after.items() if not started and before.get(job) and job not in own),
+            also_starts=sorted(job for job, started in after.items() if started and before.get(job) is False and job not in own),
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from navarch.explanation.subject import Edit, Object, Subject
-from navarch.offline.manifests import Manifest
+from navarch.object_types import ReadOnlyManifest
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _MOST_TAINTS = 5
@@ -25,7 +25,7 @@ class Clause:
     edit: Edit
 
 
-def clauses_of(subject: Subject, nodes: Sequence[Manifest]) -> list[Clause]:
+def clauses_of(subject: Subject, nodes: Sequence[ReadOnlyManifest]) -> list[Clause]:
     """Each clause once: gates, selectors, node affinity, pod affinity, spreading, ports, taints that are not tolerated."""
     found: dict[tuple[str, str], Clause] = {}
     samples = subject.samples()
@@ -42,7 +42,7 @@ def _spec(pod: Mapping[str, Any]) -> Mapping[str, Any]:
     return pod.get("spec") or {}
 
 
-def _gates(pod: Manifest) -> Iterator[Clause]:
+def _gates(pod: ReadOnlyManifest) -> Iterator[Clause]:
     for gate in _spec(pod).get("schedulingGates") or ():
 
         def drop(each: Object, name: object = gate.get("name")) -> None:
@@ -53,7 +53,7 @@ def _gates(pod: Manifest) -> Iterator[Clause]:
         yield Clause("gate", f"scheduling gate {gate.get('name')}", f"lift the scheduling gate {gate.get('name')}", drop)
 
 
-def _selectors(pod: Manifest) -> Iterator[Clause]:
+def _selectors(pod: ReadOnlyManifest) -> Iterator[Clause]:
     for key, value in sorted((_spec(pod).get("nodeSelector") or {}).items()):
 
         def drop(each: Object, key: str = key, value: object = value) -> None:
@@ -69,7 +69,7 @@ def _terms(pod: Mapping[str, Any]) -> list[Any]:
     return list((affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or ())
 
 
-def _node_affinity(pod: Manifest) -> Iterator[Clause]:
+def _node_affinity(pod: ReadOnlyManifest) -> Iterator[Clause]:
     for expression in (each for term in _terms(pod) for each in term.get("matchExpressions") or ()):
 
         def drop(each: Object, expression: Any = expression) -> None:
@@ -86,7 +86,7 @@ def _node_affinity(pod: Manifest) -> Iterator[Clause]:
         yield Clause("affinity", text, f"drop the node affinity {text}", drop)
 
 
-def _pod_affinity(pod: Manifest) -> Iterator[Clause]:
+def _pod_affinity(pod: ReadOnlyManifest) -> Iterator[Clause]:
     affinity = _spec(pod).get("affinity") or {}
     for part, word in (("podAffinity", "pod affinity"), ("podAntiAffinity", "pod anti-affinity")):
         for term in (affinity.get(part) or {}).get(REQUIRED) or ():
@@ -100,7 +100,7 @@ def _pod_affinity(pod: Manifest) -> Iterator[Clause]:
             yield Clause("podAffinity", text, f"drop the {text}", drop)
 
 
-def _spread(pod: Manifest) -> Iterator[Clause]:
+def _spread(pod: ReadOnlyManifest) -> Iterator[Clause]:
     for constraint in _spec(pod).get("topologySpreadConstraints") or ():
         if constraint.get("whenUnsatisfiable", "DoNotSchedule") != "DoNotSchedule":
             continue
@@ -114,7 +114,7 @@ def _spread(pod: Manifest) -> Iterator[Clause]:
         yield Clause("spread", text, f"drop the {text}", drop)
 
 
-def _ports(pod: Manifest) -> Iterator[Clause]:
+def _ports(pod: ReadOnlyManifest) -> Iterator[Clause]:
     containers = _spec(pod).get("containers") or ()
     for number in dict.fromkeys(port.get("hostPort") for each in containers for port in each.get("ports") or ()):
         if not number:
@@ -139,7 +139,7 @@ def tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
     return bool(toleration.get("key")) and str(toleration.get("value") or "") == str(taint.get("value") or "")
 
 
-def _taints(pods: Sequence[Manifest], nodes: Sequence[Manifest]) -> Iterator[Clause]:
+def _taints(pods: Sequence[ReadOnlyManifest], nodes: Sequence[ReadOnlyManifest]) -> Iterator[Clause]:
     """Taints of nodes that some pod of the job does not tolerate, those of most nodes first."""
     counts: Counter[tuple[str, str, str]] = Counter()
     for node in nodes:

@@ -9,7 +9,7 @@ from typing import Any
 from navarch.explanation.documents import Input, copied
 from navarch.explanation.subject import Object
 from navarch.model.resources import format_amount, parse_amount
-from navarch.offline.manifests import Manifest
+from navarch.object_types import ReadOnlyManifest
 
 KAI_GROUP = "scheduling.run.ai"
 _KAI_UNITS = {"gpu": 1000, "cpu": 1, "memory": 10**6}
@@ -18,11 +18,11 @@ _HOSTNAME = "kubernetes.io/hostname"
 _OF_A_NODE = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "selfLink", "generation")
 
 
-def is_kai(queue: Manifest) -> bool:
+def is_kai(queue: ReadOnlyManifest) -> bool:
     return str(queue.get("apiVersion", "")).startswith(KAI_GROUP)
 
 
-def lifted(queue: Manifest, bounds: Sequence[str]) -> Object | None:
+def lifted(queue: ReadOnlyManifest, bounds: Sequence[str]) -> Object | None:
     """The queue without these bounds (`limit`, `quota`); None where it has none of them."""
     out: Object = copied(queue)
     spec = out.setdefault("spec", {})
@@ -40,7 +40,7 @@ def lifted(queue: Manifest, bounds: Sequence[str]) -> Object | None:
     return out if out != queue else None
 
 
-def raised(queue: Manifest, bounds: Sequence[str], more: Mapping[str, int]) -> Object | None:
+def raised(queue: ReadOnlyManifest, bounds: Sequence[str], more: Mapping[str, int]) -> Object | None:
     """The queue with its bounds raised by these amounts of the model; None where nothing changes."""
     out: Object = copied(queue)
     spec = out.setdefault("spec", {})
@@ -70,7 +70,7 @@ def _number(value: Fraction) -> int | float:
     return int(value) if value.denominator == 1 else float(value)
 
 
-def bounds_text(queue: Manifest, bounds: Sequence[str]) -> str:
+def bounds_text(queue: ReadOnlyManifest, bounds: Sequence[str]) -> str:
     """`gpu 8, cpu 4000`: what the queue says now."""
     spec = queue.get("spec") or {}
     if is_kai(queue):
@@ -87,11 +87,11 @@ def _shown(bound: Any) -> str:
     return "unlimited" if number < 0 else str(_number(number))
 
 
-def weight_of(queue: Manifest) -> int:
+def weight_of(queue: ReadOnlyManifest) -> int:
     return int((queue.get("spec") or {}).get("weight") or 1)
 
 
-def with_weight(queue: Manifest, weight: int) -> Object:
+def with_weight(queue: ReadOnlyManifest, weight: int) -> Object:
     out: Object = copied(queue)
     if is_kai(queue):
         for part in out["spec"]["resources"].values():
@@ -101,13 +101,13 @@ def with_weight(queue: Manifest, weight: int) -> Object:
     return out
 
 
-def opened(queue: Manifest) -> Object:
+def opened(queue: ReadOnlyManifest) -> Object:
     out: Object = copied(queue)
     out.setdefault("status", {})["state"] = "Open"
     return out
 
 
-def new_queue(name: str, like: Sequence[Manifest], dialect: str) -> Object:
+def new_queue(name: str, like: Sequence[ReadOnlyManifest], dialect: str) -> Object:
     """A queue that does not exist yet, in the words of the system that the job or the other queues are of."""
     if dialect == "kai" or any(is_kai(each) for each in like):
         unlimited = {"quota": 0, "limit": -1, "overQuotaWeight": 1}
@@ -124,7 +124,7 @@ def new_queue(name: str, like: Sequence[Manifest], dialect: str) -> Object:
     return out
 
 
-def uncordoned(node: Manifest) -> Object:
+def uncordoned(node: ReadOnlyManifest) -> Object:
     out: Object = copied(node)
     out["spec"].pop("unschedulable", None)
     taints = out["spec"].get("taints")
@@ -133,15 +133,15 @@ def uncordoned(node: Manifest) -> Object:
     return out
 
 
-def without_taint(node: Manifest, key: str) -> Object:
+def without_taint(node: ReadOnlyManifest, key: str) -> Object:
     out: Object = copied(node)
     out["spec"]["taints"] = [each for each in out["spec"].get("taints") or () if each.get("key") != key]
     return out
 
 
-def kinds_of_nodes(nodes: Sequence[Manifest]) -> list[Manifest]:
+def kinds_of_nodes(nodes: Sequence[ReadOnlyManifest]) -> list[ReadOnlyManifest]:
     """One node of each kind: the same amounts, labels and taints."""
-    found: dict[str, Manifest] = {}
+    found: dict[str, ReadOnlyManifest] = {}
     for node in nodes:
         labels = {k: v for k, v in (node["metadata"].get("labels") or {}).items() if k != _HOSTNAME}
         status, spec = node.get("status") or {}, node.get("spec") or {}
@@ -150,7 +150,7 @@ def kinds_of_nodes(nodes: Sequence[Manifest]) -> list[Manifest]:
     return list(found.values())
 
 
-def further_node(given: Input, node: Manifest, number: int) -> Object:
+def further_node(given: Input, node: ReadOnlyManifest, number: int) -> Object:
     """One more node of the kind, empty and ready for work."""
     out = uncordoned({**node, "spec": node.get("spec") or {}})
     before = str(node["metadata"]["name"])

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from navarch.offline.manifests import Document, Manifest
+from navarch.object_types import ReadOnlyManifest
+from navarch.offline.manifests import Document
 
 Identity = tuple[str, str, str]
 """API group and kind, namespace, name."""
@@ -36,14 +37,14 @@ CLUSTER_SCOPED = frozenset(
 """Kinds without a namespace among those that scheduling reads."""
 
 
-def identify(manifest: Manifest) -> Identity:
+def identify(manifest: ReadOnlyManifest) -> Identity:
     """What may exist once: a name in a namespace for each kind of each API group."""
     metadata = manifest.get("metadata") or {}
     group = str(manifest.get("apiVersion", "")).rpartition("/")[0]
     return f"{group}/{manifest.get('kind', '')}", str(metadata.get("namespace") or "default"), str(metadata.get("name", ""))
 
 
-def reference(manifest: Manifest) -> str:
+def reference(manifest: ReadOnlyManifest) -> str:
     """`Kind/namespace/name`, or `Kind/name` for an object without a namespace.
 
     >>> reference({"kind": "Pod", "metadata": {"name": "a"}}), reference({"kind": "Node", "metadata": {"name": "n"}})
@@ -70,21 +71,25 @@ class Input:
         self.documents = list(documents)
         self._place: dict[Identity, int] = {}
         self._references: dict[str, list[int]] = {}
+        self._kinds: dict[str, list[int]] = {}
         for number, document in enumerate(self.documents):
-            metadata = document.manifest.get("metadata")
-            if isinstance(metadata, Mapping) and isinstance(metadata.get("name"), str) and document.manifest.get("kind"):
-                self._place.setdefault(identify(document.manifest), number)
-                self._references.setdefault(reference(document.manifest), []).append(number)
+            manifest = document.manifest
+            kind, metadata = manifest.get("kind"), manifest.get("metadata")
+            if isinstance(metadata, Mapping) and isinstance(metadata.get("name"), str) and isinstance(kind, str):
+                self._place.setdefault(identify(manifest), number)
+                self._references.setdefault(reference(manifest), []).append(number)
+                self._kinds.setdefault(kind, []).append(number)
 
-    def find(self, kind: str, namespace: str, name: str) -> list[Manifest]:
+    def find(self, kind: str, namespace: str, name: str) -> list[ReadOnlyManifest]:
         """Objects of this kind and name, of whatever API group."""
         key = f"{kind}/{name}" if kind in CLUSTER_SCOPED else f"{kind}/{namespace}/{name}"
         return [self.documents[number].manifest for number in self._references.get(key, ())]
 
-    def of_kind(self, *kinds: str) -> list[Manifest]:
-        return [each.manifest for each in self.documents if each.manifest.get("kind") in kinds]
+    def of_kind(self, *kinds: str) -> list[ReadOnlyManifest]:
+        """In the order of the input, for each kind."""
+        return [self.documents[number].manifest for kind in kinds for number in self._kinds.get(kind, ())]
 
-    def has(self, manifest: Manifest) -> bool:
+    def has(self, manifest: ReadOnlyManifest) -> bool:
         return identify(manifest) in self._place
 
     def changed(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -17,18 +19,36 @@ from navarch.explanation.clauses import clauses_of
 from navarch.explanation.cluster_edits import lifted, with_weight
 from navarch.explanation.documents import Input
 from navarch.explanation.job_edits import amounts_of, with_amount
+from navarch.explanation.likely_blockers import likely_blockers
+from navarch.explanation.moves import moves_for
 from navarch.explanation.names import job_key
 from navarch.explanation.nodes import feasible_nodes, opened, reasons_of
 from navarch.explanation.order import order_of
-from navarch.explanation.result import BlockersAnswer, Cause, Change, ClauseAnswer, Explanation, NodesAnswer
+from navarch.explanation.placements import placement_of
+from navarch.explanation.result import (
+    BlockersAnswer,
+    Cause,
+    Change,
+    ClauseAnswer,
+    EvictionAnswer,
+    Explanation,
+    MayTake,
+    NodesAnswer,
+    Price,
+)
+from navarch.explanation.shared_run import SharedRuns
 from navarch.explanation.subject import Census, Object, Subject, Unit
-from navarch.explanation.trials import Outcome, Spent, Standing, Trials
+from navarch.explanation.trials import Outcome, Run, Spent, Standing, Trials
+from navarch.explanation.victims import may_take
+from navarch.ingest.groups import shown_key
 from navarch.installed import installed
 from navarch.model.resources import format_amount
 from navarch.model.status import IS_ALLOCATED, IS_TERMINAL, TaskStatus
 from navarch.offline.cycles import Cycles, Rules
 from navarch.offline.plan import Objects, PlanError, read_policy, settings_for, taken_apart
 
+SHARED_FROM = 2000
+"""Objects from which on trials share one reading of the input. Smaller inputs are read again for each trial, as `plan` would."""
 NO_ETA = "start times are not estimated yet"
 NOT_REACHED = Reason("NotReached", "the cycle ended before the job was tried")
 
@@ -53,6 +73,30 @@ def explain(
     not established by then is listed, and `complete` is False. Raises `NotFound` where there is no such job.
     """
     started = perf_counter()
+    read = reading(objects, policy, now, scheduler_names, keep_going, namespace_as_queue, plugin_dirs)
+    found = explain_read(read, job, trials, seconds, progress=progress)
+    found.seconds = round(perf_counter() - started, 3)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Objects and rules as `navarch.plan` would read them."""
+
+    given: Input
+    rules: Rules
+    run: Cycles
+
+
+def reading(
+    objects: Objects | Mapping[str, Any],
+    policy: str | Path | Mapping[str, object] | Policy = "navarch",
+    now: float | None = None,
+    scheduler_names: Iterable[str] | str | None = None,
+    keep_going: bool = False,
+    namespace_as_queue: bool = False,
+    plugin_dirs: Iterable[str | Path] = (),
+) -> Reading:
     registry = installed(tuple(Path(each) for each in plugin_dirs))
     chosen = read_policy(policy, registry)
     rules = Rules(chosen, registry, settings_for(chosen, scheduler_names, namespace_as_queue), now)
@@ -61,12 +105,23 @@ def explain(
     mistakes += run.inventory.mistakes
     if mistakes and not keep_going:
         raise PlanError(mistakes)
-    given = Input(documents)
-    census = Census(given, run)
+    return Reading(Input(documents), rules, run)
+
+
+def explain_read(
+    read: Reading, job: str, trials: int = 200, seconds: float = 5.0, *, progress: Callable[[int, int], None] | None = None
+) -> Explanation:
+    """Explain a job among objects that have been read."""
+    started = perf_counter()
+    census = Census(read.given, read.run)
     key = job_key(census, job)
-    limited = Trials(given, rules, lambda changed: census.follow(key, changed), trials, seconds, progress=progress)
-    search = Search(census, key, limited, keep_going=keep_going)
-    found = search.explain()
+    shared = SharedRuns(read.given, census, read.run) if len(read.given.documents) > SHARED_FROM else None
+
+    def follow(changed: Run) -> str:
+        return census.follow(key, changed)
+
+    limited = Trials(read.given, read.rules, follow, trials, seconds, progress=progress, shared=shared, key=key)
+    found = Search(census, key, limited).explain()
     found.trials, found.seconds = limited.used, round(perf_counter() - started, 3)
     return found
 
@@ -74,11 +129,14 @@ def explain(
 class Search:
     """One explanation in the making. Sections come in the order of what they are worth."""
 
-    def __init__(self, census: Census, key: str, trials: Trials, *, keep_going: bool = False) -> None:
+    def __init__(self, census: Census, key: str, trials: Trials) -> None:
         self.census, self.key, self.trials = census, key, trials
         self.subject: Subject = census.subject(key)
         self.answer = Explanation(self.subject.name, "pending", Cause("", ""), eta_reason=NO_ETA)
         self._standing = self._at_first()
+        self._other_units: list[Unit] | None = None
+        self.section_seconds: dict[str, float] = {}
+        """What each part of the search took, for benchmarks."""
 
     def _at_first(self) -> Standing:
         tasks, spec = self.subject.tasks, self.subject.spec
@@ -100,11 +158,16 @@ class Search:
         self.base = base
         answer.cause = self._cause(base)
         answer.nodes = self._nodes(base)
+        answer.evictions = self._evictions(base)
         if self._standing.started:
             answer.state = "running"
             if not self._standing.pending:
                 where = sorted({task.node for task in tasks if task.node})
-                answer.cause = Cause("Running", f"its pods run on {', '.join(where[:5])}", {"pods": self._standing.bound})
+                more = f" and {len(where) - _FEW} more" if len(where) > _FEW else ""
+                answer.cause = Cause("Running", f"its pods run on {', '.join(where[:_FEW])}{more}", {"pods": self._standing.bound})
+            placed = [task for task in sorted(tasks, key=lambda task: task.key) if task.node and IS_ALLOCATED[task.status]]
+            found = (placement_of(self.trials, task) for task in placed[:_FEW])
+            answer.placements = [each for each in found if each is not None]
             return answer
         self._order(base)
         self.changes = Changes(self.trials, self.subject, base)
@@ -118,10 +181,12 @@ class Search:
             ("what the user can change", self._user),
             ("what an administrator can change", self._admin),
         ):
+            started = perf_counter()
             try:
                 part()
             except Spent:
                 answer.not_established.append(name)
+            self.section_seconds[name] = perf_counter() - started
         answer.changes = _sorted(self.changes.found)
         answer.complete = not answer.not_established
         if answer.complete and answer.state == "pending" and not self._blocking and not any(each.starts for each in answer.changes):
@@ -167,10 +232,25 @@ class Search:
             heavy = [with_weight(queue, 1000) for queue in chain[:1]]
             if heavy:
                 yield f"weight of {spec.queue} raised to 1000", heavy, ()
-        elif code in _ROOM_CODES:
-            others = [each for unit in self._others() if unit.holds_nodes for each in unit.references]
-            if others:
-                yield "all running jobs taken away", (), others
+
+    # 8: evictions
+
+    def _evictions(self, base: Outcome) -> list[EvictionAnswer]:
+        """Pods of the job that the cycle evicts, and whether other jobs could have gone instead."""
+        record = base.records[0]
+        mine = [each for each in record.evictions if each.job == base.key]
+        if not mine:
+            return []
+        session = opened(self.census.run)
+        jobs = {job.key: job for job in session.all_jobs()}
+        out = []
+        for each in mine:
+            gains = jobs.get(each.for_)
+            others = [job for key, job in sorted(jobs.items()) if key not in (each.job, each.for_) and job.ready_count][:_MOST_OTHERS]
+            instead = [] if gains is None else [may_take(session, gains, job) for job in others]
+            out.append(EvictionAnswer(each.pod, each.node, each.action, shown_key(each.for_), each.reason, each.message, instead))
+        session.dissolve()
+        return out
 
     # 2: nodes
 
@@ -194,10 +274,12 @@ class Search:
         outcome = self.trials.run(objects)
         if outcome is None or not outcome.sure:
             return
-        run = Cycles(self.trials.input.changed(objects), self.trials.rules)
+        run = self.trials.changed(objects)
+        assert run is not None
         session = opened(run)
         self.answer.nodes.clauses.append(ClauseAnswer(text, feasible_nodes(session, outcome.key), outcome.starts))
         session.dissolve()
+        run.close()
 
     # 3: order
 
@@ -214,8 +296,11 @@ class Search:
 
     def _others(self) -> list[Unit]:
         """Every other unit: those that wait before those that run, less important and younger ones first."""
-        others = [unit for name, unit in sorted(self.census.units.items()) if name != self.subject.name]
-        return sorted(others, key=lambda unit: (max(task.pod_priority for task in unit.tasks), -max(t.created for t in unit.tasks)))
+        if self._other_units is None:
+            others = [unit for name, unit in sorted(self.census.units.items()) if name != self.subject.name]
+            others.sort(key=lambda unit: (max(task.pod_priority for task in unit.tasks), -max(t.created for t in unit.tasks)))
+            self._other_units = others
+        return self._other_units
 
     def _impossible(self) -> None:
         """Not impossible as long as it starts in any reading of "empty": without other pods, or without what makes pods as well."""
@@ -234,18 +319,44 @@ class Search:
     def _blockers(self) -> None:
         if self.answer.state == "impossible":
             return
-        running = [unit for unit in self._others() if unit.holds_nodes]
+        others = self._others()
+        running = [unit for unit in others if unit.holds_nodes]
+        guesses = self._guesses() if len(running) > _MANY else []
         found = None
-        for candidates in (running, [*running, *(unit for unit in self._others() if not unit.holds_nodes)]):
+        for candidates in (*guesses, running, [*running, *(unit for unit in others if not unit.holds_nodes)]):
             found = blocking_set(candidates, self._starts_without, self._may_start_without)
             if found is not None:
                 break
         if found is None:
             return
         self._blocking = found.units
-        self.answer.blockers = BlockersAnswer([unit.name for unit in found.units], found.minimal)
+        cause = self.answer.cause
+        if cause.only is None and cause.code in _ROOM_CODES and running and found.units:
+            cause.only = all(unit.holds_nodes for unit in found.units)
+            cause.proof = "the blocking jobs taken away" if cause.only else "all running jobs taken away"
+        self.answer.blockers = BlockersAnswer([unit.name for unit in found.units], found.minimal, self._may_take(found.units))
         if not found.minimal:
             self.answer.not_established.append("whether each blocking job is needed")
+
+    def _guesses(self) -> list[list[Unit]]:
+        session = opened(self.census.run)
+        job = next((each for each in session.jobs_with_pending() if each.key == self.key), None)
+        found = [] if job is None else likely_blockers(session, job, self.census.units)
+        session.dissolve()
+        return found
+
+    def _may_take(self, units: Sequence[Unit]) -> list[MayTake]:
+        session = opened(self.census.run)
+        jobs = {job.key: job for job in session.all_jobs()}
+        found = []
+        for unit in units if self.key in jobs else ():
+            for key in unit.keys:
+                if key in jobs:
+                    found.append(may_take(session, jobs[self.key], jobs[key]))
+                else:
+                    found.append(MayTake(unit.name, False, "another scheduler decides for it"))
+        session.dissolve()
+        return found
 
     def _starts_without(self, units: Sequence[Unit]) -> bool:
         """Whether it starts in one cycle without these, whether or not what owns their pods makes new ones."""
@@ -263,9 +374,9 @@ class Search:
     def _user(self) -> None:
         changes, base = self.changes, self.base
         if base.cycles is not None:
-            evicts = f", after {', '.join(sorted(base.evicted))} was evicted" if base.evicted else ""
-            changes.found.append(Change("user", "wait", f"nothing: it starts by itself{evicts}", [], [], True, base.cycles))
-            changes.found[-1].price.evicts = sorted(base.evicted - {self.subject.name})
+            gone = sorted(base.evicted(base.cycles) - {self.subject.name})
+            text = f"nothing: it starts by itself{f', after {_listed(gone)} went' if gone else ''}"
+            changes.found.append(Change("user", "wait", text, [], [], True, base.cycles, Price(evicts=gone)))
             if base.cycles == 1:
                 return
         user_changes.drop_clauses(changes, self._found_clauses)
@@ -277,6 +388,16 @@ class Search:
 
     # 6: the administrator
 
+    def _defragment(self) -> None:
+        session = opened(self.census.run)
+        job = next((each for each in session.jobs_with_pending() if each.key == self.key), None)
+        sets = [] if job is None else list(islice(moves_for(session, job, self.trials.input), _MOST_MOVES))
+        session.dissolve()
+        for moves in sets:
+            text = f"move {' and '.join(move.text for move in moves)}"
+            if self.changes.attempt("admin", "moves", text, [move.manifest for move in moves]):
+                return
+
     def _admin(self) -> None:
         changes = self.changes
         if self.base.cycles == 1:
@@ -285,9 +406,16 @@ class Search:
         admin_changes.more_quota(changes, self.base.records[0])
         admin_changes.more_weight(changes)
         admin_changes.more_nodes(changes)
+        self._defragment()
         admin_changes.end_blockers(changes, self._blocking)
 
 
+_MOST_MOVES = 3
+"""Sets of moves that are tried."""
+_FEW = 5
+_MANY = 24
+"""Running jobs from which on the blocking set is guessed first."""
+_MOST_OTHERS = 10
 _BOUND_CODES = frozenset(
     {
         "NonPreemptibleOverQuota",
@@ -300,6 +428,10 @@ _BOUND_CODES = frozenset(
     }
 )
 _ROOM_CODES = frozenset({"Unschedulable", "PodSchedulingErrors", "Promised", "NotReached"})
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
 
 
 def _readings(units: Sequence[Unit]) -> list[list[str]]:

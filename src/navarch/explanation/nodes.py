@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from navarch.engine.record import JobDecision
 from navarch.engine.session import Session
+from navarch.explanation.trials import Run
 from navarch.model.status import TaskStatus
-from navarch.offline.cycles import Cycles
 
 
-def opened(run: Cycles) -> Session:
+def opened(run: Run) -> Session:
     """A session over the objects as they are, before any action."""
     rules = run.rules
     session = Session(run.cluster.snapshot(rules.policy.semantics.node_order), rules.policy, rules.registry, run.now)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cmp_to_key
 from typing import Any
 
 from navarch.engine.job import Job
@@ -11,6 +9,7 @@ from navarch.engine.points.gang_protocols import QueueRank
 from navarch.engine.points.protocols import JobOrder, QueueOrder
 from navarch.engine.record import CycleRecord
 from navarch.engine.session import Session
+from navarch.engine.waiting_order import waiting_order
 from navarch.explanation.result import Ahead, OrderAnswer
 from navarch.ingest.groups import shown_key
 from navarch.model.resources import format_amount
@@ -31,7 +30,7 @@ def order_of(session: Session, record: CycleRecord, key: str) -> OrderAnswer:
     tried = [waiting[each] for each in record.tried if each in waiting]
     seen = {job.key for job in tried}
     rest = [job for _, job in sorted(waiting.items()) if job.key not in seen]
-    jobs = tried + _in_order(session, rest)
+    jobs = tried + waiting_order(session, rest)
     place = jobs.index(mine)
     before = jobs[:place]
     own = [job for job in jobs if job.queue is mine.queue]
@@ -44,13 +43,6 @@ def order_of(session: Session, record: CycleRecord, key: str) -> OrderAnswer:
         overall_of=len(jobs),
         ahead=[_ahead(session, job, mine, by_pods=by_pods) for job in before[:_SHOWN]],
     )
-
-
-def _in_order(session: Session, jobs: Sequence[Job]) -> list[Job]:
-    """Queue by queue, best queue first, and in each as its jobs would be tried."""
-    queues = sorted({job.queue.name for job in jobs}, key=lambda name: cmp_to_key(session.queue_order)(session.queues[name]))
-    place = {name: number for number, name in enumerate(queues)}
-    return sorted(jobs, key=lambda job: (place[job.queue.name], session.job_order(job)))
 
 
 def _ahead(session: Session, job: Job, mine: Job, *, by_pods: bool) -> Ahead:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 Object = dict[str, Any]
-Figures = Mapping[str, int | float | str]
 
 
 class _Part(Struct, rename="camel"):
@@ -108,6 +107,102 @@ class Eta(_Part):
     basis: str
 
 
+class NodeScores(_Part):
+    node: str
+    total: float
+    scores: dict[str, float]
+    """By plugin or rule, weights included."""
+
+
+class Placement(_Part):
+    """Why a pod is where it is. `rank`: among the nodes that would take it, were it to be placed again now."""
+
+    pod: str
+    node: str
+    feasible: int = 0
+    rank: int | None = None
+    scores: NodeScores | None = None
+    runner_up: NodeScores | None = None
+    note: str = ""
+
+
+class EvictionAnswer(_Part):
+    """A pod that the cycle evicts. `instead`: other jobs that hold nodes, and whether they could have gone."""
+
+    pod: str
+    node: str
+    action: str
+    gains: str
+    reason: str
+    message: str
+    instead: list[MayTake] = field(default_factory=list)
+
+
+class ShareStep(_Part):
+    text: str
+    amounts: dict[str, str]
+
+
+class Loan(_Part):
+    queue: str
+    amounts: dict[str, str]
+
+
+class WaitingJob(_Part):
+    job: str
+    pods: int
+    code: str
+
+
+class QueueExplanation(_Part):
+    """A queue's share and how it came about. `borrows`: what it holds beyond its due while other queues starve; `lends`: what others
+    hold so while it starves."""
+
+    queue: str
+    state: str
+    parent: str = ""
+    share: float = 0.0
+    deserved: dict[str, str] = field(default_factory=dict)
+    allocated: dict[str, str] = field(default_factory=dict)
+    request: dict[str, str] = field(default_factory=dict)
+    steps: list[ShareStep] = field(default_factory=list)
+    borrows: list[Loan] = field(default_factory=list)
+    lends: list[Loan] = field(default_factory=list)
+    waiting: list[WaitingJob] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found
+
+
+class WaitingShape(_Part):
+    """Pods that wait and ask for the same. `refused`: what the node says; empty: it would take one."""
+
+    jobs: list[str]
+    pods: int
+    requests: dict[str, str]
+    refused: Sequence[str]
+
+
+class NodeExplanation(_Part):
+    """What is free on a node. `useless`: what is free there that no waiting pod can use."""
+
+    node: str
+    ready: bool
+    unschedulable: bool
+    taints: list[str]
+    pods: int
+    free: dict[str, str]
+    useless: dict[str, str] = field(default_factory=dict)
+    waiting: list[WaitingShape] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found
+
+
 class Explanation(_Part):
     """Why a job stands as it does, and what would start it."""
 
@@ -118,6 +213,8 @@ class Explanation(_Part):
     order: OrderAnswer = field(default_factory=OrderAnswer)
     blockers: BlockersAnswer = field(default_factory=BlockersAnswer)
     changes: list[Change] = field(default_factory=list)
+    placements: list[Placement] = field(default_factory=list)
+    evictions: list[EvictionAnswer] = field(default_factory=list)
     eta: Eta | None = None
     eta_reason: str = ""
     """Why there is no estimate."""

@@ -13,10 +13,11 @@ from typing import Any
 
 from navarch.apis.core.objects import identity
 from navarch.explanation.documents import Input, copied, reference
+from navarch.explanation.trials import Run
 from navarch.ingest.groups import is_shadow, shown_key
 from navarch.model.spec import JobSpec, TaskSpec
-from navarch.offline.cycles import Cycles
-from navarch.offline.manifests import Document, Manifest
+from navarch.object_types import ReadOnlyManifest
+from navarch.offline.manifests import Document
 from navarch.offline.workload_pods import EXPANDED, expand, kind_of
 
 Object = dict[str, Any]
@@ -29,13 +30,18 @@ _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 class Unit:
     name: str
     keys: list[str] = field(default_factory=list)
-    pods: list[str] = field(default_factory=list)
-    """References of its pods that are in the input."""
     workloads: list[str] = field(default_factory=list)
-    """References of the workloads that would make the others."""
+    """References of the workloads that would make pods of it."""
+    to_be_made: set[str] = field(default_factory=set)
+    """Keys of those pods. The others are in the input."""
     owners: list[str] = field(default_factory=list)
     """References of the workloads that own pods of it which are in the input: without those pods they would make new ones."""
     tasks: list[TaskSpec] = field(default_factory=list)
+
+    @property
+    def pods(self) -> list[str]:
+        """References of its pods that are in the input."""
+        return [f"Pod/{task.key}" for task in self.tasks if task.key not in self.to_be_made]
 
     @property
     def references(self) -> list[str]:
@@ -50,11 +56,11 @@ class Unit:
 class Subject:
     key: str
     spec: JobSpec | None
-    groups: list[Manifest]
+    groups: list[ReadOnlyManifest]
     """Its PodGroup, or the workload that one would be made from."""
-    pods: list[Manifest]
+    pods: list[ReadOnlyManifest]
     """Its pods in the input that are on no node."""
-    templates: list[tuple[Manifest, str]]
+    templates: list[tuple[ReadOnlyManifest, str]]
     """Workloads that would make its pods, each with the path of a pod template."""
     tasks: list[TaskSpec]
 
@@ -70,7 +76,7 @@ class Subject:
             edit(pod)
             if pod != manifest:
                 out.append(pod)
-        by_workload: dict[int, tuple[Manifest, list[str]]] = {}
+        by_workload: dict[int, tuple[ReadOnlyManifest, list[str]]] = {}
         for manifest, path in self.templates:
             by_workload.setdefault(id(manifest), (manifest, []))[1].append(path)
         for manifest, paths in by_workload.values():
@@ -86,7 +92,7 @@ class Subject:
                 out.append(workload)
         return out
 
-    def samples(self) -> list[Manifest]:
+    def samples(self) -> list[ReadOnlyManifest]:
         """Its pods and pod templates."""
         return [*self.pods, *(at_path(manifest, path) for manifest, path in self.templates)]
 
@@ -105,34 +111,38 @@ def at_path(manifest: Mapping[str, Any], path: str) -> Any:
 class Census:
     """The jobs of the input and their objects."""
 
-    def __init__(self, given: Input, run: Cycles) -> None:
+    def __init__(self, given: Input, run: Run) -> None:
         self.input, self.run = given, run
         self.made, _ = expand(given.documents)
-        self._workloads = {identity(each.manifest): each.manifest for each in given.documents if kind_of(each.manifest) in EXPANDED}
+        workloads = given.of_kind(*sorted({kind for _, kind in EXPANDED}))
+        self._workloads = {identity(each): each for each in workloads if kind_of(each) in EXPANDED}
         self.units: dict[str, Unit] = {}
-        self._pods: dict[str, list[Manifest]] = {}
         self._made_by: dict[str, dict[tuple[str, str, str], None]] = {}
-        in_input = {_key(each.manifest): each for each in given.documents if kind_of(each.manifest) == ("v1", "Pod")}
         to_be_made = {_key(each.manifest): each for each in self.made if each.manifest["kind"] == "Pod"}
+        names: dict[str, str] = {}
         for task in run.inventory.tasks.values():
-            self._count(task, in_input.get(task.key), to_be_made.get(task.key))
+            job = task.job
+            name = (names.get(job) or names.setdefault(job, shown_key(job))) if job else task.key
+            unit = self.units.get(name)
+            if unit is None:
+                unit = self.units[name] = Unit(name)
+            unit.tasks.append(task)
+            if job not in unit.keys:
+                unit.keys.append(job)
+            if to_be_made or self._workloads:
+                self._attribute(unit, task, to_be_made.get(task.key))
         self.keys = sorted({*run.inventory.jobs, *run.cluster.jobs.rows.of})
 
-    def _count(self, task: TaskSpec, document: Document | None, made: Document | None) -> None:
-        name = shown_key(task.job) if task.job else task.key
-        unit = self.units.setdefault(name, Unit(name))
-        unit.tasks.append(task)
-        if task.job not in unit.keys:
-            unit.keys.append(task.job)
-        if document is not None:
-            unit.pods.append(reference(document.manifest))
-            self._pods.setdefault(task.job, []).append(document.manifest)
+    def _attribute(self, unit: Unit, task: TaskSpec, made: Document | None) -> None:
+        """The workloads that would make the pod, or that own it."""
+        if made is None or made.made_by is None or self.input.find("Pod", task.namespace, task.name):
             unit.owners += [each for each in self._owners(task) if each not in unit.owners]
-        elif made is not None and made.made_by is not None:
-            self._made_by.setdefault(task.job, {})[made.made_by] = None
-            workload = self._workloads.get(made.made_by[:2])
-            if workload is not None and reference(workload) not in unit.workloads:
-                unit.workloads.append(reference(workload))
+            return
+        unit.to_be_made.add(task.key)
+        self._made_by.setdefault(task.job, {})[made.made_by] = None
+        workload = self._workloads.get(made.made_by[:2])
+        if workload is not None and reference(workload) not in unit.workloads:
+            unit.workloads.append(reference(workload))
 
     def _owners(self, task: TaskSpec) -> list[str]:
         if task.owner is None or not self._workloads:
@@ -140,6 +150,10 @@ class Census:
         kind, name, _ = task.owner
         names = [(kind, name)] + ([("Deployment", name.rpartition("-")[0])] if kind == "ReplicaSet" else [])
         return [reference(each) for kind, name in names for each in self.input.find(kind, task.namespace, name)]
+
+    @property
+    def has_workloads(self) -> bool:
+        return bool(self._workloads)
 
     def workloads_of(self, key: str) -> list[str]:
         """Names of the workloads that would make its pods."""
@@ -157,10 +171,11 @@ class Census:
         ]
         unit = self.units.get(shown_key(key))
         tasks = [task for task in unit.tasks if task.job == key] if unit else []
-        pods = [each for each in self._pods.get(key, ()) if not (each.get("spec") or {}).get("nodeName")]
+        found = (each for task in tasks for each in self.input.find("Pod", task.namespace, task.name))
+        pods = [each for each in found if not (each.get("spec") or {}).get("nodeName")]
         return Subject(key, spec, self._groups(key, spec), pods, templates, tasks)
 
-    def _groups(self, key: str, spec: JobSpec | None) -> list[Manifest]:
+    def _groups(self, key: str, spec: JobSpec | None) -> list[ReadOnlyManifest]:
         if is_shadow(key):
             return []
         namespace, _, name = key.partition("/")
@@ -172,7 +187,7 @@ class Census:
                 return [self._workloads[document.made_by[:2]]]
         return []
 
-    def follow(self, key: str, run: Cycles) -> str:
+    def follow(self, key: str, run: Run) -> str:
         """The job's key in a changed input; empty where its pods are grouped otherwise there. The pods of a Deployment have a hash of
         their template in the name of their owner."""
         if key in run.inventory.jobs or not is_shadow(key):
@@ -186,6 +201,6 @@ class Census:
         return ""
 
 
-def _key(manifest: Manifest) -> str:
+def _key(manifest: ReadOnlyManifest) -> str:
     metadata = manifest["metadata"]
     return f"{metadata.get('namespace') or 'default'}/{metadata['name']}"

@@ -12,19 +12,56 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from navarch.engine.record import CycleRecord, JobDecision
 from navarch.explanation.documents import Input
 from navarch.ingest.groups import shown_key
+from navarch.model.cluster import Cluster
+from navarch.model.spec import JobSpec, TaskSpec
 from navarch.offline.cycles import Cycles, Rules
-from navarch.offline.manifests import Document
+
+if TYPE_CHECKING:
+    from navarch.explanation.shared_run import SharedRuns
 
 MOST_CYCLES = 3
 """Cycles of a trial at most: one evicts, the next binds, and one more for what follows from that."""
 _HELD = ("Allocated", "Binding", "Bound", "Running")
+
+
+class Found(Protocol):
+    """What objects say, by name."""
+
+    @property
+    def jobs(self) -> Mapping[str, JobSpec]: ...
+
+    @property
+    def tasks(self) -> Mapping[str, TaskSpec]: ...
+
+    mistakes: list[Any]
+
+
+class Run(Protocol):
+    """Objects in the model, and cycles over them."""
+
+    rules: Rules
+    now: float
+
+    @property
+    def cluster(self) -> Cluster: ...
+
+    @property
+    def inventory(self) -> Found: ...
+
+    def decide(self) -> CycleRecord: ...
+
+    def close(self) -> None: ...
+
+
+RunOf = Callable[[Sequence[Mapping[str, Any]], Sequence[str], bool], Run | None]
+"""Changed and added objects, removed ones, whether changed ones move to the end -> cycles; None: it cannot be tried."""
 
 
 class Spent(Exception):
@@ -66,13 +103,18 @@ class Outcome:
     sure: bool
     records: Sequence[CycleRecord]
     key: str
-    started: frozenset[str]
-    """Jobs that hold their minimum at the end, as users see their names."""
-    evicted: frozenset[str]
 
     @property
     def starts(self) -> bool:
         return self.cycles is not None
+
+    def started(self, cycles: int) -> dict[str, bool]:
+        """Jobs that records tell of -> whether they hold their minimum after so many cycles."""
+        return {shown_key(each.job): standing_of(each).started for record in self.records[:cycles] for each in record.jobs}
+
+    def evicted(self, cycles: int) -> set[str]:
+        """Jobs, or pods without one, that lose a pod in so many cycles."""
+        return {shown_key(each.job) or each.pod for record in self.records[:cycles] for each in record.evictions}
 
     @property
     def decision(self) -> JobDecision | None:
@@ -85,14 +127,22 @@ class Trials:
         self,
         given: Input,
         rules: Rules,
-        follow: Callable[[Cycles], str],
+        follow: Callable[[Run], str],
         trials: int,
         seconds: float,
         clock: Callable[[], float] = perf_counter,
         progress: Callable[[int, int], None] | None = None,
+        run_of: RunOf | None = None,
+        most_cycles: int = MOST_CYCLES,
+        shared: SharedRuns | None = None,
+        key: str = "",
     ) -> None:
-        """`follow` finds the job in a changed input. `progress` is told the trials that were run, and the most there may be."""
+        """`follow` finds the job in a changed input. `progress` is told the trials that were run, and the most there may be. `run_of`
+        makes the cycles of a changed input; by default as `navarch plan` does, or from a reading that is `shared`."""
+        self._shared, self._key = shared, key
         self.input, self.rules = given, rules
+        self._run_of = self._as_plan if run_of is None else run_of
+        self.most_cycles = most_cycles
         self._follow = follow
         self._most, self._clock = trials, clock
         self._until = clock() + seconds
@@ -125,17 +175,26 @@ class Trials:
         self.used += 1
         if self._progress is not None:
             self._progress(self.used, self._most)
-        outcome = self._known[key] = self._run(self.input.changed(objects, remove, at_end=at_end), cycles)
+        run = self._run_of(objects, remove, at_end)
+        outcome = None
+        if run is not None:
+            if not run.inventory.mistakes:
+                outcome = outcome_of(run, self._follow(run), min(cycles, self.most_cycles))
+            run.close()
+        self._known[key] = outcome
         return outcome
 
-    def _run(self, documents: Sequence[Document], cycles: int) -> Outcome | None:
-        run = Cycles(documents, self.rules)
-        if run.inventory.mistakes:
-            return None
-        return outcome_of(run, self._follow(run), cycles)
+    def changed(self, objects: Sequence[Mapping[str, Any]]) -> Run | None:
+        """The changed input before any cycle, to be closed; None where it cannot be had."""
+        return self._run_of(objects, (), False)
+
+    def _as_plan(self, objects: Sequence[Mapping[str, Any]], remove: Sequence[str], at_end: bool) -> Run | None:
+        if self._shared is not None and not at_end and self._shared.can(objects, remove):
+            return self._shared.run(objects, remove, self._key)
+        return Cycles(self.input.changed(objects, remove, at_end=at_end), self.rules)
 
 
-def outcome_of(run: Cycles, key: str, cycles: int) -> Outcome:
+def outcome_of(run: Run, key: str, cycles: int) -> Outcome:
     """Decide until the job has started, for this many cycles at most."""
     records: list[CycleRecord] = []
     standing, ended = Standing(), None
@@ -146,20 +205,31 @@ def outcome_of(run: Cycles, key: str, cycles: int) -> Outcome:
         if standing.started:
             ended = number
             break
-        if is_settled(record):
+        if is_settled(run, record):
             break
     return Outcome(
         cycles=ended,
         sure=ended is not None or (bool(key) and not standing.may_count),
         records=records,
         key=key,
-        started=frozenset(shown_key(each.job) for each in records[-1].jobs if standing_of(each).started),
-        evicted=frozenset(shown_key(each.job) or each.pod for record in records for each in record.evictions),
     )
 
 
-def is_settled(record: CycleRecord) -> bool:
-    """Whether the next cycle would decide the same: this one changed nothing."""
+def is_settled(run: Run, record: CycleRecord) -> bool:
+    """Whether the next cycle would decide the same: this one moved no pod and changed no phase. Conditions are read by no rule but
+    that of a job which is tried once (KAI's schedulingBackoff)."""
     if record.binds or record.evictions or record.nominations:
         return False
-    return not any(job.changed for job in record.jobs)
+    jobs = run.cluster.jobs
+    for decision in record.jobs:
+        if decision.changed:
+            spec = jobs.specs[jobs.rows.of[decision.job]]
+            if spec is None or spec.tried_once or spec.phase != decision.phase:
+                return False
+            if (spec.last_started, spec.last_evicted, spec.stale_since) != (
+                decision.last_started,
+                decision.last_evicted,
+                decision.stale_since,
+            ):
+                return False
+    return True

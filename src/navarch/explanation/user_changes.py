@@ -19,11 +19,13 @@ from navarch.explanation.job_edits import (
 )
 from navarch.explanation.subject import Object, Subject
 from navarch.model.resources import format_amount
-from navarch.offline.manifests import Manifest
+from navarch.object_types import ReadOnlyManifest
 
 _MOST_QUEUES = 4
 _MOST_VALUES = 3
 BY = "user"
+_SYSTEM = "system-"
+"""Priority classes of the cluster's own components."""
 
 
 def drop_clauses(changes: Changes, clauses: list[Clause]) -> None:
@@ -53,7 +55,7 @@ def relax_topology(changes: Changes) -> None:
     changes.attempt(BY, "topology", "make the demand for nodes close together a wish", without_topology(changes.subject))
 
 
-def other_queues(changes: Changes, queues: list[Manifest]) -> None:
+def other_queues(changes: Changes, queues: list[ReadOnlyManifest]) -> None:
     """Queues without queues below them, those of the same system first."""
     subject = changes.subject
     own = subject.spec.queue if subject.spec else ""
@@ -65,13 +67,17 @@ def other_queues(changes: Changes, queues: list[Manifest]) -> None:
         changes.attempt(BY, "queue", f"submit it to queue {name} instead of {own or 'none'}", objects)
 
 
-def higher_priority(changes: Changes, classes: list[Manifest]) -> None:
+def higher_priority(changes: Changes, classes: list[ReadOnlyManifest]) -> None:
     """The least higher priority class with which it starts."""
     subject = changes.subject
     now = max((task.pod_priority for task in subject.tasks), default=0)
     if subject.groups and subject.spec is not None:
         now = max(now, subject.spec.priority)
-    higher = sorted((int(each["value"]), str(each["metadata"]["name"])) for each in classes if int(each.get("value") or 0) > now)
+    higher = sorted(
+        (value, name)
+        for each in classes
+        if (value := int(each.get("value") or 0)) > now and not (name := str(each["metadata"]["name"])).startswith(_SYSTEM)
+    )
     if not higher:
         return
 

@@ -1,7 +1,7 @@
-"""Jobs that take no part in a cycle, because the group that their pods name does not exist, or its queue does not.
+"""Jobs that take no part in cycles, because the group that their pods name or the queue of the group does not exist.
 
-No session knows them, so no decision would speak of them. Here is the decision in its place: what `navarch plan` lists and what
-the live scheduler tells the pods and the group.
+A session does not have these jobs, so a cycle makes no decision about them. `absent` makes one: `navarch plan` lists it, and the
+live scheduler writes it to the pods and to the group.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def why_absent(key: str, spec: JobSpec | None) -> Reason:
 
 
 def absent(key: str, spec: JobSpec | None, counts: Sequence[int]) -> JobDecision:
-    """`counts`: its pods by TaskStatus. Only pods that wait are told anything."""
+    """`counts`: its pods by TaskStatus. The decision has a reason only if pods wait."""
     return JobDecision(
         job=key,
         queue=spec.queue if spec else "",

@@ -1,6 +1,7 @@
-"""What ingest calls: `Changes` hears what changed in the model, `Overlay` lays decisions over the objects that the API shows.
+"""The two protocols that ingest calls: `Changes` receives each change of the model, `Overlay` adds decisions to what the API shows.
 
-The live scheduler implements both: it wakes jobs, and its own binds count before the API shows them. Files need neither.
+The live scheduler implements both: changes move waiting jobs back to the active queue, and assumed binds count at once. Files need
+neither.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Changes(Protocol):
 
 
 class NoChanges:
-    """Nothing listens: objects are read once, from files."""
+    """Ignores changes, for objects that are read once."""
 
     def task_changed(self, before: TaskSpec | None, task: TaskSpec) -> None: ...
 
@@ -89,7 +90,7 @@ class Overlay(Protocol):
 
 
 class NoOverlay:
-    """The objects are all there is."""
+    """Adds nothing to the objects."""
 
     def task_shown(self, task: TaskSpec) -> None: ...
 

@@ -1,10 +1,10 @@
-"""Which job a pod belongs to, and the jobs made in memory for pods that have no group.
+"""Shadow jobs: the jobs that ingest makes for pods without a group.
 
-A pod without a PodGroup is scheduled all the same: pods of one controller form one job of which each pod may start alone
-(minimum 1, or what an annotation or a disruption budget with the same controller says). Such a job is never written to the
-API server. Its key has a part more than a PodGroup's, `namespace/kind/name`, so the two can never be mixed up.
+Pods of one controller form one shadow job. Each of its pods may start alone, unless an annotation or a disruption budget with the same
+controller sets a higher minimum. A shadow job is never written to the API server. Its key is `namespace/kind/name`, one part longer
+than the key of a PodGroup, so the two never collide.
 
-Everything a shadow job says comes from its oldest pod, so the order in which pods are learned of does not matter.
+A shadow job takes its fields from its oldest pod, so the order in which pods arrive does not matter.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from navarch.apis.kai.pod_grouper import is_grouped, job_of
 from navarch.apis.operators.owners import Owners
 from navarch.apis.operators.workload import WorkloadSpec
 from navarch.apis.upstream.workloads import gang_of, is_member
+from navarch.ingest.expected_duration import expected_duration
 from navarch.model.spec import (
     Condition,
     DisruptionBudgetSpec,
@@ -38,7 +39,7 @@ NODE_LABELS = "topology.kubernetes.io/"
 
 
 def owner_key(namespace: str, pod: str, owner: Owner | None) -> str:
-    """Key of the job in memory for a pod without a group.
+    """Key of the shadow job of a pod.
 
     >>> owner_key("prod", "web-5c-x7", ("ReplicaSet", "web-5c", "u1")), owner_key("prod", "alone", None)
     ('prod/replicaset/web-5c', 'prod/pod/alone')
@@ -77,13 +78,13 @@ def is_shadow(key: str) -> bool:
 
 
 def shown_key(key: str) -> str:
-    """A job's key as users see it: `namespace/name`, for shadow jobs that of the owner or of the pod."""
+    """A job's key as users see it: `namespace/name`; for shadow jobs the name of the owner or of the pod."""
     namespace, _, name = key.partition("/")
     return f"{namespace}/{name.rpartition('/')[2]}" if name else key
 
 
 def queue_of(wanted: str, namespace: str, settings: Settings, namespaces: Mapping[str, NamespaceSpec]) -> str:
-    """The queue of a job that asks for `wanted` (possibly nothing): its namespace may stand in for the default."""
+    """The queue of a job that names the queue `wanted` (may be empty). An annotation of the namespace replaces the default."""
     if wanted and wanted != settings.default_queue:
         return wanted
     known = namespaces.get(namespace)
@@ -95,7 +96,7 @@ def queue_of(wanted: str, namespace: str, settings: Settings, namespaces: Mappin
 
 
 def class_value(name: str, classes: Mapping[str, PriorityClassSpec], otherwise: int = 0) -> int:
-    """The value of a priority class; of the global default if the name is empty or unknown, else `otherwise`."""
+    """The value of a priority class; that of the global default if the name is empty or unknown; otherwise `otherwise`."""
     found = classes.get(name) if name else None
     if found is not None:
         return found.value
@@ -110,18 +111,19 @@ def completed(
     namespaces: Mapping[str, NamespaceSpec],
     classes: Mapping[str, PriorityClassSpec],
 ) -> JobSpec:
-    """A job with what other objects decide: its queue where it names none, its class's value and what follows from it."""
+    """The job with the fields that other objects decide: its queue if it names none, its priority, and whether it may be preempted."""
     queue = queue_of(job.queue, job.namespace, settings, namespaces)
     priority = class_value(job.priority_class, classes, job.default_priority)
     preemptable = job.preemptable if job.preemptible_below is None else priority < job.preemptible_below
-    if (queue, priority, preemptable) == (job.queue, job.priority, job.preemptable):
+    expected = expected_duration(job.annotations)
+    if (queue, priority, preemptable, expected) == (job.queue, job.priority, job.preemptable, job.expected_duration):
         return job
-    return replace(job, queue=queue, priority=priority, preemptable=preemptable)
+    return replace(job, queue=queue, priority=priority, preemptable=preemptable, expected_duration=expected)
 
 
 class _Group(Struct):
     members: dict[str, tuple[TaskSpec, str]] = field(default_factory=dict)
-    """By uid: the task and the queue it asks for."""
+    """uid -> the task and the queue that it names."""
     leader: TaskSpec | None = None
     phase: str = ""
     conditions: tuple[Condition, ...] = ()
@@ -129,7 +131,7 @@ class _Group(Struct):
 
 
 class ShadowGroups:
-    """The jobs in memory, kept up to date pod by pod. Each change returns the job to put, or None if it is as before."""
+    """All shadow jobs, updated pod by pod. Each change returns the job to put, or None if it did not change."""
 
     def __init__(
         self,
@@ -148,7 +150,7 @@ class ShadowGroups:
         self.owners = Owners() if owners is None else owners
 
     def put(self, task: TaskSpec, queue: str = "") -> JobSpec | None:
-        """Learn of a pod, new or changed, that has no group; `queue` is the one it asks for (`pod.queue_of`)."""
+        """Add or change a pod; `queue` is the queue that it names (`pod_reader.queue_of`)."""
         group = self._groups.setdefault(task.job, _Group())
         group.members[task.uid] = task, queue
         news = self.owners.joined(task)
@@ -159,7 +161,7 @@ class ShadowGroups:
         return self._refreshed(task.job, group) if news else None
 
     def remove(self, job: str, uid: str) -> tuple[JobSpec | None, bool]:
-        """Forget a pod: (the job as changed, or None; whether the job is gone with its last pod)."""
+        """Remove a pod; returns the changed job or None, and whether the job is gone with its last pod."""
         group = self._groups.get(job)
         if group is None or group.members.pop(uid, None) is None:
             return None, False
@@ -174,17 +176,17 @@ class ShadowGroups:
         return self._refreshed(job, group) if news else None, False
 
     def put_workload(self, workload: WorkloadSpec) -> list[JobSpec]:
-        """Learn of an owner, new or changed: the jobs that it changes."""
+        """Add or change an owner; returns the jobs that it changes."""
         return self._made_anew(self.owners.put(workload))
 
     def classes_changed(self) -> list[JobSpec]:
-        """Priority classes came, went or changed: the jobs that it changes. Most have their priority from their pods."""
+        """Priority classes changed; returns the jobs that this changes. Most shadow jobs have the priority of their pods."""
         return self._made_anew(
             job for job, group in self._groups.items() if group.leader and is_grouped(group.leader.scheduler_name, group.leader.labels)
         )
 
     def namespace_changed(self, namespace: str) -> list[JobSpec]:
-        """The queue that a namespace stands for has changed: the jobs that it changes."""
+        """The queue annotation of a namespace changed; returns the jobs that this changes."""
         return self._made_anew(job for job in self._groups if job.startswith(f"{namespace}/"))
 
     def _made_anew(self, jobs: Iterable[str]) -> list[JobSpec]:
@@ -192,8 +194,8 @@ class ShadowGroups:
         return [spec for job, group in found if group is not None and (spec := self._refreshed(job, group)) is not None]
 
     def put_budget(self, budget: DisruptionBudgetSpec) -> list[JobSpec]:
-        """A budget with a controller sets the minimum of that controller's job (kube-batch's way before PodGroups). Returns the jobs
-        that it changes."""
+        """A budget with a controller sets the minimum of that controller's job, as in kube-batch before it had PodGroups. Returns the
+        jobs that it changes."""
         before = self._forget_budget(budget.namespace, budget.name)
         jobs = [before] if before else []
         if budget.owner is not None and budget.min_available is not None:
@@ -218,7 +220,7 @@ class ShadowGroups:
         return job
 
     def settle(self, job: str, phase: str, conditions: tuple[Condition, ...]) -> JobSpec | None:
-        """Remember what a cycle said of the job, since no object of the API server does."""
+        """Keep the phase and conditions that a cycle decided: no object of the API server holds them."""
         group = self._groups.get(job)
         if group is None:
             return None
@@ -250,6 +252,7 @@ class ShadowGroups:
             preemptable=annotations.get("volcano.sh/preemptable") == "true",
             never_preempted=annotations.get("volcano.sh/preemptable", "true") != "true",
             created=leader.created,
+            expected_duration=expected_duration(annotations),
             phase=group.phase,
             conditions=group.conditions,
             labels=own_labels(leader.labels),

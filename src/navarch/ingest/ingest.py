@@ -1,9 +1,9 @@
-"""Objects into the model, one change at a time: the only way in, for files and for the live watch alike.
+"""Objects into the model, one change at a time: the only way in, for files and for the live watch.
 
-Each put replaces what the model knows of the object and touches only the rows that it concerns. The result depends on the objects
-that are there, not on the order in which they came. The rules live beside this module: which queue wins a name and which queues exist
-without an object (`queues`), which groups become jobs (`pod_groups`), which job a pod without a group is in (`groups`), what counts
-of a pod that cannot be read (`unreadable_pods`).
+Each put replaces what the model knows of the object and touches only the rows that it concerns. The result depends on the objects,
+not on the order in which they arrive. The rules are in the modules beside this one: which queue wins a name and which queues exist
+without an object (`queues`), which groups become jobs (`pod_groups`), which job a pod without a group is in (`groups`), how a pod
+that cannot be read counts (`unreadable_pods`).
 
 `Overlay` and `Changes` connect the live scheduler; `offline.inventory` uses neither.
 """
@@ -298,7 +298,7 @@ class Ingest:
 
     def _remove_node(self, name: str) -> None:
         row = self.cluster.nodes.rows.of.get(name)
-        if row is not None and self.cluster.nodes.alive[row]:  # else it is another pool's, and each of its heartbeats comes here
+        if row is not None and self.cluster.nodes.alive[row]:  # else it is in another pool, and each of its heartbeats comes here
             self.cluster.remove_node(name)
             self.unreadable.node_gone(name)
             self._changes.node_removed(name)

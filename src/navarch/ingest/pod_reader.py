@@ -1,4 +1,4 @@
-"""A pod as a task: where it stands, whose it is, what orders it, and the shape it shares with its like."""
+"""A pod as a task: its status and node, its job, its priority, and the shape that it shares with equal pods."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HINTS = tuple(d.hints_of for d in DIALECTS if d.hints_of)
 
 
 def group_of(pod: Pod) -> str:
-    """Name of the group that the pod says it belongs to, in whatever dialect; empty if none."""
+    """Name of the group that the pod names, in any dialect; empty if none."""
     for read in _GROUPS:
         if name := read(pod):
             return name
@@ -40,7 +40,7 @@ def group_of(pod: Pod) -> str:
 
 
 def queue_of(pod: Pod) -> str:
-    """The queue that a pod without a group asks for; empty if none."""
+    """The queue that a pod without a group names; empty if none."""
     for read in _QUEUES:
         if name := read(pod):
             return name
@@ -48,7 +48,7 @@ def queue_of(pod: Pod) -> str:
 
 
 def status_of(pod: Pod) -> TaskStatus:
-    """From phase, node and deletion. A pod on a node that has not started is Bound; one being deleted is Releasing."""
+    """From phase, node and deletion. A pod on a node is Bound until it starts; a pod that is being deleted is Releasing."""
     phase = pod.status.phase
     if phase == "Succeeded":
         return TaskStatus.SUCCEEDED
@@ -66,7 +66,7 @@ def status_of(pod: Pod) -> TaskStatus:
 class PodReader:
     """Pods to tasks under one set of settings.
 
-    `admission`: pods come from files that no API server has seen, so its defaults apply and priority classes are looked up."""
+    `admission`: pods come from files, so the defaults of an API server are applied and priority classes are looked up."""
 
     def __init__(
         self,
@@ -82,8 +82,8 @@ class PodReader:
         self._default_class = min(defaults, key=lambda each: (each.value, each.name), default=None)
 
     def is_ours(self, pod: Pod) -> bool:
-        """Whether we decide for this pod while it is pending. One that has no group and that KAI would make one for is in the pool
-        of nodes that its own label names, as that group would be; others are told apart by the scheduler that they name."""
+        """Whether we decide for this pod while it is pending. Its scheduler name must be ours. A pod without a group that KAI
+        would group must also be in our node pool, by its own label."""
         names, settings, labels = self.settings.scheduler_names, self.settings, pod.metadata.label_map
         if names is not None and (pod.spec.scheduler_name or DEFAULT_SCHEDULER) not in names:
             return False
@@ -94,7 +94,7 @@ class PodReader:
     def read(self, pod: Pod) -> TaskSpec | None:
         """The pod's task; None for a pod that waits for another scheduler.
 
-        A pod without a group is in the job of its owner if it is ours, else in none: then it only occupies its node."""
+        A pod without a group is in the shadow job of its owner if it is ours. Otherwise it is in no job and only occupies its node."""
         meta, spec, status = pod.metadata, pod.spec, pod.status
         standing = status_of(pod)
         ours = self.is_ours(pod)
@@ -157,9 +157,10 @@ class PodReader:
         )
 
     def reread(self, pod: Pod, old: Pod, before: TaskSpec) -> TaskSpec | None:
-        """The task of a pod of which `before` was read when it was `old`; None if more than its standing has changed.
+        """The task of a changed pod, made from the task `before` that was read from the version `old`. None if more than node, status,
+        conditions and copied labels changed.
 
-        A pod is read once and then, mostly, bound, started and ended. Comparing costs a tenth of reading it again."""
+        Most changes of a pod are its binding, start and end. Comparing two versions costs a tenth of reading the pod again."""
         meta, was, status = pod.metadata, old.metadata, pod.status
         node = pod.spec.node_name
         if (
@@ -170,12 +171,12 @@ class PodReader:
             or status.resource_claim_statuses != old.status.resource_claim_statuses
             or _may_be_resized(status)
             or _may_be_resized(old.status)
-            or (old.spec.node_name and not node)  # after a backup was restored: without a node it may not be ours at all
+            or (old.spec.node_name and not node)  # a restored backup: without a node the pod may be another scheduler's
         ):
             return None
         labels = before.labels
         if meta.labels != was.labels:
-            # Affinity and spreading may take labels over into their selectors.
+            # Selectors of affinity and spread constraints may contain labels of the pod.
             if before.shape.pod_affinity or before.shape.spread or not same_own_labels(meta.label_map, was.label_map):
                 return None
             if self.settings.is_in_pool(meta.label_map) != self.settings.is_in_pool(was.label_map):
@@ -196,7 +197,7 @@ class PodReader:
         )
 
     def _priority(self, pod: Pod, spec: PodSpec) -> tuple[int | None, str, str]:
-        """Priority, class and preemption policy, resolved as admission would where no server has done it."""
+        """Priority, class and preemption policy, resolved as admission does for pods from files."""
         name, policy = spec.priority_class_name or "", spec.preemption_policy or ""
         if not self._resolve or spec.priority is not None:
             return spec.priority, name, policy
@@ -228,7 +229,7 @@ def _task_priority(pod: Pod, otherwise: int) -> int:
 
 
 def _flag(*texts: str | None, otherwise: bool) -> bool:
-    """The first text that is given decides. What does not spell a boolean is false."""
+    """The first given text decides. A text that is not a boolean is false."""
     for text in texts:
         if text is not None:
             return text in _TRUE
@@ -256,7 +257,7 @@ def _conditions(status: PodStatus) -> tuple[tuple[str, str, str, float], ...]:
 
 
 def _may_be_resized(status: PodStatus) -> bool:
-    """Whether what the pod holds may be other than what its spec asks for."""
+    """Whether the pod may hold other amounts than its spec requests."""
     return (
         status.container_statuses is not None
         or status.init_container_statuses is not None
@@ -266,7 +267,7 @@ def _may_be_resized(status: PodStatus) -> bool:
 
 
 def _is_disruption_target(status: PodStatus) -> bool:
-    """Marked by a preemption that is under way; the first such condition speaks."""
+    """Whether a preemption marked the pod. The first condition of that type decides."""
     for condition in status.conditions or ():
         if condition.type == "DisruptionTarget":
             return condition.status == "True" and condition.reason == PREEMPTED

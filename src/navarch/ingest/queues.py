@@ -1,8 +1,8 @@
 """The queues of the model: those that have an object, and those that exist without one.
 
 Queues without an object (see `Settings`): `root` and the default queue, and with `namespace_as_queue` one for each namespace that
-exists or holds a job. An object of the same name replaces an implied queue; when the object goes, the implied queue is back.
-Each change costs the same however many queues there are.
+exists or holds a job. An object of the same name replaces an implied queue; when the object is removed, the implied queue
+returns. The cost of a change does not depend on the number of queues.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ class Queues:
         return changed
 
     def _exists_without_object(self, name: str) -> bool:
-        """Without any Queue object both `root` and the default queue exist, as a peer makes them when it starts. The root of
-        Volcano's tree exists whatever is written: nobody writes it down."""
+        """Without any Queue object both `root` and the default queue exist: Volcano creates them when it starts. With Volcano Queues
+        `root` always exists, because manifests leave it out."""
         settings = self._settings
         if name in (ROOT, settings.default_queue) and (settings.imply_queues or not len(self._objects)):
             return True

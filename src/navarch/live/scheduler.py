@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from navarch.apis.dialect import Settings
 from navarch.engine.record import Bind
 from navarch.installed import installed
+from navarch.kube.auth.access_review import AccessReview
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
 from navarch.kube.watch.informer import Patience
@@ -36,7 +37,7 @@ from navarch.live.instructions import AbandonPreparation, BindResult, CheckVolum
 from navarch.live.loop import Loop
 from navarch.live.ops.election import Elector, make_identity
 from navarch.live.ops.gauges import Gauges
-from navarch.live.ops.health import Health
+from navarch.live.ops.health import Health, tls_context
 from navarch.live.ops.lease import ApiLeaseLock
 from navarch.live.ops.metrics import Metrics
 from navarch.live.ops.periodic_tasks import PeriodicTasks
@@ -150,6 +151,7 @@ class Scheduler:
             self.assumed,
             self.events,
             clock,
+            evictions=lambda: self.policy_file.policy.evictions,
             rate=options.eviction_rate,
             timeout=options.eviction_timeout,
         )
@@ -170,8 +172,15 @@ class Scheduler:
         self.usage = UsageOverTime(clock)
         self.periodic_tasks = PeriodicTasks(self)
         self.gauges = Gauges(self)
-        self.health = Health(self.missing, self.metrics.registry, self.debug_snapshot, self.gauges.refresh)
-        self.recorder = Recorder(options.record) if options.record is not None else None
+        self.health = Health(
+            self.missing,
+            self.metrics.registry,
+            self.debug_snapshot,
+            self.gauges.refresh,
+            AccessReview(self.lease_client, time.monotonic),
+            protect_metrics=options.protect_metrics,
+        )
+        self.recorder = Recorder(options.record, more_annotations=options.record_annotations) if options.record is not None else None
         self.failed_cycles = 0
         """Cycles that failed in a row until now; `failure` says how the last one failed."""
         self.failure = ""
@@ -187,7 +196,9 @@ class Scheduler:
     async def run(self) -> None:
         """Watch the cluster, and lead whenever elected, until stopped or cancelled."""
         if self.options.listen:
-            await self.health.start(self.options.listen)
+            certificate, key = self.options.tls_certificate, self.options.tls_key
+            tls = tls_context(certificate, key) if certificate is not None and key is not None else None
+            await self.health.start(self.options.listen, tls)
         tasks = [
             asyncio.create_task(self._stopping.wait(), name="stopping"),
             asyncio.create_task(self.informers.run(), name="informers"),
@@ -425,7 +436,7 @@ class Scheduler:
         if cycle is None:
             return b""
         self.core.keep_snapshot()
-        return await asyncio.to_thread(encoded, cycle)
+        return await asyncio.to_thread(encoded, cycle, self.options.record_annotations)
 
 
 def _now() -> float:

@@ -16,7 +16,12 @@ class RunOptions(Struct, frozen=True):
     """A preset's name or a file; a file is read again when it changes."""
     scheduler_names: tuple[str, ...] = ("navarch",)
     listen: str = "127.0.0.1:8080"
-    """Host and port for health and metrics; empty: none."""
+    """Host and port of health and metrics; empty: none."""
+    tls_certificate: Path | None = None
+    """Serve health and metrics over TLS with this certificate and `tls_key`."""
+    tls_key: Path | None = None
+    protect_metrics: bool = False
+    """/metrics needs a bearer token whose user may get that non-resource URL."""
     leader_elect: bool = True
     lock_namespace: str = ""
     """Empty: the namespace of the kubeconfig's context, or of our own pod."""
@@ -27,6 +32,8 @@ class RunOptions(Struct, frozen=True):
     period: float = PERIOD
     settle: float = SETTLE
     record: Path | None = None
+    record_annotations: tuple[str, ...] = ()
+    """Annotations that recordings keep besides those that rules read."""
     dry_run: bool = False
     namespace_as_queue: bool = False
     node_pool_label_key: str = ""

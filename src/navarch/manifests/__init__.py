@@ -15,11 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any
 
 import yaml
 
-Manifest = dict[str, Any]
+from navarch.object_types import Manifest
 
 
 def _documents(file: Traversable) -> Iterator[Manifest]:
@@ -60,6 +59,11 @@ def deployment() -> list[Manifest]:
 def service() -> list[Manifest]:
     """The Service in front of health and metrics."""
     return _file("service")
+
+
+def network_policy() -> list[Manifest]:
+    """The NetworkPolicy that leaves only the port of health and metrics open."""
+    return _file("networkpolicy")
 
 
 def service_monitor() -> list[Manifest]:

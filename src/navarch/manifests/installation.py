@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from navarch import manifests
-from navarch.manifests import Manifest
+from navarch.object_types import Manifest
 
 NAMESPACE = "navarch-system"
 NAME = "navarch"
@@ -54,6 +54,7 @@ class Installation:
             *self._placed(self._policy_object()),
             *self._placed(self._deployment()),
             *self._placed(manifests.service()),
+            *self._placed(manifests.network_policy()),
             *self._placed(manifests.service_monitor()),
         ]
 

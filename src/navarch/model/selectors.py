@@ -11,13 +11,12 @@ selector matches nothing, an empty one matches all, an empty node selector term 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from navarch.model.label_syntax import field_requirement_errors, parse_int64, requirement_errors
 from navarch.model.spec import Labels, LabelSelector, NodeTerm, Requirement, Taint, Toleration
-
-Manifest: TypeAlias = Mapping[str, Any]
+from navarch.object_types import ReadOnlyManifest
 
 NODE_NAME_FIELD: Final = "metadata.name"
 EVERYTHING: Final = LabelSelector()
@@ -149,11 +148,11 @@ def equalities(pairs: Labels) -> tuple[Requirement, ...]:
     return tuple(Requirement(key, "In", (value,)) for key, value in sorted(pairs.items()))
 
 
-def read_requirement(manifest: Manifest) -> Requirement:
+def read_requirement(manifest: ReadOnlyManifest) -> Requirement:
     return Requirement(manifest.get("key") or "", manifest.get("operator") or "", tuple(manifest.get("values") or ()))
 
 
-def read_label_selector(manifest: Manifest | None) -> LabelSelector | None:
+def read_label_selector(manifest: ReadOnlyManifest | None) -> LabelSelector | None:
     """A LabelSelector as the API has it: `matchLabels` and `matchExpressions`."""
     if manifest is None:
         return None
@@ -161,25 +160,25 @@ def read_label_selector(manifest: Manifest | None) -> LabelSelector | None:
     return LabelSelector(equalities(manifest.get("matchLabels") or {}) + expressions)
 
 
-def read_node_term(manifest: Manifest) -> NodeTerm:
+def read_node_term(manifest: ReadOnlyManifest) -> NodeTerm:
     return NodeTerm(
         tuple(read_requirement(expression) for expression in manifest.get("matchExpressions") or ()),
         tuple(read_requirement(field) for field in manifest.get("matchFields") or ()),
     )
 
 
-def read_node_selector(manifest: Manifest | None) -> tuple[NodeTerm, ...] | None:
+def read_node_selector(manifest: ReadOnlyManifest | None) -> tuple[NodeTerm, ...] | None:
     """The terms of a NodeSelector; None where there is no selector, which is not the same as no terms."""
     if manifest is None:
         return None
     return tuple(read_node_term(term) for term in manifest.get("nodeSelectorTerms") or ())
 
 
-def read_taint(manifest: Manifest) -> Taint:
+def read_taint(manifest: ReadOnlyManifest) -> Taint:
     return Taint(manifest.get("key") or "", manifest.get("value") or "", manifest.get("effect") or "")
 
 
-def read_toleration(manifest: Manifest) -> Toleration:
+def read_toleration(manifest: ReadOnlyManifest) -> Toleration:
     return Toleration(
         manifest.get("key") or "",
         manifest.get("operator") or "Equal",

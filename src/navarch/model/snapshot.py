@@ -91,6 +91,7 @@ class JobColumns:
     min_member: IntArray
     priority: IntArray
     preemptable: BoolArray
+    expected_duration: FloatArray
     queue: RowArray
     phase: RowArray
     in_parts: BoolArray

@@ -295,6 +295,8 @@ class JobSpec(Spec, frozen=True):
     mark_unschedulable: bool = True
     expected_duration: float | None = None
     """Seconds that it runs once it has started, as its owner says."""
+    attained_service: float = 0.0
+    """GPU seconds that it had before its present run, as far as anyone kept count."""
     tried_once: bool = False
     """Not considered again once it was found unschedulable, until it is moved to another pool of nodes."""
     labels: Labels = field(default_factory=nothing)

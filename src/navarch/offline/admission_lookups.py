@@ -1,7 +1,7 @@
-"""Objects that admission looks up while it fills in others, checked before it may: LimitRange and RuntimeClass, and the
-volume objects whose own defaults plugins rely on.
+"""Checks for the objects that admission looks up: LimitRange, RuntimeClass, and volume objects with defaults of their own.
 
-Admission works on plain mappings and trusts them, as an API server may after validation. Files have had none.
+Admission reads plain mappings and relies on validation by an API server. Objects from files have passed none, so they are checked
+here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from navarch.apis.core.amounts import amounts
 from navarch.apis.core.objects import KubeObject, Part, ResourceList, from_manifest, identity
 from navarch.apis.core.pod_objects import TolerationPart
 from navarch.apis.errors import ObjectError
-from navarch.offline.manifests import Manifest
+from navarch.object_types import ReadOnlyManifest
 
 LOOKED_UP = frozenset({"LimitRange", "RuntimeClass"})
 DEFAULTED = frozenset({"PersistentVolume", "PersistentVolumeClaim", "StorageClass"})
@@ -50,8 +50,8 @@ class RuntimeClass(KubeObject, frozen=True):
     scheduling: RuntimeScheduling | None = None
 
 
-def looked_up(manifest: Manifest) -> dict[str, Any]:
-    """The manifest, once every field that admission reads is of its kind."""
+def looked_up(manifest: ReadOnlyManifest) -> dict[str, Any]:
+    """The manifest, after the fields that admission reads are checked."""
     kind, name = identity(manifest)
     if kind == "LimitRange":
         for i, item in enumerate(from_manifest(manifest, LimitRange).spec.limits or ()):
@@ -69,8 +69,8 @@ def looked_up(manifest: Manifest) -> dict[str, Any]:
     return dict(manifest)
 
 
-def defaulted(manifest: Manifest, context: AdmissionContext) -> Manifest:
-    """A volume object with the defaults that the volume rules read: storage class, binding mode, volume mode."""
+def defaulted(manifest: ReadOnlyManifest, context: AdmissionContext) -> ReadOnlyManifest:
+    """A volume object with the defaults that plugins read: storage class, binding mode, volume mode."""
     try:
         return admit(dict(manifest), context).obj
     except (AttributeError, KeyError, TypeError, ValueError) as error:

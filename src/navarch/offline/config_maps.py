@@ -1,7 +1,7 @@
-"""Which pods of some manifests need config maps that are not among them.
+"""Pods that need config maps which are not in the input.
 
-Only namespaces of which the manifests hold a config map are judged: every namespace of a cluster has one, so where none is given
-nobody asked for them. A pod needs those that its mounted volumes and its environment name, unless they are optional.
+Only namespaces with at least one config map in the input are checked: every namespace of a cluster has one, so an input without any
+leaves them out on purpose. A pod needs the config maps that its mounted volumes and its environment name, unless they are optional.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from navarch.object_types import ObjectKey
 from navarch.offline.manifests import Document
 
-Key = tuple[str, str]
 _SHARED_GPU = "runai/shared-gpu-configmap"
-"""The name of a config map that is made for the pod when it is bound starts with this annotation's value."""
+"""Annotation with the prefix of a config map that is created when the pod is bound."""
 
 
-def missing_config_maps(documents: Iterable[Document]) -> dict[Key, list[str]]:
-    """Pod -> names that it needs and that are not there."""
+def missing_config_maps(documents: Iterable[Document]) -> dict[ObjectKey, list[str]]:
+    """Pod -> names of the config maps that it needs and that do not exist."""
     given: dict[str, set[str]] = {}
-    pods: dict[Key, Mapping[str, Any]] = {}
+    pods: dict[ObjectKey, Mapping[str, Any]] = {}
     for document in documents:
         meta = document.manifest.get("metadata")
         if not isinstance(meta, Mapping):

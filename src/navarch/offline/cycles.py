@@ -1,15 +1,13 @@
 """Cycles one after another over decoded manifests, and what a cluster does between two of them.
 
-`Cycles` reads objects into the columns that the live scheduler keeps, and each `decide` runs one cycle. Before the next one it
-plays what a cluster would do: bound pods run, evicted pods come back pending, a promise stays on the pod. Time stands still.
-`navarch plan` and the trials of `navarch explain` are both this, so what one says the other repeats.
+`Cycles` reads objects through `ingest`, and each `decide` runs one cycle. Between two cycles it changes the model as a cluster would:
+bound pods run, evicted pods come back pending, nominations stay on their pods. Time does not pass. `navarch plan` and the trials of
+`navarch explain` both use it, so they agree.
 """
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -33,7 +31,7 @@ from navarch.plugins.kai.config_maps import KIND as MISSING_CONFIG_MAPS
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What cycles are decided by. `now` None: the newest moment in the objects."""
+    """What decides the cycles beside the objects. `now` None: the newest moment in the objects."""
 
     policy: Policy
     registry: Registry
@@ -50,33 +48,23 @@ class Cycles:
         """Seconds: `snapshot`, `open`, one entry for each action and `close`, summed over the cycles."""
         self.number = 0
         self._last: CycleRecord | None = None
-        with _collector_at_rest():
-            self.inventory = Inventory(documents, rules.settings)
-            self.cluster = self.inventory.cluster
-            for (namespace, name), lacks in sorted(missing_config_maps(documents).items()):
-                self.cluster.put_object(MISSING_CONFIG_MAPS, namespace, name, lacks)
+        self.inventory = Inventory(documents, rules.settings)
+        self.cluster = self.inventory.cluster
+        for (namespace, name), lacks in sorted(missing_config_maps(documents).items()):
+            self.cluster.put_object(MISSING_CONFIG_MAPS, namespace, name, lacks)
         self.now = self.inventory.newest if rules.now is None else rules.now
+
+    def close(self) -> None:
+        """Nothing is shared, so nothing has to be given back."""
 
     def decide(self) -> CycleRecord:
         """The next cycle."""
         rules = self.rules
         if self._last is not None:
-            _settle(self.inventory, self._last, self.now, promises_last=rules.policy.semantics.nominations_last)
+            settle(self.inventory, self._last, self.now, promises_last=rules.policy.semantics.nominations_last)
         self.number += 1
         self._last = _decide(self.inventory, rules.policy, rules.registry, self.now, self.number, self.timings)
         return self._last
-
-
-@contextmanager
-def _collector_at_rest() -> Iterator[None]:
-    """Reading makes many objects and no garbage: without the collector looking at them it takes a third less time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _decide(
@@ -106,7 +94,7 @@ def _left_out(inventory: Inventory, decided: set[str]) -> list[JobDecision]:
     return found
 
 
-def _settle(inventory: Inventory, record: CycleRecord, now: float, *, promises_last: bool) -> None:
+def settle(inventory: Inventory, record: CycleRecord, now: float, *, promises_last: bool) -> None:
     """What a cluster does between two cycles."""
     cluster = inventory.cluster
     evicted = {eviction.uid for eviction in record.evictions}
@@ -134,7 +122,7 @@ def _settle(inventory: Inventory, record: CycleRecord, now: float, *, promises_l
             status=PodStatus(phase="Pending", qos_class=pod.status.qos_class),
         )
         task = inventory.reader.read(fresh)
-        if task is None:  # another scheduler's pod: gone from here, its own scheduler places it again
+        if task is None:  # a pod of another scheduler, which will place it again
             cluster.remove_task(uid)
         else:
             cluster.put_task(task)

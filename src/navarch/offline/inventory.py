@@ -1,8 +1,8 @@
-"""Manifests into the model: what `navarch plan` and `navarch jobs|queues|nodes` know of a cluster, and every mistake in its objects.
+"""Manifests into the model, for `navarch plan` and `navarch jobs|queues|nodes`, with every mistake in the objects.
 
-Objects may come in any order. All are read first, because an admission plugin looks some of them up to fill in others: priority
-classes, limit ranges, runtime classes. Then they go through `ingest`, as objects of a live cluster do. Kinds that only some plugins
-read are kept as they are; kinds that nothing reads are counted.
+Objects may come in any order. All are read first, because admission looks some of them up to fill in others: priority classes, limit
+ranges, runtime classes, storage classes. Then they go through `ingest`, as objects of a live cluster do. Objects of kinds that
+scheduling does not read are counted.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ from navarch.model.spec import (
     QuotaSpec,
     TaskSpec,
 )
+from navarch.object_types import ReadOnlyManifest
 from navarch.offline.admission_lookups import DEFAULTED, LOOKED_UP, defaulted, looked_up
-from navarch.offline.manifests import Document, Manifest
+from navarch.offline.manifests import Document
 from navarch.offline.owners_in_files import owners_among
 from navarch.offline.workload_pods import EXPANDED, expand
 
 _ADMITTING = frozenset({"RuntimeClass", "LimitRange"})
-"""Kinds that have had their effect once pods are admitted."""
+"""Kinds that only admission reads."""
 _ORDER: tuple[type[Spec], ...] = (
     PriorityClassSpec,
     NamespaceSpec,
@@ -61,12 +62,12 @@ _ORDER: tuple[type[Spec], ...] = (
     PodMaker,
     JobSpec,
 )
-"""What others refer to comes first: then nothing is computed twice."""
+"""The order of puts: objects that others refer to come first, so that no job is computed twice."""
 _MOST_NAMES = 5
 
 
 class Inventory:
-    """What manifests say. `cluster` is the model, `pods` are by uid, `mistakes` lists every object that could not be read."""
+    """`cluster` is the model, `pods` are by uid, `mistakes` lists every object that could not be read."""
 
     def __init__(self, documents: Iterable[Document], settings: Settings) -> None:
         self.settings = settings
@@ -81,7 +82,7 @@ class Inventory:
         self._partial: list[PartialPod] = []
         """Pods that hold a node and cannot be read as a whole."""
         self._unmeasured: list[tuple[DisruptionBudgetSpec, BudgetPart, str]] = []
-        """Budgets that no controller has counted for."""
+        """Budgets without a status, with the part of their spec that gives the minimum, and their source."""
         self._seen: dict[tuple[str, str, str], str] = {}
         self._defaulted_later: list[Document] = []
         self._looked_up: list[dict[str, Any]] = []
@@ -166,13 +167,17 @@ class Inventory:
     def tasks(self) -> dict[str, TaskSpec]:
         return {spec.uid: spec for spec in self.cluster.tasks.specs if spec is not None}
 
+    @property
+    def has_unmeasured_budgets(self) -> bool:
+        return bool(self._unmeasured)
+
     def measure(self, tasks: Iterable[TaskSpec]) -> list[DisruptionBudgetSpec]:
-        """The budgets that no controller counts for, with what they allow after a cycle moved pods."""
+        """The budgets without a status, with the disruptions that they allow after a cycle moved pods."""
         tasks = list(tasks) if self._unmeasured else []
         return [measured(budget, part, tasks) for budget, part, _ in self._unmeasured]
 
     def _object_to(self, document: Document, error: ObjectError) -> None:
-        """A mistake in what a workload would make is the workload's, and told once, not once a pod."""
+        """A mistake in a pod that a workload would make is reported once, as a mistake in the workload."""
         error = error.at(document.source)
         if document.made_by is not None:
             error = error.within(*document.made_by)
@@ -182,14 +187,14 @@ class Inventory:
         self.mistakes.append(error)
 
     def _warn_of_empty(self, pods: Iterable[Pod]) -> None:
-        """No API server takes such pods: more often than not the word `containers` is misspelt."""
+        """No API server accepts a pod without containers. Mostly the field `containers` is misspelt."""
         names = sorted(pod.key for pod in pods if not pod.spec.containers)
         if names:
             more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
             self.warnings.append(f"no containers, so nothing is asked for: {', '.join(names[:_MOST_NAMES])}{more}")
 
     def _note(self, document: Document, pods: list[tuple[Pod, Document]]) -> None:
-        """Read one object, or remember why not."""
+        """Read one object, or store its mistake."""
         manifest = document.manifest
         try:
             version, kind = self._checked(manifest, document.source)
@@ -220,7 +225,7 @@ class Inventory:
                 else:
                     self._specs[ObjectSpec].append(kept_spec(found, kind))
             elif kind == VOLCANO_JOB.kind and version in VOLCANO_JOB.api_versions:
-                with suppress(ObjectError):  # `expand` reads all of the Job, and says what is wrong with it
+                with suppress(ObjectError):  # `expand` reads the whole Job and reports its mistakes
                     self._specs[PodMaker].append(VOLCANO_JOB.read(from_manifest(manifest, VOLCANO_JOB.struct), self.settings))
             elif kind not in _ADMITTING and (version, kind) not in EXPANDED:
                 self.ignored[f"{version} {kind}{_other_versions(version, kind)}"] += 1
@@ -231,7 +236,7 @@ class Inventory:
         try:
             pod = from_manifest(document.manifest, Pod)
         except ObjectError as error:
-            with suppress(TypeError, ValueError):  # of what YAML may hold, not all can be JSON
+            with suppress(TypeError, ValueError):  # some values of YAML have no JSON form
                 self._note_partial(half_read(msgspec.json.encode(document.manifest), error))
             raise
         pods.append((pod, document))
@@ -242,8 +247,8 @@ class Inventory:
         if pod is not None:
             self._partial.append(pod)
 
-    def _checked(self, manifest: Manifest, source: str) -> tuple[str, str]:
-        """apiVersion and kind of an object that has both and a name, and was not there before."""
+    def _checked(self, manifest: ReadOnlyManifest, source: str) -> tuple[str, str]:
+        """apiVersion and kind. Raises ObjectError if one of them or the name is missing, or if the object was given before."""
         version, kind, metadata = manifest.get("apiVersion"), manifest.get("kind"), manifest.get("metadata")
         for field, value in (("apiVersion", version), ("kind", kind)):
             if not isinstance(value, str) or not value:
@@ -271,15 +276,15 @@ class Inventory:
                 self._object_to(document, error)
 
 
-def _identify(manifest: Manifest) -> tuple[str, str, str]:
-    """What may exist once: a name in a namespace, for each kind of each API group (versions of it are the same object)."""
+def _identify(manifest: ReadOnlyManifest) -> tuple[str, str, str]:
+    """The identity of an object: API group and kind, namespace, name. Versions of one API group show the same object."""
     metadata = manifest["metadata"]
     group = str(manifest["apiVersion"]).rpartition("/")[0]
     return f"{group}/{manifest['kind']}", str(metadata.get("namespace") or "default"), str(metadata["name"])
 
 
 def _other_versions(version: str, kind: str) -> str:
-    """Where only the version is not known, what would be."""
+    """The versions of this kind that are read, if only the version is unknown."""
     group = version.rpartition("/")[0]
     known = sorted(v for v, k in (*KINDS, *EXPANDED) if k == kind and v.rpartition("/")[0] == group)
     return f" (only {', '.join(known)} is read)" if known else ""

@@ -1,7 +1,6 @@
-"""Manifests out of files: YAML or JSON, several documents a file, lists as `kubectl get -o yaml` prints them, directories, stdin.
+"""Manifests from files: YAML or JSON, several documents in a file, lists as `kubectl get -o yaml` prints them, directories, stdin.
 
-Every object keeps the place it came from, so that a mistake can be found. A file that cannot be read is a mistake like any other:
-the rest is read all the same.
+Every object keeps its source, so that a mistake can be found. A file that cannot be read is one mistake; the other files are read.
 """
 
 from __future__ import annotations
@@ -18,28 +17,28 @@ import yaml
 from msgspec import Struct
 
 from navarch.apis.errors import ObjectError, shown
+from navarch.object_types import ReadOnlyManifest
 from navarch.yaml_loading import Loader
 
-Manifest = Mapping[str, Any]
 SUFFIXES = (".yaml", ".yml", ".json")
 STDIN = "-"
 _BLANK = re.compile(r"(?:\s|#[^\n]*+|---|\.\.\.)*+\Z")
-"""No document at all: not even an empty list, as kubectl prints where it finds nothing."""
+"""Matches a text without any document. kubectl prints an empty list if it finds nothing, which is a document."""
 _DEEPEST = 16
-"""Lists inside lists. A YAML alias can make a list hold itself."""
+"""The deepest nesting of lists. A YAML alias can make a list contain itself."""
 
 
 class Document(Struct, frozen=True):
-    """A decoded manifest and where it stands: `jobs.yaml document 2`, with ` item 3` inside a list."""
+    """A decoded manifest and its source: `jobs.yaml document 2`, with ` item 3` inside a list."""
 
-    manifest: Manifest
+    manifest: ReadOnlyManifest
     source: str = ""
     made_by: tuple[str, str, str] | None = None
-    """Of an object that a controller would make: kind and name of its workload, and which part of that it comes from."""
+    """For an object that a controller would make: kind and name of its workload, and the field of the workload that defines it."""
 
 
 def read_paths(paths: Iterable[str | Path]) -> tuple[list[Document], list[ObjectError]]:
-    """The objects of all files, in the order given (directories: with all below, by name), and what could not be read."""
+    """The objects of all files in the order given, and the mistakes. Directories are read recursively, by name."""
     documents: list[Document] = []
     mistakes: list[ObjectError] = []
     for path in paths:
@@ -63,13 +62,13 @@ def read_paths(paths: Iterable[str | Path]) -> tuple[list[Document], list[Object
 
 
 def stdin_text() -> str:
-    """Standard input as UTF-8, which is what clients of Kubernetes write whatever the locale is."""
+    """Standard input as UTF-8: clients of Kubernetes write UTF-8 in every locale."""
     binary = getattr(sys.stdin, "buffer", None)
     return sys.stdin.read() if binary is None else binary.read().decode()
 
 
 def read_text(text: str, name: str) -> Iterator[Document | ObjectError]:
-    """The objects of one text, lists taken apart."""
+    """The objects of one text, with the items of lists as objects."""
     number = 0
     try:
         for number, decoded in enumerate(_decoded(text), start=1):
@@ -93,7 +92,7 @@ def _unreadable(name: str, source: str, problem: str) -> ObjectError:
 
 
 def objects_in(decoded: object, source: str = "", depth: int = 0) -> Iterator[Document | ObjectError]:
-    """One object, or those of a `List` (also a typed one such as PodList, whose items need not repeat their kind)."""
+    """One object, or the items of a `List`. Items of a typed list such as PodList need not repeat their kind."""
     if depth > _DEEPEST:
         yield ObjectError("List", "?", "items", "itself", "lists no more than a few deep", source.partition(" item ")[0])
     elif isinstance(decoded, list):
@@ -135,7 +134,7 @@ def _files(path: str, mistakes: list[ObjectError]) -> list[str]:
 
 def _decoded(text: str) -> Iterator[object]:
     if text.lstrip()[:1] in ("{", "["):
-        # JSON is a hundred times faster to read than YAML; what merely looks like JSON is read as YAML after all.
+        # JSON is a hundred times faster to read than YAML. A text that only looks like JSON is read as YAML.
         try:
             decoded = [msgspec.json.decode(text)]
         except msgspec.DecodeError:
@@ -147,7 +146,7 @@ def _decoded(text: str) -> Iterator[object]:
 
 
 def _stream(text: str) -> list[Any]:
-    """JSON objects one after another, as `kubectl get -o json` of several commands leaves them in one file."""
+    """JSON objects one after another, as several `kubectl get -o json` commands write them into one file."""
     decoder, found, at = json.JSONDecoder(), [], 0
     while at < len(text):
         try:

@@ -1,8 +1,7 @@
-"""The pods that operators would make of their workloads: Kubeflow's jobs, JobSet, Ray, LeaderWorkerSet.
+"""The pods that operators make from their workloads: Kubeflow's jobs, JobSet, Ray, LeaderWorkerSet.
 
-With the labels and annotations that their operators write, since those tell which group a pod is in and which part of it. Pods
-that would be made later (of a JobSet that starts in order, of a launcher that waits for its workers) are made at once: they
-follow as soon as the first ones run.
+The pods have the labels and annotations that the operators write, because these name the group and the sub-group of a pod. Pods that
+an operator creates later (of a JobSet that starts in order, of a launcher that waits for its workers) are made at once.
 """
 
 from __future__ import annotations
@@ -11,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from navarch.apis.core.template_fields import count, mappings, template_at
+from navarch.object_types import ReadOnlyManifest
 
-Manifest = Mapping[str, Any]
-PodMade = tuple[str, Manifest, dict[str, str], dict[str, str], str, tuple[str, str] | None]
-"""Name, template, labels, annotations, where the template stands, and the child that owns the pod if it is not the workload."""
+PodMade = tuple[str, ReadOnlyManifest, dict[str, str], dict[str, str], str, tuple[str, str] | None]
+"""Name, template, labels, annotations, the path of the template, and the owner of the pod if it is a child of the workload."""
 _OVER = frozenset({"Succeeded", "Failed", "Complete", "Completed"})
 _REPLICAS = {
     "PyTorchJob": "pytorchReplicaSpecs",
@@ -26,7 +25,7 @@ _REPLICAS = {
 _LWS = "leaderworkerset.sigs.k8s.io/"
 
 
-def kubeflow_pods(job: Manifest) -> Iterator[PodMade]:
+def kubeflow_pods(job: ReadOnlyManifest) -> Iterator[PodMade]:
     spec, kind, name = job["spec"], job["kind"], job["metadata"]["name"]
     if (spec.get("runPolicy") or {}).get("suspend") or _is_over(job):
         return
@@ -46,7 +45,7 @@ def kubeflow_pods(job: Manifest) -> Iterator[PodMade]:
             yield f"{name}-{role.lower()}-{i}", template, labels, {}, f"{path}.template", None
 
 
-def job_set_pods(job_set: Manifest) -> Iterator[PodMade]:
+def job_set_pods(job_set: ReadOnlyManifest) -> Iterator[PodMade]:
     spec, name = job_set["spec"], job_set["metadata"]["name"]
     if spec.get("suspend") or _is_over(job_set):
         return
@@ -72,8 +71,8 @@ def job_set_pods(job_set: Manifest) -> Iterator[PodMade]:
                 yield f"{made}-{i}", template, labels, {}, f"{path}.template.spec.template", ("Job", made)
 
 
-def ray_pods(cluster: Manifest) -> Iterator[PodMade]:
-    """Of a RayCluster, or of the cluster that a RayJob or RayService describes."""
+def ray_pods(cluster: ReadOnlyManifest) -> Iterator[PodMade]:
+    """The pods of a RayCluster, or of the cluster that a RayJob or RayService describes."""
     name = cluster["metadata"]["name"]
     field = {"RayJob": "rayClusterSpec", "RayService": "rayClusterConfig"}.get(cluster["kind"], "")
     spec, path = (cluster["spec"].get(field) or {}, f"spec.{field}") if field else (cluster["spec"], "spec")
@@ -103,7 +102,7 @@ def ray_pods(cluster: Manifest) -> Iterator[PodMade]:
             yield f"{name}-{named}-worker-{i}", template, labels, {}, f"{place}.template", child
 
 
-def leader_worker_pods(workload: Manifest) -> Iterator[PodMade]:
+def leader_worker_pods(workload: ReadOnlyManifest) -> Iterator[PodMade]:
     spec, name = workload["spec"], workload["metadata"]["name"]
     template, path = spec.get("leaderWorkerTemplate") or {}, "spec.leaderWorkerTemplate"
     size = count(workload, f"{path}.size", template.get("size"), 1)
@@ -126,8 +125,8 @@ def leader_worker_pods(workload: Manifest) -> Iterator[PodMade]:
             yield pod, workers if index else leader, labels, annotations, at, ("StatefulSet", owner)
 
 
-def ray_cluster_of(workload: Manifest) -> dict[str, Any] | None:
-    """The RayCluster object that stands between a RayJob or RayService and its pods."""
+def ray_cluster_of(workload: ReadOnlyManifest) -> dict[str, Any] | None:
+    """The RayCluster object that a RayJob or RayService creates, which owns the pods."""
     field = {"RayJob": "rayClusterSpec", "RayService": "rayClusterConfig"}.get(workload["kind"])
     if field is None or not isinstance(workload["spec"].get(field), Mapping):
         return None
@@ -138,7 +137,7 @@ def ray_cluster_of(workload: Manifest) -> dict[str, Any] | None:
     return {"apiVersion": workload["apiVersion"], "kind": "RayCluster", "metadata": metadata, "spec": workload["spec"][field]}
 
 
-def _is_over(workload: Manifest) -> bool:
+def _is_over(workload: ReadOnlyManifest) -> bool:
     status = workload.get("status") or {}
     ended = any(c.get("type") in _OVER and c.get("status") == "True" for c in status.get("conditions") or ())
     return ended or status.get("jobDeploymentStatus") in ("Complete", "Failed")

@@ -1,7 +1,7 @@
-"""Owners of pods among manifests: whatever kind they are, if they are in the input they speak for their pods.
+"""Owners of pods among manifests: an owner of any kind counts if it is in the input.
 
-On a live cluster only the kinds are watched whose spec gives a minimum. Files hold all that a user thought worth giving, so a queue
-label on a Deployment or a CronJob's template counts there even though nobody else reads the object.
+On a live cluster only kinds with a minimum in their spec are watched. Files hold whatever the user gives, so the queue label of a
+Deployment or a CronJob counts in a plan although the live scheduler does not read these kinds.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _AmlJob(KubeObject, frozen=True):
 
 
 def owners_among(documents: Iterable[Document], object_to: Callable[[Document, ObjectError], None]) -> Find:
-    """Reads an owner when it is first asked for; what cannot be read is objected to and passes for unknown."""
+    """Reads an owner when it is first asked for. An owner that cannot be read is reported with `object_to` and treated as unknown."""
     given: dict[WorkloadKey, Document] = {}
     for document in documents:
         metadata = document.manifest.get("metadata")

@@ -1,8 +1,8 @@
-"""Manifests in, decisions out: whole scheduling cycles with no cluster at all.
+"""Manifests in, decisions out: whole scheduling cycles without a cluster.
 
-`plan` reads decoded manifests into the same columns that the live scheduler keeps, runs the same `decide`, and plays between
-cycles what a cluster would do: bound pods run, evicted pods come back pending, a promise stays on the pod. The same objects,
-policy and moment give the same bytes.
+`plan` reads decoded manifests into the model of the live scheduler and runs the same `decide`. Between cycles it changes the model as
+a cluster would: bound pods run, evicted pods come back pending, nominations stay on their pods. The same objects, policy and moment
+give the same output, byte for byte.
 
 >>> from navarch.testing.builders import node, pod
 >>> plan([node("n1").cpu("4"), pod("a").cpu("1")]).to_dict()["cycles"][0]["binds"]
@@ -38,7 +38,7 @@ Objects = Iterable[Mapping[str, Any] | Document]
 
 
 class PlanError(ValueError):
-    """Objects that cannot be planned with; `mistakes` has one entry for each."""
+    """Objects that cannot be read; `mistakes` has one entry for each."""
 
     def __init__(self, mistakes: list[ObjectError]) -> None:
         self.mistakes = mistakes
@@ -46,12 +46,12 @@ class PlanError(ValueError):
 
 
 class Plan(Struct):
-    """What was decided. `to_dict` is the documented form (docs/plan.md); `records` holds the same as the engine gave it."""
+    """The decisions. `to_dict` is the documented form (docs/plan.md); `records` are the records of the engine."""
 
     records: list[CycleRecord]
     timings: dict[str, float]
-    """Seconds: `policy`, `read`, `snapshot`, then `open`, one entry for each action and `close`, summed over the cycles; what
-    plugins took of opening and closing stands beside them as `NAME (open)` and `NAME (close)`."""
+    """Seconds: `policy`, `read`, `snapshot`, then `open`, one entry for each action and `close`, summed over the cycles. `NAME (open)`
+    and `NAME (close)` are the parts of opening and closing that a plugin took."""
     ignored: dict[str, int] = field(default_factory=dict)
     """`apiVersion kind` -> objects of kinds that scheduling does not read."""
     mistakes: list[ObjectError] = field(default_factory=list)
@@ -73,11 +73,11 @@ def plan(
     namespace_as_queue: bool = False,
     plugin_dirs: Iterable[str | Path] = (),
 ) -> Plan:
-    """Decide for decoded manifests (or a single one, such as a List), as many cycles as wished.
+    """Run cycles over decoded manifests (or over a single one, such as a List).
 
-    `policy` is a preset's name, a path, or the decoded mapping of a policy file. `scheduler_names`: whose pending pods are
-    decided; None: everyone's. `now` in seconds since the epoch; None: the newest moment in the objects, else 0. Raises
-    `PlanError` with every mistake in the objects unless `keep_going`, and `PolicyError` with every mistake in the policy.
+    `policy` is a preset's name, a path, or the decoded mapping of a policy file. `scheduler_names`: pending pods
+    with these scheduler names are decided; None: all. `now` is in seconds since the epoch; None: the newest moment in the objects,
+    or 0. Raises `PlanError` with every mistake in the objects unless `keep_going`, and `PolicyError` with every mistake in the policy.
     """
     started = perf_counter()
     registry = installed(tuple(Path(each) for each in plugin_dirs))
@@ -104,7 +104,7 @@ def plan(
 
 
 def taken_apart(objects: Objects | Mapping[str, Any]) -> tuple[list[Document], list[ObjectError]]:
-    """The single objects of a heap of manifests, lists taken apart, and what is no object."""
+    """The single objects of the manifests, with the items of lists as objects, and the mistakes."""
     objects = [objects] if isinstance(objects, Mapping) else objects
     documents: list[Document] = []
     mistakes: list[ObjectError] = []
@@ -118,11 +118,11 @@ def taken_apart(objects: Objects | Mapping[str, Any]) -> tuple[list[Document], l
 
 
 _policies: WeakKeyDictionary[Registry, dict[bytes, Policy]] = WeakKeyDictionary()
-"""By the registry itself: its number is the next one's when it is gone."""
+"""Keyed by the registry itself: its id() may be reused after it is gone."""
 
 
 def read_policy(policy: str | Path | Mapping[str, object] | Policy, registry: Registry) -> Policy:
-    """A policy by preset name, path or mapping. Mappings are read once per content: small plans come by the thousand."""
+    """A policy by preset name, path or mapping. Equal mappings are read once: tests and trials make thousands of small plans."""
     if isinstance(policy, Policy):
         return policy
     name = "policy"
@@ -143,7 +143,7 @@ def read_policy(policy: str | Path | Mapping[str, object] | Policy, registry: Re
 
 
 def policy_text(path: str | Path) -> str:
-    """What a policy file says; `-` is standard input."""
+    """The text of a policy file; `-` is standard input."""
     try:
         return stdin_text() if str(path) == STDIN else Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -155,7 +155,7 @@ def policy_text(path: str | Path) -> str:
 
 
 def settings_for(policy: Policy, scheduler_names: Iterable[str] | str | None = None, namespace_as_queue: bool = False) -> Settings:
-    """How objects are read under this policy. Names given here go before those of the policy's own parameters."""
+    """How objects are read under this policy. `scheduler_names` replaces the name in the policy's parameters."""
     semantics = policy.semantics
     if isinstance(scheduler_names, str):
         scheduler_names = [scheduler_names]
@@ -193,7 +193,7 @@ def _cycle(number: int, record: CycleRecord) -> dict[str, Any]:
 
 
 def _placement(placed: Bind | Nomination) -> dict[str, Any]:
-    """Shared GPUs and NUMA zones are there only for pods that have them."""
+    """`gpuGroups` and `numaZones` exist only for pods that have them."""
     out: dict[str, Any] = {"node": placed.node, "pod": placed.pod}
     if placed.gpu_groups:
         out["gpuGroups"] = list(placed.gpu_groups)

@@ -1,10 +1,10 @@
-"""A cycle on file: everything that went into it and what came out, and the same cycle decided again.
+"""Recorded cycles: the input and the decisions of a cycle in a file, and the same cycle decided again.
 
-A recording holds the model's specs, not API objects: exactly what `decide` read and nothing that a pod's containers keep to
-themselves (no environment, no commands, no volumes' contents). What people put passwords into and no plugin reads is left out as
-well: kubectl's copy of a manifest, what a driver is told of a volume, who we are to a Prometheus.
+A recording holds the specs of the model, not API objects: exactly what `decide` reads. It has no environment, no commands and no
+contents of volumes. Fields that may hold passwords and that no plugin reads are left out as well: kubectl's copy of a manifest,
+parameters for volume and device drivers, credentials for Prometheus.
 
-Rows are restored to the very numbers they had, so the same policy gives the same decisions byte for byte.
+Rows get the numbers that they had, so the same policy gives the same decisions, byte for byte.
 
     recording = read("cycle-000042.json.gz")
     again(recording) == recording.decisions
@@ -17,7 +17,7 @@ import gzip
 import importlib
 import re
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -43,22 +43,21 @@ from navarch.model.spec import (
     Shape,
     TaskSpec,
 )
+from navarch.offline.recorded_annotations import kept_annotations
 from navarch.version import version
 
 FORMAT = 1
 _DECIDED = frozenset(("binds", "claims", "evictions", "jobs", "nominations", "queues", "warnings"))
 _TRIED = "tried"
-"""The order in which jobs were tried: recordings of format 1 may lack it."""
+"""The order in which jobs were tried. Recordings of format 1 may lack it."""
 _GZIP = b"\x1f\x8b"
-_TELLTALE = "kubectl.kubernetes.io/last-applied-configuration"
-"""kubectl keeps the whole manifest in here, environment and all."""
 _NO_SHAPE = Shape()
 _USERINFO = re.compile(r"//[^/@\s]*@")
 _Annotated = TypeVar("_Annotated", NodeSpec, QueueSpec, NamespaceSpec)
 
 
 class RecordingError(ValueError):
-    """A file that is not a recording we can read."""
+    """A file that is not a recording, or one of an unknown format."""
 
 
 class TaskLine(msgspec.Struct, array_like=True):
@@ -77,7 +76,7 @@ class JobLine(msgspec.Struct, array_like=True):
 
 
 class ObjectLine(msgspec.Struct, array_like=True):
-    """`type` is where the value's class is; empty: a plain mapping."""
+    """`type` is the place of the value's class; empty: a plain mapping."""
 
     kind: str
     namespace: str
@@ -105,7 +104,7 @@ class Recording(msgspec.Struct):
     objects: list[ObjectLine]
     decisions: msgspec.Raw
     version: str = ""
-    """Of the Navarch that decided; another may decide otherwise."""
+    """The version of Navarch that decided. Another version may decide differently."""
     format: int = FORMAT
 
 
@@ -113,8 +112,19 @@ class _Heading(msgspec.Struct):
     format: int
 
 
-def record(snapshot: Snapshot, policy: Policy, now: float, uid: str, held: Mapping[str, JobSpec], decided: CycleRecord) -> bytes:
-    """The compressed recording. `held`: jobs that were left out of the cycle, which the snapshot therefore lacks."""
+def record(
+    snapshot: Snapshot,
+    policy: Policy,
+    now: float,
+    uid: str,
+    held: Mapping[str, JobSpec],
+    decided: CycleRecord,
+    more_annotations: Sequence[str] = (),
+) -> bytes:
+    """The compressed recording. `held`: jobs that waited in the scheduling queue and are not in the snapshot.
+
+    It keeps the annotations that rules read (`recorded_annotations`), and those that `more_annotations` names.
+    """
     numbers: dict[int, int] = {}
     shapes: list[Shape] = []
     tasks = []
@@ -124,13 +134,13 @@ def record(snapshot: Snapshot, policy: Policy, now: float, uid: str, held: Mappi
             if number is None:
                 number = numbers[id(spec.shape)] = len(shapes)
                 shapes.append(spec.shape)
-            bare = replace(spec, shape=_NO_SHAPE, annotations=_discreet(spec.annotations))
+            bare = replace(spec, shape=_NO_SHAPE, annotations=kept_annotations(spec.annotations, more_annotations))
             tasks.append(TaskLine(row, number, bare))
     jobs = []
     for row, (key, members) in enumerate(zip(snapshot.jobs.keys, snapshot.jobs.tasks)):
         job = snapshot.jobs.specs[row] or held.get(key)
         if job is not None:
-            job = replace(job, annotations=_discreet(job.annotations))
+            job = replace(job, annotations=kept_annotations(job.annotations, more_annotations))
         if job is not None or members:
             jobs.append(JobLine(row, key, list(members), job))
     recording = Recording(
@@ -141,15 +151,15 @@ def record(snapshot: Snapshot, policy: Policy, now: float, uid: str, held: Mappi
         resource_names=list(snapshot.resource_names),
         held=sorted(held),
         shapes=shapes,
-        nodes=[_discreet_spec(spec) for spec in snapshot.nodes.specs],
+        nodes=[_discreet_spec(spec, more_annotations) for spec in snapshot.nodes.specs],
         tasks=tasks,
         jobs=jobs,
-        queues=[_discreet_spec(spec) for _, spec in sorted(snapshot.queues.items())],
+        queues=[_discreet_spec(spec, more_annotations) for _, spec in sorted(snapshot.queues.items())],
         priority_classes=[spec for _, spec in sorted(snapshot.priority_classes.items())],
         budgets=[spec for _, spec in sorted(snapshot.budgets.items())],
         quotas=[spec for _, spec in sorted(snapshot.quotas.items())],
-        namespaces=[_discreet_spec(spec) for _, spec in sorted(snapshot.namespaces.items())],
-        objects=_objects(snapshot),
+        namespaces=[_discreet_spec(spec, more_annotations) for _, spec in sorted(snapshot.namespaces.items())],
+        objects=_objects(snapshot, more_annotations),
         decisions=msgspec.Raw(decisions(decided)),
         version=version(),
     )
@@ -182,7 +192,7 @@ def read(file: str | Path | bytes) -> Recording:
 
 
 def again(recording: Recording, registry: Registry, policy: Policy | None = None) -> CycleRecord:
-    """Decide the recorded cycle once more, under its own policy or another."""
+    """Decide the recorded cycle again, under its own policy or another one."""
     if policy is None:
         policy = load(recording.policy, registry.catalogue(), recording.policy_name)
     try:
@@ -196,7 +206,7 @@ def again(recording: Recording, registry: Registry, policy: Policy | None = None
 
 
 def restored(recording: Recording) -> Cluster:
-    """The cluster as it was, row for row."""
+    """The cluster as it was, with the same rows."""
     cluster = Cluster()
     cluster.space.learn(tuple((name, 0) for name in recording.resource_names))
     for priority in recording.priority_classes:
@@ -221,7 +231,7 @@ def restored(recording: Recording) -> Cluster:
 
 
 def _restore_jobs(cluster: Cluster, lines: list[JobLine]) -> None:
-    """Rows that nobody had are held by stand-ins meanwhile, so that each job gets the row it had."""
+    """Unused rows are filled with placeholders for a while, so that each job gets the row that it had."""
     stand_ins = []
     for line in lines:
         while cluster.jobs.rows.top < line.row:
@@ -245,7 +255,7 @@ def _restore_tasks(cluster: Cluster, recording: Recording) -> None:
         cluster.remove_task(uid)
 
 
-def _objects(snapshot: Snapshot) -> list[ObjectLine]:
+def _objects(snapshot: Snapshot, more_annotations: Sequence[str]) -> list[ObjectLine]:
     lines = []
     for kind, values in sorted(snapshot.objects.items()):
         for (namespace, name), value in sorted(values.items(), key=lambda item: item[0]):
@@ -253,7 +263,7 @@ def _objects(snapshot: Snapshot) -> list[ObjectLine]:
             if is_dataclass(value) or isinstance(value, msgspec.Struct):
                 place = f"{type(value).__module__}:{type(value).__qualname__}"
             elif isinstance(value, Mapping) and isinstance(value.get("metadata"), Mapping):
-                value = _discreet_object(value)
+                value = _discreet_object(value, more_annotations)
             lines.append(ObjectLine(kind, namespace, name, place, msgspec.Raw(_encode(value))))
     return lines
 
@@ -273,21 +283,15 @@ def _value(line: ObjectLine) -> Any:
     return msgspec.json.decode(line.value, type=kind)
 
 
-def _discreet(annotations: Mapping[str, str]) -> Mapping[str, str]:
-    if _TELLTALE not in annotations:
-        return annotations
-    return {name: text for name, text in annotations.items() if name != _TELLTALE}
-
-
-def _discreet_spec(spec: _Annotated) -> _Annotated:
-    kept = _discreet(spec.annotations)
+def _discreet_spec(spec: _Annotated, more_annotations: Sequence[str]) -> _Annotated:
+    kept = kept_annotations(spec.annotations, more_annotations)
     return spec if kept is spec.annotations else replace(spec, annotations=kept)
 
 
-def _discreet_object(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Without the annotation, and without what a driver is told."""
+def _discreet_object(manifest: Mapping[str, Any], more_annotations: Sequence[str]) -> Mapping[str, Any]:
+    """Without annotations that rules do not read, and without the parameters of drivers."""
     metadata = dict(manifest["metadata"])
-    metadata["annotations"] = dict(_discreet(metadata.get("annotations") or {}))
+    metadata["annotations"] = dict(kept_annotations(metadata.get("annotations") or {}, more_annotations))
     found: Mapping[str, Any] = {**manifest, "metadata": metadata}
     for path in _TOLD_TO_DRIVERS:
         found = _without(found, path)
@@ -303,11 +307,11 @@ _TOLD_TO_DRIVERS = (
     ("spec", "devices", "config"),
     ("status", "allocation", "devices", "config"),
 )
-"""Nothing that decides reads them."""
+"""Paths that are removed. No decision depends on them."""
 
 
 def _without(value: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:
-    """A copy that lacks what is at the path; the value itself where nothing is."""
+    """A copy without the field at the path; the value itself if it has no such field."""
     name, *below = path
     if name not in value:
         return value
@@ -318,7 +322,7 @@ def _without(value: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, An
 
 
 def _discreet_policy(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Without name and password of an address."""
+    """A URL without user name and password."""
     found = dict(document)
     usage = found.get("usageDBConfig")
     if isinstance(usage, Mapping) and isinstance(usage.get("connectionString"), str):
@@ -331,7 +335,7 @@ def _encode(value: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """What msgspec does not know by itself."""
+    """Encodes types that msgspec does not know."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, np.integer):
@@ -344,7 +348,7 @@ def _plain(value: Any) -> Any:
 
 
 def same(before: bytes, after: bytes) -> bool:
-    """Whether two cycles decided the same, byte for byte. The order of trying counts where both tell it."""
+    """Whether two cycles decided the same, byte for byte. The order in which jobs were tried counts if both have it."""
     if before == after:
         return True
     old, new = msgspec.json.decode(before), msgspec.json.decode(after)
@@ -352,7 +356,7 @@ def same(before: bytes, after: bytes) -> bool:
 
 
 def difference(before: bytes | msgspec.Raw, after: bytes | msgspec.Raw) -> list[str]:
-    """What two cycles decided differently, one line each; empty: nothing."""
+    """The differences between the decisions of two cycles, one line each."""
     old, new = (msgspec.json.decode(bytes(each)) for each in (before, after))
     lines: list[str] = []
     for part, name, told in _PARTS:

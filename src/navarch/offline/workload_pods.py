@@ -1,8 +1,7 @@
-"""The pods that workloads would make: Job, ReplicaSet, Deployment, StatefulSet, DaemonSet, Volcano's Job, and those of operators.
+"""The pods that controllers make: for Job, ReplicaSet, Deployment, StatefulSet, DaemonSet, Volcano's Job and kinds of operators.
 
-A plan from manifests should show what happens when they are applied, and then controllers make pods. Names, uids and times are
-derived from the workload, so the same input gives the same pods. A workload whose pods (or whose own children) are in the
-input has already been acted upon: nothing is made for it.
+A plan shows what happens when the manifests are applied, and then controllers create pods. Names, uids and times are derived from the
+workload, so the same input gives the same pods. If pods or other children of a workload are in the input, nothing is made for it.
 """
 
 from __future__ import annotations
@@ -18,7 +17,8 @@ from navarch.apis.core.objects import identity
 from navarch.apis.core.template_fields import count, mappings, template_at
 from navarch.apis.errors import ObjectError, shown
 from navarch.apis.volcano.job import volcano_job
-from navarch.offline.manifests import Document, Manifest
+from navarch.object_types import ReadOnlyManifest
+from navarch.offline.manifests import Document
 from navarch.offline.operator_pods import (
     PodMade,
     job_set_pods,
@@ -29,8 +29,8 @@ from navarch.offline.operator_pods import (
 )
 
 Made = dict[str, Any]
-Make = Callable[[Manifest, Iterable[Manifest]], Iterator[tuple[Made, str]]]
-"""Workload and nodes -> objects, each with the part of the workload that it is made from."""
+Make = Callable[[ReadOnlyManifest, Iterable[ReadOnlyManifest]], Iterator[tuple[Made, str]]]
+"""Workload and nodes -> objects, each with the field of the workload that defines it."""
 _TEMPLATE = "spec.template"
 _TELLING = {
     "JobSet": "jobset.sigs.k8s.io/jobset-name",
@@ -38,7 +38,7 @@ _TELLING = {
     "RayJob": "ray.io/originated-from-cr-name",
     "RayService": "ray.io/originated-from-cr-name",
 }
-"""Labels by which pods name a workload that owns them through objects which need not be in the input."""
+"""Kind -> the label by which pods name their workload. The objects between them need not be in the input."""
 _LABELS = sorted(set(_TELLING.values()))
 
 
@@ -73,13 +73,13 @@ def expand(documents: Iterable[Document]) -> tuple[list[Document], list[ObjectEr
     return made, mistakes
 
 
-def kind_of(manifest: Manifest) -> tuple[str, str]:
+def kind_of(manifest: ReadOnlyManifest) -> tuple[str, str]:
     return str(manifest.get("apiVersion", "")), str(manifest.get("kind", ""))
 
 
 def pod_from(
-    owner: Manifest,
-    template: Manifest,
+    owner: ReadOnlyManifest,
+    template: ReadOnlyManifest,
     name: str,
     *,
     owner_kind: str = "",
@@ -119,22 +119,22 @@ def pod_from(
     }
 
 
-def uid_of(owner: Manifest) -> str:
+def uid_of(owner: ReadOnlyManifest) -> str:
     namespace, plain = _key(owner)
     return str(owner["metadata"].get("uid") or f"{owner['kind']}/{namespace}/{plain}")
 
 
-def _key(manifest: Manifest) -> tuple[str, str]:
+def _key(manifest: ReadOnlyManifest) -> tuple[str, str]:
     metadata = manifest["metadata"]
     return str(metadata.get("namespace") or "default"), str(metadata["name"])
 
 
-def _look_at(workload: Manifest) -> None:
+def _look_at(workload: ReadOnlyManifest) -> None:
     if not isinstance(workload.get("spec"), Mapping):
         raise ObjectError(*identity(workload), "spec", shown(workload.get("spec")), "a mapping")
 
 
-def _controllers(manifest: Manifest) -> Iterator[tuple[str, str, str]]:
+def _controllers(manifest: ReadOnlyManifest) -> Iterator[tuple[str, str, str]]:
     metadata = manifest.get("metadata")
     owners = metadata.get("ownerReferences") if isinstance(metadata, dict) else None
     if isinstance(metadata, dict) and isinstance(owners, list | tuple):
@@ -143,7 +143,7 @@ def _controllers(manifest: Manifest) -> Iterator[tuple[str, str, str]]:
                 yield str(metadata.get("namespace") or "default"), str(owner.get("kind")), str(owner.get("name"))
 
 
-def _owners_by_label(manifest: Manifest) -> Iterator[tuple[str, str, str]]:
+def _owners_by_label(manifest: ReadOnlyManifest) -> Iterator[tuple[str, str, str]]:
     metadata = manifest.get("metadata")
     labels = metadata.get("labels") if isinstance(metadata, dict) else None
     if isinstance(metadata, dict) and isinstance(labels, dict):
@@ -153,21 +153,21 @@ def _owners_by_label(manifest: Manifest) -> Iterator[tuple[str, str, str]]:
 
 
 def _has_orphaned_pods(namespace: str, name: str, controllers: Iterable[tuple[str, str, str]]) -> bool:
-    """Pods whose ReplicaSet is not in the input still tell their Deployment by the ReplicaSet's name."""
+    """Whether a ReplicaSet that is not in the input, but owns pods of it, belongs to this Deployment by its name."""
     return any(
         owner_namespace == namespace and kind == "ReplicaSet" and owner.rpartition("-")[0] == name
         for owner_namespace, kind, owner in controllers
     )
 
 
-def _replica_set(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Made, str]]:
+def _replica_set(owner: ReadOnlyManifest, nodes: Iterable[ReadOnlyManifest]) -> Iterator[tuple[Made, str]]:
     template = template_at(owner, _TEMPLATE, owner["spec"].get("template"))
     for i in range(count(owner, "spec.replicas", owner["spec"].get("replicas"), 1)):
         yield pod_from(owner, template, f"{owner['metadata']['name']}-{i}"), _TEMPLATE
 
 
-def _deployment(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Made, str]]:
-    """Through the ReplicaSet that its controller makes, named after the template's content."""
+def _deployment(owner: ReadOnlyManifest, nodes: Iterable[ReadOnlyManifest]) -> Iterator[tuple[Made, str]]:
+    """The pods of the ReplicaSet that the controller makes; its name contains a hash of the template."""
     spec = owner["spec"]
     template = template_at(owner, _TEMPLATE, spec.get("template"))
     digest = hashlib.sha256(msgspec.json.encode(template, order="sorted")).hexdigest()[:10]
@@ -184,7 +184,7 @@ def _deployment(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Ma
         yield pod, _TEMPLATE
 
 
-def _stateful_set(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Made, str]]:
+def _stateful_set(owner: ReadOnlyManifest, nodes: Iterable[ReadOnlyManifest]) -> Iterator[tuple[Made, str]]:
     """Pods by ordinal, and the claims of their volume claim templates."""
     spec, name = owner["spec"], owner["metadata"]["name"]
     template = template_at(owner, _TEMPLATE, spec.get("template"))
@@ -214,8 +214,8 @@ def _stateful_set(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[
         yield pod, _TEMPLATE
 
 
-def _job(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Made, str]]:
-    """As many pods as may run at once and are still to be completed; none while suspended or once finished."""
+def _job(owner: ReadOnlyManifest, nodes: Iterable[ReadOnlyManifest]) -> Iterator[tuple[Made, str]]:
+    """As many pods as may run at once and are still to be completed; none if the Job is suspended or finished."""
     spec, name, status = owner["spec"], owner["metadata"]["name"], owner.get("status") or {}
     done = any(c.get("type") in ("Complete", "Failed") and c.get("status") == "True" for c in status.get("conditions") or ())
     if spec.get("suspend") or done:
@@ -235,7 +235,7 @@ def _job(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Made, str
         yield pod_from(owner, template, f"{name}-{i}", labels=labels, annotations=annotations), _TEMPLATE
 
 
-def _daemon_set(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Made, str]]:
+def _daemon_set(owner: ReadOnlyManifest, nodes: Iterable[ReadOnlyManifest]) -> Iterator[tuple[Made, str]]:
     template = template_at(owner, _TEMPLATE, owner["spec"].get("template"))
     for node, spec in daemon_pods(template, nodes):
         pod = pod_from(owner, template, f"{owner['metadata']['name']}-{node}")
@@ -243,7 +243,7 @@ def _daemon_set(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Ma
         yield pod, _TEMPLATE
 
 
-def _volcano_job(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Made, str]]:
+def _volcano_job(owner: ReadOnlyManifest, nodes: Iterable[ReadOnlyManifest]) -> Iterator[tuple[Made, str]]:
     for made in volcano_job(owner):
         if isinstance(made, tuple):
             name, template, labels, annotations, path = made
@@ -252,8 +252,8 @@ def _volcano_job(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[M
             yield made, "spec"
 
 
-def _by_operator(lay_out: Callable[[Manifest], Iterator[PodMade]]) -> Make:
-    def make(owner: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[Made, str]]:
+def _by_operator(lay_out: Callable[[ReadOnlyManifest], Iterator[PodMade]]) -> Make:
+    def make(owner: ReadOnlyManifest, nodes: Iterable[ReadOnlyManifest]) -> Iterator[tuple[Made, str]]:
         cluster = ray_cluster_of(owner)
         if cluster is not None:
             yield cluster, "spec"

@@ -11,12 +11,15 @@ from typing import Any
 
 from msgspec import Struct
 
-EXPECTED_DURATION = "navarch.io/expected-duration"
+from navarch.ingest.expected_duration import EXPECTED_DURATION
+
 GROUP_NAME = "scheduling.k8s.io/group-name"
 VOLCANO = "scheduling.volcano.sh/v1beta1"
 GPU = "nvidia.com/gpu"
 GPU_FRACTION = "gpu-fraction"
 GPU_TYPE = "nvidia.com/gpu.product"
+SHARING_SCHEDULER = "kai-scheduler"
+"""The scheduler in whose words pods ask for a part of a GPU: the annotation means nothing on pods that name another one."""
 
 
 class PodSet(Struct, frozen=True):
@@ -113,6 +116,8 @@ def _pod(job: TraceJob, name: str, pods: PodSet) -> dict[str, Any]:
     if pods.gpu_milli:
         annotations[GPU_FRACTION] = f"{pods.gpu_milli / 1000:g}"
     spec: dict[str, Any] = {"containers": [{"name": "main", "image": "job", "resources": {"requests": requests, "limits": requests}}]}
+    if pods.gpu_milli:
+        spec["schedulerName"] = SHARING_SCHEDULER
     if pods.node_selector:
         spec["nodeSelector"] = dict(pods.node_selector)
     if pods.gpu_types:

@@ -35,6 +35,8 @@ class Measures:
         self.decision_seconds = 0.0
         self.placements = 0
         self.allocated = TimeSeries()
+        self.at: dict[str, float | None] = {"100": None, "130": None}
+        """Percent of GPUs allocated where so many percent were asked for (`arrivals`)."""
         self._holds: dict[str, float] = {}
         self._allocated = 0.0
 
@@ -75,6 +77,10 @@ class Measures:
 
     # figures
 
+    def held(self) -> dict[str, float]:
+        """GPUs that jobs hold now, by name of the job."""
+        return {key.rpartition("/")[2]: gpus for key, gpus in self._holds.items()}
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "jobs": self.jobs,
@@ -82,7 +88,7 @@ class Measures:
             "jct": summary(self.completion),
             "queueing": summary(self.queueing),
             "makespan": self.last - self.first if self.first is not None else 0.0,
-            "gpuAllocated": {"mean": self._mean_allocated(), "at": {"100": None, "130": None}},
+            "gpuAllocated": {"mean": self._mean_allocated(), "at": self.at},
             "fragmentation": None,
             "preemptions": self.preemptions,
             "lostGpuSeconds": self.lost_gpu_seconds,

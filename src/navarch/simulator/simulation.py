@@ -60,10 +60,12 @@ class Simulation:
         *,
         checkpoint: float | None = None,
         expected: Callable[[TraceJob], float | None] | None = None,
+        patience: float | None = None,
         skip: bool = True,
     ) -> None:
         """`checkpoint`: seconds of work between checkpoints of jobs that do not say; None: they have none. `expected`: how long a
-        job's owner says that it will run. `skip` False: run a cycle over everything at every event."""
+        job's owner says that it will run. `patience`: a job that has not started so many seconds after it came leaves; None: it
+        waits. `skip` False: run a cycle over everything at every event."""
         self.cluster = cluster
         self.policy = policy
         self.registry = registry
@@ -73,6 +75,7 @@ class Simulation:
         self.jobs: dict[str, SimulatedJob] = {}
         """Those that wait or run, by key."""
         self._checkpoint = checkpoint
+        self._patience = patience
         self._expected = expected or (lambda job: job.duration if job.walltime is None else job.walltime)
         self._workload = Workload(settings_for(policy), cluster)
         self._waiting = waiting_for(policy, registry, cluster, skip=skip)
@@ -125,6 +128,8 @@ class Simulation:
             self.cluster.put_task(task)
         self._waiting.arrives(job)
         self.observer.arrived(self.now, trace)
+        if self._patience is not None:  # out of date once the job has started
+            self._events.plan(self.now + self._patience, Kind.JOB_ENDS, spec.key, job.version)
 
     def _end(self, key: str, version: int) -> None:
         job = self.jobs.get(key)
@@ -152,7 +157,9 @@ class Simulation:
             self._snapshot = self.cluster.snapshot(self.policy.semantics.node_order, instead_of=self._snapshot)
             self.cycles += 1
             uid = f"cycle-{self.cycles}"
-            record = decide(self._snapshot, self.policy, self.registry, self.now, uid, devices=uid, report_all=False)
+            record = decide(
+                self._snapshot, self.policy, self.registry, self.now, uid, devices=uid, report_all=False, report_queues=False
+            )
             self.observer.decided(self.now, record, perf_counter() - started)
             self._apply(record)
             self._waiting.end_cycle()
@@ -195,6 +202,7 @@ class Simulation:
         """Pods of the job were placed or evicted: it runs, or stops, from now on."""
         end = job.settle(self.now)
         if evicted and end is None:
+            job.spec = replace(job.spec, attained_service=job.ran * job.job.gpus)
             for uid in list(job.nodes):  # what is left of a gang that lost its minimum starts again with the rest
                 job.displace(uid)
         if evicted:

@@ -4,7 +4,8 @@ Two rules. `TryAll` gives every waiting job a try whenever anything happened: ri
 which a refused job stays refused until some node gains room, and equal jobs are refused equally (`Plugin.waits_for_room`). It
 leaves out what cannot change the outcome:
 
-- a job that was refused is tried again when a node that it may use has room for one of its pods;
+- a job is tried while the nodes that it may use have room for its pods, each for itself. One that was refused is tried again when
+  that is so after something ended on such a node;
 - of equal jobs as many are tried, first ones first, as that node has room for;
 - a job that comes while an equal one waits is not tried;
 - in a queue that keeps its order nothing behind the first job is tried until that one has started. If queues have nodes of their
@@ -16,18 +17,24 @@ Jobs that are not tried are held (`JobTable.hold`), as the live scheduler holds 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any, Protocol
+
+import numpy as np
 
 from navarch.engine.arguments import Arguments
 from navarch.engine.points.protocols import JobOrder, JobTurn
 from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
 from navarch.model.cluster import Cluster
+from navarch.model.resources import IntArray
 from navarch.model.spec import JobSpec, NodeSpec
 from navarch.simulator.jobs import GPU_TYPE, PodSet
 from navarch.simulator.progress import SimulatedJob
 
+Asks = list[tuple[int, int]]
+"""(resource, amount) for each resource that a pod asks for."""
 Order = Callable[[JobSpec], Any]
 MOST_TRIED = 64
 """Of a queue that keeps its order, and has nodes of its own, at most so many are tried at once."""
@@ -91,13 +98,18 @@ class TryAll:
 class _Class:
     """Waiting jobs that fare alike, in policy order."""
 
-    __slots__ = ("asks", "entries", "line", "pods", "tried")
+    __slots__ = ("asks", "counts", "entries", "line", "needed", "pods", "rows", "tried")
 
-    def __init__(self, pods: tuple[PodSet, ...], asks: list[list[tuple[int, int]]], line: _Line) -> None:
+    def __init__(self, pods: tuple[PodSet, ...], needed: int, asks: list[Asks], counts: list[int], line: _Line) -> None:
         self.pods = pods
+        self.needed = needed
         self.asks = asks
-        """(resource, amount) of a pod, for each kind of pod that they have."""
+        """Of a pod, for each kind of pod that they have."""
+        self.counts = counts
+        """How many pods of each kind."""
         self.line = line
+        self.rows: np.ndarray[Any, np.dtype[np.intp]] | None = None
+        """Of the node table: nodes that they may use; None: not known."""
         self.entries: list[tuple[Any, str]] = []
         """(place in the policy's order, key)"""
         self.tried = 0
@@ -152,14 +164,14 @@ class ByRoom:
             line = alike.line
             place = bisect_left(line.entries, entry)
             line.entries.insert(place, entry)
-            if place <= line.tried:  # all before it are tried
+            if place <= line.tried and self._has_room(alike):  # all before it are tried
                 line.tried += 1
                 self._active[key] = None
                 return
         else:
             everyone = alike.tried == len(alike.entries)
             insort(alike.entries, entry)
-            if everyone:
+            if everyone and self._has_room(alike):
                 alike.tried += 1
                 self._active[key] = None
                 return
@@ -188,17 +200,20 @@ class ByRoom:
         for alike in classes:
             if self._keeps_order:
                 line = alike.line
-                if line.entries and not line.tried and self._waiting[line.entries[0][1]][0] is alike and alike.room(idle) > 0:
+                first = line.entries[0][1] if line.entries and not line.tried else ""
+                if first and self._waiting[first][0] is alike and alike.room(idle) > 0 and self._has_room(alike):
                     line.blocked, line.step = "", 1
                     self._try_more(line)
-            elif alike.tried < len(alike.entries) and (room := alike.room(idle)) > 0:
-                first = alike.tried
-                alike.tried = min(len(alike.entries), first + room)
-                for _, key in alike.entries[first : alike.tried]:
+            elif alike.tried < len(alike.entries) and (room := alike.room(idle)) > 0 and self._has_room(alike):
+                before = alike.tried
+                alike.tried = min(len(alike.entries), before + room)
+                for _, key in alike.entries[before : alike.tried]:
                     self._activate(key)
 
     def changes(self) -> None:
         self._by_node = None
+        for alike in self._classes.values():
+            alike.rows = None
         for line in self._lines.values():
             line.blocked = ""
             if self._keeps_order and line.entries and not line.tried:
@@ -231,8 +246,12 @@ class ByRoom:
         if self._keeps_order:
             for line in self._lines.values():
                 if line.entries and not line.blocked and not line.tried:
-                    line.step = min(2 * line.step, MOST_TRIED)
-                    self._try_more(line)
+                    first = line.entries[0][1]
+                    if self._has_room(self._waiting[first][0]):
+                        line.step = min(2 * line.step, MOST_TRIED)
+                        self._try_more(line)
+                    else:
+                        line.blocked = first
 
     def _try_more(self, line: _Line) -> None:
         """Try the first few of a queue none of which is being tried."""
@@ -247,24 +266,43 @@ class ByRoom:
 
     # classes
 
+    def _has_room(self, alike: _Class) -> bool:
+        """Whether the nodes that a job of the class may use have room for its pods, were each kind of pod alone. About 10 us."""
+        nodes = self._cluster.nodes
+        if alike.rows is None:
+            found = (nodes.rows.of[spec.name] for spec in nodes.specs if spec is not None and alike.matches(spec))
+            alike.rows = np.fromiter(found, dtype=np.intp)
+        total = 0
+        for asks, count in zip(alike.asks, alike.counts):
+            slots: IntArray | None = None
+            for dim, amount in asks:
+                each = (nodes.allocatable[dim, alike.rows] - nodes.used[dim, alike.rows]) // amount
+                slots = each if slots is None else np.minimum(slots, each)
+            total += count if slots is None else min(count, int(slots.clip(0).sum()))
+        return total >= alike.needed
+
     def _class_of(self, job: SimulatedJob) -> _Class:
         trace = job.job
         key = (trace.pods, trace.queue, trace.needed, trace.priority)
         found = self._classes.get(key)
         if found is None:
             line = self._lines.setdefault(trace.queue, _Line())
-            found = self._classes[key] = _Class(trace.pods, self._asks(job), line)
-            self._index_nodes()
+            asks, counts = self._asks(job)
+            found = self._classes[key] = _Class(trace.pods, trace.needed, asks, counts, line)
+            if self._by_node is None:
+                self._index_nodes()
+            else:
+                self._enter(found, self._by_node)
         return found
 
-    def _asks(self, job: SimulatedJob) -> list[list[tuple[int, int]]]:
-        cluster, asks = self._cluster, dict[int, list[tuple[int, int]]]()
-        for uid in job.tasks:
-            shape = int(cluster.tasks.shape[cluster.tasks.rows.of[uid]])
-            if shape not in asks:
-                request = cluster.shapes.request[: len(cluster.space), shape].tolist()
-                asks[shape] = [(dim, amount) for dim, amount in enumerate(request) if amount]
-        return list(asks.values())
+    def _asks(self, job: SimulatedJob) -> tuple[list[Asks], list[int]]:
+        cluster = self._cluster
+        shapes = Counter(int(cluster.tasks.shape[cluster.tasks.rows.of[uid]]) for uid in job.tasks)
+        asks = []
+        for shape in shapes:
+            request = cluster.shapes.request[: len(cluster.space), shape].tolist()
+            asks.append([(dim, amount) for dim, amount in enumerate(request) if amount])
+        return asks, list(shapes.values())
 
     def _classes_of(self, node: str) -> list[_Class]:
         if self._by_node is None:
@@ -273,9 +311,25 @@ class ByRoom:
         return self._by_node.get(node, [])
 
     def _index_nodes(self) -> None:
-        specs = [spec for spec in self._cluster.nodes.specs if spec is not None]
-        self._by_node = {spec.name: [alike for alike in self._classes.values() if alike.matches(spec)] for spec in specs}
-        self._queues_share_nodes = any(len({id(alike.line) for alike in found}) > 1 for found in self._by_node.values())
+        by_node = self._by_node = {spec.name: [] for spec in self._cluster.nodes.specs if spec is not None}
+        for alike in self._classes.values():
+            self._enter(alike, by_node)
+
+    def _enter(self, alike: _Class, by_node: dict[str, list[_Class]]) -> None:
+        """Let nodes that the class may use know it. Nodes that are alike in what pods select by are asked about once."""
+        answers: dict[Hashable, bool] = {}
+        names = sorted({GPU_TYPE, *(name for pods in alike.pods for name, _ in pods.node_selector)})
+        for spec in self._cluster.nodes.specs:
+            if spec is None:
+                continue
+            kind = tuple(spec.labels.get(name) for name in names)
+            matches = answers.get(kind)
+            if matches is None:
+                matches = answers[kind] = alike.matches(spec)
+            if matches:
+                others = by_node[spec.name]
+                self._queues_share_nodes |= bool(others) and others[0].line is not alike.line
+                others.append(alike)
 
 
 def _matches(pods: PodSet, node: NodeSpec) -> bool:

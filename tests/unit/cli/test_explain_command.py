@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 import yaml
 from click.testing import CliRunner, Result
 
@@ -30,7 +31,8 @@ def test_json_and_yaml_are_the_same() -> None:
     found = json.loads(run("sweep", "-f", str(SAMPLE), "-o", "json").stdout)
     other = yaml.safe_load(run("sweep", "-f", str(SAMPLE), "-o", "yaml").stdout)
     assert found | {"seconds": 0} == other | {"seconds": 0}
-    assert found["complete"] and found["blockers"] == {"jobs": ["research/train"], "minimal": True, "mayTake": []}
+    assert found["complete"] and (found["blockers"]["jobs"], found["blockers"]["minimal"]) == (["research/train"], True)
+    assert found["blockers"]["mayTake"][0]["reason"] == "it waits as well, and is served first"
 
 
 def test_a_job_that_is_not_there() -> None:
@@ -45,3 +47,31 @@ def test_input_that_cannot_be_used(tmp_path: Path) -> None:
     assert result.exit_code == 2 and "apiVersion: found nothing, expected text" in result.stderr
     result = run("a", "-f", str(SAMPLE), "--policy", "volcanoo")
     assert result.exit_code == 2 and "did you mean 'volcano'?" in result.stderr
+
+
+def test_a_queue_and_a_node() -> None:
+    lines = run("queue/research", "-f", str(SAMPLE)).stdout.splitlines()
+    assert lines[0].startswith("queue research: Open") and any("its weight is 2 of 3" in line for line in lines)
+    assert run("node/gpu-3", "-f", str(SAMPLE)).stdout.splitlines()[0] == "node gpu-3: ready, 0 pods"
+    wrong = run("node/gpu-9", "-f", str(SAMPLE))
+    assert wrong.exit_code == 1 and "did you mean gpu-" in wrong.stderr
+
+
+def test_plan_shows_what_another_policy_would_change() -> None:
+    result = CliRunner().invoke(main, ["plan", "-f", str(SAMPLE), "--diff", "volcano"])
+    assert result.exit_code == 0 and "places elsewhere: " in result.stdout
+    same = CliRunner().invoke(main, ["plan", "-f", str(SAMPLE), "--diff", "navarch"])
+    assert same.stdout == "navarch decides the same\n"
+    found = json.loads(CliRunner().invoke(main, ["plan", "-f", str(SAMPLE), "--diff", "volcano", "-o", "json"]).stdout)
+    assert sorted(found) == ["evicts", "evictsNoLonger", "moves", "starts", "startsNoLonger"]
+    wrong = CliRunner().invoke(main, ["plan", "-f", str(SAMPLE), "--diff", "volcanoo"])
+    assert wrong.exit_code == 2 and "volcanoo: " in wrong.stderr
+
+
+def test_the_page_shows_what_the_command_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (SAMPLE.parents[1] / "docs" / "explain.md").read_text()
+    monkeypatch.setenv("COLUMNS", "110")
+    monkeypatch.chdir(SAMPLE.parents[1])
+    command, shown = page.split("```\n")[1], page.split("```\n")[3]
+    result = CliRunner().invoke(main, [*command.split()[1:], "--seconds", "600"])
+    assert result.stdout.splitlines()[:-1] == shown.splitlines()

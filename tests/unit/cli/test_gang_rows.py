@@ -12,7 +12,8 @@ from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
 from navarch.offline.plan import read_policy, settings_for
 from navarch.testing.builders import node
-from navarch.views.overview import JobRow, Overview, overview
+from navarch.views.jobs import JobRow
+from navarch.views.overview import Overview, overview
 
 UPSTREAM = "scheduling.k8s.io/"
 TEAM = {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": "team"}, "spec": {"resources": {}}}
@@ -90,9 +91,9 @@ def test_what_was_said_of_a_gang_before_it_started_is_not_why_its_further_pods_w
     for member, said in zip(members[2:], ("its gang is not ready: d: 0/1 nodes", "0/1 nodes")):
         member["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": said}]
     (row,) = rows(group("scheduling.volcano.sh/v1beta1", "g", {"minMember": 2}, {"phase": "Running", "conditions": [old]}), *members)
-    assert (row.running, row.pending, row.why, row.said) == (2, 2, "0/1 nodes", "0/1 nodes")
+    assert (row.running, row.pending, row.why, row.messages) == (2, 2, "0/1 nodes", "0/1 nodes")
     (row,) = rows(group("scheduling.volcano.sh/v1beta1", "g", {"minMember": 3}, {"phase": "Pending", "conditions": [old]}), *members)
-    assert row.said == "0/1 nodes; 2/1 tasks in gang unschedulable"
+    assert row.messages == "0/1 nodes; 2/1 tasks in gang unschedulable"
 
 
 def test_a_group_without_pods_and_pods_of_others_say_what_they_are() -> None:
@@ -118,7 +119,7 @@ def test_nothing_is_said_twice() -> None:
     member["status"]["conditions"] = [told]
     (row,) = rows(gang, member)
     assert row.why == few, "what keeps it waiting comes first, since the rest may be cut off"
-    assert row.said == row.to_dict()["why"] == f"2/1 unschedulable; {few}"
+    assert row.messages == row.to_dict()["why"] == f"2/1 unschedulable; {few}"
 
 
 def test_a_gpu_that_pods_share_is_not_free() -> None:
@@ -142,7 +143,7 @@ def test_a_group_of_kai_in_parts_shows_what_its_parts_need_and_all_that_was_said
     member["metadata"]["annotations"] = {"pod-group-name": "g"}
     member["status"]["conditions"] = [told]
     (row,) = rows(gang, member, TEAM)
-    assert (row.min_member, row.why, row.said) == (5, full, f"{full}; team may not take from other queues")
+    assert (row.min_member, row.why, row.messages) == (5, full, f"{full}; team may not take from other queues")
 
 
 def test_a_pod_that_is_promised_a_node_says_so() -> None:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from navarch.cli.tables.overview import jobs_table
 from navarch.cli.tables.rows import print_rows, row_lines
-from navarch.views.overview import JobRow
+from navarch.views.jobs import JobRow
 
 WHY = "0/4 nodes are available: 3 node(s) didn't match Pod's node affinity/selector, 1 Insufficient nvidia.com/gpu."
 NAME = "a-name-that-must-be-found-with-grep"

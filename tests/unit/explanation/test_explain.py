@@ -172,3 +172,11 @@ def test_a_workload_is_found_by_its_own_name_and_edited() -> None:
 def test_bad_input_is_told_as_plan_tells_it() -> None:
     with pytest.raises(PlanError, match=r"spec\.minMember"):
         navarch.explain([pod_group("a", -1)], "a")
+
+
+def test_a_move_that_defragments() -> None:
+    objects = [node("n").cpu(4), node("m").cpu(4), pod("a").cpu(1).on("n"), pod("b").cpu(2).on("m"), pod("wants").cpu(4)]
+    answer = explained(objects, "wants")
+    change = next(each for each in answer["changes"] if each["kind"] == "moves")
+    assert (change["starts"], change["text"]) == (True, "move default/a from n to m")
+    assert change["objects"][0]["spec"]["nodeName"] == "m"

@@ -15,6 +15,7 @@ from navarch.live.cache.assumed_pods import AssumedPods
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.events import Events, Regarding
 from navarch.live.writers.evictor import SCHEDULE, STALE_GANGS, Evictor
+from navarch.model.objects.refused_evictions import REFUSED_EVICTIONS
 from navarch.model.spec import JobSpec, SubGroupSpec
 from navarch.model.status import TaskStatus
 
@@ -39,7 +40,7 @@ class Told(Events):
         self.annotations.append(more.get("annotations"))
 
 
-def scene(**options: float) -> tuple[Evictor, ClusterCache, Submitted, list[tuple[str, str]]]:
+def scene(**options: Any) -> tuple[Evictor, ClusterCache, Submitted, list[tuple[str, str]]]:
     assumed = AssumedPods()
     made, _ = cache(assumed)
     for name in ("a", "b"):
@@ -56,6 +57,18 @@ def evict(evictor: Evictor, made: ClusterCache, name: str) -> None:
     made.assumed.evictions[task.uid] = 0.0
     made.refresh(task.uid)
     evictor.evict(Eviction(task.key, "n1", task.uid, task.job, "preempt", "default/winner", "preempt"), task)
+
+
+def accepted(evictor: Evictor, made: ClusterCache, submitted: Submitted, eviction: Eviction) -> None:
+    """Evict, with the API server's yes to the mark and to the eviction."""
+    task = made.cluster.task(eviction.uid)
+    assert task is not None
+    made.assumed.evictions[task.uid] = 0.0
+    evictor.evict(eviction, task)
+    if not submitted.open:
+        evictor._next()
+    submitted.end()
+    submitted.end()
 
 
 def status(made: ClusterCache, name: str) -> TaskStatus:
@@ -88,19 +101,40 @@ async def test_evictions_keep_to_their_rate() -> None:
     assert len(submitted.writes) == 2
 
 
-async def test_a_budget_is_waited_for_and_given_up_in_the_end() -> None:
+async def test_a_refusal_of_a_budget_is_given_up_at_once_and_the_pod_is_no_victim_for_a_while() -> None:
     evictor, made, submitted, ends = scene(timeout=5.0)
+    said = evictor._events = Told()
     evict(evictor, made, "a")
     submitted.end()
-    for _ in range(10):
-        if not submitted.open:
-            break
-        submitted.end(NOT_NOW)
-        await asyncio.sleep(5.0)
-    assert ends == [("preempt", "given up")]
-    assert status(made, "a") == TaskStatus.RUNNING
-    assert made.assumed.evictions == {}
-    assert len(evictor) == 0
+    submitted.end(NOT_NOW)
+    assert (ends, said.reasons) == ([("preempt", "given up")], ["EvictionGivenUp"])
+    assert (status(made, "a"), made.assumed.evictions, len(evictor)) == (TaskStatus.RUNNING, {}, 0)
+    (taken_back,) = submitted.bodies()[2]["status"]["conditions"]
+    assert (taken_back["type"], taken_back["status"], taken_back["reason"]) == ("DisruptionTarget", "False", "EvictionGivenUp")
+    assert made.cluster.objects[REFUSED_EVICTIONS] == {("", "uid-a"): made.cluster.tasks.rows.of["uid-a"]}
+    await asyncio.sleep(5.1)
+    assert made.cluster.objects[REFUSED_EVICTIONS] == {}
+
+
+async def test_what_a_budget_protects_is_forgotten_when_the_lead_is_lost() -> None:
+    evictor, made, submitted, _ = scene(timeout=60.0)
+    evict(evictor, made, "a")
+    submitted.end()
+    submitted.end(NOT_NOW)
+    evictor.stop()
+    assert made.cluster.objects[REFUSED_EVICTIONS] == {}
+
+
+async def test_a_victim_is_deleted_with_its_own_grace_period_where_the_policy_says_so() -> None:
+    evictor, made, submitted, ends = scene(evictions=lambda: "delete")
+    said = evictor._events = Told()
+    evict(evictor, made, "a")
+    submitted.end()
+    assert (submitted.writes[1].method, submitted.writes[1].path) == ("DELETE", "/api/v1/namespaces/default/pods/a")
+    assert submitted.bodies()[1] == {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "uid-a"}}
+    assert said.reasons == [], "nothing is said before the API server has accepted it"
+    submitted.end()
+    assert (ends, said.reasons) == ([("preempt", "ok")], ["Evicted"])
 
 
 async def test_a_refusal_for_good_does_not_make_the_same_victim_chosen_in_every_cycle() -> None:
@@ -128,13 +162,13 @@ async def test_a_pod_that_is_gone_is_no_failure() -> None:
         assert (ends, len(evictor), submitted.open) == ([("preempt", "gone")], 0, [])
 
 
-async def test_a_budget_is_asked_less_and_less_often() -> None:
+async def test_a_refusal_is_asked_less_and_less_often() -> None:
     evictor, made, submitted, _ = scene(timeout=60.0)
     evict(evictor, made, "a")
     submitted.end()
     waits: list[float] = []
     for _ in range(6):
-        submitted.end(NOT_NOW)
+        submitted.end(WRITTEN_MEANWHILE)
         since = asyncio.get_running_loop().time()
         while not submitted.open:
             await asyncio.sleep(0.25)
@@ -150,7 +184,7 @@ async def test_stopped_what_waits_is_forgotten() -> None:
     evictor.stop()
     assert status(made, "b") == TaskStatus.RUNNING
     assert len(submitted.writes) == 1
-    assert said.reasons == ["Evicted", "Evicted"], "nothing was given up: whoever leads next decides"
+    assert said.reasons == [], "nothing was evicted or given up: the next leader decides"
     # Nor is the pace another when it leads again.
     await asyncio.sleep(5.0)
     evict(evictor, made, "b")
@@ -171,11 +205,9 @@ async def test_a_victim_is_told_what_it_goes_for() -> None:
         (Eviction("default/a", "n1", "uid-a", "default/pod/a", "shuffle", "", "p"), "Evicted by shuffle"),
         (Eviction("default/a", "n1", "uid-a", "default/pod/a", "release", "x/y", "p", "the gang is released"), "the gang is released"),
     ):
-        evictor, made, _, _ = scene()
+        evictor, made, submitted, _ = scene()
         said = evictor._events = Told()
-        task = made.cluster.task("uid-a")
-        assert task is not None
-        evictor.evict(eviction, task)
+        accepted(evictor, made, submitted, eviction)
         assert said.notes == [note]
 
 
@@ -218,45 +250,46 @@ async def test_a_stale_gang_is_evicted_whatever_is_left_of_its_group(lost: bool)
     submitted.end()
     submitted.end()
     assert ends == [(STALE_GANGS, "ok")]
-    assert said.reasons == ["Evicted", "Evicted", "StaleJob"]
+    assert said.reasons == ["Evicted", "Evict", "StaleJob"]
     assert said.notes[1:] == [f"Pod default/a: {said.notes[0]}", "Job is stale. 0 pods are active, minMember is 3"]
 
 
 async def test_a_group_is_told_for_whom_its_pod_goes() -> None:
-    evictor, made, _, _ = scene()
+    evictor, made, submitted, _ = scene()
     said = evictor._events = Told()
     parts = (SubGroupSpec("a", min_member=2), SubGroupSpec("b", min_member=3))
     made.put(JobSpec("default/g", "default", namespace="default", name="g", dialect="kai", min_member=1, sub_groups=parts))
-    task = made.cluster.task("uid-a")
-    assert task is not None
-    evictor.evict(Eviction(task.key, "n1", task.uid, "default/g", "preempt", "lab/winner", "p"), task)
-    assert said.reasons == ["Evicted", "Evicted"]
+    gained = Eviction("default/a", "n1", "uid-a", "default/g", "preempt", "lab/winner", "p", together=3)
+    accepted(evictor, made, submitted, gained)
+    assert said.reasons == ["Evicted", "Evict"]
     assert said.annotations[-1] == {
-        "evictor-action-type": "preempt", "evictor-pod-group-namespace": "lab", "evictor-pod-group-name": "winner"
-    }  # fmt: skip
-    evictor.evict(Eviction(task.key, "n1", task.uid, "default/g", STALE_GANGS, "", "stale"), task)
+        "num-evicted-pods": "3",
+        "evictor-action-type": "preempt",
+        "evictor-pod-group-namespace": "lab",
+        "evictor-pod-group-name": "winner",
+    }
+    accepted(evictor, made, submitted, Eviction("default/b", "n1", "uid-b", "default/g", STALE_GANGS, "", "stale"))
+    assert said.annotations[-2] == {"num-evicted-pods": "1", "evictor-action-type": STALE_GANGS}
     assert said.notes[-1].endswith("minMember is 5"), "of all its parts"
 
 
 async def test_a_victim_of_kube_schedulers_rules_is_told_in_its_words() -> None:
-    evictor, made, _, _ = scene()
+    evictor, made, submitted, _ = scene()
     said = Submitted()
     evictor._events = Events(said.pool, clock=lambda: 1e9)
-    task = made.cluster.task("uid-a")
-    assert task is not None
     words = "Preempted by pod uid-b on node n1"
-    evictor.evict(Eviction(task.key, "n1", task.uid, task.job, SCHEDULE, "default/b", "preempt", words), task)
+    accepted(evictor, made, submitted, Eviction("default/a", "n1", "uid-a", "", SCHEDULE, "default/b", "preempt", words))
     (body,) = said.bodies()
     assert (body["type"], body["reason"], body["action"], body["note"]) == ("Normal", "Preempted", "Preempting", words)
 
 
-async def test_one_that_a_budget_held_up_is_forgotten_as_well_when_the_lead_is_lost() -> None:
+async def test_one_that_waits_to_be_asked_again_is_forgotten_as_well_when_the_lead_is_lost() -> None:
     """And not asked for when it comes back: another may have led, and nobody may want the place any more."""
     for answered in (0, 1, 2):
         evictor, made, submitted, _ = scene(timeout=60.0)
         said = evictor._events = Told()
         evict(evictor, made, "a")
-        answers = [None, NOT_NOW]  # to the mark, to the eviction
+        answers = [None, WRITTEN_MEANWHILE]  # to the mark, to the eviction
         for outcome in answers[:answered]:
             submitted.end(outcome)
         evictor.stop()
@@ -267,23 +300,23 @@ async def test_one_that_a_budget_held_up_is_forgotten_as_well_when_the_lead_is_l
         asked = len(submitted.writes)
         assert asked == min(answered + 1, 2)
         assert (status(made, "a"), made.assumed.evictions) == (TaskStatus.RUNNING, {})
-        assert (len(evictor), evictor.on_the_wire, said.reasons) == (0, 0, ["Evicted"])
+        assert (len(evictor), evictor.on_the_wire, said.reasons) == (0, 0, [])
         evict(evictor, made, "a")
         submitted.end()
         submitted.end()
         assert (len(submitted.writes), len(evictor)) == (asked + 2, 0)
 
 
-async def test_a_victim_that_its_budget_protects_is_told_in_a_series() -> None:
+async def test_a_pod_that_its_budget_protects_is_told_of_it_in_a_series() -> None:
     evictor, made, submitted, _ = scene(timeout=5.0)
     said = Submitted()
     evictor._events = Events(said.pool, clock=lambda: 1e9 + asyncio.get_running_loop().time())
     for _ in range(5):
         evict(evictor, made, "a")
         submitted.end()
-        while "uid-a" in made.assumed.evictions:
-            submitted.end(NOT_NOW)
-            await asyncio.sleep(5.0)
+        submitted.end(NOT_NOW)
+        submitted.end()
+        await asyncio.sleep(5.5)
         while said.open:
             said.end()
-    assert sorted(body["reason"] for body in said.bodies() if "reason" in body) == ["Evicted", "EvictionGivenUp"]
+    assert [body["reason"] for body in said.bodies() if "reason" in body] == ["EvictionGivenUp"]

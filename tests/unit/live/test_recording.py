@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -60,18 +61,19 @@ def test_the_same_policy_decides_the_same_bytes(sizes: list[int], removed: list[
 def test_what_kubectl_keeps_in_annotations_is_left_out() -> None:
     cluster = world([1], [])
     spec = next(s for s in cluster.tasks.specs if s is not None)
-    secret = {"kubectl.kubernetes.io/last-applied-configuration": '{"env": "hush"}', "kept": "yes"}
+    applied = {"kubectl.kubernetes.io/last-applied-configuration": '{"env": "hush"}'}
+    secret = {**applied, "volcano.sh/kept": "yes", "example.com/token": "hush"}
     cluster.put_task(replace(spec, annotations=secret))
     registry = installed()
     cycle = run_cycle(cluster, load(POLICY, registry.catalogue(), "test"), registry, 0.0, 1, "c")
     text = gzip.decompress(encoded(cycle)).decode()
     assert "hush" not in text
-    assert '"kept":"yes"' in text
+    assert '"volcano.sh/kept":"yes"' in text
 
 
 def test_what_people_put_passwords_into_is_left_out() -> None:
     cluster = world([1], [])
-    told = {"kubectl.kubernetes.io/last-applied-configuration": "hush", "kept": "yes"}
+    told = {"kubectl.kubernetes.io/last-applied-configuration": "hush", "volcano.sh/kept": "yes", "example.com/token": "hush"}
     cluster.put_node(replace(next(spec for spec in cluster.nodes.specs if spec is not None), annotations=told))
     cluster.put_namespace(NamespaceSpec("ns", annotations=told))
     cluster.put_queue(QueueSpec("team", annotations=told))
@@ -90,7 +92,7 @@ def test_what_people_put_passwords_into_is_left_out() -> None:
     recorded = encoded(run_cycle(cluster, policy, registry, 0.0, 1, "c"))
     text = gzip.decompress(recorded).decode()
     assert "hush" not in text
-    assert text.count('"kept":"yes"') == 4 and '"volumeHandle":"v"' in text and "http://prometheus:9090/path" in text
+    assert text.count('"volcano.sh/kept":"yes"') == 4 and '"volumeHandle":"v"' in text and "http://prometheus:9090/path" in text
     recording = replay.read(recorded)
     assert replay.decisions(replay.again(recording, registry)) == bytes(recording.decisions)
 
@@ -172,7 +174,7 @@ def test_a_folder_that_cannot_be_written_is_refused_at_the_start(tmp_path: Path,
 async def test_a_recording_that_fails_is_logged_with_its_cycle(
     error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fails(cycle: Cycle) -> bytes:
+    def fails(cycle: Cycle, more_annotations: Sequence[str]) -> bytes:
         raise error
 
     registry = installed()
@@ -186,3 +188,14 @@ async def test_a_recording_that_fails_is_logged_with_its_cycle(
     assert recorder.take(cycle), "the next cycles are recorded"
     await recorder.finish()
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_annotations_that_rules_do_not_read_are_kept_on_request() -> None:
+    cluster = world([1], [])
+    spec = next(s for s in cluster.tasks.specs if s is not None)
+    cluster.put_task(replace(spec, annotations={"example.com/tier": "gold", "example.com/token": "hush"}))
+    registry = installed()
+    cycle = run_cycle(cluster, load(POLICY, registry.catalogue(), "test"), registry, 0.0, 1, "c")
+    assert "example.com" not in gzip.decompress(encoded(cycle)).decode()
+    text = gzip.decompress(encoded(cycle, ["example.com/tier"])).decode()
+    assert "gold" in text and "hush" not in text

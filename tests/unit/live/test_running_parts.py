@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from navarch.cli.run import _JsonLines
 from navarch.engine.record import QueueFigures
 from navarch.installed import installed
+from navarch.kube.auth.access_review import AccessReview
 from navarch.live.cache.watched_kinds import watched
 from navarch.live.ops.health import Health, _is_loopback, _split
 from navarch.live.ops.metrics import MOST_QUEUES, OTHERS, Metrics
@@ -123,3 +124,47 @@ def test_a_policy_is_taken_from_a_mounted_config_map_as_the_kubelet_changes_it(t
     assert not file.look() and file.policy.actions == ("backfill",), "a link to nothing, for a moment"
     mount("..4", "allocate")
     assert file.look() and file.policy.actions == ("allocate",) and not file.refused
+
+
+class Reviews(AccessReview):
+    """Reviews without an API server: one token is known and may read one path."""
+
+    def __init__(self) -> None:
+        pass
+
+    async def may_get(self, token: str, path: str) -> bool:
+        return (token, path) == ("good", "/metrics")
+
+
+async def test_metrics_need_a_token_where_they_are_protected() -> None:
+    async def snapshot() -> bytes:
+        return b"all pods"
+
+    health = Health(list, Metrics().registry, snapshot, lambda: None, Reviews(), protect_metrics=True)
+    await health.start("127.0.0.1:0")
+    base = f"http://127.0.0.1:{health.port}"
+    try:
+        async with ClientSession() as http:
+            for headers, status in (({}, 401), ({"Authorization": "Bearer bad"}, 403), ({"Authorization": "Bearer good"}, 200)):
+                async with http.get(f"{base}/metrics", headers=headers) as reply:
+                    assert reply.status == status
+            async with http.get(f"{base}/livez") as reply:
+                assert reply.status == 200
+    finally:
+        await health.stop()
+
+
+async def test_a_page_from_elsewhere_cannot_read_the_snapshot_through_a_browser() -> None:
+    async def snapshot() -> bytes:
+        return b"all pods"
+
+    health = Health(list, Metrics().registry, snapshot, lambda: None, Reviews())
+    await health.start("127.0.0.1:0")
+    url = f"http://127.0.0.1:{health.port}/debug/snapshot"
+    try:
+        async with ClientSession() as http:
+            for host, status in (("evil.example:8080", 401), ("localhost:8080", 200), ("127.0.0.1", 200), ("[::1]:8080", 200)):
+                async with http.get(url, headers={"Host": host}) as reply:
+                    assert reply.status == status, host
+    finally:
+        await health.stop()

@@ -11,12 +11,13 @@ import pytest
 from tests.worlds.live.cluster import NODES, World
 from tests.worlds.live.servers import serve_kinds, world_on
 
-from navarch.cli.cluster.options import read
+from navarch.cli.cluster.reading import read_overview
 from navarch.installed import installed
 from navarch.kube.client import PatchType
 from navarch.kube.errors import NotFound
 from navarch.kube.resources import PODS, Resource
-from navarch.views.overview import JobRow, QueueRow
+from navarch.views.jobs import JobRow
+from navarch.views.queues import QueueRow
 
 GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups")
 QUEUES = Resource("scheduling.run.ai", "v2", "queues", namespaced=False)
@@ -124,7 +125,7 @@ async def refusal(world: World, pod: str, words: str) -> None:
 
 async def job_row(world: World, name: str) -> JobRow:
     """The line of `navarch jobs`."""
-    found = await read(world.client, "kai", installed(), ("kai-scheduler",))
+    found = await read_overview(world.client, "kai", installed(), print, ("kai-scheduler",))
     (row,) = (row for row in found.jobs if (row.namespace, row.name) == (world.namespace, name))
     return row
 
@@ -141,5 +142,5 @@ async def shown(world: World, name: str, **wanted: Any) -> None:
 
 async def queue_rows(world: World) -> dict[str, QueueRow]:
     """The lines of `navarch queues --policy kai`."""
-    found = await read(world.client, "kai", installed(), ("kai-scheduler",))
+    found = await read_overview(world.client, "kai", installed(), print, ("kai-scheduler",))
     return {row.name: row for row in found.queues}

@@ -37,6 +37,7 @@ from navarch.engine.points.gang_protocols import (
 from navarch.engine.reasons import Reason
 from navarch.engine.session import Session
 from navarch.engine.statement import Statement
+from navarch.engine.victims.protected import ProtectedPods
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.status import ON_NODE, TaskStatus
 
@@ -140,6 +141,9 @@ class EvictingAction(FairAction, ABC):
         session = self.session
         active = job.tree.active
         if not job.spec.preemptable or not active or (session.node[active] < 0).any():
+            return False
+        protected = session.shared(ProtectedPods).rows
+        if protected is not None and protected[active].any():
             return False
         if session.semantics.evicted_promise_stays:
             return True

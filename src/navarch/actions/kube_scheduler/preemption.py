@@ -19,6 +19,7 @@ from navarch.actions.kube_scheduler.nominations import Nominations
 from navarch.actions.kube_scheduler.reprieve import OFFSET, Reprieve, Searched
 from navarch.engine.placement.fit_errors import FitErrors
 from navarch.engine.session import Session
+from navarch.engine.victims.protected import ProtectedPods
 from navarch.engine.victims.what_if import WhatIf
 from navarch.model.resources import BoolArray
 from navarch.model.selectors import selector_matches
@@ -122,6 +123,9 @@ class PodPreemption:
         session = self.session
         priority = session.task(row).pod_priority
         there = [t for t in session.residents.on(node) if ON_NODE[session.status[t]] and session.task(t).pod_priority < priority]
+        protected = session.shared(ProtectedPods)
+        if protected.rows is not None:
+            there = [task for task in there if not protected.has(task)]
         return sorted(there, key=lambda task: importance(session.task(task), session.now))
 
     def dry_run(self, row: int, node: int) -> Candidate | Hopeless:

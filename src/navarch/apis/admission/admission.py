@@ -1,9 +1,9 @@
-"""Admission: what an API server adds to a manifest, or refuses, before a scheduler may see it.
+"""Admission: what an API server adds to a manifest or refuses, before a scheduler sees it.
 
-`navarch plan` reads files that no server has seen, and the embedded API server must do what a real one does; both
-call the pure functions here on decoded manifests. Only what changes scheduling is covered: kind defaults, LimitRange,
+`navarch plan` reads files that no server has admitted, and the embedded API server does what a real one does. Both
+call the pure functions here on decoded manifests. They cover what changes scheduling: kind defaults, LimitRange,
 the default service account, priority classes, the two default tolerations, runtime classes and default storage
-classes, in the order in which kube-apiserver runs them.
+classes, in the order of kube-apiserver.
 
 >>> pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"},
 ...        "spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": 1}}}]}}
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any
 
 from msgspec import Struct, field
 
@@ -24,8 +23,7 @@ from navarch.apis.admission.limit_ranges import apply_limit_range, claim_refusal
 from navarch.apis.admission.pod_defaults import prepare_pod
 from navarch.apis.admission.workload_defaults import default_object
 from navarch.model.quantity import QuantityError, parse_nano
-
-Manifest = dict[str, Any]
+from navarch.object_types import Manifest
 
 SYSTEM_PRIORITY_CLASSES: Mapping[str, int] = {
     "system-cluster-critical": 2_000_000_000,
@@ -47,7 +45,7 @@ class AdmissionContext(Struct, frozen=True):
 
     @classmethod
     def of(cls, objects: Iterable[Manifest]) -> AdmissionContext:
-        """Collect what matters from a heap of manifests, their own defaults applied."""
+        """Collect the objects that admission looks up, with their own defaults applied."""
         found: dict[str, dict[str, Manifest]] = {"PriorityClass": {}, "RuntimeClass": {}, "StorageClass": {}}
         ranges: dict[str, list[Manifest]] = {}
         for obj in objects:
@@ -61,7 +59,7 @@ class AdmissionContext(Struct, frozen=True):
 
 
 class Admission(Struct, frozen=True):
-    """The object as a server would store it, and why it would not (empty: admitted)."""
+    """The object as a server would store it, and the reasons for which it would refuse it (empty: admitted)."""
 
     obj: Manifest
     errors: tuple[str, ...]
@@ -207,7 +205,7 @@ def _default_storage_class(claim: Manifest, context: AdmissionContext) -> None:
         if (each["metadata"].get("annotations") or {}).get(DEFAULT_STORAGE_CLASS) == "true"
     ]
     if marked:
-        # The newest wins; of the same second, the first by name (max keeps the first of equals).
+        # The newest wins. Among those of the same second the first by name wins, because max keeps the first of equals.
         marked.sort(key=lambda each: str(each["metadata"]["name"]))
         newest = max(marked, key=lambda each: str(each["metadata"].get("creationTimestamp") or ""))
         spec["storageClassName"] = newest["metadata"]["name"]

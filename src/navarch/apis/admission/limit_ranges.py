@@ -1,7 +1,7 @@
-"""LimitRange: what a namespace gives to containers that say nothing, and refuses to those that say too much.
+"""LimitRange: the defaults and the bounds that a namespace sets for requests and limits of containers.
 
-`apply_limit_range` fills requests and limits and notes in an annotation what it set; `limit_range_refusals` gives the
-sentences that the API server answers with.
+`apply_limit_range` fills in requests and limits, and lists them in an annotation. `limit_range_refusals` returns the
+messages of the API server.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import Any
 
 from navarch.apis.admission.pod_defaults import aggregate
 from navarch.model.quantity import canonical, parse_milli
-
-Manifest = dict[str, Any]
+from navarch.object_types import Manifest
 
 ANNOTATION = "kubernetes.io/limit-ranger"
 

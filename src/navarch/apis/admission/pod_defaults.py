@@ -1,8 +1,8 @@
-"""What the API server fills into a pod, or into the pod template of a workload, before anyone sees it.
+"""What the API server fills into a pod, or into the pod template of a workload.
 
-Clients leave most of a pod out; schedulers read it as if all of it were there. Requests that follow from limits, the
-scheduler's name, host ports of host-network pods and merged match-label keys change where a pod may go, so files that
-never went through an API server need the same treatment. All functions here change the object they are given.
+Clients leave most fields of a pod out, and schedulers read the filled-in pod. Requests that follow from limits, the scheduler's
+name, host ports of host-network pods and merged match-label keys decide where a pod may go, so pods from files need the same
+treatment. All functions here change the object they are given.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from navarch.model.quantity import canonical, form_of, format_nano, nano_to_milli, parse_nano
-
-Manifest = dict[str, Any]
+from navarch.object_types import Manifest
 
 _NANO_PER_MILLI = 1_000_000
 
@@ -57,7 +56,7 @@ def prepare_pod(pod: Manifest) -> None:
 
 
 def default_pod_spec(spec: Manifest) -> None:
-    """What every pod spec gets, be it in a pod or in a template."""
+    """Defaults of every pod spec, in a pod or in a template."""
     _fill(spec, "dnsPolicy", "ClusterFirst")
     _fill(spec, "restartPolicy", "Always")
     if spec.get("securityContext") is None:
@@ -80,7 +79,7 @@ def default_pod_spec(spec: Manifest) -> None:
 
 
 def containers(spec: Manifest) -> Iterator[Manifest]:
-    """Init containers, then containers; what is not an object is passed over (validation names it)."""
+    """Init containers, then containers. An entry that is not a mapping is skipped; validation reports it."""
     for part in ("initContainers", "containers"):
         for container in spec.get(part) or ():
             if isinstance(container, dict):
@@ -115,7 +114,7 @@ def round_resource_list(amounts: Manifest | None) -> None:
 
 
 def qos_class(spec: Manifest) -> str:
-    """Guaranteed, Burstable or BestEffort, from cpu and memory alone; pod-level resources go before containers'.
+    """Guaranteed, Burstable or BestEffort, from cpu and memory alone; pod-level resources replace those of containers.
 
     >>> qos_class({"containers": [{"resources": {"limits": {"cpu": "1", "memory": "1Gi"},
     ...                                          "requests": {"cpu": "1", "memory": "1Gi"}}}]})
@@ -190,7 +189,7 @@ def _pod_level_resources(spec: Manifest) -> None:
 
 
 def aggregate(spec: Manifest, part: str) -> dict[str, str]:
-    """The containers' requests or limits as one list: sums, with init containers and sidecars as they really run."""
+    """The requests or limits of all containers as one list: sums, with init containers and sidecars by the order in which they run."""
     total: dict[str, int] = {}
     peak: dict[str, int] = {}
     sidecars: dict[str, int] = {}
@@ -268,7 +267,7 @@ def _default_http_get(handler: Manifest) -> None:
 
 
 def _is_latest(image: str) -> bool:
-    """Whether an image names no fixed version: the tag `latest`, or neither tag nor digest."""
+    """Whether an image has no fixed version: its tag is `latest`, or it has neither tag nor digest."""
     if "@" in image:
         return False
     _, colon, tag = image.rpartition("/")[2].partition(":")

@@ -1,4 +1,4 @@
-"""What the API server fills into objects other than pods; one small function a kind, found by group and kind.
+"""What the API server fills into objects other than pods: one small function for each group and kind.
 
 All functions change the object they are given.
 """
@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 from navarch.apis.admission.pod_defaults import default_pod, default_pod_spec, round_resource_list
+from navarch.object_types import Manifest
 
-Manifest = dict[str, Any]
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 
 def default_object(obj: Manifest) -> None:
-    """Apply the defaults of the object's kind; a kind without any is left as it is.
+    """Apply the defaults of the object's kind, if it has any.
 
     >>> job = {"apiVersion": "batch/v1", "kind": "Job", "spec": {}}
     >>> default_object(job); job["spec"]["backoffLimit"]

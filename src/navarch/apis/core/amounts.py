@@ -1,7 +1,7 @@
 """Resource lists of objects (allocatable, capability, minResources ...) as the model's integers.
 
-Only what a scheduler accounts for is kept: cpu, memory, ephemeral storage, pods, and scalars (huge pages, attachable volumes,
-names of Kubernetes itself, extended resources). Other names are dropped, as every peer drops them.
+Only resources that a scheduler accounts for are kept: cpu, memory, ephemeral storage, pods, and scalars (huge pages, attachable
+volumes, names of Kubernetes itself, extended resources). Other names are dropped, as in kube-scheduler, Volcano and KAI.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from navarch.model.spec import Requests
 
 _FORGET_AFTER = 1 << 14
 _known: dict[tuple[tuple[str, Quantity], ...], Requests] = {}
-"""Nodes of one model and groups of one template repeat the same few lists."""
+"""Entries of the cache: nodes of one model and groups of one template repeat the same few lists."""
 _PLAIN = ("cpu", "memory", "ephemeral-storage")
 MOST = (1 << 53) - 1
-"""What one object may name of a resource, 8Pi of memory or so; more is cut to this, so that sums stay within a column."""
+"""The largest amount that one object may name (8Pi of memory). A larger one is cut to this, so that sums fit a column."""
 
 
 @lru_cache(maxsize=4096)

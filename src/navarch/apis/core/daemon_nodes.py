@@ -1,12 +1,12 @@
 """Where a DaemonSet's pods go: one for each node that its controller would choose, pinned to that node by name.
 
-The controller looks at the node selector, required node affinity and taints, tolerating on its own what says that a node is
-unwell or closed; then it replaces the required affinity by the node's name. Room on the node is the scheduler's question.
+The controller checks the node selector, required node affinity and taints, and tolerates the taints that mark a node as unhealthy or
+cordoned. It then replaces the required affinity by the node's name. The scheduler decides whether the pod fits on that node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from navarch.model.selectors import (
@@ -16,8 +16,8 @@ from navarch.model.selectors import (
     read_taint,
     read_toleration,
 )
+from navarch.object_types import ReadOnlyManifest
 
-Manifest = Mapping[str, Any]
 _PREFIX = "node.kubernetes.io/"
 _TOLERATED = (
     ("not-ready", "NoExecute"),
@@ -29,7 +29,7 @@ _TOLERATED = (
 )
 
 
-def daemon_pods(template: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple[str, dict[str, Any]]]:
+def daemon_pods(template: ReadOnlyManifest, nodes: Iterable[ReadOnlyManifest]) -> Iterator[tuple[str, dict[str, Any]]]:
     """(node name, pod spec) in the order of the nodes' names."""
     spec = dict(template.get("spec") or {})
     extra = _TOLERATED + ((("network-unavailable", "NoSchedule"),) if spec.get("hostNetwork") else ())
@@ -50,7 +50,7 @@ def daemon_pods(template: Manifest, nodes: Iterable[Manifest]) -> Iterator[tuple
             yield name, {**spec, "affinity": _pinned(affinity, name)}
 
 
-def _pinned(affinity: Manifest, node: str) -> dict[str, Any]:
+def _pinned(affinity: ReadOnlyManifest, node: str) -> dict[str, Any]:
     field = {"key": "metadata.name", "operator": "In", "values": [node]}
     required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
     near = {**(affinity.get("nodeAffinity") or {}), "requiredDuringSchedulingIgnoredDuringExecution": required}

@@ -1,7 +1,7 @@
-"""Devices, classes of them and claims on them as the API has them: v1, and v1beta1 where a device's and a request's fields differ.
+"""ResourceSlices, DeviceClasses and ResourceClaims as the API defines them: v1, and v1beta1 where fields differ.
 
-These are read by plugins out of the decoded manifest; here they are only held to their types, so that a slip in a file is told
-with its field and not by a rule that fails on it.
+Plugins read them from the decoded manifest. The Structs here only check types, so that a mistake in a file is reported with its
+field.
 """
 
 from __future__ import annotations

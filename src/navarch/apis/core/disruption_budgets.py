@@ -1,8 +1,7 @@
-"""How many pods a PodDisruptionBudget still lets go, where no controller has said it yet.
+"""How many pods a PodDisruptionBudget still allows to be evicted, for budgets without a status.
 
-A budget from a cluster carries the disruption controller's count in its status. One from a file that was never applied has no
-status; counting it as "none" would forbid every eviction. So the count is made here as that controller makes it: the pods that
-run, less those that must stay.
+The disruption controller writes this number into the status. A budget from a file that was never applied has no status, and zero
+would forbid every eviction. So it is computed here as the controller does: running pods minus the pods that must stay.
 """
 
 from __future__ import annotations

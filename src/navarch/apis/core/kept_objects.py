@@ -1,4 +1,4 @@
-"""Objects that plugins read as decoded manifests: the fields that are kept of them, and the checks for those that come from files.
+"""Objects that plugins read as decoded manifests: the fields that are kept, and the checks for objects from files.
 
 Only the fields of the Structs below reach the model, from files and from the live watch alike: the template of a ReplicaSet, for
 example, would fill the memory and no plugin reads it. `check` stands in for the validation of an API server, which files have not

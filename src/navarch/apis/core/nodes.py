@@ -1,4 +1,4 @@
-"""Nodes, and the cluster-wide objects every dialect shares: priority classes, budgets, quotas, namespaces."""
+"""Nodes, and the core objects that every dialect uses: priority classes, disruption budgets, quotas, namespaces."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from navarch.model.spec import (
 OVERSUBSCRIPTION = (("cpu", "volcano.sh/oversubscription-cpu"), ("memory", "volcano.sh/oversubscription-memory"))
 
 MOST_DEVICES = 4096
-"""GPUs are looked at one by one; no machine has so many, however they are sliced."""
+"""The most GPUs that a node may report. Each GPU has a column, and no machine has so many."""
 
 
 class TaintPart(Part, frozen=True):
@@ -89,7 +89,7 @@ class Namespace(KubeObject, frozen=True):
 
 
 def read_node(node: Node, settings: Settings) -> NodeSpec:
-    """Allocatable is capacity where a node reports none. Oversubscription that Volcano's agent reports is added for all."""
+    """Allocatable is the capacity if a node reports no allocatable. Oversubscription that Volcano's agent reports is added."""
     meta, status = node.metadata, node.status
     name = meta.name
     capacity = amounts(status.capacity, "Node", name, "status.capacity")
@@ -124,8 +124,8 @@ def read_priority_class(found: PriorityClass, settings: Settings) -> PriorityCla
 
 
 def read_budget(budget: PodDisruptionBudget, settings: Settings) -> DisruptionBudgetSpec:
-    """What may still be disrupted is the disruption controller's word (status); a whole number of pods as minimum is kept
-    for the legacy jobs of kube-batch."""
+    """The allowed disruptions come from the status. A minimum given as a whole number is kept for the jobs of kube-batch that a
+    budget defines."""
     meta, least, status = budget.metadata, budget.spec.min_available, budget.status or BudgetStatus()
     if isinstance(least, str):
         least = int(least) if least.isdecimal() else None
@@ -141,7 +141,7 @@ def read_budget(budget: PodDisruptionBudget, settings: Settings) -> DisruptionBu
 
 
 def read_quota(quota: ResourceQuota, settings: Settings) -> QuotaSpec:
-    """Limits and use of the resources that pods request; counts of objects are the API server's affair."""
+    """Limits and use of the resources that pods request. The API server enforces the counts of objects."""
     meta = quota.metadata
     namespace = meta.namespace or "default"
     name = f"{namespace}/{meta.name}"

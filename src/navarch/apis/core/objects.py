@@ -1,11 +1,11 @@
 """The fields of Kubernetes objects that scheduling reads, as msgspec Structs.
 
-One set of Structs serves files (`from_manifest`, out of decoded mappings) and the live watch (`msgspec.json.Decoder`): a
-field that is not named here costs nothing. Absent and null are None and an empty mapping or list is not, because the
-API means different things by them: `labelSelector: {}` selects everything, no `labelSelector` selects nothing.
+One set of Structs serves files (`from_manifest`, from decoded mappings) and the live watch (`msgspec.json.Decoder`). A field that is
+not named here costs nothing. Absent and null are None; an empty mapping or list is not None. The API distinguishes them:
+`labelSelector: {}` selects everything, no `labelSelector` selects nothing.
 
-Structs hold no reference cycles, so the garbage collector need not look at them (`gc=False`): a cluster of a hundred thousand
-pods otherwise makes every full collection slow.
+Structs hold no reference cycles, so the garbage collector skips them (`gc=False`). Otherwise a hundred thousand pods make every full
+collection slow.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from navarch.model.spec import NO_LABELS, Labels
 T = TypeVar("T")
 Int32 = Annotated[int, msgspec.Meta(ge=-(1 << 31), le=(1 << 31) - 1)]
 Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
-"""Numbers as the API bounds them: one beyond that fits no column."""
+"""Numbers as the API bounds them. A larger one does not fit a column."""
 Quantity = str | Int64 | float | None
 ResourceList = dict[str, Quantity]
 
 
 class Part(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A piece of an object: immutable, camel case outside, unknown fields passed over."""
+    """A part of an object: immutable, camel case in JSON, unknown fields skipped."""
 
 
 class OwnerReference(Part, frozen=True):
@@ -74,7 +74,7 @@ class Metadata(Part, frozen=True):
 
 
 class KubeObject(Part, frozen=True):
-    """What every object has. Kind and version are empty in items of a typed list, as the API server sends them."""
+    """The fields of every object. Kind and version are empty in items of a typed list."""
 
     api_version: str = ""
     kind: str = ""
@@ -102,7 +102,7 @@ def seconds(moment: datetime.datetime | None) -> float:
 
 
 def from_manifest(manifest: Mapping[str, Any], type_: type[T]) -> T:
-    """The Struct of a decoded manifest; what does not fit is an `ObjectError` that names the field.
+    """The Struct of a decoded manifest. A value that does not fit raises an `ObjectError` that names the field.
 
     >>> from_manifest({"metadata": {"name": "a", "labels": {"tier": 1}}}, KubeObject)
     Traceback (most recent call last):

@@ -1,10 +1,9 @@
-"""A pod on a node that cannot be read as a whole: what of it can be, so that its node is not given away a second time.
+"""The readable part of a pod on a node, so that the resources it holds are not given to another pod.
 
-A single field that is not what we take it for (a moment before the year 1, say) makes a pod unreadable. If it holds a node, what
-matters is which one and how much of it: its containers' requests, each as it stands, or the limit in its place where only that is a
-quantity. Which group it belongs to and where it stands is taken where it can be read; its rules about other pods and nodes are
-left out, since it has its node, and so is a resize under way. Where an amount remains that nobody can read, nobody knows what is
-left on its node (`unknown`).
+One field of an unexpected form (a time before the year 1, for example) makes a pod unreadable. If the pod has a node, its node and its
+requests still count. A request that is not a quantity is replaced by the limit, if that is one. Group, scheduler, priority, phase and
+conditions are taken if they can be read. Affinity and other placement rules are dropped, because the pod has its node; an in-place
+resize is ignored. If a request remains that is not a quantity, the free resources of the node are not known (`unknown`).
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ class PartialPod(Pod, frozen=True):
     error: Exception | None = None
     """Why it cannot be read as a whole."""
     unknown: bool = False
-    """It asks for something, and there is no telling how much."""
+    """At least one of its requests is not a quantity."""
 
 
 def half_read(found: bytes | Pod, error: Exception) -> PartialPod | None:
-    """What can be read of a pod that holds a node, as it came or as far as it was decoded; None: it has no node, or no name.
+    """The readable part of a pod that has a node, from its JSON or from the decoded pod; None: it has no node or no name.
 
     >>> pod = half_read(b'{"metadata": {"name": "a"}, "spec": {"nodeName": "n", "priority": []}}', ValueError("spec.priority"))
     >>> pod.spec.node_name, pod.spec.priority, pod.unknown
@@ -83,7 +82,7 @@ def _resources(found: Any) -> tuple[ResourceRequirements | None, bool]:
 
 
 def _amounts(found: Any, otherwise: Mapping[str, Quantity]) -> tuple[dict[str, Quantity] | None, bool]:
-    """The quantities, and whether all of them are known; `otherwise` are the limits in their place."""
+    """The quantities, and whether all of them are known. `otherwise`: the limits, for requests that are not quantities."""
     if found is None:
         return None, True
     if not isinstance(found, Mapping):
@@ -105,7 +104,7 @@ def _is_amount(found: Any) -> bool:
 
 
 def _fitting(found: Any, kind: type[P], names: tuple[str, ...] = ()) -> P:
-    """The fields that are as they should be (of these names; of all, if none is given), and the others as if they were absent."""
+    """The fields that have their types, of these names or of all; the others are treated as absent."""
     given, fitting = _mapping(found), dict[str, Any]()
     for field in msgspec.structs.fields(kind):
         if field.encode_name in given and (not names or field.name in names):

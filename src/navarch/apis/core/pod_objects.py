@@ -1,4 +1,4 @@
-"""A pod as the API has it, reduced to what scheduling reads. See `objects` for how absence is told from emptiness."""
+"""A pod as the API defines it, reduced to what scheduling reads. `objects` explains absent and empty fields."""
 
 from __future__ import annotations
 
@@ -170,7 +170,8 @@ class Volume(Part, frozen=True):
 
     @property
     def matters(self) -> bool:
-        """Config maps, secrets, host paths and projected tokens do not; their generated names must not part shapes."""
+        """Whether scheduling depends on this volume. It does not on config maps, secrets, host paths and projected tokens, and their
+        generated names would give equal pods different shapes."""
         return self != Volume(name=self.name)
 
 
@@ -185,13 +186,13 @@ class SchedulingGate(Part, frozen=True):
 
 
 class SchedulingGroup(Part, frozen=True):
-    """The PodGroup of Kubernetes' own that the pod belongs to (1.36)."""
+    """The PodGroup of scheduling.k8s.io that the pod belongs to (Kubernetes 1.36)."""
 
     pod_group_name: str | None = None
 
 
 class WorkloadReference(Part, frozen=True):
-    """The group of a Workload that the pod belongs to (1.35)."""
+    """The group of a Workload that the pod belongs to (Kubernetes 1.35)."""
 
     name: str = ""
     pod_group: str = ""

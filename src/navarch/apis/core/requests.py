@@ -1,9 +1,8 @@
-"""What a pod asks for, by kube-scheduler's rules.
+"""The requests of a pod, by kube-scheduler's rules.
 
-Containers add up; init containers run one after another before them, each together with the sidecars started earlier, so
-they count by their peak. Pod-level requests replace the sum for the names they mention, and the runtime's overhead comes on
-top. A pod that already sits on a node may be in the middle of an in-place resize: then it costs the larger of what it
-wants, what it was given and what it has.
+Requests of containers add up. Init containers run one after another before them, each together with the sidecars started earlier,
+so they count by their peak. Pod-level requests replace the sum for the resources they name. The runtime's overhead is added. A pod
+on a node may be in an in-place resize: then it counts by the largest of its desired, allocated and actual requests.
 
 Amounts are summed exactly, in billionths, and rounded up once per pod: two containers of 1500u cpu are 3m, not 4m.
 """
@@ -25,7 +24,7 @@ Amounts = dict[str, int]
 """Resource name to billionths."""
 
 SCORING_DEFAULTS: Final[Mapping[str, int]] = {"cpu": NANO // 10, "memory": (200 << 20) * NANO}
-"""What a container without a request is taken to use when nodes are scored: 100m and 200Mi."""
+"""Scores count a container without a request as 100m and 200Mi."""
 _NO_DEFAULTS: Final[Mapping[str, int]] = {}
 
 
@@ -37,7 +36,7 @@ def pod_requests(
     pod_level: bool = True,
     defaults: Mapping[str, int] = _NO_DEFAULTS,
 ) -> Amounts:
-    """The pod's request in billionths. `use_status` for a pod on a node; `defaults` for containers that name none.
+    """The pod's request in billionths. `use_status`: for a pod on a node. `defaults`: for containers without requests.
 
     >>> from navarch.apis.core.objects import from_manifest
     >>> pod_requests(from_manifest({"spec": {"containers": [{"resources": {"requests": {"cpu": "1500u"}}}] * 2}}, Pod))
@@ -59,7 +58,7 @@ def pod_requests(
 
 
 def pod_limits(pod: Pod, *, use_status: bool = False, overhead: bool = True, pod_level: bool = True) -> Amounts:
-    """The pod's limits in billionths; overhead only adds to what is limited."""
+    """The pod's limits in billionths; overhead is added only to resources that have a limit."""
     total = aggregate(pod, "limits", use_status=use_status)
     given = pod.spec.resources
     if pod_level and given is not None:
@@ -101,7 +100,7 @@ def aggregate(pod: Pod, part: str, *, use_status: bool = False, defaults: Mappin
 
 
 def rounded(total: Amounts) -> Requests:
-    """Only what scheduling counts, in the model's units, each name rounded up once."""
+    """The resources that scheduling counts, in the model's units, each rounded up once."""
     return tuple(
         sorted(
             (name, min(MOST, nano_to_milli(nano) if unit_of(name) == "milli" else nano_to_value(nano)))
@@ -112,7 +111,7 @@ def rounded(total: Amounts) -> Requests:
 
 
 def container_specs(pod: Pod) -> tuple[ContainerSpec, ...]:
-    """The pod's containers as they start; empty for a pod of one container that is all there is to its request."""
+    """The pod's containers in the order of their start; empty if one container makes up the whole request."""
     spec = pod.spec
     if not spec.init_containers and len(spec.containers or ()) < 2 and spec.overhead is None and spec.resources is None:
         return ()
@@ -130,7 +129,7 @@ def scoring_pair(total: Amounts) -> tuple[int, int]:
 
 
 def scoring_request(pod: Pod) -> tuple[int, int]:
-    """The incoming pod as scores see it: defaults filled in, pod-level requests not looked at."""
+    """The incoming pod for scores: with defaults, without pod-level requests."""
     return scoring_pair(pod_requests(pod, pod_level=False, defaults=SCORING_DEFAULTS))
 
 
@@ -140,7 +139,7 @@ def footprint(pod: Pod, *, use_status: bool) -> tuple[int, int]:
 
 
 def quantity_error(pod: Pod) -> ObjectError | None:
-    """The first quantity of the pod that does not parse or is negative, with its place; for when the sum has failed."""
+    """The first quantity of the pod that does not parse or is negative, with its field. Called when the sum has failed."""
     lists: list[tuple[str, ResourceList | None]] = []
     for field, containers in (("containers", pod.spec.containers), ("initContainers", pod.spec.init_containers)):
         for i, container in enumerate(containers or ()):
@@ -181,7 +180,7 @@ def _container(
     defaults: Mapping[str, int],
 ) -> Amounts:
     own = _part(container.resources, part)
-    # A status speaks only through `resources`: allocatedResources alone comes from a kubelet that knows no resize.
+    # Only `resources` of a status counts: a kubelet without in-place resize writes allocatedResources alone.
     if status is not None and status.resources is not None:
         wanted, own = own, _part(status.resources, part)
         if part == "requests" and status.allocated_resources:
@@ -236,7 +235,7 @@ def _pod_level(pod: Pod, name: str, wanted: Quantity, part: str, use_status: boo
 
 
 def _is_infeasible(status: PodStatus) -> bool:
-    """A resize that the node can never grant; the first such condition speaks, whatever its status."""
+    """Whether the node can never grant the resize. The first condition of that type decides, whatever its status."""
     for condition in status.conditions or ():
         if condition.type == "PodResizePending":
             return condition.reason == "Infeasible"

@@ -1,6 +1,6 @@
 """Selectors, affinity, spread and tolerations of API objects as values of the model.
 
-Match-label keys are folded into the selector with the pod's own values, as the API server does; folding twice changes nothing.
+Match-label keys become requirements of the selector with the pod's own values, as in the API server. Doing it twice changes nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def requirements(parts: Iterable[LabelSelectorRequirement] | None) -> tuple[Requ
 
 
 def label_selector(part: LabelSelectorPart | None) -> LabelSelector | None:
-    """Absent stays absent: it matches nothing, while an empty selector matches everything."""
+    """None for an absent selector, which matches nothing. An empty selector matches everything."""
     if part is None:
         return None
     return LabelSelector(equalities(part.match_labels or {}) + requirements(part.match_expressions))

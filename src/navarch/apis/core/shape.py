@@ -1,9 +1,8 @@
-"""The shape of a pod: what decides where it may go. Equal templates give the very same Shape, and are read once.
+"""The shape of a pod: everything that decides where it may go. Pods of equal templates share one Shape object, which is read once.
 
-A live cluster brings tens of thousands of pods made from a few hundred templates. The fields that a shape is made of are
-encoded to bytes (about two microseconds), and these bytes are the key of a memo, so aggregation, selectors and admission
-defaults run once per template. What varies between pods of one template (name, node, generated volumes of tokens) stays out
-of the key.
+A live cluster has tens of thousands of pods from a few hundred templates. The fields of a shape are encoded to bytes (about two
+microseconds), and these bytes are the key of a memo. So requests, selectors and admission defaults are computed once for each
+template. Fields that differ between pods of one template (name, node, generated token volumes) are not part of the key.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ _PRIORITY_FIELDS = ("priority", "priorityClassName", "preemptionPolicy")
 
 
 class ShapeReader:
-    """Shapes of pods, memoised. `admission`: treat pods as manifests that no API server has seen yet.
+    """Shapes of pods, memoised. `admission`: pods come from files and need the defaults of an API server.
 
-    One reader may serve many clusters as long as admission looks nothing up; `shape_reader` shares those."""
+    One reader serves many clusters if admission looks nothing up; `shape_reader` shares it."""
 
     def __init__(self, admission: AdmissionContext | None = None) -> None:
         self._admission = admission
@@ -170,7 +169,7 @@ _ADMITTED = ShapeReader(AdmissionContext())
 
 
 def shape_reader(admission: AdmissionContext | None) -> ShapeReader:
-    """A reader for this context: the shared one unless defaults depend on objects of this very cluster."""
+    """A reader for this context: the shared one, unless defaults depend on objects of this cluster."""
     if admission is None:
         return _UNADMITTED
     if admission.runtime_classes or admission.limit_ranges:
@@ -179,7 +178,7 @@ def shape_reader(admission: AdmissionContext | None) -> ShapeReader:
 
 
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
-    """Ports on the host of containers and sidecars; an ordinary init container is gone by the time others start."""
+    """Host ports of containers and sidecars. An ordinary init container has ended when the others start."""
     sidecars = tuple(each for each in spec.init_containers or () if each.restart_policy == "Always")
     found = {
         HostPort(port.host_port, port.protocol or "TCP", port.host_ip or "0.0.0.0")
@@ -191,7 +190,7 @@ def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
 
 
 def images(spec: PodSpec, volumes: tuple[Volume, ...]) -> tuple[str, ...]:
-    """Image names as nodes report them, one for each use, with `:latest` where no tag is given."""
+    """Image names as nodes report them, one for each container, with `:latest` if no tag is given."""
     containers: tuple[Container, ...] = (spec.init_containers or ()) + (spec.containers or ())
     names = [container.image for container in containers if container.image]
     names += [volume.image.reference for volume in volumes if volume.image and volume.image.reference]
@@ -199,7 +198,7 @@ def images(spec: PodSpec, volumes: tuple[Volume, ...]) -> tuple[str, ...]:
 
 
 def volume_use(pod: Pod, volumes: tuple[Volume, ...]) -> VolumeUse | None:
-    """Claims, and inline disks by API field name with the identity that two pods may contend for."""
+    """Claims, and inline disks: API field name and the identity of the disk, for which two pods may conflict."""
     claims: list[tuple[str, bool]] = []
     disks: list[tuple[str, tuple[str, ...], bool]] = []
     for volume in volumes:

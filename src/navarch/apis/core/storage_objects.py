@@ -1,4 +1,4 @@
-"""Volumes, claims on them, and what drivers say, as the API has them. Like `device_objects`: held to their types, read elsewhere."""
+"""Volumes, claims and objects of CSI drivers as the API defines them. The Structs only check types; plugins read the manifests."""
 
 from __future__ import annotations
 
@@ -132,4 +132,4 @@ CHECKED: tuple[type[KubeObject], ...] = (
     StorageClass,
     VolumeAttachment,
 )
-"""Each is named like its kind."""
+"""Each class has the name of its kind."""

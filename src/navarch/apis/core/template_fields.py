@@ -1,19 +1,18 @@
-"""Fields of a workload that say how many pods of which template it wants; what cannot be one is told with its place."""
+"""The fields of a workload that give its number of pods and its pod template. A wrong value is reported with its field."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from navarch.apis.core.objects import identity
 from navarch.apis.errors import ObjectError, shown
+from navarch.object_types import ReadOnlyManifest
 
-Manifest = Mapping[str, Any]
 MOST_PODS = 1_000_000
-"""More than one workload can have anywhere: a number beyond it is a slip of the hand, and would take hours to lay out."""
+"""The most pods of one workload. A larger number is a typing mistake, and its pods would take hours to make."""
 
 
-def count(owner: Manifest, path: str, value: object, otherwise: int) -> int:
+def count(owner: ReadOnlyManifest, path: str, value: object, otherwise: int) -> int:
     """A number of pods.
 
     >>> count({"kind": "Job", "metadata": {"name": "a"}}, "spec.parallelism", None, 1)
@@ -26,8 +25,8 @@ def count(owner: Manifest, path: str, value: object, otherwise: int) -> int:
     return value
 
 
-def template_at(owner: Manifest, path: str, value: object) -> Manifest:
-    """A pod template; its spec is for whoever reads the pods."""
+def template_at(owner: ReadOnlyManifest, path: str, value: object) -> ReadOnlyManifest:
+    """A pod template. Its spec is checked when the pods are read."""
     template = _mapping(owner, path, value, "a pod template")
     if template.get("metadata") is not None:
         metadata = _mapping(owner, f"{path}.metadata", template["metadata"], "a mapping")
@@ -38,7 +37,7 @@ def template_at(owner: Manifest, path: str, value: object) -> Manifest:
     return template
 
 
-def mappings(owner: Manifest, path: str, value: object) -> list[Manifest]:
+def mappings(owner: ReadOnlyManifest, path: str, value: object) -> list[ReadOnlyManifest]:
     if value is None:
         return []
     if not isinstance(value, list):
@@ -46,7 +45,7 @@ def mappings(owner: Manifest, path: str, value: object) -> list[Manifest]:
     return [_mapping(owner, f"{path}[{i}]", item, "a mapping") for i, item in enumerate(value)]
 
 
-def _mapping(owner: Manifest, path: str, value: object, expected: str) -> Manifest:
+def _mapping(owner: ReadOnlyManifest, path: str, value: object, expected: str) -> ReadOnlyManifest:
     if not isinstance(value, Mapping):
         raise ObjectError(*identity(owner), path, shown(value), expected)
     return value

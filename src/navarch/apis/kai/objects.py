@@ -1,6 +1,6 @@
 """The objects beside KAI's groups and queues: Topology, BindRequest, and the NUMA zones that nodes report.
 
-They are read to specs that a snapshot carries by kind (`Snapshot.objects`), for the plugins that know what to do with them.
+Their specs are in `Snapshot.objects`, by kind, for the plugins that read them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _POLICIES: Final = {
     "SingleNUMANodeContainerLevel": ("single-numa-node", "container"),
     "SingleNUMANodePodLevel": ("single-numa-node", "pod"),
 }
-"""The old field topologyPolicies, which held policy and scope in one word."""
+"""Values of the old field topologyPolicies -> policy and scope."""
 
 
 class Level(Part, frozen=True):
@@ -164,8 +164,8 @@ def read_bind_request(request: BindRequest, settings: Settings) -> ObjectSpec:
 
 
 def bound_by(task: TaskSpec, request: BindRequestSpec | None) -> TaskSpec:
-    """A pending pod that a binder has in hand already stands on its node. One whose request was given up keeps its place as long as
-    the request is there: until it is removed no other can be made."""
+    """A pending pod with a bind request is on the node that the request names. This also holds for a failed request while it exists:
+    no other request can be made until it is removed."""
     if request is None or request.phase == "Succeeded" or not request.is_for(task) or task.node or task.status != TaskStatus.PENDING:
         return task
     return replace(
@@ -178,7 +178,7 @@ def bound_by(task: TaskSpec, request: BindRequestSpec | None) -> TaskSpec:
 
 
 def read_numa(found: NodeResourceTopology, settings: Settings) -> ObjectSpec:
-    """Zones in the order of the number their names end in; a zone without one comes after the others, as listed."""
+    """Zones in the order of the numbers at the ends of their names. Zones without a number come last, as listed."""
     name = found.metadata.name
     policy, scope = _POLICIES.get(found.topology_policies[0], ("none", "container")) if found.topology_policies else ("", "")
     attributes = {attribute.name: attribute.value for attribute in found.attributes or ()}
@@ -207,7 +207,7 @@ def read_numa(found: NodeResourceTopology, settings: Settings) -> ObjectSpec:
 
 
 def numa_placement(text: str, kind: str, name: str, path: str) -> tuple[tuple[str, Requests], ...]:
-    """A placement as pods carry it: a JSON list of zones, each with what is held there.
+    """The NUMA placement in a pod's annotation: a JSON list of zones, each with the amounts held there.
 
     >>> numa_placement('[{"zone": "zone-1", "amount": {"cpu": "3"}}]', "Pod", "p", "metadata.annotations")
     (('zone-1', (('cpu', 3000),)),)

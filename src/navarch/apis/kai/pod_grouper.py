@@ -1,11 +1,11 @@
-"""The group that KAI would make for a pod that has none, by what owns the pod.
+"""The group that KAI's pod grouper makes for a pod without one, from the owner of the pod.
 
-Which group it is follows from the pod alone, so it does not change when an owner is learned of later. How large it must be follows
-from the owner where its kind says so (`workload_readers`), else each pod may start alone. What serves (Deployments, Knative) is
-`inference` and is not preempted, notebooks are `build`, all else `train`.
+The key of the group follows from the pod alone, so it does not change when the owner arrives later. The minimum comes from the owner
+if its kind has one (`operators.readers`); otherwise each pod may start alone. Serving workloads (Deployments, Knative) have the class
+`inference` and are not preempted, notebooks have `build`, all others `train`.
 
-Queue, priority, preemptibility and topology are the top owner's where it is known and says them, else the oldest pod's. Kinds that
-only wrap another workload (a workflow, a TrainJob) lend it what it does not say itself.
+Queue, priority, preemptibility and topology come from the top owner if it sets them, otherwise from the oldest pod. Kinds that only
+wrap another workload (a Workflow, a TrainJob) supply what that workload does not set.
 """
 
 from __future__ import annotations
@@ -53,21 +53,21 @@ _WRAPPERS: Final = frozenset(
         "WorkloadRunner",
     }
 )
-"""Kinds that KAI passes over: the workload below them is what it groups."""
+"""Kinds that KAI skips: it groups the workload below them."""
 _LAST: Final = frozenset({"Job", "Revision"})
-"""Kinds that speak for their pods themselves, whatever made them (a CronJob, a Knative Service)."""
+"""Kinds at which the search for the top owner ends, although something owns them (a CronJob, a Knative Service)."""
 _BY_LABEL: Final = (
     ("tekton.dev/pipelineRun", "PipelineRun"),
     ("seldon-deployment-id", "SeldonDeployment"),
     ("controller.devfile.io/devworkspace_name", "DevWorkspace"),
 )
-"""Kinds that own their pods through others; one group for each, named by a label of its pods."""
+"""(label, kind): kinds that own their pods through other objects. A label of the pods names the owner, and with it the group."""
 
 Owner = tuple[str, str, str]
 
 
 class Grouping(Struct, frozen=True):
-    """`kind` and `name` make the group's key; `owner` is the object that it is made for, by kind and name."""
+    """`kind` and `name` make the group's key. `owner` is kind and name of the object that the group is made for."""
 
     kind: str
     name: str
@@ -122,7 +122,7 @@ def key_of(namespace: str, name: str, owner: Owner | None, labels: Labels, annot
 
 
 def job_of(leader: TaskSpec, classes: Mapping[str, PriorityClassSpec], owners: Owners, node_pool_key: str = "") -> JobSpec | None:
-    """The group in memory, as its oldest pod tells it and the owner that is known for it. None: the owner is still to come."""
+    """The shadow job, from its oldest pod and its owner. None: the owner has not arrived yet."""
     grouping = grouping_of(leader.name, leader.owner, leader.labels)
     key = f"{leader.namespace}/{grouping.kind}/{grouping.name}"
     chain = owners.chain(key, leader.namespace, *grouping.owner) if grouping.owner else []
@@ -164,7 +164,7 @@ def job_of(leader: TaskSpec, classes: Mapping[str, PriorityClassSpec], owners: O
 
 
 def _told(chain: Sequence[WorkloadSpec], leader: TaskSpec) -> tuple[Labels, Labels]:
-    """Labels and annotations of the owner that speaks for the group: the topmost. The pod speaks where none is known."""
+    """Labels and annotations of the top owner; those of the pod if no owner is known."""
     last = next((i for i, each in enumerate(chain) if each.kind in _LAST), len(chain))
     chain = chain[: last + 1]
     speaker = next((each for each in reversed(chain) if each.kind not in _WRAPPERS), None)
@@ -182,7 +182,7 @@ def _told(chain: Sequence[WorkloadSpec], leader: TaskSpec) -> tuple[Labels, Labe
 def _size(
     grouping: Grouping, leader: TaskSpec, workload: WorkloadSpec | None, annotations: Labels, roles: Sequence[str]
 ) -> tuple[int, tuple[SubGroupSpec, ...], int | None]:
-    """Minimum, parts, and how many of the parts are needed."""
+    """Minimum, sub-groups, and how many of the sub-groups are needed."""
     if grouping.kind == "pod":
         return 1, _parts(roles), None
     if said := number(leader.annotations.get(MIN_MEMBER)):
@@ -202,7 +202,7 @@ def _size(
 
 
 def _leader_worker_size(leader: TaskSpec, workload: WorkloadSpec | None) -> tuple[int, tuple[SubGroupSpec, ...]]:
-    """Pods carry their group's size and segments, which hold for them even while the set is being changed."""
+    """Size and segments from annotations of the pod. They hold for this group even while the LeaderWorkerSet changes."""
     said = leader.annotations
     size = number(said.get(f"{LWS}size"))
     if not size:
@@ -214,7 +214,7 @@ def _leader_worker_size(leader: TaskSpec, workload: WorkloadSpec | None) -> tupl
 
 
 def _parts(roles: Sequence[str], parts: tuple[SubGroupSpec, ...] = ()) -> tuple[SubGroupSpec, ...]:
-    """Pods that are of a part which nobody has told of may start alone: without a place in the tree they never would."""
+    """Add a sub-group with minimum 0 for each role of pods that the owner does not list. Otherwise these pods would never start."""
     known = {part.name for part in parts}
     return *parts, *(SubGroupSpec(role, 0) for role in roles if role not in known and not role.startswith(ROLE))
 
@@ -226,7 +226,7 @@ def _uid(grouping: Grouping, leader: TaskSpec, key: str) -> str:
 
 
 def _queue(labels: Labels, own: Labels, node_pool_key: str) -> str:
-    """The owner's queue, the pod's, or the one of their project in the pod's pool of nodes."""
+    """The owner's queue, the pod's queue, or the queue of their project in the pod's node pool."""
     if queue := labels.get(QUEUE_LABEL) or own.get(QUEUE_LABEL):
         return queue
     project = labels.get("project") or own.get("project")
@@ -236,7 +236,7 @@ def _queue(labels: Labels, own: Labels, node_pool_key: str) -> str:
 
 
 def _priority(wanted: Sequence[str], default: str, classes: Mapping[str, PriorityClassSpec]) -> tuple[str, int]:
-    """A class that is named must exist; else the workload's, whose value is known even where no object says it."""
+    """Name and value of the first class that exists; otherwise the class of the kind of workload, whose value is built in."""
     for name in (*wanted, default):
         if name and name in classes:
             return name, classes[name].value

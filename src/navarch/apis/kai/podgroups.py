@@ -1,7 +1,7 @@
 """KAI's API: PodGroup v2alpha2, Queue v2, and the labels and annotations its users write on pods.
 
-Units are KAI's outside and the model's inside: a queue's memory comes in millions of bytes, its cpu in millicores, its GPUs
-in devices. Numbers that a queue omits are zero, as KAI reads them; minus one is unlimited.
+KAI gives a queue's memory in millions of bytes, its cpu in millicores and its GPUs in devices; the specs have the units of the
+model. Numbers that a queue omits are zero, and minus one is unlimited, as in KAI.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ STALE_SINCE: Final = "kai.scheduler/stale-podgroup-timestamp"
 NUMA_OBSERVED: Final = "kai.scheduler/numa-placement-observed"
 NUMA_PREDICTED: Final = "kai.scheduler/numa-placement-predicted"
 UNSCHEDULABLE_CONDITION: Final = "UnschedulableOnNodePool"
-"""The condition that KAI sets on a PodGroup that found no place."""
+"""The condition that KAI sets on a PodGroup that it could not place."""
 
 DEFAULT_PRIORITY: Final = 50
 PREEMPTIBLE_BELOW: Final = 100
 DEFAULT_QUEUE_PRIORITY: Final = 100
 _MEGABYTE: Final = 10**6
 _DEEPEST: Final = 50
-"""How many sub-groups may stand one above the other: whoever walks the tree calls itself once for each."""
+"""The most levels of sub-groups: functions recurse once for each level."""
 _PREEMPTIBILITY: Final[Mapping[str, bool]] = {"preemptible": True, "non-preemptible": False}
 
 
@@ -150,7 +150,7 @@ def read_pod_group(group: PodGroup, settings: Settings) -> JobSpec:
     return JobSpec(
         key=key,
         queue=spec.queue or "",
-        # A group in parts needs what they need, whatever stands beside them.
+        # A group with sub-groups needs what its sub-groups need; its own minMember is ignored.
         min_member=fewest_pods(parts, spec.min_sub_group) if parts else least,
         namespace=namespace,
         name=meta.name,
@@ -162,7 +162,7 @@ def read_pod_group(group: PodGroup, settings: Settings) -> JobSpec:
         preemptable=_PREEMPTIBILITY.get(preemptibility, True),
         preemptible_below=None if preemptibility else PREEMPTIBLE_BELOW,
         created=meta.created,
-        # There is no admission step: every group stands in its queue from the start.
+        # KAI has no admission step: every group is in its queue from the start.
         phase="Inqueue",
         conditions=_conditions(group.status),
         sub_groups=marked(parts, spec.min_sub_group),
@@ -216,7 +216,7 @@ def _share(part: QueueResource, unit: int) -> QueueShare:
 
 
 def _sub_groups(parts: tuple[SubGroup, ...], key: str) -> tuple[SubGroupSpec, ...]:
-    """Names must differ and every parent must be there, without a circle. Parents are looked up in lower case."""
+    """Names must differ, every parent must exist, and parents must not form a cycle. Parents are compared in lower case."""
     parents: dict[str, str] = {}
     for i, part in enumerate(parts):
         if not part.name or part.name in parents:
@@ -293,7 +293,7 @@ def _moment(annotations: Labels, name: str, key: str) -> float | None:
 
 
 def is_ours(pod: Pod) -> bool:
-    """Whether KAI's words on this pod are meant for a scheduler: their names are plain enough to occur elsewhere."""
+    """Whether KAI's annotations on this pod are meant for KAI. Their names are so general that other software may use them."""
     annotations, labels = pod.metadata.annotation_map, pod.metadata.label_map
     return GROUP_NAME in annotations or pod.spec.scheduler_name == SCHEDULER_NAME or GPU_GROUP_LABEL in labels
 
@@ -308,7 +308,7 @@ def queue_of(pod: Pod) -> str:
 
 
 def sub_group_of(pod: Pod) -> str:
-    """As its label says; else its part of the group that is made for it in memory."""
+    """The sub-group that its label names; otherwise its sub-group in the shadow job."""
     meta = pod.metadata
     labels = meta.labels
     if not labels:
@@ -321,8 +321,8 @@ def sub_group_of(pod: Pod) -> str:
 
 
 def gpu_groups_of(pod: Pod) -> tuple[str, ...]:
-    """One group under the plain label, several under one label each; or all of them in the annotation of that name, which is what
-    remains of them where an API server copies no labels from a binding."""
+    """The GPU groups of a pod. One group is in one label, several groups have a label each. The annotation of that name lists all of
+    them: it remains if the API server does not copy labels from a binding."""
     labels, annotations = pod.metadata.labels, pod.metadata.annotations
     found = {value for name, value in labels.items() if name.startswith(_GPU_GROUPS)} if labels else set()
     if labels and (single := labels.get(GPU_GROUP_LABEL)):
@@ -333,7 +333,7 @@ def gpu_groups_of(pod: Pod) -> tuple[str, ...]:
 
 
 def devices_of(pod: Pod) -> DeviceRequest | None:
-    """Part of a GPU, some of its memory, or slices of a partitioned one; None if the pod wants none of these."""
+    """A fraction of a GPU, an amount of its memory, or MIG slices; None if the pod requests none of these."""
     annotations = pod.metadata.annotation_map
     profiles = _profiles(pod)
     if not is_ours(pod) or not (FRACTION in annotations or GPU_MEMORY in annotations):
@@ -379,8 +379,8 @@ def _wrong(pod: Pod, name: str, found: str, expected: str) -> ObjectError:
 
 
 def hints_of(pod: Pod) -> tuple[tuple[str, str], ...]:
-    """Slices asked for by annotation (an old way, which no node serves) and the class of service that kubelet aligns by,
-    where the pod's status says it."""
+    """MIG slices requested by annotation (an old form that no node serves), and the QoS class by which the kubelet aligns NUMA
+    zones, if the pod's status has it."""
     if not is_ours(pod):
         return ()
     annotations = pod.metadata.annotation_map
@@ -391,7 +391,7 @@ def hints_of(pod: Pod) -> tuple[tuple[str, str], ...]:
 
 
 def numa_placement_of(pod: Pod) -> tuple[tuple[str, Requests], ...]:
-    """What was seen on the node, else what was foretold."""
+    """The NUMA zones that the node reported, otherwise those that the scheduler predicted."""
     annotations = pod.metadata.annotation_map
     for name in (NUMA_OBSERVED, NUMA_PREDICTED):
         if text := annotations.get(name):

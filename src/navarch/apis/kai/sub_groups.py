@@ -1,7 +1,7 @@
-"""Which part of its group a pod is, by the labels that operators put on pods.
+"""The sub-group of a pod, by the labels that operators put on pods.
 
-The names are those of the sub-groups that KAI's pod grouper makes, and of roles where it makes none. Only the pod is read, so
-a pod keeps its part whether or not its owner is known.
+The names are those of the sub-groups that KAI's pod grouper makes, and roles where it makes none. Only the pod is read, so a pod keeps
+its sub-group whether or not its owner is known.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ RAY_CLUSTER: Final = "ray.io/cluster"
 RAY_GROUP: Final = "ray.io/group"
 POD_GANG: Final = "grove.io/podgang"
 WHOLE: Final = "default"
-"""The part of pods that say no part, in a group that has some."""
+"""The sub-group of pods that name none, in a group that has sub-groups."""
 ROLE: Final = "role:"
-"""Before the name of a role that is no part."""
+"""Prefix of the name of a role that is not a sub-group."""
 _ROLES_ONLY: Final = frozenset({"TFJob", "MPIJob", "XGBoostJob", "JAXJob"})
 _GROUP_NAMES: Final = ("pod-group-name", "scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 
@@ -31,13 +31,13 @@ Owner = tuple[str, str, str]
 
 
 def is_grouped(scheduler_name: str, labels: Labels) -> bool:
-    """Whether a pod without a group is grouped in KAI's way: it is KAI's to schedule, or names a queue of KAI's."""
+    """Whether a pod without a group is grouped as KAI does: it names KAI's scheduler, or a KAI queue."""
     return scheduler_name == SCHEDULER_NAME or QUEUE_LABEL in labels
 
 
 def part_of(owner: Owner | None, labels: Labels, annotations: Labels) -> str:
-    """The sub-group of a pod in the group that is made for it; empty where its kind has none, where the pod is in a group of
-    its own making, and where the pod itself says how many of its like are needed.
+    """The sub-group of a pod in its shadow job. Empty if its kind has no sub-groups, if the pod names a group itself, or if the
+    pod gives a minimum itself.
 
     >>> part_of(("RayCluster", "c", "u"), {"ray.io/cluster": "c", "ray.io/group": "gpu"}, {})
     'gpu'
@@ -63,7 +63,7 @@ def part_of(owner: Owner | None, labels: Labels, annotations: Labels) -> str:
 
 
 def role_of(part: str, owner: Owner | None, labels: Labels) -> str:
-    """What tells a pod from others of its group: its part, or its role where a kind has roles but no parts.
+    """The role of a pod in its group: its sub-group, or its role if the kind has roles and no sub-groups.
 
     >>> role_of("", ("MPIJob", "m", "u"), {"training.kubeflow.org/job-role": "launcher"})
     'role:launcher'
@@ -79,8 +79,8 @@ def replica_name(replicated_job: str, index: str | int) -> str:
 
 
 def leader_and_workers(size: int, segment: int = 0, *, leader_apart: bool = False) -> tuple[SubGroupSpec, ...]:
-    """The parts of a leader with its workers. Segments hold `segment` pods each; the leader is in the first of them, or apart.
-    The workers of the first segment have one name either way: they cannot tell.
+    """The sub-groups of a leader and its workers. Segments hold `segment` pods each. The leader is in the first segment, or in a
+    sub-group of its own. The workers of the first segment have the same name in both cases, because a worker cannot tell.
 
     >>> [(p.name, p.min_member, p.parent) for p in leader_and_workers(5, 2)]
     [('segment-0', 0, ''), ('segment-1', 2, ''), ('leader', 1, 'segment-0'), ('workers', 2, 'segment-0')]
@@ -108,7 +108,7 @@ def _seat(index: int, size: int, segment: int) -> str:
 
 
 def _segment(index: int, size: int, segment: int) -> int:
-    """Where all but the leader divide evenly the leader is one more in the first segment, else it takes a seat of it."""
+    """If the workers divide evenly into segments, the leader is an extra pod of the first segment; otherwise it is one of its pods."""
     if index == 0:
         return 0
     return (index - 1) // segment if (size - 1) % segment == 0 else index // segment

@@ -1,4 +1,4 @@
-"""Kinds whose pods form one gang, as their operators define them: the fields that say how many pods make sense together."""
+"""Kinds whose pods form one gang, as their operators define them: the fields that give its size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from navarch.apis.core.objects import KubeObject, Part
 from navarch.model.spec import NO_LABELS, Labels
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
-"""Pods of one workload. More than a million is a slip of the hand."""
+"""Pods of one workload. More than a million is a typing mistake."""
 
 
 class TemplateMetadata(Part, frozen=True):
@@ -58,7 +58,7 @@ class KubeflowPart(Part, frozen=True):
 
     @property
     def roles(self) -> dict[str, ReplicaSpec]:
-        """By name in lower case, as the labels of pods have it."""
+        """Name in lower case, as in the labels of pods."""
         given = (
             self.pytorch_replica_specs
             or self.tf_replica_specs

@@ -1,9 +1,9 @@
-"""The owners of pods that groups in memory are made from: who they are, which groups asked for them, who is in each group.
+"""The owners of pods from which shadow jobs are made, with the groups that asked for each owner and the roles of their pods.
 
-Pods and owners are learned of in any order. A group that asks for an owner which is not known yet is remembered, and made anew
-when it comes. If its kind is watched it is sure to come, and until then the group is not made at all: a watch that is cut for a
-moment must not let a gang start pod by pod. An owner that goes before its pods is kept for as long as they are there: they are
-being deleted with it, and must not be taken for pods that may start alone meanwhile.
+Pods and owners arrive in any order. If a group asks for an unknown owner, the group is made again when the owner arrives. If the
+owner's kind is watched, the owner is certain to arrive, and the group is not made before: an interrupted watch must not let a gang
+start pod by pod. An owner that is deleted before its pods is kept until they are gone. The pods are being deleted with it, and must
+not be treated as pods that may start alone.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from navarch.model.spec import TaskSpec
 
 Find = Callable[[WorkloadKey], WorkloadSpec | None]
 _HIGHEST = 8
-"""Owners of owners. A circle of references ends here."""
+"""The longest chain of owners; it also ends a cycle of references."""
 
 
 class Owners:
-    """`find` is asked for owners that were never put, as manifests in files have them. `comes` says of a kind whether its objects
-    are all put sooner or later."""
+    """`find` returns an owner that was never put: files hold owners of any kind. `comes`: whether all objects of a kind are put
+    sooner or later."""
 
     def __init__(self, find: Find = lambda key: None, comes: Callable[[str], bool] = lambda kind: False) -> None:
         self.find = find
@@ -30,14 +30,14 @@ class Owners:
         self._specs: dict[WorkloadKey, WorkloadSpec] = {}
         self._gone: set[WorkloadKey] = set()
         self._asked: dict[WorkloadKey, dict[str, None]] = {}
-        """Owner -> the groups that asked for it, known or not."""
+        """Owner, known or not -> the groups that asked for it."""
         self._asks: dict[str, dict[WorkloadKey, None]] = {}
         self._roles: dict[str, dict[str, str]] = {}
         """Group -> uid -> role."""
         self._held: dict[str, Counter[str]] = {}
 
     def put(self, spec: WorkloadSpec) -> list[str]:
-        """Learn of an owner: the groups that it concerns."""
+        """Store an owner; returns the groups that it changes."""
         self._gone.discard(spec.key)
         before, self._specs[spec.key] = self._specs.get(spec.key), spec
         return [] if before == spec else sorted(self._asked.get(spec.key, ()))
@@ -49,7 +49,7 @@ class Owners:
             self._specs.pop(spec.key, None)
 
     def chain(self, job: str, namespace: str, kind: str, name: str) -> list[WorkloadSpec]:
-        """An owner and those above it, as far as they are known; `job` asks."""
+        """An owner and its owners, up to the first unknown one. `job` is the group that asks."""
         found: list[WorkloadSpec] = []
         key: WorkloadKey | None = (namespace, kind, name)
         while key is not None and len(found) < _HIGHEST:
@@ -63,7 +63,7 @@ class Owners:
         return found
 
     def joined(self, task: TaskSpec) -> bool:
-        """A pod came or changed: whether its group has a role now that it did not have, or lost one."""
+        """A pod came or changed; returns whether its group gained or lost a role."""
         if not is_grouped(task.scheduler_name, task.labels):
             return False
         role = role_of(task.sub_group, task.owner, task.labels)
@@ -78,7 +78,7 @@ class Owners:
         return held[role] == 1 or lost
 
     def left(self, job: str, uid: str) -> bool:
-        """A pod went: whether it was the last of its role."""
+        """A pod went; returns whether it was the last of its role."""
         role = self._roles.get(job, {}).pop(uid, None)
         if role is None:
             return False

@@ -1,7 +1,7 @@
-"""The minimum, the parts and the order of starting that KAI's pod grouper takes from the owner of pods, kind by kind.
+"""The minimum, the sub-groups and the start order that KAI's pod grouper takes from the owner of pods, kind by kind.
 
-Only kinds are read here whose minimum stands in their own spec: on a live cluster these are watched where they are served. What
-pods say themselves and kinds of which each pod may start alone need no object.
+Only kinds with a minimum in their own spec are read here; on a live cluster they are watched where they are served. Other kinds need
+no object: labels of their pods say it, or each pod may start alone.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MOST_SEGMENTS: Final = 10_000
 
 
 def spec_of(kind: str, meta: Metadata) -> WorkloadSpec:
-    """What any object says as an owner: its labels, its annotations and its own owner."""
+    """An owner of any kind: its labels, its annotations and its own owner."""
     above = meta.controller or next(((o.kind, o.name, o.uid) for o in meta.owner_references or ()), None)
     return WorkloadSpec(
         kind=kind,
@@ -52,7 +52,7 @@ def spec_of(kind: str, meta: Metadata) -> WorkloadSpec:
 
 
 def read_kubeflow(kind: str, job: KubeflowJob) -> WorkloadSpec:
-    """All replicas, unless the job says how many are enough. A PyTorchJob has its master and its workers as parts."""
+    """All replicas, unless the job sets minAvailable. A PyTorchJob has its master and its workers as sub-groups."""
     spec, roles = job.spec, job.spec.roles
     policy = spec.run_policy.scheduling_policy if spec.run_policy else None
     least = policy.min_available if policy else None
@@ -68,7 +68,7 @@ def read_kubeflow(kind: str, job: KubeflowJob) -> WorkloadSpec:
 
 
 def _pytorch_parts(roles: Mapping[str, ReplicaSpec], least: int, meta: Metadata) -> tuple[SubGroupSpec, ...]:
-    """The master, and the workers as one part or in segments that each want their own place in the topology."""
+    """The master, and the workers as one sub-group or in segments with a topology constraint each."""
     masters = roles["master"].count if "master" in roles else 0
     parts = [SubGroupSpec("master", masters)] if masters else []
     workers = roles.get("worker")
@@ -90,7 +90,7 @@ def _pytorch_parts(roles: Mapping[str, ReplicaSpec], least: int, meta: Metadata)
 
 
 def read_job_set(found: JobSet, settings: Settings) -> WorkloadSpec:
-    """Every replica of every job, or one job at a time where they start in order. Each replica is a part of its own."""
+    """Every replica of every job, or one job at a time if they start in order. Each replica is a sub-group."""
     jobs = found.spec.replicated_jobs or ()
     policy = found.spec.startup_policy
     in_order = policy is not None and policy.startup_policy_order == "InOrder"
@@ -120,8 +120,8 @@ def _job_members(job: ReplicatedJob) -> int:
 
 
 def read_ray_cluster(found: RayCluster, settings: Settings) -> WorkloadSpec:
-    """The head, and of each group of workers as many as it must have: all of them where it names no minimum, none of a group
-    that an autoscaler may empty."""
+    """The head, and the minimum of each worker group: all replicas if it has no minReplicas, none if an autoscaler may scale it
+    to zero."""
     spec = found.spec
     parts = [SubGroupSpec(HEAD_GROUP, 1, topology=topology_in(spec.head_group_spec.template.annotations))]
     for i, group in enumerate(spec.worker_group_specs or ()):
@@ -143,7 +143,7 @@ def _ray_name(group: WorkerGroup, index: int) -> str:
 
 
 def read_leader_worker_set(found: LeaderWorkerSet, settings: Settings) -> WorkloadSpec:
-    """Of each of its groups: all pods; first only the leader where workers are made once it is ready."""
+    """All pods of each group; at first only the leader, if workers are created after it is ready."""
     spec = found.spec
     template, policy = spec.leader_worker_template, spec.leader_worker_template.sub_group_policy
     size = 1 if template.size is None else template.size
@@ -158,7 +158,7 @@ def read_leader_worker_set(found: LeaderWorkerSet, settings: Settings) -> Worklo
 
 
 def read_pod_gang(found: PodGang, settings: Settings) -> WorkloadSpec:
-    """Grove's own gang: its groups of pods as parts, those that are placed together under a common one."""
+    """Grove's gang: its pod groups as sub-groups; pod groups that are placed together have a common parent."""
     meta, spec = found.metadata, found.spec
     name = meta.annotation_map.get(GROVE_TOPOLOGY) or meta.annotation_map.get(TOPOLOGY, "")
     parents: dict[str, str] = {}
@@ -181,7 +181,7 @@ def read_pod_gang(found: PodGang, settings: Settings) -> WorkloadSpec:
 
 
 def _named(parts: list[SubGroupSpec], kind: str, meta: Metadata, path: str) -> tuple[SubGroupSpec, ...]:
-    """Pods find their part by its name, so each has one of its own."""
+    """Pods find their sub-group by name, so names must differ."""
     seen: set[str] = set()
     for part in parts:
         if not part.name or part.name in seen:

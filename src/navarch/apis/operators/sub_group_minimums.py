@@ -1,7 +1,7 @@
-"""What a group in parts needs at least, for rules that count: its fewest pods, and the parts that it cannot do without.
+"""The minimum of a group with sub-groups: the fewest pods that it needs, and the sub-groups that it always needs.
 
-KAI's own rules walk the tree of parts. All others ask a group for one number and each part whether it must be there: so that
-a group in parts is the same gang under every policy, both are worked out here, once, when it is read.
+KAI's actions evaluate the tree of sub-groups. All other actions use one number for a group and one flag for each sub-group. Both are
+computed here when the group is read, so that it is the same gang under every policy.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Children = Mapping[str, Sequence[SubGroupSpec]]
 
 
 def fewest_pods(parts: Sequence[SubGroupSpec], needed: int | None) -> int:
-    """Pods of the smallest gang that satisfies the tree; `needed`: how many of its top parts it wants, None for all.
+    """Pods of the smallest gang that satisfies the tree. `needed`: how many of its top sub-groups are needed; None: all.
 
     >>> leaves = (SubGroupSpec("left", 2, "workers"), SubGroupSpec("right", 3, "workers"))
     >>> fewest_pods((SubGroupSpec("ps", 1), SubGroupSpec("workers", 0, min_sub_groups=1), *leaves), None)
@@ -26,7 +26,7 @@ def fewest_pods(parts: Sequence[SubGroupSpec], needed: int | None) -> int:
 
 
 def marked(parts: Sequence[SubGroupSpec], needed: int | None) -> tuple[SubGroupSpec, ...]:
-    """The parts, with those marked (`min_groups`) that hold pods and are in every gang that satisfies the tree."""
+    """The sub-groups; those that hold pods and are in every gang that satisfies the tree are marked (`min_groups`)."""
     below = _children(parts)
     certain: set[str] = set()
     waiting = [("", needed)]

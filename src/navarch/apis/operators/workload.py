@@ -1,7 +1,7 @@
-"""What the owner of pods says of the group that they form, in whatever kind it is written.
+"""What the owner of pods says about their group, in a form that is common to all kinds.
 
-A training operator's job, a Ray cluster or a set of Jobs knows how many pods make sense together; its pods do not. The reader of
-each kind (`workload_objects`) reduces it to this, `Owners` keeps them, and the group in memory is made from both.
+A training operator's job, a Ray cluster or a JobSet has the size of its gang in its spec; its pods do not. The reader of each kind
+(`operators.readers`) makes a `WorkloadSpec`, `Owners` stores it, and shadow jobs are made from it and the pods.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WorkloadKey = tuple[str, str, str]
 
 
 class WorkloadSpec(Struct, frozen=True):
-    """`min_member`, `sub_groups` and `min_sub_groups` mean what they mean in a job; None: nothing is said of a minimum."""
+    """`min_member`, `sub_groups` and `min_sub_groups` have their meanings in `JobSpec`; None: the owner sets no minimum."""
 
     kind: str
     namespace: str
@@ -32,12 +32,12 @@ class WorkloadSpec(Struct, frozen=True):
     labels: Labels = field(default_factory=nothing)
     annotations: Labels = field(default_factory=nothing)
     owner: tuple[str, str] | None = None
-    """Kind and name of what owns it in turn."""
+    """Kind and name of its own owner."""
     min_member: int | None = None
     sub_groups: tuple[SubGroupSpec, ...] = ()
     min_sub_groups: int | None = None
     early: tuple[str, int] | None = None
-    """A role whose pods come first, and how many of them are needed: until a pod of another role is there, only they count."""
+    """A role whose pods are created first, and how many of them are needed. Until a pod of another role exists, only they count."""
     priority_class: str = ""
     topology: TopologyDemand | None = None
 
@@ -47,7 +47,7 @@ class WorkloadSpec(Struct, frozen=True):
 
 
 class PodMaker(Struct, frozen=True):
-    """What makes pods once the group that it made is admitted, and the schedulers that they will name."""
+    """An object that creates pods after its group is admitted, and the scheduler names that these pods will have."""
 
     namespace: str
     name: str
@@ -63,12 +63,12 @@ def topology_in(annotations: Mapping[str, str]) -> TopologyDemand | None:
 
 
 def demand(topology: str | None, required: str | None, preferred: str | None) -> TopologyDemand | None:
-    """Nothing without a topology, and nothing without a level of it."""
+    """None unless a topology and one of its levels are named."""
     if not topology or not (required or preferred):
         return None
     return TopologyDemand(topology, required or "", preferred or "", hard=bool(required))
 
 
 def number(text: str | None) -> int:
-    """A count as annotations carry it; 0 for whatever is none."""
+    """A count in an annotation; 0 if the text is not a number."""
     return int(text) if text and len(text) < 10 and text.isascii() and text.isdecimal() else 0

@@ -1,13 +1,13 @@
-"""Kubernetes' own groups (scheduling.k8s.io): PodGroup from 1.36 on, and the Workload of 1.35.
+"""The groups of Kubernetes itself (scheduling.k8s.io): PodGroup since 1.36, and the Workload of 1.35.
 
-A PodGroup with the policy `gang` needs `minCount` pods at once, one with `basic` starts pod by pod. It has no queue, so it belongs
-to one as a group of coscheduling does; where it has no priority its pods' is its own.
+A PodGroup with the policy `gang` needs `minCount` pods at once; one with `basic` starts pod by pod. It has no queue, so its queue is
+found as for groups of coscheduling. If it has no priority, the priority of its pods counts.
 
-Its status is one condition: `PodGroupScheduled` in v1alpha2, `PodGroupInitiallyScheduled` after it. True stays for good. To a cycle
-it is `Scheduled` if True and `Unschedulable` if not, so what one cycle wrote is what the next one reads.
+Its status is one condition: `PodGroupScheduled` in v1alpha2, `PodGroupInitiallyScheduled` in later versions. Once True it stays True.
+Cycles read it as `Scheduled` if True and as `Unschedulable` otherwise, so a cycle reads what the cycle before wrote.
 
-What would put pods elsewhere than the group's author allows is not passed over in silence: a group with a demand that is not
-followed here is set aside, and its pods wait.
+A group with a constraint that Navarch does not implement is invalid, and its pods wait. Ignoring the constraint could place pods where
+the author of the group does not allow them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from navarch.apis.upstream.workloads import Policy, member_of, minimum
 from navarch.model.spec import Condition, JobSpec
 
 VERSIONS = ("scheduling.k8s.io/v1beta1", "scheduling.k8s.io/v1alpha3", "scheduling.k8s.io/v1alpha2")
-"""Newest first: the first that is served is watched."""
+"""Newest first. The first version that is served is watched."""
 SCHEDULED = {"scheduling.k8s.io/v1alpha2": "PodGroupScheduled"}
 INITIALLY_SCHEDULED = "PodGroupInitiallyScheduled"
 

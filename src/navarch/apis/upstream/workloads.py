@@ -1,9 +1,9 @@
-"""The Workload of Kubernetes 1.35 (scheduling.k8s.io/v1alpha1), whose pods name it and one of its groups themselves.
+"""The Workload of Kubernetes 1.35 (scheduling.k8s.io/v1alpha1). Its pods name the Workload and one of its groups.
 
-A Workload lists groups with a policy each; pods say `workloadRef: {name, podGroup, podGroupReplicaKey}`. Each replica key is a gang
-of its own, and no object stands for it: the gang is made in memory from its pods (`groups.ShadowGroups`), its minimum is the
-Workload's. Until that is known the pods are in no job and wait. From 1.36 on a Workload is only the template that somebody makes
-PodGroups from, so its later versions are not read.
+A Workload lists groups, each with a policy. Pods have `workloadRef: {name, podGroup, podGroupReplicaKey}`. Each replica key is a gang
+without an object: its pods form a shadow job (`ingest.groups`) with the minimum of the Workload. Until the Workload is known
+the pods are in no job and wait. Since 1.36 a Workload is only a template from which controllers make PodGroups, so its later
+versions are not read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from navarch.model.spec import JobSpec, SubGroupSpec, TaskSpec
 VERSIONS = ("scheduling.k8s.io/v1alpha1",)
 _PREFIX = "workload/"
 _APART = ":"
-"""No name of an object can have it, so no two gangs can have the same key."""
+"""Names of objects cannot contain it, so two gangs never have the same key."""
 
 
 class Gang(Part, frozen=True):
@@ -32,7 +32,7 @@ class Gang(Part, frozen=True):
 
 
 class Policy(Part, frozen=True):
-    """One of the two. `basic` has no fields yet."""
+    """Exactly one of the two. `basic` has no fields yet."""
 
     basic: dict[str, Any] | None = None
     gang: Gang | None = None
@@ -74,7 +74,7 @@ def read_workload(workload: Workload, settings: Settings) -> WorkloadSpec:
 
 
 def member_of(reference: WorkloadReference) -> str:
-    """The gang's name under its namespace; empty if the reference names nothing.
+    """The gang's name in its namespace; empty if the reference is empty.
 
     >>> member_of(WorkloadReference("train", "workers", "0")), member_of(WorkloadReference("train"))
     ('workload/train:workers:0', '')
@@ -86,12 +86,12 @@ def member_of(reference: WorkloadReference) -> str:
 
 
 def is_member(job: str) -> bool:
-    """Whether this is the key of a gang made here: a pod's owner of that kind has no colon in its name."""
+    """Whether this is the key of a gang of a Workload: names of other owners contain no colon."""
     return f"/{_PREFIX}" in job and _APART in job
 
 
 def gang_of(job: str, leader: TaskSpec, owners: Owners, queue: str) -> JobSpec | None:
-    """The gang in memory; None while no Workload says how large it must be."""
+    """The shadow job of a gang; None until its Workload is known."""
     namespace, _, name = job.split("/", 2)
     workload, group, *_ = name.split(_APART)
     above = next(iter(owners.chain(job, namespace, "Workload", workload)), None)
@@ -117,7 +117,7 @@ def gang_of(job: str, leader: TaskSpec, owners: Owners, queue: str) -> JobSpec |
 
 
 def absence(job: str) -> str:
-    """What stands against pods that say they are in a group which nobody has told of.
+    """The message for pods that name a group which does not exist.
 
     >>> absence("prod/train"), absence("prod/workload/train:workers:0")
     ('the PodGroup "prod/train" does not exist', 'there is no Workload "prod/train" with a group "workers"')

@@ -1,4 +1,4 @@
-"""Volcano's HyperNodes (topology.volcano.sh/v1alpha1): which nodes share a switch, and which switches share one above them."""
+"""Volcano's HyperNodes (topology.volcano.sh/v1alpha1): which nodes share a switch, and which switches share a higher switch."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def read_hyper_node(found: HyperNode, settings: Settings) -> ObjectSpec:
 
 
 def _members(name: str, number: int, member: Member) -> list[MemberSpec]:
-    """One entry for each way in which the selector finds members; empty names and empty selectors find none."""
+    """One entry for each kind of selector. Empty names and empty selectors match no member."""
     path, selector = f"spec.members[{number}]", member.selector
     if member.type not in ("Node", "HyperNode"):
         raise ObjectError("HyperNode", name, f"{path}.type", repr(member.type), "Node or HyperNode")

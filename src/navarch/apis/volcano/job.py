@@ -1,12 +1,12 @@
-"""Volcano's own Job (batch.volcano.sh): the PodGroup and the pods that its controller would make.
+"""Volcano's Job (batch.volcano.sh): the PodGroup and the pods that its controller makes.
 
-The group's minimum is the job's, each task's minimum becomes that of its role, and the resources it must find before it
-is admitted are those of its first pods in order of the tasks' priority.
+The group has the minimum of the Job, and each role has the minimum of its task. minResources is the sum over the first pods, in the
+order of the tasks' priority.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from navarch.apis.admission.admission import AdmissionContext
@@ -15,13 +15,13 @@ from navarch.apis.core.pod_objects import Pod
 from navarch.apis.core.shape import shape_reader
 from navarch.apis.core.template_fields import count, mappings, template_at
 from navarch.model.resources import format_amount
+from navarch.object_types import ReadOnlyManifest
 
-Manifest = Mapping[str, Any]
-PodMade = tuple[str, Manifest, dict[str, str], dict[str, str], str]
-"""Name, template, labels, annotations, and where the template stands in the job."""
+PodMade = tuple[str, ReadOnlyManifest, dict[str, str], dict[str, str], str]
+"""Name, template, labels, annotations, and the path of the template in the Job."""
 
 
-def volcano_job(job: Manifest) -> Iterator[dict[str, Any] | PodMade]:
+def volcano_job(job: ReadOnlyManifest) -> Iterator[dict[str, Any] | PodMade]:
     spec, metadata = job["spec"], job["metadata"]
     name, namespace = metadata["name"], metadata.get("namespace") or "default"
     tasks = [dict(task) for task in mappings(job, "spec.tasks", spec.get("tasks"))]
@@ -77,8 +77,8 @@ def volcano_job(job: Manifest) -> Iterator[dict[str, Any] | PodMade]:
             yield f"{name}-{task['name']}-{i}", template, labels, annotations, task["path"]
 
 
-def _template(spec: Manifest, task: Manifest) -> dict[str, Any]:
-    """What the job says for all its pods, where the task's own template is silent."""
+def _template(spec: ReadOnlyManifest, task: ReadOnlyManifest) -> dict[str, Any]:
+    """The task's template, with the Job's settings for all pods where the template has none."""
     pod = dict((task.get("template") or {}).get("spec") or {})
     pod.setdefault("schedulerName", spec.get("schedulerName") or "volcano")
     if spec.get("priorityClassName"):
@@ -97,5 +97,5 @@ def _minimum(tasks: list[dict[str, Any]], pods: int) -> dict[str, str]:
     return {resource: format_amount(resource, amount) for resource, amount in sorted(total.items())}
 
 
-def _priority(task: Manifest) -> int:
+def _priority(task: ReadOnlyManifest) -> int:
     return int(((task.get("template") or {}).get("spec") or {}).get("priority") or 0)

@@ -1,7 +1,7 @@
-"""Volcano's Jobs as their groups see them: for which schedulers the pods will be that do not exist yet.
+"""The scheduler names of Volcano's Jobs, for groups whose pods do not exist yet.
 
-Volcano's controller makes a group for each Job, and the Job's pods once the group is admitted. The group does not say who is to admit
-it; its Job does, and each of the Job's tasks may say otherwise.
+Volcano's controller makes a group for each Job, and makes the pods after the group is admitted. The group does not name a scheduler;
+the Job does, and each of its tasks may name another one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class JobPart(Part, frozen=True):
 
 
 class Job(KubeObject, frozen=True):
-    """Only for whom its pods are: its templates would fill the memory."""
+    """Only the scheduler names are kept: the templates would fill the memory."""
 
     spec: JobPart = JobPart()
 

@@ -1,7 +1,7 @@
 """Volcano's API (scheduling.volcano.sh/v1beta1): PodGroup, Queue, and what its users write on pods.
 
-The field names and their meaning are Volcano's; how strictly a queue without a state or a role minimum above the gang's is
-taken is the engine's affair (`engine.semantics`).
+The field names and their meaning are Volcano's. `engine.semantics` decides how a queue without a state is treated, and a role
+minimum above the minimum of the gang.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def queue_of(pod: Pod) -> str:
 
 
 def hints_of(pod: Pod) -> tuple[tuple[str, str], ...]:
-    """What node functions read from the pod. A pod marked preemptable may use any revocable zone."""
+    """Annotations that node functions read. A pod marked preemptable may use any revocable zone."""
     annotations, labels = pod.metadata.annotation_map, pod.metadata.label_map
     if not annotations and not labels:
         return ()

@@ -8,6 +8,11 @@ from typing import Any
 from navarch.cli.policy.reference import hanging, shown
 from navarch.model.timestamps import go_duration
 
+_EVICTIONS = {
+    "api": "victims are evicted through the Eviction API: a pod whose disruption budget allows no disruption is no victim",
+    "delete": "victims are deleted with their own grace period: disruption budgets steer the choice of victims and veto nothing",
+}
+
 
 def report_lines(report: Mapping[str, Any], width: int) -> Iterator[str]:
     mode = "strict" if report["compat"] == "strict" else f"as {report['compat']} does it"
@@ -35,6 +40,9 @@ def report_lines(report: Mapping[str, Any], width: int) -> Iterator[str]:
             yield ""
             yield title
             yield from (f"  {name} = {shown(value)}" for name, value in report[key].items())
+    yield ""
+    yield "Evictions"
+    yield from hanging(f"  {report['evictions']:<8}", _EVICTIONS[report["evictions"]], width)
     if report["searchBudgets"]:
         yield ""
         yield "How long searches for victims may go on"

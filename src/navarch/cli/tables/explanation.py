@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from navarch.cli.tables.text import print_line, print_prose
-from navarch.explanation.result import Change, Explanation
+from navarch.explanation.result import Change, Explanation, NodeExplanation, NodeScores, QueueExplanation
 
 _MOST = 8
 """Entries of a list that are shown; `-o json` has all."""
@@ -22,7 +22,13 @@ def show_explanation(console: Console, found: Explanation) -> None:
         print_prose(console, "never: it does not start on the empty cluster either (proved)", "  ")
     if cause.proof and cause.only is not None:
         print_prose(console, f"proved: {cause.proof}, nothing else -> {'starts' if cause.only else 'does not start'}", "  ")
-    if found.state in ("gone", "running") and not found.nodes.reasons:
+    _evictions(console, found)
+    if found.state in ("gone", "running"):
+        _placements(console, found)
+        _end(console, found)
+        return
+    if cause.code == "Starts":
+        _end(console, found)
         return
     facts = [f"nodes: {found.nodes.feasible} of {found.nodes.total} have room for a pod of it now"]
     if order.place is not None:
@@ -112,3 +118,66 @@ def _end(console: Console, found: Explanation) -> None:
     if found.not_established:
         print_prose(console, f"not established: {', '.join(found.not_established)} (--trials and --seconds allow more)")
     print_line(console, f"{found.trials} trials in {found.seconds:.1f} s", "dim")
+
+
+def _evictions(console: Console, found: Explanation) -> None:
+    for each in found.evictions:
+        print_prose(console, f"{each.pod} is evicted from {each.node} by {each.action} for {each.gains}", "  ")
+        for other in each.instead:
+            answer = "could have gone as well" if other.allowed else f"refused: {other.reason}"
+            print_prose(console, f"instead of it {other.job}? {answer}", "    ")
+
+
+def _placements(console: Console, found: Explanation) -> None:
+    """Scores by plugin, beside those of the node that comes next."""
+    for each in found.placements:
+        if each.scores is None:
+            print_prose(console, f"{each.pod} on {each.node}: {each.note}")
+            continue
+        print_prose(console, f"{each.pod} on {each.node}: {_scores(each.scores)}")
+        if each.runner_up is not None:
+            word = "next" if each.rank == 1 else "better now"
+            print_prose(console, f"{word}: {each.runner_up.node}: {_scores(each.runner_up)}", "  ")
+        else:
+            print_prose(console, "no other node would take it", "  ")
+
+
+def _scores(scores: NodeScores) -> str:
+    parts = ", ".join(f"{name} {score:g}" for name, score in scores.scores.items())
+    return f"score {scores.total:g} ({parts})" if parts else "no scores"
+
+
+def show_queue(console: Console, found: QueueExplanation) -> None:
+    above = f" below {found.parent}" if found.parent else ""
+    print_line(console, f"queue {found.queue}{above}: {found.state}, share {found.share:.2f}", "bold")
+    for step in found.steps:
+        amounts = ", ".join(f"{_short(name)} {amount}" for name, amount in step.amounts.items())
+        print_prose(console, f"{step.text} {amounts}".rstrip(), "  ")
+    for word, loans in (("holds beyond its due what is owed to", found.borrows), ("is owed what is held by", found.lends)):
+        for loan in loans:
+            amounts = ", ".join(f"{_short(name)} {amount}" for name, amount in loan.amounts.items())
+            print_prose(console, f"{word} {loan.queue}: {amounts}", "  ")
+    for number, job in enumerate(found.waiting[:_CLAUSES], start=1):
+        print_line(console, f"  {number}. {job.job}: {job.pods} pods wait, {job.code}")
+    if len(found.waiting) > _CLAUSES:
+        print_line(console, f"  ... and {len(found.waiting) - _CLAUSES} more (-o json shows all)")
+    for note in found.notes:
+        print_prose(console, note)
+
+
+def show_node(console: Console, found: NodeExplanation) -> None:
+    states = ["ready" if found.ready else "not ready", *(["cordoned"] if found.unschedulable else []), *found.taints]
+    print_line(console, f"node {found.node}: {', '.join(states)}, {found.pods} pods", "bold")
+    free = ", ".join(f"{_short(name)} {amount}" for name, amount in found.free.items())
+    print_prose(console, f"free: {free or 'nothing'}", "  ")
+    if found.useless:
+        useless = ", ".join(f"{_short(name)} {amount}" for name, amount in found.useless.items())
+        print_prose(console, f"free, and of no use to any pod that waits: {useless}", "  ")
+    if not found.waiting:
+        print_prose(console, "no pod waits", "  ")
+    for each in found.waiting[:_CLAUSES]:
+        asked = ", ".join(f"{amount} {_short(name)}" for name, amount in each.requests.items()) or "nothing"
+        answer = f"refused: {', '.join(each.refused)}" if each.refused else "would be taken"
+        print_prose(console, f"{each.pods} pods of {_listed(each.jobs)} ({asked}): {answer}", "  ")
+    for note in found.notes:
+        print_prose(console, note)

@@ -8,7 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from navarch.model.resources import UNLIMITED, format_amount
-from navarch.views.overview import Amounts, JobRow, NodeRow, QueueRow
+from navarch.views.jobs import JobRow
+from navarch.views.nodes import NodeRow
+from navarch.views.prospects import Prospect
+from navarch.views.quantities import Amounts
+from navarch.views.queues import QueueRow
 
 LEFT_OUT = frozenset({"pods", "ephemeral-storage"})
 SHORT = {"nvidia.com/gpu": "gpu", "memory": "mem"}
@@ -68,7 +72,7 @@ def plain_table(columns: Iterable[str]) -> Table:
 
 
 def jobs_table(rows: Iterable[JobRow], now: float, *, namespaces: bool) -> Table:
-    columns = ["JOB", "KIND", "QUEUE", "PHASE", "MIN", "PENDING", "RUNNING", "DONE", "FAILED", "AGE"]
+    columns = ["JOB", "KIND", "QUEUE", "PHASE", "MIN", "PENDING", "RUNNING", "DONE", "FAILED", "PLACE", "AGE"]
     table = plain_table([*(["NAMESPACE"] if namespaces else []), *columns, "WHY"])
     for row in rows:
         cells: list[str | Text] = [
@@ -81,10 +85,17 @@ def jobs_table(rows: Iterable[JobRow], now: float, *, namespaces: bool) -> Table
             str(row.running) + (f" (-{row.leaving})" if row.leaving else ""),
             str(row.succeeded),
             str(row.failed),
+            _place(row.prospect),
             age(row.created, now),
         ]
         table.add_row(*([row.namespace] if namespaces else []), *cells, Text(row.why))
     return table
+
+
+def _place(prospect: Prospect | None) -> str:
+    if prospect is None:
+        return "-"
+    return "never" if prospect.never else f"{prospect.place}/{prospect.of}"
 
 
 def queues_table(rows: Iterable[QueueRow]) -> Table:

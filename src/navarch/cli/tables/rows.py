@@ -16,7 +16,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from navarch.views.overview import JobRow
+from navarch.views.jobs import JobRow
 
 Row = Any
 MakeTable = Callable[[Sequence[Row]], Table]
@@ -33,7 +33,7 @@ def print_rows(console: Console, rows: Sequence[Row], table_of: MakeTable, *, wi
 def row_lines(console: Console, rows: Sequence[Row], table_of: MakeTable, *, wide: bool = False) -> list[Text]:
     """The header and the rows. Without `wide`, only a table whose names alone are too long is wider than a terminal."""
     if wide:
-        rows = [replace(row, why=row.said or row.why) if isinstance(row, JobRow) else row for row in rows]
+        rows = [replace(row, why=row.messages or row.why) if isinstance(row, JobRow) else row for row in rows]
     reasons = [row.why if isinstance(row, JobRow) else "" for row in rows]
     if wide or not console.is_terminal or not any(reasons):
         return _lines(console, table_of(rows))

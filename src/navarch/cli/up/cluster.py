@@ -22,10 +22,10 @@ from navarch.embedded.hollow_cluster import HollowCluster
 from navarch.embedded.kubelets.pod_behaviour import KubeletOptions
 from navarch.embedded.node_sets import NodeSet, read_nodes
 from navarch.embedded.sample import Size
-from navarch.embedded.storage.record import Manifest
 from navarch.kube.connect import connect
 from navarch.live.scheduler import Scheduler
 from navarch.live.settings import RunOptions
+from navarch.object_types import Manifest
 
 log = logging.getLogger(__name__)
 START_AFTER, STOP_AFTER = 0.5, 1.0
@@ -48,6 +48,7 @@ class UpOptions:
     speed: float = 1.0
     policy: str = "navarch"
     plugin_dirs: tuple[Path, ...] = ()
+    namespace_as_queue: bool = False
     until_settled: bool = False
 
 
@@ -79,6 +80,7 @@ class UpCluster:
             options = RunOptions(
                 policy=self.options.policy,
                 plugin_dirs=self.options.plugin_dirs,
+                namespace_as_queue=self.options.namespace_as_queue,
                 scheduler_names=EMBEDDED,
                 listen="",
                 leader_elect=False,

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plugin_dirs import plugin_dirs_option
 
 EXAMPLES = """\b
@@ -42,6 +43,7 @@ REST_WITHIN = 600.0
 @click.option("--speed", type=click.FloatRange(min=0.01), default=1.0, show_default=True, help="How fast the hours pass.")
 @click.option("--policy", default="navarch", show_default=True, metavar="FILE|PRESET", help="Policy of the scheduler.")
 @plugin_dirs_option
+@namespace_as_queue_option
 @click.option("--until-settled", is_flag=True, help="Leave when the sample has come to rest, with a summary.")
 def up(no_sample: bool, **given: Any) -> None:
     """Start an embedded cluster with a scheduler in it.

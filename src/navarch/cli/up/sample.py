@@ -10,8 +10,9 @@ from navarch.cli.up.story import Story, job_of
 from navarch.embedded.create_objects import create_all
 from navarch.embedded.kubelets.pod_behaviour import conduct_of
 from navarch.embedded.sample import ACTS, Act, documents
-from navarch.embedded.storage.record import Manifest, Record
+from navarch.embedded.storage.record import Record
 from navarch.embedded.storage.store import Store
+from navarch.object_types import Manifest
 
 PAUSE = 2.0
 """Seconds of the cluster's time between acts, for the onlooker."""

@@ -7,13 +7,11 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
 
 from navarch.embedded.storage.record import Event, Record
 from navarch.embedded.storage.store import Store
 from navarch.embedded.timers import Timers
 
-Manifest = dict[str, Any]
 GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 _BY_WHOM = re.compile(r"^(\w+): (\S+)$")
 KEPT = 200

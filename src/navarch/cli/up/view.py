@@ -19,7 +19,8 @@ from navarch.cli.tables.overview import amounts, jobs_table, nodes_table, queues
 from navarch.cli.tables.rows import MakeTable, row_lines
 from navarch.cli.up.cluster import UpCluster
 from navarch.cli.up.story import Story
-from navarch.views.overview import NodeRow, Overview, overview
+from navarch.views.nodes import NodeRow
+from navarch.views.overview import Overview, overview
 
 PAUSE = 0.25
 FURNITURE = 14

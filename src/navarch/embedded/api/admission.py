@@ -11,8 +11,9 @@ from navarch.embedded.api.errors import forbidden, not_found
 from navarch.embedded.api.kinds.registry import Kind
 from navarch.embedded.api.quotas import Quotas
 from navarch.embedded.api.writing import WriteOptions
-from navarch.embedded.storage.record import Event, Manifest
+from navarch.embedded.storage.record import Event
 from navarch.embedded.storage.store import Store
+from navarch.object_types import Manifest
 
 PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
 LOOKED_UP = (PRIORITY_CLASSES, "runtimeclasses.node.k8s.io", "storageclasses.storage.k8s.io", "limitranges")

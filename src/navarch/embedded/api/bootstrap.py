@@ -12,7 +12,7 @@ from navarch.apis.admission.admission import SYSTEM_PRIORITY_CLASSES
 from navarch.embedded.api.admission import SYSTEM_NAMESPACES
 from navarch.embedded.api.kinds.crds import RESOURCE
 from navarch.embedded.api.operations import Operations
-from navarch.embedded.storage.record import Manifest
+from navarch.object_types import Manifest
 
 log = logging.getLogger(__name__)
 

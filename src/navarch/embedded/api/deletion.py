@@ -13,8 +13,9 @@ from typing import Any
 from navarch.embedded.api.errors import bad_request, cause, conflict, invalid
 from navarch.embedded.api.kinds.registry import Kind
 from navarch.embedded.api.writing import read_typed
-from navarch.embedded.storage.record import Manifest, Record
+from navarch.embedded.storage.record import Record
 from navarch.embedded.storage.store import timestamp
+from navarch.object_types import Manifest
 
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"

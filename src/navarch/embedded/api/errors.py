@@ -7,9 +7,8 @@ client-go, kubectl and the Python client all decide what to do next (retry, reli
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-Manifest = dict[str, Any]
+from navarch.object_types import Manifest
 
 
 class ApiError(Exception):

@@ -25,9 +25,10 @@ from navarch.embedded.api.patches.managed_fields import track
 from navarch.embedded.api.strategies import generate, prepare_create, prepare_update
 from navarch.embedded.api.validation.validation import validate_create, validate_update
 from navarch.embedded.api.writing import GENERATED_NAME_TRIES, WriteOptions, generated_name, name_missing, place, read_object
-from navarch.embedded.storage.record import Manifest, Record
+from navarch.embedded.storage.record import Record
 from navarch.embedded.storage.store import Change, Store, timestamp
 from navarch.model.quantity import QuantityError
+from navarch.object_types import Manifest
 
 Hook = Callable[[Kind, Manifest, Manifest | None, WriteOptions], None]
 

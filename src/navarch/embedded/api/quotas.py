@@ -11,9 +11,10 @@ from typing import Any
 from navarch.apis.admission.pod_defaults import aggregate
 from navarch.embedded.api.errors import forbidden
 from navarch.embedded.api.kinds.registry import Kind
-from navarch.embedded.storage.record import Event, Manifest, Record
+from navarch.embedded.storage.record import Event, Record
 from navarch.embedded.storage.store import Store
 from navarch.model.quantity import canonical, form_of, format_nano, parse_nano
+from navarch.object_types import Manifest
 
 NANO = 1_000_000_000
 COUNTED = {

@@ -46,7 +46,8 @@ from navarch.embedded.api.subresources.reviews import REVIEWS, review
 from navarch.embedded.api.subresources.scale import from_scale, to_scale
 from navarch.embedded.api.targets import Target, resolve
 from navarch.embedded.api.writing import WriteOptions
-from navarch.embedded.storage.record import Manifest, Record
+from navarch.embedded.storage.record import Record
+from navarch.object_types import Manifest
 
 log = logging.getLogger(__name__)
 _encode = msgspec.json.encode

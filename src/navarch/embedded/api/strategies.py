@@ -14,8 +14,8 @@ from navarch.apis.admission.admission import default_tolerations
 from navarch.apis.admission.workload_defaults import TEMPLATE_GENERATION
 from navarch.embedded.api.kinds.normalise import Normaliser
 from navarch.embedded.api.kinds.registry import Kind
-from navarch.embedded.storage.record import Manifest
 from navarch.model.label_syntax import parse_int64
+from navarch.object_types import Manifest
 
 KEEPS_STATUS_ON_CREATE = frozenset({"nodes", "events"})
 SERVER_OWNED = (

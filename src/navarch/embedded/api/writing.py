@@ -15,7 +15,7 @@ from navarch.embedded.api.kinds.crd_schema import CustomSchema
 from navarch.embedded.api.kinds.normalise import Mistyped, Normaliser
 from navarch.embedded.api.kinds.registry import Kind
 from navarch.embedded.api.kinds.types import shape_of
-from navarch.embedded.storage.record import Manifest
+from navarch.object_types import Manifest
 
 SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 LONGEST_PREFIX = 58

@@ -11,8 +11,9 @@ from typing import Any
 
 from navarch.embedded.api.operations import Operations
 from navarch.embedded.api.selectors import object_selector
-from navarch.embedded.storage.record import Event, Manifest, Record
+from navarch.embedded.storage.record import Event, Record
 from navarch.embedded.storage.store import timestamp
+from navarch.object_types import Manifest
 
 BUDGETS = "poddisruptionbudgets.policy"
 SCALED = {"ReplicaSet": "replicasets.apps", "StatefulSet": "statefulsets.apps", "ReplicationController": "replicationcontrollers"}

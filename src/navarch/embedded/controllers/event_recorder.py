@@ -6,8 +6,9 @@ import hashlib
 
 from navarch.embedded.api.errors import ApiError
 from navarch.embedded.api.operations import Operations
-from navarch.embedded.storage.record import Manifest, Record
+from navarch.embedded.storage.record import Record
 from navarch.embedded.storage.store import timestamp
+from navarch.object_types import Manifest
 
 
 class Recorder:

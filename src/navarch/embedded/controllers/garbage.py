@@ -10,7 +10,8 @@ from __future__ import annotations
 from navarch.embedded.api.deletion import FOREGROUND, ORPHAN, DeleteOptions
 from navarch.embedded.api.errors import ApiError
 from navarch.embedded.api.operations import Operations
-from navarch.embedded.storage.record import Event, Manifest, Record
+from navarch.embedded.storage.record import Event, Record
+from navarch.object_types import Manifest
 
 Place = tuple[str, str, str]
 """(resource, namespace, name)"""

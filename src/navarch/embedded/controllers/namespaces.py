@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from navarch.embedded.api.deletion import DeleteOptions
 from navarch.embedded.api.operations import Operations
-from navarch.embedded.storage.record import Event, Manifest
+from navarch.embedded.storage.record import Event
+from navarch.object_types import Manifest
 
 SERVICE_ACCOUNTS = "serviceaccounts"
 

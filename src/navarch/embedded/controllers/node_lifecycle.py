@@ -13,10 +13,11 @@ from navarch.embedded.api.deletion import DeleteOptions
 from navarch.embedded.api.operations import Operations
 from navarch.embedded.controllers.work_queue import WorkQueue
 from navarch.embedded.kubelets.node_status import LEASE_NAMESPACE, LEASE_SECONDS, LEASES, conditions
-from navarch.embedded.storage.record import Event, Manifest, Record
+from navarch.embedded.storage.record import Event, Record
 from navarch.embedded.storage.store import timestamp
 from navarch.embedded.timers import Timers
 from navarch.model.selectors import read_taint, read_toleration, tolerates
+from navarch.object_types import Manifest, ObjectKey
 
 CHECK_SECONDS = 5.0
 ORPHAN_SECONDS = 40.0
@@ -26,7 +27,6 @@ BY_STATE = {"False": PREFIX + "not-ready", "Unknown": PREFIX + "unreachable"}
 OUT_OF_SERVICE = PREFIX + "out-of-service"
 SILENT = "Kubelet stopped posting node status."
 UNKNOWN = tuple((name, "Unknown", "NodeStatusUnknown", SILENT) for name in ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready"))
-Key = tuple[str, str]
 
 
 class NodeLifecycle:
@@ -36,9 +36,9 @@ class NodeLifecycle:
         self._operations = operations
         self._store = operations.store
         self._timers = timers
-        self._queue: WorkQueue[Key] = WorkQueue("node-lifecycle", self._look, timers)
+        self._queue: WorkQueue[ObjectKey] = WorkQueue("node-lifecycle", self._look, timers)
         self._heard: dict[str, float] = {}
-        self._pods: dict[str, dict[str, Key]] = {}
+        self._pods: dict[str, dict[str, ObjectKey]] = {}
         """node -> uid -> pod."""
         self._checked = 0.0
 
@@ -102,7 +102,7 @@ class NodeLifecycle:
             if now - heard > LEASE_SECONDS:
                 self._queue.add(("", name))
 
-    def _look(self, key: Key) -> None:
+    def _look(self, key: ObjectKey) -> None:
         namespace, name = key
         if not namespace:
             self._look_at_node(name)

@@ -6,7 +6,8 @@ The same table as kube-controller-manager's node lifecycle controller; a cordone
 from __future__ import annotations
 
 from navarch.embedded.api.operations import Operations
-from navarch.embedded.storage.record import Event, Manifest, Record
+from navarch.embedded.storage.record import Event, Record
+from navarch.object_types import Manifest
 
 PREFIX = "node.kubernetes.io/"
 BY_CONDITION = (

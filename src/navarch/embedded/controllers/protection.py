@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from navarch.embedded.api.operations import Operations
-from navarch.embedded.storage.record import Event, Manifest, Record
+from navarch.embedded.storage.record import Event, Record
+from navarch.object_types import Manifest
 
 CLAIM, VOLUME, GROUP = "persistentvolumeclaims", "persistentvolumes", "podgroups.scheduling.k8s.io"
 FINALIZERS = {

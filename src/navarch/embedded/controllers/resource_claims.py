@@ -15,8 +15,9 @@ from navarch.embedded.controllers.event_recorder import Recorder
 from navarch.embedded.controllers.work_queue import WorkQueue
 from navarch.embedded.controllers.workloads.ownership import controller_of, owner_reference
 from navarch.embedded.storage.feeds import Watch
-from navarch.embedded.storage.record import Event, Manifest, Record
+from navarch.embedded.storage.record import Event, Record
 from navarch.embedded.timers import Timers
+from navarch.object_types import Manifest
 
 CLAIMS, TEMPLATES = "resourceclaims.resource.k8s.io", "resourceclaimtemplates.resource.k8s.io"
 POD_CLAIM_NAME, PROTECTION = "resource.kubernetes.io/pod-claim-name", "resource.kubernetes.io/delete-protection"

@@ -23,10 +23,11 @@ from navarch.embedded.kubelets.node_capacity import Room, held_by
 from navarch.embedded.kubelets.node_status import NOT_READY, Heartbeat, conditions, registered
 from navarch.embedded.kubelets.pod_behaviour import PREFIX, Conduct, KubeletOptions, conduct_of
 from navarch.embedded.kubelets.staged_pods import PodStages
-from navarch.embedded.storage.record import Event, Manifest, Record
+from navarch.embedded.storage.record import Event, Record
 from navarch.embedded.storage.store import timestamp
 from navarch.embedded.timers import Timers, seconds_of
 from navarch.model.quantity import QuantityError
+from navarch.object_types import Manifest, ObjectKey
 
 log = logging.getLogger(__name__)
 FAIL, HOLLOW = PREFIX + "fail", PREFIX + "hollow"
@@ -35,7 +36,6 @@ TERMINAL = ("Succeeded", "Failed")
 FIRST_BACKOFF, LONGEST_BACKOFF, FORGIVEN = 10.0, 300.0, 600.0
 TERMINATED = 143
 """The exit code of a container that was terminated: 128 + SIGTERM."""
-Key = tuple[str, str]
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class HollowNode:
     number: int
     uid: str = ""
     room: Room = field(default_factory=Room)
-    bound: dict[str, Key] = field(default_factory=dict)
+    bound: dict[str, ObjectKey] = field(default_factory=dict)
     """Pods that are on this node as far as the API says: uid -> where."""
     fault: str = ""
     next_ip: int = 1
@@ -69,7 +69,7 @@ class HollowKubelets:
         self._heartbeat = Heartbeat(operations, timers)
         self._recorder = Recorder(operations, "kubelet")
         self._stages = PodStages(operations, timers, self._recorder, self.options.seed)
-        self._queue: WorkQueue[Key] = WorkQueue("kubelet", self._look, timers)
+        self._queue: WorkQueue[ObjectKey] = WorkQueue("kubelet", self._look, timers)
         self._numbers = 0
 
     def start(self) -> None:
@@ -136,7 +136,7 @@ class HollowKubelets:
 
     # ------------------------------------------------------------------ work
 
-    def _look(self, key: Key) -> None:
+    def _look(self, key: ObjectKey) -> None:
         namespace, name = key
         if namespace:
             record = self._store.find("pods", namespace, name)

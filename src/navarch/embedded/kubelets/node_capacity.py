@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from navarch.apis.core.objects import from_manifest
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.core.requests import pod_requests, rounded
-from navarch.embedded.storage.record import Manifest
 from navarch.model.resources import parse_amount
 from navarch.model.selectors import first_untolerated, node_selector_matches, read_node_selector, read_taint, read_toleration
 from navarch.model.spec import Requests
+from navarch.object_types import Manifest
 
 Port = tuple[str, str, int]
 """Protocol, address, port on the host."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from navarch.embedded.api.operations import Operations
 from navarch.embedded.node_sets import NodeSet, allocatable_of
-from navarch.embedded.storage.record import Manifest, Record
+from navarch.embedded.storage.record import Record
 from navarch.embedded.storage.store import micro_timestamp, timestamp
 from navarch.embedded.timers import Timers
+from navarch.object_types import Manifest
 
 LEASES, LEASE_NAMESPACE = "leases.coordination.k8s.io", "kube-node-lease"
 LEASE_SECONDS = 40

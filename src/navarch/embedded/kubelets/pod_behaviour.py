@@ -16,11 +16,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from navarch.embedded.timers import parse_duration
+from navarch.object_types import Manifest
 
-Manifest = dict[str, Any]
 T = TypeVar("T")
 PREFIX = "navarch.io/"
 RUN_FOR, EXIT_CODE, FAILURE_RATE = PREFIX + "run-for", PREFIX + "exit-code", PREFIX + "failure-rate"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from navarch.embedded.storage.record import Manifest
+from navarch.object_types import Manifest
 
 STARTED = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
 

@@ -17,9 +17,10 @@ from navarch.embedded.api.writing import WriteOptions
 from navarch.embedded.controllers.event_recorder import Recorder
 from navarch.embedded.create_objects import create_all
 from navarch.embedded.kubelets.stages import Stage, StageError, read_stage
-from navarch.embedded.storage.record import Event, Manifest, Record
+from navarch.embedded.storage.record import Event, Record
 from navarch.embedded.storage.store import timestamp
 from navarch.embedded.timers import Timers
+from navarch.object_types import Manifest
 
 log = logging.getLogger(__name__)
 RESOURCE = "stages.kwok.x-k8s.io"

@@ -14,8 +14,8 @@ from typing import Any
 import yaml
 
 from navarch.embedded.kubelets.stage_paths import Find, PathError, parse_path
-from navarch.embedded.storage.record import Manifest
 from navarch.embedded.timers import parse_duration, seconds_of
+from navarch.object_types import Manifest
 
 Facts = Mapping[str, str]
 """What template functions answer: Now, NodeIP, PodIP, NodeName."""

@@ -13,7 +13,7 @@ from string import Template
 
 import yaml
 
-from navarch.embedded.storage.record import Manifest
+from navarch.object_types import Manifest
 
 CPU_SLOTS = 8
 MOST_SLOTS = 128

@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from navarch.embedded.api.errors import too_old
-from navarch.embedded.storage.record import Event, Manifest, Record
+from navarch.embedded.storage.record import Event, Record
+from navarch.object_types import Manifest
 
 FieldsOf = Callable[[Manifest], tuple[str, ...]]
 """The values of a resource's selectable fields beyond name and namespace, in the order that its kind declares."""

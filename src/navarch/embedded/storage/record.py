@@ -8,11 +8,12 @@ write, so selectors never decode.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
-Manifest = dict[str, Any]
+from navarch.object_types import Manifest
+
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 
 _encode = msgspec.json.Encoder().encode

@@ -43,7 +43,8 @@ from msgspec.json import decode
 from navarch.embedded.api.errors import ApiError, already_exists, bad_request, conflict, not_found, stale, unavailable
 from navarch.embedded.storage.collection import Collection, FieldsOf
 from navarch.embedded.storage.feeds import Matches, Watch
-from navarch.embedded.storage.record import Event, Manifest, Record
+from navarch.embedded.storage.record import Event, Record
+from navarch.object_types import Manifest
 
 Change = Callable[[Manifest], Manifest | None]
 DECODED_RECORDS = 2048

@@ -21,6 +21,7 @@ from navarch.engine.placement.node_ranking import WORST, NodeRanking, best_rows
 from navarch.engine.placement.row_answer_cache import FEW, Answer, RowAnswerCache
 from navarch.engine.placement.shared_devices import shares_devices
 from navarch.engine.placement.static_cache import static_mask, static_raw
+from navarch.model.gpus import GPU_RESOURCES
 from navarch.model.resources import CPU, MEMORY, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -487,6 +488,16 @@ def _insufficient(view: ClassView, session: Session) -> list[Refusal]:
         seen |= short
         if short.any():
             out.append(Refusal(f"Insufficient {names[dim]}", short, code="InsufficientResources"))
+    if view.devices is not None:
+        short = ~(view.devices.fits(view.task, free, slice(None)) | seen)
+        if short.any():
+            out.append(
+                Refusal(
+                    f"Insufficient {names[view.devices.dims[0]] if view.devices.dims else GPU_RESOURCES[0]}",
+                    short,
+                    code="InsufficientResources",
+                )
+            )
     return out
 
 

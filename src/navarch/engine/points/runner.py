@@ -299,18 +299,19 @@ class PluginRunner:
     # victims
 
     def preemptable(self, preemptor: int, candidates: Sequence[int]) -> list[int]:
-        tiers = self.in_tiers(Preemptable)
+        tiers, candidates = self.in_tiers(Preemptable), self.evictable(candidates)
         return combine.victims(tiers, lambda p: p.preemptable(preemptor, candidates), candidates, self.semantics)
 
     def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> list[int]:
-        tiers = self.in_tiers(Reclaimable)
+        tiers, candidates = self.in_tiers(Reclaimable), self.evictable(candidates)
         return combine.victims(tiers, lambda p: p.reclaimable(reclaimer, candidates), candidates, self.semantics)
 
     def unified_evictable(self, job: Job, candidates: Sequence[int], *, reclaim: bool) -> list[int]:
-        tiers = self.in_tiers(UnifiedEvictable)
+        tiers, candidates = self.in_tiers(UnifiedEvictable), self.evictable(candidates)
         return combine.victims(tiers, lambda p: p.unified_evictable(job, candidates, reclaim=reclaim), candidates, self.semantics)
 
     def victim_tasks(self, candidates: Sequence[int]) -> list[int]:
+        candidates = self.evictable(candidates)
         return combine.united(self.in_tiers(VictimTasks), lambda p: p.victim_tasks(candidates))
 
     def pre_predicate(self, task: TaskClass) -> Reason | None:
@@ -323,6 +324,8 @@ class PluginRunner:
     if TYPE_CHECKING:
 
         def task(self, row: int) -> TaskSpec: ...
+
+        def evictable(self, candidates: Sequence[int]) -> Sequence[int]: ...
 
 
 def _compare(left: Any, right: Any) -> int:

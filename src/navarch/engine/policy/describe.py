@@ -36,6 +36,7 @@ def describe(policy: Policy, catalogue: Catalogue) -> dict[str, object]:
         "usage": dict(policy.usage),
         "queueDepth": dict(sorted(policy.queue_depth.items())),
         "searchBudgets": dict(policy.search_budgets),
+        "evictions": policy.evictions,
         "profiles": {name: [option.name for option in profile.plugins] for name, profile in policy.profiles.items()},
         "warnings": list(policy.warnings),
         "mistakes": [],

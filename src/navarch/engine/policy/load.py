@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from navarch.engine.policy import evictions
 from navarch.engine.policy import flat_map as flat
 from navarch.engine.policy import search_budgets as budgets
 from navarch.engine.policy import sections as params
@@ -53,7 +54,7 @@ def _read(findings: Findings, choice: Choice, catalogue: Catalogue, source: Sour
     actions = reader.actions(document.get("actions"))
     if choice.form == "flat":
         tiers = flat.read_plugins(findings, choice, catalogue, document)
-        document = {k: v for k, v in document.items() if k == "schedulerParams"}
+        document = {k: v for k, v in document.items() if k in ("schedulerParams", evictions.KEY)}
     else:
         document = reader.known_keys(document)
         tiers = reader.tiers(document.get("tiers"))
@@ -64,6 +65,7 @@ def _read(findings: Findings, choice: Choice, catalogue: Catalogue, source: Sour
     path = ("scenarioSearchBudgets",)
     search_budgets = check(findings, path, document.get(path[0]), budgets.FIELDS, path[0])
     budgets.check_budgets(findings, search_budgets)
+    how = evictions.read_evictions(findings, document, choice.compat)
     return Policy(
         actions=actions,
         tiers=tiers,
@@ -76,6 +78,7 @@ def _read(findings: Findings, choice: Choice, catalogue: Catalogue, source: Sour
         usage=reader.usage(document.get("usageDBConfig")),
         queue_depth=reader.queue_depth(document.get("queueDepthPerAction")),
         search_budgets=search_budgets,
+        evictions=how,
         warnings=tuple(str(w) for w in findings.warned),
         source=source.name,
         chosen=choice.why,

@@ -1,8 +1,8 @@
 """Policies by name, as decoded documents: they are read by the same loader as any file.
 
 `navarch` is Navarch's own judgement (docs/policy.md gives the reasons). `packing` is the best placement of GPU pods that we have:
-KAI's rules with `fragmentation` in place of its bin packing, at a weight that keeps it below the band of the next score. The others
-are what those systems run when nobody tells them anything; each implies its `compat`.
+jobs in order of arrival, none waits for another, and `fragmentation` chooses the node. The others are what those systems run when
+nobody tells them anything; each implies its `compat`.
 """
 
 from __future__ import annotations
@@ -77,9 +77,17 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
         "actions": "allocate, backfill",
         "tiers": [_tier("gang", "predicates", "best-fit")],
     },
+    "easy": {
+        "actions": "allocate, backfill",
+        "tiers": [_tier("gang", "easy-backfill", "predicates", "best-fit")],
+    },
     "sjf": {
         "actions": "allocate, backfill",
         "tiers": [_tier("gang", "shortest-first", "strict-order", "predicates", "best-fit")],
+    },
+    "packing": {
+        "actions": "allocate, backfill",
+        "tiers": [_tier("gang", "predicates", "fragmentation")],
     },
     "volcano": {
         "compat": "volcano",
@@ -120,32 +128,6 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
                 "gpupack",
                 _PLACEMENT,
                 "gpusharingorder",
-            )
-        ],
-    },
-    "packing": {
-        "compat": "kai",
-        "actions": _KAI_ACTIONS,
-        "tiers": [
-            _tier(
-                "predicates",
-                "proportion",
-                "priority",
-                "nodeavailability",
-                "resourcetype",
-                "podaffinity",
-                "elastic",
-                "kubeflow",
-                "ray",
-                "subgrouporder",
-                "taskorder",
-                "nominatednode",
-                "dynamicresources",
-                "minruntime",
-                "topology",
-                "sg-nodelocalgreedy",
-                "sg-multinodegang",
-                {"name": "fragmentation", "arguments": {"fragmentation.weight": 0.09}},
             )
         ],
     },

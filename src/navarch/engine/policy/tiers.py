@@ -9,6 +9,7 @@ from msgspec import Struct
 from navarch.engine.policy import sections as params
 from navarch.engine.policy.catalogue import Catalogue, Entry
 from navarch.engine.policy.compat import PEERS, listed, owners
+from navarch.engine.policy.evictions import KEY as EVICTIONS
 from navarch.engine.policy.file_form import Choice
 from navarch.engine.policy.findings import Findings, did_you_mean
 from navarch.engine.policy.point_switches import BY_DISABLE_KEY, BY_KEY, DEFAULTS, KEYS_WITHOUT_EFFECT
@@ -16,7 +17,7 @@ from navarch.engine.policy.schema import check
 from navarch.engine.policy.source import Path
 from navarch.engine.policy.values import PluginOption
 
-_KEYS = ("actions", "tiers", "configurations", "metrics", "compat", "schedulerParams")
+_KEYS = ("actions", "tiers", "configurations", "metrics", "compat", "schedulerParams", EVICTIONS)
 _KAI_KEYS = ("queueDepthPerAction", "usageDBConfig", "scenarioSearchBudgets")
 
 

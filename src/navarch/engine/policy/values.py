@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 import msgspec
 
 from navarch.engine.policy.point_switches import DEFAULTS, SAME_SWITCH
 from navarch.engine.policy.scheduler_params import PARAMETERS
 from navarch.engine.semantics import STRICT, Semantics
+
+Evictions = Literal["api", "delete"]
 
 
 class PluginOption(msgspec.Struct, frozen=True):
@@ -60,6 +63,8 @@ class Policy:
     queue_depth: Mapping[str, int] = field(default_factory=dict)
     """Action -> how many jobs of a queue it looks at; an action that is absent looks at all."""
     search_budgets: Mapping[str, object] = field(default_factory=dict)
+    evictions: Evictions = "api"
+    """How victims are removed: through the Eviction API, which keeps disruption budgets, or by deleting the pod."""
     scheduler_name: str = ""
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     """By scheduler name, if there are several; pods of no such name are judged by the first, which is that of `tiers`."""

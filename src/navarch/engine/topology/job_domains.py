@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from navarch.engine.job import Job
     from navarch.engine.session import Session
 
-Key = tuple[str, str]
+SubJobKey = tuple[str, str]
 """(job, sub-job)"""
 
 
@@ -31,8 +31,8 @@ class JobDomains:
         self.closest = self.tree.at_tier(self.tree.tiers[0])
         """For each node, the domain of the lowest tier that holds it."""
         self._jobs: dict[str, int] = {}
-        self._parts: dict[Key, int] = {}
-        self._anchors: dict[Key, int] = {}
+        self._parts: dict[SubJobKey, int] = {}
+        self._anchors: dict[SubJobKey, int] = {}
         if self.tree.mistakes:
             session.record.warnings.extend(m for m in self.tree.mistakes if m not in session.record.warnings)
 
@@ -124,5 +124,5 @@ def demand_of(sub_job: SubJob) -> TopologyDemand | None:
     return None if demand is None or demand.topology else demand
 
 
-def _key(sub_job: SubJob) -> Key:
+def _key(sub_job: SubJob) -> SubJobKey:
     return sub_job.job.key, sub_job.name

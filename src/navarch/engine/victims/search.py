@@ -22,6 +22,7 @@ from navarch.engine.node_functions import TaskClass
 from navarch.engine.points.protocols import Key
 from navarch.engine.queue import Queue
 from navarch.engine.statement import Statement
+from navarch.engine.victims.protected import ProtectedPods
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.status import TaskStatus
 
@@ -56,7 +57,9 @@ def candidates_elsewhere(session: Session, queue: Queue, statuses: Sequence[Task
 
 def _standing(session: Session, statuses: Sequence[TaskStatus]) -> BoolArray:
     tasks = session.snapshot.tasks
-    return tasks.alive & tasks.preemptable & np.isin(session.status, statuses) & (session.node >= 0)
+    standing: BoolArray = tasks.alive & tasks.preemptable & np.isin(session.status, statuses) & (session.node >= 0)
+    protected = session.shared(ProtectedPods).rows
+    return standing if protected is None else standing & ~protected
 
 
 def _job_mask(session: Session, wanted: Callable[[int, str], bool]) -> BoolArray:

@@ -23,6 +23,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 import msgspec
 
 from navarch.kube.errors import KubeError, OutcomeUnknown, Status
+from navarch.object_types import ObjectKey
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 DEEPEST = 100
@@ -48,7 +49,6 @@ class HasMetadata(Protocol):
 
 
 T = TypeVar("T", bound=HasMetadata)
-Key = tuple[str, str]
 
 
 class ObjectMetadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -232,7 +232,7 @@ def shallow(json: bytes) -> bytes:
     return b"".join([*kept, json[since:]]) if depth == 0 else json
 
 
-def key_of(metadata: Metadata) -> Key:
+def key_of(metadata: Metadata) -> ObjectKey:
     """What an object is known by while it lives."""
     return (metadata.namespace or "", metadata.name)
 

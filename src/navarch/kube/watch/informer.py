@@ -56,12 +56,12 @@ from navarch.kube.watch.decoding import (
     Event,
     Failure,
     HasMetadata,
-    Key,
     ObjectDecoder,
     Salvage,
     key_of,
 )
 from navarch.kube.watch.object_store import Handler, ObjectStore, OnBad, log_bad
+from navarch.object_types import ObjectKey
 
 log = logging.getLogger(__name__)
 
@@ -274,7 +274,7 @@ class Informer(Generic[T]):
         patience = self._patience
         initial_idle = min(patience.idle, patience.initial_idle)
         deadline = clock() + patience.initial_total
-        beginning: dict[Key, T | BadObject] | None = {} if initial else None
+        beginning: dict[ObjectKey, T | BadObject] | None = {} if initial else None
         self._decoder.restart()
         self.counters.streams += 1
         chunks = self._client.transport.stream(
@@ -411,13 +411,13 @@ class Informer(Generic[T]):
         self._backoff.reset()
 
 
-def _emptied(collected: dict[Key, T | BadObject]) -> Iterator[T | BadObject]:
+def _emptied(collected: dict[ObjectKey, T | BadObject]) -> Iterator[T | BadObject]:
     """The objects in their order, let go of one by one: whoever takes them is the only one who holds them."""
     for key in list(collected):
         yield collected.pop(key)
 
 
-def _collect(events: Sequence[Event[T]], into: dict[Key, T | BadObject]) -> tuple[Bookmark, Sequence[Event[T]]] | None:
+def _collect(events: Sequence[Event[T]], into: dict[ObjectKey, T | BadObject]) -> tuple[Bookmark, Sequence[Event[T]]] | None:
     """Initial events, of any type since live changes come between them; at their end, the bookmark and what follows."""
     for position, event in enumerate(events):
         if isinstance(event, Change):

@@ -19,7 +19,8 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Generic, Protocol, TypeVar
 
-from navarch.kube.watch.decoding import BadObject, Change, HasMetadata, Key, Metadata, key_of
+from navarch.kube.watch.decoding import BadObject, Change, HasMetadata, Metadata, key_of
+from navarch.object_types import ObjectKey
 
 log = logging.getLogger(__name__)
 
@@ -47,8 +48,8 @@ class ObjectStore(Generic[T]):
     """`objects` by (namespace, name); `bad` holds the metadata of those set aside."""
 
     def __init__(self, handler: Handler[T], on_bad: OnBad = log_bad) -> None:
-        self.objects: dict[Key, T] = {}
-        self.bad: dict[Key, Metadata] = {}
+        self.objects: dict[ObjectKey, T] = {}
+        self.bad: dict[ObjectKey, Metadata] = {}
         self._handler = handler
         self._on_bad = on_bad
 
@@ -74,7 +75,7 @@ class ObjectStore(Generic[T]):
     def replace(self, items: Iterable[T | BadObject], *, anew: bool = False) -> None:
         """The whole truth of a moment: tell the difference from what is known. `anew`: objects of the same version may look
         different from before, so all are told."""
-        found: dict[Key, T | BadObject] = {key_of(item.metadata): item for item in items}
+        found: dict[ObjectKey, T | BadObject] = {key_of(item.metadata): item for item in items}
         for key in sorted(self.objects.keys() - found.keys()):
             self._gone(key, self.objects[key].metadata.uid)
         for key in sorted(self.bad.keys() - found.keys()):
@@ -90,7 +91,7 @@ class ObjectStore(Generic[T]):
             if anew or old is None or (old.metadata.uid, old.metadata.resource_version) != (new.uid, new.resource_version):
                 self._put(key, old, item)
 
-    def _put(self, key: Key, old: T | None, new: T) -> None:
+    def _put(self, key: ObjectKey, old: T | None, new: T) -> None:
         self.objects[key] = new
         if self.bad:
             self.bad.pop(key, None)
@@ -105,7 +106,7 @@ class ObjectStore(Generic[T]):
             self._tell(old.metadata, self._handler.deleted, old)
             self._tell(new.metadata, self._handler.added, new)
 
-    def _gone(self, key: Key, uid: str | None) -> None:
+    def _gone(self, key: ObjectKey, uid: str | None) -> None:
         bad = self.bad.get(key)
         if bad is not None and bad.uid == uid:
             del self.bad[key]

@@ -22,10 +22,11 @@ from navarch.apis.core.partial_pod import PartialPod, half_read
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.errors import ObjectError
 from navarch.kube.resources import Resource
-from navarch.kube.watch.decoding import Key, key_of
 from navarch.kube.watch.decoding import Metadata as AnyMetadata
+from navarch.kube.watch.decoding import key_of
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cache.watched_kinds import Watched
+from navarch.object_types import ObjectKey
 
 OnInvalid = Callable[[str, Resource, AnyMetadata, Exception], None]
 """kind, resource, metadata of the object, what is wrong with it."""
@@ -96,7 +97,7 @@ class KindHandler:
         self.resource = resource
         """The version that is watched now."""
         self._on_invalid = on_invalid
-        self._standing: dict[Key, Any] = {}
+        self._standing: dict[ObjectKey, Any] = {}
         """The last valid version of objects whose newest one is invalid; the cache still has it."""
 
     def added(self, new: KubeObject, /) -> None:

@@ -1,16 +1,25 @@
-"""HTTP for operators: /livez, /readyz, /healthz, /metrics, and /debug/snapshot for callers on this machine.
+"""HTTP for operators: /livez, /readyz, /healthz, /metrics and /debug/snapshot.
 
 /livez answers while the event loop runs. /readyz and /healthz say whether all objects have been read, and if not, what is missing. A
 replica that does not lead is ready: it could lead at once.
+
+/debug/snapshot names every pod of the cluster. A caller on this machine may read it without a token, if it addressed this machine by
+`localhost` or by an IP address: a page that a browser loaded from elsewhere cannot (DNS rebinding). Other callers need a bearer token
+whose user may `get` the non-resource URL. With `protect_metrics` the same holds for every caller of /metrics.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import ssl
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+from navarch.kube.auth.access_review import AccessReview
+from navarch.kube.errors import KubeError
 
 Missing = Callable[[], list[str]]
 """What keeps the process from being ready; empty: nothing."""
@@ -25,16 +34,25 @@ class ListenError(ValueError):
 
 class Health:
     def __init__(
-        self, missing: Missing, registry: CollectorRegistry, snapshot: Callable[[], Awaitable[bytes]], refresh: Callable[[], None]
+        self,
+        missing: Missing,
+        registry: CollectorRegistry,
+        snapshot: Callable[[], Awaitable[bytes]],
+        refresh: Callable[[], None],
+        access: AccessReview | None = None,
+        *,
+        protect_metrics: bool = False,
     ) -> None:
         self._missing = missing
         self._registry = registry
         self._snapshot = snapshot
         self._refresh = refresh
+        self._access = access
+        self._protect_metrics = protect_metrics
         self._runner: web.AppRunner | None = None
         self.port = 0
 
-    async def start(self, listen: str) -> None:
+    async def start(self, listen: str, tls: ssl.SSLContext | None = None) -> None:
         host, port = _split(listen)
         app = web.Application()
         app.router.add_get("/livez", _alive)
@@ -45,7 +63,7 @@ class Health:
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, host, port).start()
+            await web.TCPSite(self._runner, host, port, ssl_context=tls).start()
         except OSError as error:
             await self.stop()
             raise ListenError(f"{listen}: {_EXPECTED}: {error.strerror or error}") from error
@@ -63,19 +81,46 @@ class Health:
         return web.Response(text="ok")
 
     async def _metrics(self, request: web.Request) -> web.Response:
+        if self._protect_metrics and (refusal := await self._refusal(request)) is not None:
+            return refusal
         self._refresh()
         body = generate_latest(self._registry)
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def _debug_snapshot(self, request: web.Request) -> web.Response:
-        """The input of the last cycle as `navarch replay` reads it. It names every pod of the cluster: loopback only."""
-        if not _is_loopback(request.remote):
-            return web.Response(status=403, text="only from the machine itself\n")
+        """The input of the last cycle as `navarch replay` reads it."""
+        if not (_is_loopback(request.remote) and _names_this_machine(request.host)):
+            if (refusal := await self._refusal(request)) is not None:
+                return refusal
         body = await self._snapshot()
         if not body:
             return web.Response(status=503, text="no cycle yet: ask the replica that leads (navarch_leading 1)\n")
         name = 'attachment; filename="navarch-cycle.json.gz"'
         return web.Response(body=body, content_type="application/gzip", headers={"Content-Disposition": name})
+
+    async def _refusal(self, request: web.Request) -> web.Response | None:
+        """None if the caller's bearer token lets it read the path."""
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        if self._access is None or scheme.lower() != "bearer" or not token.strip():
+            headers = {"WWW-Authenticate": "Bearer"}
+            return web.Response(status=401, text=f"{request.path} needs a bearer token\n", headers=headers)
+        try:
+            allowed = await self._access.may_get(token.strip(), request.path)
+        except KubeError as error:
+            return web.Response(status=503, text=f"the API server did not review the token: {error}\n")
+        if allowed:
+            return None
+        return web.Response(status=403, text=f"the token's user may not get the non-resource URL {request.path}\n")
+
+
+def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
+    """ListenError if the files cannot be used."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        raise ListenError(f"{certificate}, {key}: expected a certificate and its key: {error}") from None
+    return context
 
 
 def _split(listen: str) -> tuple[str | None, int]:
@@ -95,3 +140,17 @@ def _is_loopback(remote: str | None) -> bool:
         return remote is not None and ipaddress.ip_address(remote.partition("%")[0]).is_loopback
     except ValueError:
         return False
+
+
+def _names_this_machine(host: str) -> bool:
+    """Whether a Host header is `localhost` or an IP address, and not a name that a stranger's DNS server points here.
+
+    >>> _names_this_machine("localhost:8080"), _names_this_machine("[::1]:8080"), _names_this_machine("evil.example:8080")
+    (True, True, False)
+    """
+    name = host.rpartition(":")[0] if ":" in host and not host.endswith("]") else host
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return name == "localhost"
+    return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from navarch.live.cycle import Cycle
@@ -19,9 +20,9 @@ log = logging.getLogger(__name__)
 KEPT = 200
 
 
-def encoded(cycle: Cycle) -> bytes:
-    """The cycle as `navarch.replay.read` takes it."""
-    return record(cycle.snapshot, cycle.policy, cycle.now, cycle.uid, cycle.held, cycle.record)
+def encoded(cycle: Cycle, more_annotations: Sequence[str] = ()) -> bytes:
+    """The cycle as `navarch replay` reads it."""
+    return record(cycle.snapshot, cycle.policy, cycle.now, cycle.uid, cycle.held, cycle.record, more_annotations)
 
 
 class FolderError(ValueError):
@@ -29,7 +30,7 @@ class FolderError(ValueError):
 
 
 class Recorder:
-    def __init__(self, folder: Path, kept: int = KEPT) -> None:
+    def __init__(self, folder: Path, kept: int = KEPT, more_annotations: Sequence[str] = ()) -> None:
         """Raises FolderError at once instead of failing in each cycle, for example in a pod with a read-only file system."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -40,6 +41,7 @@ class Recorder:
         self.folder = folder
         self.skipped = 0
         self._kept = kept
+        self._more_annotations = more_annotations
         self._writing: asyncio.Task[None] | None = None
 
     def take(self, cycle: Cycle) -> bool:
@@ -63,13 +65,13 @@ class Recorder:
         except OSError as error:
             log.error("cycle %d was not recorded: %s", cycle.number, error)
         except Exception:
-            # A value that cannot be encoded, or a bug: it is logged, and scheduling goes on.
+            # A value that cannot be encoded costs this recording. The scheduler goes on, and the log says why the file is missing.
             log.exception("cycle %d was not recorded", cycle.number)
 
     def _write(self, cycle: Cycle) -> None:
         name = f"cycle-{int(cycle.now * 1000):013d}-{cycle.number:06d}.json.gz"
         partial = self.folder / f".{name}"
-        partial.write_bytes(encoded(cycle))
+        partial.write_bytes(encoded(cycle, self._more_annotations))
         partial.replace(self.folder / name)
         for old in sorted(self.folder.glob("cycle-*.json.gz"))[: -self._kept]:
             old.unlink(missing_ok=True)

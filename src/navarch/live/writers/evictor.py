@@ -1,11 +1,14 @@
-"""Evictions: through the Eviction API, so that disruption budgets hold, and at a bounded rate.
+"""Evictions: the pod is deleted, or the Eviction API is asked, as the policy says (`evictions`), at a bounded rate.
 
-First the pod's status gets the condition DisruptionTarget, which tells everyone why it goes; then the eviction is asked
-for. A budget that says "not now" (429) is waited for; when it goes on saying so the eviction is given up, the pod counts as
-running again, and the next cycle thinks anew. A pod that is gone already was evicted as far as we care. A conflict (409) is asked
-again: it may be another pod of that name, and then the watch shows it, or only somebody who wrote the pod at the same moment, and
-then it would count as leaving for ever. Any other refusal is waited for like a budget's: a namespace that is being deleted (403) takes
-its pods with it, and given up at once the same victim would be chosen again in the next cycle, and in every one after it.
+First the pod's status gets the condition DisruptionTarget, which says why the pod goes. Then the pod is deleted with its own grace
+period, or its eviction is asked for. "Preempted" and "Evicted" are said once the API server has accepted that. A pod that is gone
+already counts as evicted.
+
+The Eviction API answers 429 while a disruption budget allows no disruption. The eviction is then given up at once, and the pod is no
+victim for as long as `timeout` (`REFUSED_EVICTIONS`), so the next cycle chooses otherwise. Every other refusal is asked again until
+`timeout`: a conflict (409) may be another pod of that name, which the watch shows, or another writer of the pod at that moment; a
+namespace that is being deleted (403) takes its pods with it. An eviction that is given up takes its condition back, an event says so,
+and the pod counts as running again.
 """
 
 from __future__ import annotations
@@ -20,13 +23,14 @@ from msgspec import Struct
 
 from navarch.engine.record import Eviction
 from navarch.kube.client import eviction as eviction_body
-from navarch.kube.errors import KubeError, NotFound
+from navarch.kube.errors import KubeError, NotFound, TooManyRequests
 from navarch.kube.resources import PODS
 from navarch.kube.write.pool import Outcome, Priority, Write, WritePool
 from navarch.live.cache.assumed_pods import AssumedPods
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.events import Events, Regarding, pod_reference
 from navarch.live.writers.pod_status import STRATEGIC
+from navarch.model.objects.refused_evictions import REFUSED_EVICTIONS
 from navarch.model.spec import JobSpec, TaskSpec
 from navarch.model.status import TaskStatus
 from navarch.model.timestamps import rfc3339
@@ -43,11 +47,20 @@ _ACTIVE = [int(TaskStatus.BINDING), int(TaskStatus.BOUND), int(TaskStatus.RUNNIN
 
 class _Going(Struct):
     eviction: Eviction
-    namespace: str
-    name: str
+    task: TaskSpec
     deadline: float
     term: int
     attempts: int = 0
+    marked: bool = False
+    """The pod has the condition."""
+
+    @property
+    def namespace(self) -> str:
+        return self.task.namespace
+
+    @property
+    def name(self) -> str:
+        return self.task.name
 
 
 class Evictor:
@@ -59,15 +72,18 @@ class Evictor:
         events: Events,
         clock: Callable[[], float],
         *,
+        evictions: Callable[[], str] = lambda: "api",
         rate: float = 50.0,
         timeout: float = 60.0,
     ) -> None:
+        """`evictions`: "api" or "delete", as the policy has it at the moment."""
         self.counted: Callable[[str, str], None] = lambda action, result: None
         self._pool = pool
         self._cache = cache
         self._assumed = assumed
         self._events = events
         self._clock = clock
+        self._evictions = evictions
         self._pause = 1.0 / rate
         self._timeout = timeout
         self._queue: deque[_Going] = deque()
@@ -75,6 +91,8 @@ class Evictor:
         self._in_flight = 0
         self._refused: dict[str, tuple[_Going, asyncio.TimerHandle]] = {}
         """Of those in flight, by uid: those that wait to be asked for again."""
+        self._protected: dict[str, asyncio.TimerHandle] = {}
+        """Pods that a budget protects, by uid, until they may be chosen again."""
         self._term = 0
         """Which of our times as leader this is."""
 
@@ -89,8 +107,7 @@ class Evictor:
     def evict(self, eviction: Eviction, task: TaskSpec) -> None:
         """The eviction has been assumed: carry it out."""
         now = asyncio.get_running_loop().time()
-        self._queue.append(_Going(eviction, task.namespace, task.name, now + self._timeout, self._term))
-        self._tell(eviction, task)
+        self._queue.append(_Going(eviction, task, now + self._timeout, self._term))
         self._pace()
 
     def stop(self) -> None:
@@ -106,24 +123,24 @@ class Evictor:
             self._in_flight -= 1
             self._give_up(going, "", told=False)
         self._refused.clear()
+        for uid, timer in list(self._protected.items()):
+            timer.cancel()
+            self._unprotect(uid)
 
     def _tell(self, eviction: Eviction, task: TaskSpec) -> None:
         gains = f" for {eviction.for_}" if eviction.for_ else ""
         note = eviction.message or f"Evicted by {eviction.action}{gains}"
-        # In a series: a pod that its budget protects may be chosen again and again.
         said = ("Normal", "Preempted", "Preempting") if eviction.action == SCHEDULE else ("Warning", "Evicted", "Evicting")
         self._events.emit(pod_reference(task.namespace, task.name, eviction.uid), *said, note)
         group = self._cache.group(eviction.job)
         if group is not None:
             gainer, _, name = eviction.for_.partition("/")
-            annotations = {
-                "evictor-action-type": eviction.action,
-                "evictor-pod-group-namespace": gainer,
-                "evictor-pod-group-name": name,
-            }
+            annotations = {"num-evicted-pods": str(eviction.together), "evictor-action-type": eviction.action}
+            if eviction.for_:
+                annotations |= {"evictor-pod-group-namespace": gainer, "evictor-pod-group-name": name}
             about = Regarding("PodGroup", group.namespace, group.name, group.uid, group.api_version)
             self._events.emit(
-                about, "Normal", "Evicted", "Evicting", f"Pod {task.namespace}/{task.name}: {note}", annotations=annotations
+                about, "Normal", "Evict", "Evicting", f"Pod {task.namespace}/{task.name}: {note}", annotations=annotations
             )
             if eviction.action == STALE_GANGS:
                 self._events.emit(about, "Normal", "StaleJob", "Evicting", self._stale_note(group))
@@ -152,22 +169,25 @@ class Evictor:
 
     def _mark(self, going: _Going) -> None:
         message = going.eviction.message or f"{going.eviction.reason}: {going.eviction.for_}"
+        self._pool.submit(self._condition(going, "True", REASON, message), lambda outcome: self._marked(going, outcome))
+
+    def _condition(self, going: _Going, status: str, reason: str, message: str) -> Write:
         condition = {
             "type": "DisruptionTarget",
-            "status": "True",
-            "reason": REASON,
+            "status": status,
+            "reason": reason,
             "message": message,
             "lastTransitionTime": rfc3339(self._clock()),
         }
         body = msgspec.json.encode({"metadata": {"uid": going.eviction.uid}, "status": {"conditions": [condition]}})
         path = PODS.path(going.namespace, going.name, "status")
-        write = Write("PATCH", path, body, content_type=STRATEGIC, priority=Priority.BINDING, repeatable=True)
-        self._pool.submit(write, lambda outcome: self._marked(going, outcome))
+        return Write("PATCH", path, body, content_type=STRATEGIC, priority=Priority.BINDING, repeatable=True)
 
     def _marked(self, going: _Going, outcome: Outcome) -> None:
         if isinstance(outcome, NotFound):
             self._done(going, "gone")
             return
+        going.marked = not isinstance(outcome, KubeError)
         if going.term != self._term:
             self._in_flight -= 1
             self._give_up(going, "", told=False)
@@ -177,21 +197,31 @@ class Evictor:
         self._ask(going)
 
     def _ask(self, going: _Going) -> None:
+        """Evicting or deleting a pod a second time does no harm: it is going already."""
         going.attempts += 1
-        body = msgspec.json.encode(eviction_body(going.namespace, going.name, going.eviction.uid, None))
-        path = PODS.path(going.namespace, going.name, "eviction")
-        # Evicting a pod a second time does no harm: it is going already.
-        write = Write("POST", path, body, priority=Priority.BINDING, repeatable=True, attempts=1)
-        self._pool.submit(write, lambda outcome: self._asked(going, outcome))
+        uid, deletes = going.eviction.uid, self._evictions() == "delete"
+        if deletes:
+            method, path = "DELETE", PODS.path(going.namespace, going.name)
+            body = msgspec.json.encode({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}})
+        else:
+            method, path = "POST", PODS.path(going.namespace, going.name, "eviction")
+            body = msgspec.json.encode(eviction_body(going.namespace, going.name, uid, None))
+        write = Write(method, path, body, priority=Priority.BINDING, repeatable=True, attempts=1)
+        self._pool.submit(write, lambda outcome: self._asked(going, outcome, by_budget=not deletes))
 
-    def _asked(self, going: _Going, outcome: Outcome) -> None:
+    def _asked(self, going: _Going, outcome: Outcome, *, by_budget: bool) -> None:
         if not isinstance(outcome, KubeError):
+            self._tell(going.eviction, going.task)
             self._done(going, "ok")
         elif isinstance(outcome, NotFound):
             self._done(going, "gone")
         elif going.term != self._term:
             self._in_flight -= 1
             self._give_up(going, "", told=False)
+        elif by_budget and isinstance(outcome, TooManyRequests):
+            self._in_flight -= 1
+            self._protect(going.eviction.uid)
+            self._give_up(going, str(outcome))
         else:
             loop = asyncio.get_running_loop()
             asked = getattr(outcome, "retry_after", None)
@@ -201,6 +231,16 @@ class Evictor:
                 self._give_up(going, str(outcome))
             else:
                 self._refused[going.eviction.uid] = going, loop.call_later(wait, self._again, going)
+
+    def _protect(self, uid: str) -> None:
+        row = self._cache.cluster.tasks.rows.of.get(uid)
+        if row is not None:
+            self._cache.cluster.put_object(REFUSED_EVICTIONS, "", uid, row)
+            self._protected[uid] = asyncio.get_running_loop().call_later(self._timeout, self._unprotect, uid)
+
+    def _unprotect(self, uid: str) -> None:
+        self._protected.pop(uid, None)
+        self._cache.cluster.remove_object(REFUSED_EVICTIONS, "", uid)
 
     def _again(self, going: _Going) -> None:
         del self._refused[going.eviction.uid]
@@ -221,3 +261,5 @@ class Evictor:
             log.warning("eviction of %s/%s was given up: %s", going.namespace, going.name, why)
             reference = pod_reference(going.namespace, going.name, going.eviction.uid)
             self._events.emit(reference, "Warning", "EvictionGivenUp", "Evicting", why)
+            if going.marked:
+                self._pool.submit(self._condition(going, "False", "EvictionGivenUp", why), lambda outcome: None)

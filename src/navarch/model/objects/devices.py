@@ -11,10 +11,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from navarch.model.objects.typed import Key, of_kind
+from navarch.model.objects.typed import of_kind
 from navarch.model.selectors import read_node_selector, read_taint, read_toleration
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import NodeTerm, Taint, Toleration
+from navarch.object_types import ObjectKey
 
 DEVICE_CLASS, RESOURCE_SLICE, RESOURCE_CLAIM = "DeviceClass", "ResourceSlice", "ResourceClaim"
 DeviceId = tuple[str, str, str]
@@ -213,13 +214,13 @@ def read_resource_claim(manifest: Mapping[str, Any]) -> ResourceClaimSpec:
     )
 
 
-def device_classes(snapshot: Snapshot) -> Mapping[Key, DeviceClassSpec]:
+def device_classes(snapshot: Snapshot) -> Mapping[ObjectKey, DeviceClassSpec]:
     return of_kind(snapshot, DEVICE_CLASS, read_device_class)
 
 
-def resource_slices(snapshot: Snapshot) -> Mapping[Key, ResourceSliceSpec]:
+def resource_slices(snapshot: Snapshot) -> Mapping[ObjectKey, ResourceSliceSpec]:
     return of_kind(snapshot, RESOURCE_SLICE, read_slice)
 
 
-def resource_claims(snapshot: Snapshot) -> Mapping[Key, ResourceClaimSpec]:
+def resource_claims(snapshot: Snapshot) -> Mapping[ObjectKey, ResourceClaimSpec]:
     return of_kind(snapshot, RESOURCE_CLAIM, read_resource_claim, namespaced=True)

@@ -14,8 +14,8 @@ from msgspec import Struct, field
 from navarch.model.quantity import parse_value
 from navarch.model.selectors import read_label_selector, read_node_selector
 from navarch.model.spec import NO_LABELS, Labels, LabelSelector, NodeTerm, nothing
+from navarch.object_types import ReadOnlyManifest
 
-Manifest = Mapping[str, Any]
 CLAIM, VOLUME, STORAGE_CLASS = "PersistentVolumeClaim", "PersistentVolume", "StorageClass"
 CSI_NODE, CSI_DRIVER, CSI_CAPACITY, ATTACHMENT = "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment"
 WAIT_FOR_CONSUMER = "WaitForFirstConsumer"
@@ -112,19 +112,19 @@ class AttachmentSpec(Struct, frozen=True):
     volume: str = ""
 
 
-def _meta(manifest: Manifest) -> Manifest:
+def _meta(manifest: ReadOnlyManifest) -> ReadOnlyManifest:
     return manifest.get("metadata") or {}
 
 
-def _spec(manifest: Manifest) -> Manifest:
+def _spec(manifest: ReadOnlyManifest) -> ReadOnlyManifest:
     return manifest.get("spec") or {}
 
 
-def _annotations(manifest: Manifest) -> Manifest:
+def _annotations(manifest: ReadOnlyManifest) -> ReadOnlyManifest:
     return _meta(manifest).get("annotations") or {}
 
 
-def _class_name(manifest: Manifest) -> str:
+def _class_name(manifest: ReadOnlyManifest) -> str:
     annotated = _annotations(manifest).get(_CLASS_ANNOTATION)
     return str(annotated if annotated is not None else _spec(manifest).get("storageClassName") or "")
 
@@ -133,7 +133,7 @@ def _size(quantity: Any) -> int | None:
     return None if quantity is None else parse_value(quantity)
 
 
-def read_claim(manifest: Manifest) -> ClaimSpec:
+def read_claim(manifest: ReadOnlyManifest) -> ClaimSpec:
     meta, spec, annotations = _meta(manifest), _spec(manifest), _annotations(manifest)
     owners = [owner for owner in meta.get("ownerReferences") or () if owner.get("controller")]
     return ClaimSpec(
@@ -155,7 +155,7 @@ def read_claim(manifest: Manifest) -> ClaimSpec:
     )
 
 
-def read_volume(manifest: Manifest) -> VolumeSpec:
+def read_volume(manifest: ReadOnlyManifest) -> VolumeSpec:
     meta, spec = _meta(manifest), _spec(manifest)
     reference, csi = spec.get("claimRef"), spec.get("csi")
     in_tree = next(((kind, spec[kind].get(field) or "") for kind, (_, _, field) in IN_TREE.items() if spec.get(kind)), None)
@@ -180,7 +180,7 @@ def read_volume(manifest: Manifest) -> VolumeSpec:
     )
 
 
-def read_storage_class(manifest: Manifest) -> StorageClassSpec:
+def read_storage_class(manifest: ReadOnlyManifest) -> StorageClassSpec:
     terms = manifest.get("allowedTopologies") or ()
     return StorageClassSpec(
         name=_meta(manifest).get("name") or "",
@@ -193,7 +193,7 @@ def read_storage_class(manifest: Manifest) -> StorageClassSpec:
     )
 
 
-def read_csi_node(manifest: Manifest) -> CSINodeSpec:
+def read_csi_node(manifest: ReadOnlyManifest) -> CSINodeSpec:
     drivers = _spec(manifest).get("drivers") or ()
     counts = [(d.get("name") or "", (d.get("allocatable") or {}).get("count")) for d in drivers]
     migrated = str(_annotations(manifest).get(_MIGRATED_ANNOTATION) or "")
@@ -204,17 +204,17 @@ def read_csi_node(manifest: Manifest) -> CSINodeSpec:
     )
 
 
-def read_csi_driver(manifest: Manifest) -> CSIDriverSpec:
+def read_csi_driver(manifest: ReadOnlyManifest) -> CSIDriverSpec:
     return CSIDriverSpec(_meta(manifest).get("name") or "", bool(_spec(manifest).get("storageCapacity")))
 
 
-def read_capacity(manifest: Manifest) -> CapacitySpec:
+def read_capacity(manifest: ReadOnlyManifest) -> CapacitySpec:
     largest = manifest.get("maximumVolumeSize", manifest.get("capacity"))
     topology = read_label_selector(manifest.get("nodeTopology"))
     return CapacitySpec(manifest.get("storageClassName") or "", topology, _size(largest))
 
 
-def read_attachment(manifest: Manifest) -> AttachmentSpec:
+def read_attachment(manifest: ReadOnlyManifest) -> AttachmentSpec:
     spec = _spec(manifest)
     volume = (spec.get("source") or {}).get("persistentVolumeName") or ""
     return AttachmentSpec(spec.get("attacher") or "", spec.get("nodeName") or "", volume)

@@ -11,19 +11,21 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from navarch.model.snapshot import Snapshot
+from navarch.object_types import ObjectKey
 
 V = TypeVar("V")
-Key = tuple[str, str]
 
 
-def of_kind(snapshot: Snapshot, kind: str, read: Callable[[Mapping[str, Any]], V], *, namespaced: bool = False) -> Mapping[Key, V]:
+def of_kind(
+    snapshot: Snapshot, kind: str, read: Callable[[Mapping[str, Any]], V], *, namespaced: bool = False
+) -> Mapping[ObjectKey, V]:
     """(namespace, name) -> value, in that order; the namespace is empty for kinds without one."""
     held = snapshot.memo.pop(("typed", kind), None)
     version = snapshot.versions.get(kind, 0)
     if held is None or held[0] != version:
         sources = snapshot.objects.get(kind, {})
-        before: dict[Key, tuple[Any, V]] = held[1] if held is not None else {}
-        made: dict[Key, tuple[Any, V]] = {}
+        before: dict[ObjectKey, tuple[Any, V]] = held[1] if held is not None else {}
+        made: dict[ObjectKey, tuple[Any, V]] = {}
         aside: list[str] = []
         for (namespace, name), source in sorted(sources.items()):
             key = ((namespace or "default") if namespaced else "", name)
@@ -38,7 +40,7 @@ def of_kind(snapshot: Snapshot, kind: str, read: Callable[[Mapping[str, Any]], V
                 aside.append(f"{kind} {shown} cannot be read and is left out: {type(error).__name__}: {error}")
         held = version, made, {key: value for key, (_, value) in made.items()}, aside
     snapshot.memo["typed", kind] = held
-    found: Mapping[Key, V] = held[2]
+    found: Mapping[ObjectKey, V] = held[2]
     return found
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from navarch.model.objects.typed import Key, of_kind
+from navarch.model.objects.typed import of_kind
 from navarch.model.selectors import equalities, read_label_selector
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import LabelSelector
+from navarch.object_types import ObjectKey
 
 SERVICE = "Service"
 CONTROLLERS = ("ReplicationController", "ReplicaSet", "StatefulSet")
@@ -47,9 +48,9 @@ def read_controller(manifest: Mapping[str, Any]) -> ControllerSpec:
     return ControllerSpec(kind, meta.get("namespace") or "default", meta["name"], read)
 
 
-def services(snapshot: Snapshot) -> Mapping[Key, ServiceSpec]:
+def services(snapshot: Snapshot) -> Mapping[ObjectKey, ServiceSpec]:
     return of_kind(snapshot, SERVICE, read_service, namespaced=True)
 
 
-def controllers(snapshot: Snapshot, kind: str) -> Mapping[Key, ControllerSpec]:
+def controllers(snapshot: Snapshot, kind: str) -> Mapping[ObjectKey, ControllerSpec]:
     return of_kind(snapshot, kind, read_controller, namespaced=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from navarch.model.resources import BoolArray, IntArray, ResourceSpace, RowArray
+from navarch.model.resources import BoolArray, FloatArray, IntArray, ResourceSpace, RowArray
 from navarch.model.spec import JobSpec
 from navarch.model.status import IS_ALLOCATED, STATUS_COUNT, TaskStatus
 from navarch.model.tables.columns import Rows, grown
@@ -37,6 +37,8 @@ class JobTable:
         self.priority: IntArray = np.zeros(8, dtype=np.int64)
         """The job's own; the lowest there is where that of its tasks counts."""
         self.preemptable: BoolArray = np.zeros(8, dtype=bool)
+        self.expected_duration: FloatArray = np.full(8, np.inf)
+        """Seconds that it runs once it has started; infinite where it does not say."""
         self.queue: RowArray = np.full(8, -1, dtype=np.int32)
         """Number of the queue's name in `queue_names`; -1 while there is no spec."""
         self.phase: RowArray = np.zeros(8, dtype=np.int32)
@@ -88,6 +90,7 @@ class JobTable:
         self.min_member[row] = spec.min_member
         self.priority[row] = LOWEST if spec.priority_of_tasks else spec.priority
         self.preemptable[row] = spec.preemptable
+        self.expected_duration[row] = np.inf if spec.expected_duration is None else spec.expected_duration
         conditions = spec.conditions
         self.scheduled[row] = bool(conditions) and any(c.type == "Scheduled" and c.status == "True" for c in conditions)
         self.stale[row] = spec.stale_since is not None
@@ -191,6 +194,7 @@ COLUMNS = (
     "min_member",
     "priority",
     "preemptable",
+    "expected_duration",
     "queue",
     "phase",
     "in_parts",

@@ -18,7 +18,7 @@ from navarch.model.resources import FloatArray
 from navarch.plugins.fragmentation.baselines import BestFit, RandomNode
 from navarch.plugins.fragmentation.measure import Measure, measure_of
 from navarch.plugins.fragmentation.scorer import FragmentationScorer, Weights
-from navarch.plugins.fragmentation.typical_pods import TypicalPod, counted, most_frequent, seen
+from navarch.plugins.fragmentation.typical_pods import TypicalPod, counted, most_frequent, rounded, seen
 
 GPU_TYPE_LABEL = "nvidia.com/gpu.product"
 
@@ -27,6 +27,7 @@ class Fragmentation(Plugin):
     """Places pods so that what stays free on GPUs is of use to the pods that come"""
 
     name = "fragmentation"
+    waits_for_room = True
     arguments = (
         Argument("fragmentation.weight", "float", 1.0, "weight of the whole score, which is 0 to 100", minimum=0),
         Argument("fragmentation.score", "str", "packing", "the rule", ("packing", "fgd", "best-fit", "random")),
@@ -69,23 +70,34 @@ class Fragmentation(Plugin):
             given.number("fragmentation.cpuShare"),
             given.number("fragmentation.typePressure"),
         )
-        kind = FragmentationScorer if rule in ("packing", "fgd") else BestFit
-        return kind(self.session, self._measure(rule), weights, given.text("fragmentation.typeLabel"), weight)
+        label = given.text("fragmentation.typeLabel")
+        workload = Workload((), ()) if rule == "best-fit" else self._workload(label)
+        kind = BestFit if rule == "best-fit" else FragmentationScorer
+        return kind(self.session, self._measure(rule, workload), workload.all_kinds, weights, label, weight)
 
-    def _measure(self, rule: str) -> Measure:
+    def _measure(self, rule: str, workload: Workload) -> Measure:
         if rule != "packing":
-            return measure_of(self._typical_pods() if rule == "fgd" else (), 0.0, 0.0)
+            return measure_of(workload.typical, 0.0, 0.0)
         limit, remnants = self.given.number("fragmentation.cpuLimit"), self.given.number("fragmentation.remnants")
-        return measure_of(self._typical_pods(), limit, remnants)
+        return measure_of(workload.typical, limit, remnants)
 
-    def _typical_pods(self) -> tuple[TypicalPod, ...]:
+    def _workload(self, label: str) -> Workload:
         listed, coverage = self.given["fragmentation.typicalPods"], self.given.number("fragmentation.coverage")
         if listed:
             assert isinstance(listed, Sequence)
             return _listed(msgspec.json.encode(listed), coverage)
-        return most_frequent(seen(self.session, self.given.text("fragmentation.typeLabel")), coverage)
+        counts = seen(self.session, label)
+        return Workload(most_frequent(rounded(counts), coverage), most_frequent(counts, 1.0))
+
+
+class Workload(msgspec.Struct, frozen=True):
+    """Kinds of pods: the frequent ones that are measured by, and all of them, by which types are wanted."""
+
+    typical: tuple[TypicalPod, ...]
+    all_kinds: tuple[TypicalPod, ...]
 
 
 @lru_cache(maxsize=16)
-def _listed(entries: bytes, coverage: float) -> tuple[TypicalPod, ...]:
-    return most_frequent(counted(msgspec.json.decode(entries)), coverage)
+def _listed(entries: bytes, coverage: float) -> Workload:
+    counts = counted(msgspec.json.decode(entries))
+    return Workload(most_frequent(counts, coverage), most_frequent(counts, 1.0))

@@ -27,7 +27,7 @@ from navarch.plugins.fragmentation.gain_cache import GainCache
 from navarch.plugins.fragmentation.measure import Measure
 from navarch.plugins.fragmentation.placement import Need, fits, gains, option_gains
 from navarch.plugins.fragmentation.type_pressure import GpuTypes
-from navarch.plugins.fragmentation.typical_pods import WHOLE, gpu_types
+from navarch.plugins.fragmentation.typical_pods import WHOLE, TypicalPod, gpu_types
 
 if TYPE_CHECKING:
     from navarch.engine.session import Session
@@ -51,7 +51,16 @@ class FragmentationScorer(NodeScorer):
     name = "fragmentation"
     scope = Scope.ROW
 
-    def __init__(self, session: Session, measure: Measure, weights: Weights, label: str, weight: float) -> None:
+    def __init__(
+        self,
+        session: Session,
+        measure: Measure,
+        kinds: tuple[TypicalPod, ...],
+        weights: Weights,
+        label: str,
+        weight: float,
+    ) -> None:
+        """`kinds`: all kinds of pods with their weights; rare ones too tell which types are wanted."""
         self.session = session
         self.measure = measure
         self.weights = weights
@@ -59,7 +68,9 @@ class FragmentationScorer(NodeScorer):
         self.weight = weight
         self.types = of_nodes(session.snapshot, ("gpu types", label), lambda specs: GpuTypes(specs, label))
         self._allowed: BoolArray = self.types.allowed(measure.kinds) > 0
-        self._pressure = self.types.pressure(measure.pods)
+        self._pressure = (
+            self._pressure_of(kinds) if weights.type_pressure and not weights.exact_fgd else np.zeros(len(self.types.names))
+        )
         self._cache = GainCache.of(session.snapshot.memo, self.types)
         self._needs: dict[int, tuple[Need, IntArray]] = {}
         allocatable = session.nodes.allocatable
@@ -68,6 +79,15 @@ class FragmentationScorer(NodeScorer):
         self._gpus = gpus
         self._most_cpu = max(1, int(allocatable[CPU].max(initial=0)))
         self._most_gpu = max(WHOLE, int(allocatable[gpus].sum(axis=0).max(initial=0)))
+
+    def _pressure_of(self, kinds: tuple[TypicalPod, ...]) -> FloatArray:
+        """Kept while neither the nodes nor the kinds of pods change."""
+        memo = self.session.snapshot.memo
+        kept = memo.get("type pressure")
+        if kept is None or kept[0] is not self.types or kept[1] is not kinds:
+            kept = memo["type pressure"] = (self.types, kinds, self.types.pressure(kinds))
+        pressure: FloatArray = kept[2]
+        return pressure
 
     # what is asked for
 

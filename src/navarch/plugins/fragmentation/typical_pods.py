@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 WHOLE: Final = 1000
 """Thousandths of a whole GPU."""
-_STEPS: Final = 256
+_STEPS: Final = 64
 """Weights of pods that were counted in a snapshot are rounded to such parts, so that they stay the same for many cycles."""
 _FIELDS: Final = ("cpu", "gpu", "types", "count")
 
@@ -103,16 +103,25 @@ def _entry(where: str, entry: object) -> tuple[PodKind, int]:
 
 
 def seen(session: Session, label: str) -> dict[PodKind, int]:
-    """The kinds of pods in the snapshot, by frequency in whole parts of `_STEPS`; kinds below half a part are left out."""
+    """The kinds of pods in the snapshot."""
     tasks = session.snapshot.tasks
     counts = np.bincount(session.shape[tasks.alive], minlength=len(session.snapshot.shapes))
     kinds: dict[PodKind, int] = {}
     for number in np.flatnonzero(counts).tolist():
         kind = kind_of(session, session.snapshot.shapes[number], label)
         kinds[kind] = kinds.get(kind, 0) + int(counts[number])
-    total = sum(kinds.values())
-    rounded = {kind: (2 * _STEPS * count + total) // (2 * total) for kind, count in kinds.items()}
-    return {kind: count for kind, count in rounded.items() if count}
+    return kinds
+
+
+def rounded(counts: Mapping[PodKind, int]) -> dict[PodKind, int]:
+    """Counts as whole parts of `_STEPS` of all; kinds below half a part are left out.
+
+    >>> rounded({PodKind(1000): 13, PodKind(2000): 1, PodKind(3000): 1000})
+    {PodKind(cpu=1000, gpu_milli=0, gpus=0, types=()): 1, PodKind(cpu=3000, gpu_milli=0, gpus=0, types=()): 63}
+    """
+    total = sum(counts.values())
+    parts = {kind: (2 * _STEPS * count + total) // (2 * total) for kind, count in counts.items()}
+    return {kind: count for kind, count in parts.items() if count}
 
 
 def kind_of(session: Session, shape: Shape, label: str) -> PodKind:

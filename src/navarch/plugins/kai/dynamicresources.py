@@ -19,10 +19,10 @@ from navarch.engine.points.protocols import Change
 from navarch.engine.reasons import Event, Reason
 from navarch.model.objects.devices import ResourceClaimSpec
 from navarch.model.status import ON_NODE
+from navarch.object_types import ObjectKey
 from navarch.plugins.kai.amounts import FairAmounts
 from navarch.plugins.predicates.devices.dynamic_resources import MOST_USERS, Claims, DynamicResources
 
-Key = tuple[str, str]
 _UNDONE_BY = (Event.CLAIM_CHANGED, Event.POD_REMOVED)
 
 
@@ -34,7 +34,7 @@ class DynamicClaims(Plugin):
 
     def open(self) -> None:
         session = self.session
-        self.users: dict[Key, set[int]] = {}
+        self.users: dict[ObjectKey, set[int]] = {}
         """Claim -> tasks that stand on a node with it, or are promised one."""
         self.freed: dict[int, list[ResourceClaimSpec]] = {}
         """Task that was evicted -> its own claims as they were."""
@@ -43,9 +43,9 @@ class DynamicClaims(Plugin):
         if not self.in_use:
             return
         self.claims = session.shared(Claims)
-        self.specs: dict[Key, ResourceClaimSpec] = dict(self.claims.claims)
+        self.specs: dict[ObjectKey, ResourceClaimSpec] = dict(self.claims.claims)
         self.claims.claims = self.specs
-        self.manifests: Mapping[Key, Mapping[str, Any]] = session.snapshot.objects.get("ResourceClaim", {})
+        self.manifests: Mapping[ObjectKey, Mapping[str, Any]] = session.snapshot.objects.get("ResourceClaim", {})
         tasks = session.snapshot.tasks
         standing = np.flatnonzero(tasks.alive & ON_NODE[session.status] & np.array(claiming, dtype=bool)[tasks.shape])
         for task in standing.tolist():

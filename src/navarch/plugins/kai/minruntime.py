@@ -48,6 +48,12 @@ class MinRuntime(Plugin):
     def preempt_victim(self, job: Job, victim: Job) -> bool:
         return self._may_go(job, victim, self._preempt_guard(victim.queue))
 
+    def protected_until(self, job: Job, victim: Job) -> float | None:
+        """When the guard of a victim ends; None: it has none against this job, or it is over."""
+        same = job.queue is victim.queue
+        guard = self._preempt_guard(victim.queue) if same else self._reclaim_guard(job.queue, victim.queue)
+        return (self.lifetimes.started(victim) or 0.0) + guard if self._protected(victim, guard) else None
+
     def _may_go(self, job: Job, victim: Job, guard: float) -> bool:
         if not self._protected(victim, guard) or victim.tree.is_elastic:
             return True

@@ -14,7 +14,10 @@ from pathlib import Path
 from navarch.places import at
 from navarch.simulator.clusters.setup import ClusterError, ClusterSetup
 
-READERS: Mapping[str, str] = {}
+READERS: Mapping[str, str] = {
+    "openb": "navarch.simulator.clusters.openb:cluster",
+    "recording": "navarch.simulator.clusters.recording:cluster",
+}
 """KIND of `KIND:FILE` -> the place of its reader, a function from path to `ClusterSetup`."""
 
 

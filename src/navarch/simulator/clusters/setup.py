@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from navarch.apis.dialect import Settings
 from navarch.model.cluster import Cluster
-from navarch.model.spec import NodeSpec
+from navarch.model.spec import NodeSpec, QueueSpec
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
 
@@ -27,7 +27,9 @@ class ClusterSetup(Struct):
 
     documents: list[Document]
     partition: str = ""
-    mistakes: list[str] = field(default_factory=list)
+    nodes: list[NodeSpec] = field(default_factory=list)
+    """Nodes that are not given as manifests."""
+    queues: list[QueueSpec] = field(default_factory=list)
 
     def build(self, settings: Settings) -> tuple[Cluster, list[NodeSpec]]:
         """A fresh cluster for one simulation."""
@@ -35,6 +37,10 @@ class ClusterSetup(Struct):
         if inventory.mistakes:
             raise ClusterError("\n".join(map(str, inventory.mistakes)))
         cluster = inventory.cluster
+        for node in self.nodes:
+            cluster.put_node(node)
+        for queue in self.queues:
+            cluster.put_queue(queue)
         nodes = [spec for spec in cluster.nodes.specs if spec is not None]
         if not nodes:
             raise ClusterError("cluster: found no Node, expected at least one")

@@ -8,7 +8,11 @@ from navarch.places import at
 from navarch.simulator.traces.reading import Trace, TraceError, Window
 
 READERS: Mapping[str, str] = {
+    "jsonl": "navarch.simulator.traces.json_lines:read",
+    "openb": "navarch.simulator.traces.openb:read",
     "philly": "navarch.simulator.traces.philly:read",
+    "recording": "navarch.simulator.traces.recording:read",
+    "swf": "navarch.simulator.traces.swf:read",
 }
 """KIND of `KIND:FILE` -> the place of its reader, a function from path and window to `Trace`."""
 

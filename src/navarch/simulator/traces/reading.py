@@ -42,8 +42,8 @@ class Trace(Struct):
 
     jobs: list[TraceJob]
     outside: int = 0
-    mistakes: list[str] = field(default_factory=list)
-    """Rows that were left out because something is wrong with them."""
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Why rows were left out -> how many."""
 
 
 class RowError(ValueError):

@@ -17,7 +17,7 @@ from navarch.engine.policy import load
 from navarch.engine.policy.presets import PRESETS
 from navarch.engine.session import Session
 from navarch.installed import installed
-from navarch.model.spec import DeviceRequest, QueueShare
+from navarch.model.spec import DeviceRequest
 from navarch.plugins.fragmentation.plugin import GPU_TYPE_LABEL, Fragmentation
 from navarch.plugins.fragmentation.typical_pods import PodKind, counted, most_frequent
 
@@ -175,8 +175,7 @@ def test_best_fit_takes_the_node_with_least_left() -> None:
 
 def test_the_preset_places_parts_and_wholes_through_whole_cycles() -> None:
     world = World().node("a", cpu=64, gpu=2).node("b", cpu=64, gpu=2)
-    unlimited = {resource: QueueShare(quota=-1.0) for resource in ("cpu", "memory", "gpu")}
-    world.queue("q", dialect="kai", shares=unlimited)
+    world.queue("q")
     for number in range(4):
         world.job(f"half-{number}", min_member=1, created=float(number)).pods(
             f"half-{number}", cpu=4, devices=DeviceRequest(fraction=500), created=float(number)
@@ -188,3 +187,14 @@ def test_the_preset_places_parts_and_wholes_through_whole_cycles() -> None:
     halves = {where[f"ns/half-{number}"] for number in range(4)}
     assert len(where) == 5 and len(halves) == 1 and where["ns/whole"] not in halves
     assert len({group for bind in record.binds for group in bind.gpu_groups}) == 2, "two GPUs hold the four halves"
+
+
+def test_native_allocate_refuses_parts_that_no_gpu_has() -> None:
+    world = World().node("a", cpu=64, gpu=1).queue("q")
+    for number in range(2):
+        world.job(f"j{number}", min_member=1, created=float(number)).pods(f"j{number}", cpu=1, devices=DeviceRequest(fraction=600))
+    registry = installed()
+    record = decide(world.cluster.snapshot(), load(PRESETS["packing"], registry.catalogue(), "packing"), registry, 10.0)
+    assert [bind.job for bind in record.binds] == ["ns/j0"]
+    (waiting,) = [each for each in record.jobs if each.job == "ns/j1"]
+    assert any("Insufficient nvidia.com/gpu" in reason.message for reason in waiting.reasons)

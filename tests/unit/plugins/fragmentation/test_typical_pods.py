@@ -9,7 +9,7 @@ from navarch.engine.policy import PolicyError, load
 from navarch.installed import installed
 from navarch.model.spec import DeviceRequest, NodeAffinity, NodeTerm, Requirement, Shape
 from navarch.plugins.fragmentation.plugin import GPU_TYPE_LABEL, Fragmentation
-from navarch.plugins.fragmentation.typical_pods import PodKind, TypicalPodError, counted, gpu_types, most_frequent, seen
+from navarch.plugins.fragmentation.typical_pods import PodKind, TypicalPodError, counted, gpu_types, most_frequent, rounded, seen
 
 
 def test_the_most_frequent_kinds_cover_a_share_of_all_pods() -> None:
@@ -47,7 +47,8 @@ def test_the_pods_of_the_cluster_are_its_history() -> None:
     world = World().node("n", cpu=64, gpu=8).queue("q").job("j")
     world.pods("j", 2, cpu=4, gpu=2, node="n").pods("j", cpu=1).pods("j", cpu=2, devices=DeviceRequest(fraction=500))
     found = seen(world.session(Fragmentation), GPU_TYPE_LABEL)
-    assert found == {PodKind(4000, 1000, 2): 128, PodKind(1000): 64, PodKind(2000, 500, 1): 64}
+    assert found == {PodKind(4000, 1000, 2): 2, PodKind(1000): 1, PodKind(2000, 500, 1): 1}
+    assert rounded(found) == {PodKind(4000, 1000, 2): 32, PodKind(1000): 16, PodKind(2000, 500, 1): 16}
 
 
 def test_types_come_from_node_selector_or_required_affinity() -> None:

@@ -18,8 +18,8 @@ from navarch.embedded.api.kinds.types import Member, Shape, shape_of
 from navarch.embedded.api.validation.names import is_dns_label, is_subdomain
 from navarch.model.patterns import PatternError, compile_pattern
 from navarch.model.quantity import QuantityError, parse_nano
+from navarch.object_types import Manifest
 
-Manifest = dict[str, Any]
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED = "x-kubernetes-embedded-resource"
 INT_OR_STRING = "x-kubernetes-int-or-string"

@@ -16,8 +16,9 @@ from navarch.embedded.api.kinds.registry import Kind, fields_reader
 from navarch.embedded.api.operations import Operations
 from navarch.embedded.api.validation.names import is_dns_label, is_subdomain
 from navarch.embedded.api.writing import WriteOptions
-from navarch.embedded.storage.record import Event, Manifest, Record
+from navarch.embedded.storage.record import Event, Record
 from navarch.embedded.storage.store import timestamp
+from navarch.object_types import Manifest
 
 RESOURCE = "customresourcedefinitions.apiextensions.k8s.io"
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")

@@ -7,13 +7,12 @@ documents are made when first asked for and kept until a kind comes or goes.
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 import msgspec
 
 from navarch.embedded.api.kinds.registry import Kind, Registry
+from navarch.object_types import Manifest
 
-Manifest = dict[str, Any]
 AGGREGATED = "apidiscovery.k8s.io"
 VERSION = {
     "major": "1",

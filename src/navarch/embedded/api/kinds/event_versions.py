@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-Manifest = dict[str, Any]
+from navarch.object_types import Manifest
 
 NAMES = {
     "involvedObject": "regarding",

@@ -8,14 +8,13 @@ It holds the schemas (without prose) of every type. Each kind has the one operat
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 import msgspec
 
 from navarch.embedded.api.kinds.registry import Kind, Registry, type_name
 from navarch.embedded.api.kinds.types import schemas
+from navarch.object_types import Manifest
 
-Manifest = dict[str, Any]
 OPENAPI_V2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 OWN_KEYS = ("x-pointer", "x-always")
 PARAMETERS = ("dryRun", "fieldManager", "fieldValidation", "force", "pretty")

@@ -12,7 +12,7 @@ from typing import Any
 from navarch.embedded.api.kinds.event_versions import from_core, to_core
 from navarch.embedded.api.kinds.selectable_fields import SELECTABLE, reader
 from navarch.embedded.api.kinds.types import Shape, data, schemas, shape_of
-from navarch.embedded.storage.record import Manifest
+from navarch.object_types import Manifest
 
 UNSERVED_SUBRESOURCES = frozenset({"attach", "exec", "portforward", "proxy", "approval"})
 UNSERVED = frozenset({"componentstatuses"})

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-Manifest = dict[str, Any]
+from navarch.object_types import Manifest
 
 SELECTABLE: dict[str, tuple[str, ...]] = {
     "pods": (

@@ -16,8 +16,8 @@ from typing import Any
 from navarch.embedded.api.kinds.registry import Kind
 from navarch.embedded.api.output.pod_rows import pod_state
 from navarch.embedded.api.subresources.scale import selector_text
+from navarch.object_types import Manifest
 
-Manifest = dict[str, Any]
 Read = Callable[[Manifest, float], Any]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-Manifest = dict[str, Any]
+from navarch.object_types import Manifest
 
 
 def _is_sidecar(container: Manifest | None) -> bool:

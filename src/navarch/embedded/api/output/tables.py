@@ -10,7 +10,8 @@ import msgspec
 from navarch.embedded.api.input.bodies import Accepted
 from navarch.embedded.api.kinds.registry import Kind
 from navarch.embedded.api.output.columns import columns_of
-from navarch.embedded.storage.record import Manifest, Record
+from navarch.embedded.storage.record import Record
+from navarch.object_types import Manifest
 
 _encode = msgspec.json.encode
 

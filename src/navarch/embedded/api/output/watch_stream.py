@@ -18,8 +18,9 @@ from navarch.embedded.api.errors import ApiError
 from navarch.embedded.api.kinds.registry import Kind
 from navarch.embedded.api.output.lists import ListOptions, wait_for
 from navarch.embedded.storage.feeds import Matches, Watch
-from navarch.embedded.storage.record import Event, Manifest, Record
+from navarch.embedded.storage.record import Event, Record
 from navarch.embedded.storage.store import Store
+from navarch.object_types import Manifest
 
 BOOKMARK_SECONDS = 60.0
 DEFAULT_TIMEOUT = (1800.0, 3600.0)

@@ -29,7 +29,8 @@ from navarch.embedded.api.patches.field_sets import (
 )
 from navarch.embedded.api.patches.managed_fields import entry_of, is_apply_entry, owned, sorted_entries
 from navarch.embedded.api.writing import WriteOptions, read_object
-from navarch.embedded.storage.record import Manifest, Record
+from navarch.embedded.storage.record import Record
+from navarch.object_types import Manifest
 
 
 def apply_patch(

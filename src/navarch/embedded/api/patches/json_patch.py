@@ -7,8 +7,8 @@ import re
 from typing import Any
 
 from navarch.embedded.api.errors import ApiError, bad_request, generic
+from navarch.object_types import Manifest
 
-Manifest = dict[str, Any]
 MOST_OPERATIONS = 10_000
 MOST_COPIED = 3 * 1024 * 1024
 """Bytes that the copies of one patch may add up to, as in kube-apiserver. Copies of copies double an object at each step."""

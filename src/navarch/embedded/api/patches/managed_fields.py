@@ -14,8 +14,8 @@ from navarch.embedded.api.kinds.normalise import Normaliser
 from navarch.embedded.api.kinds.registry import Kind
 from navarch.embedded.api.patches.field_sets import LEAF, Tree, compare, difference, union
 from navarch.embedded.api.writing import WriteOptions
-from navarch.embedded.storage.record import Manifest
 from navarch.embedded.storage.store import timestamp
+from navarch.object_types import Manifest
 
 UNOWNED: Tree = {
     "f:apiVersion": LEAF,

@@ -10,8 +10,8 @@ from typing import Any
 
 from navarch.embedded.api.errors import bad_request
 from navarch.embedded.api.kinds.types import Member, Shape
+from navarch.object_types import Manifest
 
-Manifest = dict[str, Any]
 DIRECTIVE = "$patch"
 RETAIN = "$retainKeys"
 DELETE_FROM = "$deleteFromPrimitiveList/"

@@ -9,8 +9,9 @@ from typing import Any
 
 from navarch.embedded.api.errors import ApiError, bad_request, cause, conflict, invalid
 from navarch.embedded.api.writing import read_typed
-from navarch.embedded.storage.record import Manifest, Record
+from navarch.embedded.storage.record import Record
 from navarch.embedded.storage.store import Store, timestamp
+from navarch.object_types import Manifest
 
 TOPOLOGY_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 

@@ -9,8 +9,9 @@ from navarch.embedded.api.errors import ApiError, bad_request, conflict, forbidd
 from navarch.embedded.api.operations import Operations
 from navarch.embedded.api.selectors import object_selector
 from navarch.embedded.api.writing import read_typed
-from navarch.embedded.storage.record import Manifest, Record
+from navarch.embedded.storage.record import Record
 from navarch.embedded.storage.store import timestamp
+from navarch.object_types import Manifest
 
 BUDGETS = "poddisruptionbudgets.policy"
 

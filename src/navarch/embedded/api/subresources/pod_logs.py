@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from navarch.embedded.api.errors import bad_request
-
-Manifest = dict[str, Any]
+from navarch.object_types import Manifest
 
 
 def pod_log(pod: Manifest, query: dict[str, str]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from navarch.embedded.api.kinds.registry import Kind, type_name
 from navarch.embedded.api.writing import read_typed
-from navarch.embedded.storage.record import Manifest
+from navarch.object_types import Manifest
 
 USER = {"username": "navarch-admin", "groups": ["system:masters", "system:authenticated"]}
 REVIEWS = frozenset(

@@ -7,7 +7,7 @@ from typing import Any
 from navarch.embedded.api.errors import cause, invalid
 from navarch.embedded.api.kinds.registry import Kind
 from navarch.embedded.api.writing import read_typed
-from navarch.embedded.storage.record import Manifest
+from navarch.object_types import Manifest
 
 BUILTIN = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas", "labelSelectorPath": ""}
 

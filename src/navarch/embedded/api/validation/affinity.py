@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from navarch.embedded.api.errors import cause
 from navarch.model.label_syntax import key_complaints, value_complaints
+from navarch.object_types import Manifest
 
-Manifest = dict[str, Any]
 Faults = Iterator[Manifest]
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from navarch.embedded.api.errors import cause
 from navarch.embedded.api.selectors import is_label_key, is_label_value
 from navarch.model.label_syntax import key_complaints
-
-Manifest = dict[str, Any]
+from navarch.object_types import Manifest
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")

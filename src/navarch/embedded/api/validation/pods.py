@@ -11,8 +11,8 @@ from navarch.embedded.api.validation.affinity import affinity_faults
 from navarch.embedded.api.validation.names import LABEL_RULE, is_dns_label, label_faults
 from navarch.model.label_syntax import key_complaints
 from navarch.model.quantity import QuantityError, parse_nano
+from navarch.object_types import Manifest
 
-Manifest = dict[str, Any]
 Faults = Iterator[Manifest]
 
 CONTAINER_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})

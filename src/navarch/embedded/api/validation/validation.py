@@ -17,7 +17,7 @@ from navarch.embedded.api.selectors import object_selector
 from navarch.embedded.api.validation.affinity import selector_faults
 from navarch.embedded.api.validation.names import metadata_faults
 from navarch.embedded.api.validation.pods import pod_faults, pod_update_faults, resource_list_faults, template_faults
-from navarch.embedded.storage.record import Manifest
+from navarch.object_types import Manifest
 
 Faults = Iterator[Manifest]
 MOST_CONFIG_BYTES = 1024 * 1024

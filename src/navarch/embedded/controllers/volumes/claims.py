@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 from navarch.embedded.api.operations import Operations
 from navarch.embedded.controllers.event_recorder import Recorder
-from navarch.embedded.controllers.volumes.index import Key, VolumeIndex, holds, is_kept_for
+from navarch.embedded.controllers.volumes.index import VolumeIndex, holds, is_kept_for
 from navarch.embedded.controllers.volumes.provisioning import CLASSES, IS_DEFAULT, provisioned, reference, refusal
-from navarch.embedded.storage.record import Manifest, Record
+from navarch.embedded.storage.record import Record
 from navarch.embedded.storage.store import Store, timestamp
 from navarch.model.objects.storage import WAIT_FOR_CONSUMER, ClaimSpec, read_claim, read_storage_class, read_volume
 from navarch.model.spec import Labels
+from navarch.object_types import Manifest, ObjectKey
 
 VOLUMES, CLAIMS = "persistentvolumes", "persistentvolumeclaims"
 BIND_COMPLETED, BOUND_BY_CONTROLLER = "pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller"
@@ -28,10 +29,10 @@ class ClaimBinding:
         self._store = operations.store
         self._index = index
         self._recorder = Recorder(operations, "persistentvolume-controller")
-        self.waiting: dict[Key, tuple[str, str]] = {}
+        self.waiting: dict[ObjectKey, tuple[str, str]] = {}
         """Claims without a volume -> (their class, the last event about them)."""
 
-    def sync(self, key: Key, record: Record | None) -> None:
+    def sync(self, key: ObjectKey, record: Record | None) -> None:
         claim = read_claim(record.obj) if record is not None else None
         if record is None or claim is None or (claim.deleting and not claim.bind_completed):
             self.waiting.pop(key, None)

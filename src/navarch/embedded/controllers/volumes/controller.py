@@ -14,9 +14,10 @@ from navarch.embedded.controllers.volumes.index import VolumeIndex
 from navarch.embedded.controllers.volumes.provisioning import CLASSES, PROVISIONED_BY
 from navarch.embedded.controllers.work_queue import WorkQueue
 from navarch.embedded.storage.feeds import Watch
-from navarch.embedded.storage.record import Event, Manifest, Record
+from navarch.embedded.storage.record import Event, Record
 from navarch.embedded.timers import Timers
 from navarch.model.objects.storage import VolumeSpec, read_volume
+from navarch.object_types import Manifest
 
 Work = tuple[str, str, str]
 """(resource, namespace, name). One queue for both kinds: a volume that was there before a claim is known before it."""

@@ -8,10 +8,9 @@ from navarch.embedded.controllers.volumes.claims import CLAIMS
 from navarch.embedded.controllers.work_queue import WorkQueue
 from navarch.embedded.controllers.workloads.ownership import controller_of, owner_reference
 from navarch.embedded.storage.feeds import Watch
-from navarch.embedded.storage.record import Event, Manifest, Record
+from navarch.embedded.storage.record import Event, Record
 from navarch.embedded.timers import Timers
-
-Key = tuple[str, str]
+from navarch.object_types import Manifest, ObjectKey
 
 
 class EphemeralVolumes:
@@ -21,7 +20,7 @@ class EphemeralVolumes:
         self._operations = operations
         self._store = operations.store
         self._recorder = Recorder(operations, "ephemeral_volume")
-        self.queue: WorkQueue[Key] = WorkQueue("ephemeral volumes", self._look, timers)
+        self.queue: WorkQueue[ObjectKey] = WorkQueue("ephemeral volumes", self._look, timers)
         self._watches: list[Watch] = []
 
     def start(self) -> None:
@@ -43,7 +42,7 @@ class EphemeralVolumes:
         if owner is not None and owner["kind"] == "Pod":
             self.queue.add((event.record.namespace, owner["name"]))
 
-    def _look(self, key: Key) -> None:
+    def _look(self, key: ObjectKey) -> None:
         pod = self._store.find("pods", *key)
         ended = pod is None or (pod.obj.get("status") or {}).get("phase") in ("Succeeded", "Failed")
         if pod is None or ended or pod.obj["metadata"].get("deletionTimestamp"):

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from navarch.model.objects.storage import ClaimSpec, VolumeSpec
 from navarch.model.selectors import node_selector_matches, selector_matches
 from navarch.model.spec import Labels
-
-Key = tuple[str, str]
+from navarch.object_types import ObjectKey
 
 
 class VolumeIndex:
@@ -18,7 +17,7 @@ class VolumeIndex:
         self._volumes: dict[str, VolumeSpec] = {}
         self._free: dict[str, dict[str, VolumeSpec]] = {}
         """By storage class."""
-        self._kept: dict[Key, dict[str, None]] = {}
+        self._kept: dict[ObjectKey, dict[str, None]] = {}
         """By claim."""
 
     def put(self, volume: VolumeSpec) -> None:
@@ -40,7 +39,7 @@ class VolumeIndex:
                 self._kept.pop(before.claim[:2], None)
         return before
 
-    def kept_for(self, claim: Key) -> list[str]:
+    def kept_for(self, claim: ObjectKey) -> list[str]:
         return sorted(self._kept.get(claim, ()))
 
     def free_for(self, claim: ClaimSpec, node: tuple[str, Labels] | None) -> Iterator[str]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from navarch.embedded.api.operations import Operations
-from navarch.embedded.storage.record import Manifest, Record
+from navarch.embedded.storage.record import Record
 from navarch.model.objects.storage import ClaimSpec, StorageClassSpec, read_storage_class
 from navarch.model.spec import Labels
+from navarch.object_types import Manifest
 
 CLASSES = "storageclasses.storage.k8s.io"
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"

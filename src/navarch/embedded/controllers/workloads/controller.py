@@ -17,11 +17,10 @@ from navarch.embedded.api.selectors import object_selector
 from navarch.embedded.controllers.event_recorder import Recorder
 from navarch.embedded.controllers.work_queue import WorkQueue
 from navarch.embedded.controllers.workloads.ownership import Child, OwnerIndex, controller_of, owner_reference
-from navarch.embedded.storage.record import Event, Manifest, Record
+from navarch.embedded.storage.record import Event, Record
 from navarch.embedded.storage.store import timestamp
 from navarch.embedded.timers import Timers
-
-Key = tuple[str, str]
+from navarch.object_types import Manifest, ObjectKey
 
 
 class Controller(ABC):
@@ -40,8 +39,8 @@ class Controller(ABC):
         self.owner_indexes = owner_indexes
         self.owner_index = owner_indexes[self.owns]
         self.recorder = Recorder(operations, f"{self.kind.lower()}-controller")
-        self.queue: WorkQueue[Key] = WorkQueue(self.resource, self._look, timers)
-        self.strays: WorkQueue[Key] = WorkQueue(f"strays of {self.resource}", self._look_at_stray, timers)
+        self.queue: WorkQueue[ObjectKey] = WorkQueue(self.resource, self._look, timers)
+        self.strays: WorkQueue[ObjectKey] = WorkQueue(f"strays of {self.resource}", self._look_at_stray, timers)
 
     @abstractmethod
     def sync(self, owner: Record) -> None:
@@ -76,12 +75,12 @@ class Controller(ABC):
         if before is not None and owner is None and before["kind"] == self.kind:
             self.queue.add((record.namespace, before["name"]))
 
-    def _look(self, key: Key) -> None:
+    def _look(self, key: ObjectKey) -> None:
         owner = self.store.find(self.resource, *key)
         if owner is not None:
             self.sync(owner)
 
-    def _look_at_stray(self, key: Key) -> None:
+    def _look_at_stray(self, key: ObjectKey) -> None:
         child = self.owner_index.find(*key)
         owner = controller_of(child.obj) if child is not None else None
         if child is not None and owner is not None:

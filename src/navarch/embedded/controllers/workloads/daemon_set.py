@@ -10,8 +10,9 @@ from navarch.embedded.api.operations import Operations
 from navarch.embedded.controllers.workloads.controller import Controller, portion
 from navarch.embedded.controllers.workloads.ownership import Child, OwnerIndex
 from navarch.embedded.controllers.workloads.revisions import HASH, RevisionsOf
-from navarch.embedded.storage.record import Event, Manifest, Record
+from navarch.embedded.storage.record import Event, Record
 from navarch.embedded.timers import Timers
+from navarch.object_types import Manifest
 
 
 class DaemonSets(Controller):

@@ -11,8 +11,9 @@ from typing import ClassVar
 from navarch.embedded.controllers.workloads.controller import Controller, condition, portion
 from navarch.embedded.controllers.workloads.ownership import Child, owner_reference
 from navarch.embedded.controllers.workloads.template_hash import template_hash
-from navarch.embedded.storage.record import Manifest, Record
+from navarch.embedded.storage.record import Record
 from navarch.embedded.timers import seconds_of
+from navarch.object_types import Manifest
 
 HASH = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"

@@ -17,8 +17,9 @@ from navarch.embedded.controllers.workloads.controller import Controller, condit
 from navarch.embedded.controllers.workloads.job_indexes import INDEX, format_indexes, index_of, parse_indexes, with_index
 from navarch.embedded.controllers.workloads.ownership import Child, OwnerIndex
 from navarch.embedded.controllers.workloads.pod_failures import verdict
-from navarch.embedded.storage.record import Manifest, Record
+from navarch.embedded.storage.record import Record
 from navarch.embedded.timers import Timers, seconds_of
+from navarch.object_types import Manifest
 
 TRACKING = "batch.kubernetes.io/job-tracking"
 FIRST_BACKOFF, LONGEST_BACKOFF = 10.0, 600.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from navarch.embedded.storage.record import Manifest
+from navarch.object_types import Manifest
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 

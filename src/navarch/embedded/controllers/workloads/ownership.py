@@ -11,10 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from navarch.embedded.api.selectors import object_selector
-from navarch.embedded.storage.record import Event, Manifest, Record
+from navarch.embedded.storage.record import Event, Record
 from navarch.embedded.storage.store import Store
-
-Key = tuple[str, str]
+from navarch.object_types import Manifest, ObjectKey
 
 
 def controller_of(obj: Manifest) -> Manifest | None:
@@ -104,9 +103,9 @@ class OwnerIndex:
     def __init__(self, store: Store, resource: str) -> None:
         self._store = store
         self.resource = resource
-        self._children: dict[str, dict[Key, None]] = {}
-        self._orphans: dict[str, dict[Key, None]] = {}
-        self._known: dict[Key, Child] = {}
+        self._children: dict[str, dict[ObjectKey, None]] = {}
+        self._orphans: dict[str, dict[ObjectKey, None]] = {}
+        self._known: dict[ObjectKey, Child] = {}
 
     def find(self, namespace: str, name: str) -> Child | None:
         """The object as it is now."""
@@ -175,14 +174,14 @@ class OwnerIndex:
             kept.append(self.enter(adopted))
         return kept
 
-    def _enter(self, owner: Manifest | None, key: Key) -> None:
+    def _enter(self, owner: Manifest | None, key: ObjectKey) -> None:
         if owner is not None:
             self._children.setdefault(owner["uid"], {})[key] = None
             self._orphans.get(key[0], {}).pop(key, None)
         else:
             self._orphans.setdefault(key[0], {})[key] = None
 
-    def _leave(self, owner: Manifest | None, key: Key) -> None:
+    def _leave(self, owner: Manifest | None, key: ObjectKey) -> None:
         table, group = (self._children, owner["uid"]) if owner is not None else (self._orphans, key[0])
         held = table.get(group)
         if held is not None:

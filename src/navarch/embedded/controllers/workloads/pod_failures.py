@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from navarch.embedded.storage.record import Manifest
+from navarch.object_types import Manifest
 
 Verdict = Literal["Count", "Ignore", "FailJob"]
 

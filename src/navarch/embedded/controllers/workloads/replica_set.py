@@ -8,8 +8,9 @@ from navarch.embedded.api.errors import ApiError
 from navarch.embedded.api.selectors import object_selector
 from navarch.embedded.controllers.workloads.controller import Controller, condition, removal_order
 from navarch.embedded.controllers.workloads.ownership import Child
-from navarch.embedded.storage.record import Manifest, Record
+from navarch.embedded.storage.record import Record
 from navarch.embedded.timers import seconds_of
+from navarch.object_types import Manifest
 
 
 class ReplicaSets(Controller):

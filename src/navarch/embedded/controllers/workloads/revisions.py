@@ -5,7 +5,8 @@ from __future__ import annotations
 from navarch.embedded.controllers.workloads.controller import Controller
 from navarch.embedded.controllers.workloads.ownership import Child, owner_reference
 from navarch.embedded.controllers.workloads.template_hash import template_hash
-from navarch.embedded.storage.record import Manifest, Record
+from navarch.embedded.storage.record import Record
+from navarch.object_types import Manifest
 
 REVISIONS = "controllerrevisions.apps"
 HASH = "controller-revision-hash"

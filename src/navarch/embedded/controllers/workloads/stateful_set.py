@@ -9,8 +9,9 @@ from navarch.embedded.api.operations import Operations
 from navarch.embedded.controllers.workloads.controller import Controller
 from navarch.embedded.controllers.workloads.ownership import Child, OwnerIndex
 from navarch.embedded.controllers.workloads.revisions import HASH, RevisionsOf
-from navarch.embedded.storage.record import Manifest, Record
+from navarch.embedded.storage.record import Record
 from navarch.embedded.timers import Timers
+from navarch.object_types import Manifest
 
 POD_NAME, POD_INDEX = "statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"
 

@@ -6,7 +6,7 @@ import hashlib
 
 import msgspec
 
-from navarch.embedded.storage.record import Manifest
+from navarch.object_types import Manifest
 
 LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 LENGTH = 10

@@ -24,8 +24,9 @@ from navarch.embedded.controllers.workloads.volcano_tasks import (
     minimum,
     task_minima,
 )
-from navarch.embedded.storage.record import Manifest, Record
+from navarch.embedded.storage.record import Record
 from navarch.embedded.timers import seconds_of
+from navarch.object_types import Manifest
 
 GROUPS = "podgroups.scheduling.volcano.sh"
 FOLLOWED = ("minMember", "minTaskMember", "minResources", "priorityClassName")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from navarch.apis.volcano.job import volcano_job
 from navarch.embedded.controllers.workloads.ownership import Child
-from navarch.embedded.storage.record import Manifest
+from navarch.object_types import Manifest
 
 TASK = "volcano.sh/task-spec"
 INDEX = "volcano.sh/task-index"

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from navarch.engine.arguments import Argument
 from navarch.engine.policy.catalogue import Catalogue
 from navarch.engine.policy.compat import COMPAT, KUBE_SCHEDULER
+from navarch.engine.policy.evictions import KEY as EVICTIONS
+from navarch.engine.policy.evictions import read_evictions
 from navarch.engine.policy.file_form import KUBE_SCHEDULER_GROUP, Choice
 from navarch.engine.policy.findings import Findings, did_you_mean
 from navarch.engine.policy.kube_scheduler.default_plugins import ARGS, IMPLEMENTS, POINTS
@@ -27,7 +29,7 @@ from navarch.engine.policy.values import PluginOption, Policy, Profile
 ACTION = "schedule"
 BUILT_IN = frozenset({"DefaultBinder", "DefaultPreemption", "PrioritySort", "SchedulingGates"})
 _PERCENTAGE = "percentageOfNodesToScore"
-_KEYS = ("apiVersion", "kind", "profiles", _PERCENTAGE, "extenders", "compat", "schedulerParams")
+_KEYS = ("apiVersion", "kind", "profiles", _PERCENTAGE, "extenders", "compat", "schedulerParams", EVICTIONS)
 _OF_THE_PROCESS = (
     "parallelism",
     "leaderElection",
@@ -75,6 +77,7 @@ def read_policy(findings: Findings, choice: Choice, catalogue: Catalogue) -> Pol
         dialect=choice.dialect,
         semantics=COMPAT[choice.compat],
         params=read_params(findings, document.get("schedulerParams")),
+        evictions=read_evictions(findings, document, choice.compat),
         scheduler_name=first,
         profiles=profiles if len(profiles) > 1 else {},
         warnings=tuple(str(w) for w in findings.warned),

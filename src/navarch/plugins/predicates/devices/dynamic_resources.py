@@ -20,6 +20,7 @@ from navarch.engine.session import Session
 from navarch.model.objects.devices import AllocatedDevice, DeviceId, ResourceClaimSpec, device_classes, resource_claims
 from navarch.model.resources import BoolArray, FloatArray, IntArray
 from navarch.model.status import TaskStatus
+from navarch.object_types import ObjectKey
 from navarch.plugins.nodeorder.normalise import default_normalise
 from navarch.plugins.predicates.devices.pools import device_pools
 from navarch.plugins.predicates.devices.search import STEPS, ClaimFailure, Search, Solution
@@ -35,7 +36,6 @@ FREE_STEPS = 256
 """Of the search on one node. Claims without constraints take one or two a device."""
 STEPS_BEYOND = 200_000
 """Of all searches of a namespace in a cycle, beyond the free ones: claims whose constraints cannot be met try every combination."""
-Key = tuple[str, str]
 
 
 class ClaimOutlook(Struct):
@@ -54,7 +54,7 @@ class ClaimOutlook(Struct):
 class Reserved(Struct):
     """What the placement of a task took."""
 
-    claims: list[tuple[Key, list[AllocatedDevice]]]
+    claims: list[tuple[ObjectKey, list[AllocatedDevice]]]
     devices: list[DeviceId]
 
 
@@ -78,7 +78,7 @@ class Claims:
         }
         self.version: IntArray = np.zeros(size, dtype=np.int64)
         """By node: changes when a device in its reach is taken or given back."""
-        self.allocated: dict[Key, BoolArray] = {}
+        self.allocated: dict[ObjectKey, BoolArray] = {}
         """Claims that this cycle allocated -> nodes that reach their devices."""
         self.reserved: dict[int, Reserved] = {}
         self._outlooks: dict[object, ClaimOutlook] = {}

@@ -8,23 +8,24 @@ from navarch.engine.node_functions import TaskClass
 from navarch.engine.session import Session
 from navarch.model.objects import storage
 from navarch.model.objects.storage import ClaimSpec, CSINodeSpec, StorageClassSpec, VolumeSpec
-from navarch.model.objects.typed import Key, of_kind
+from navarch.model.objects.typed import of_kind
 from navarch.model.snapshot import Snapshot
+from navarch.object_types import ObjectKey
 
 
-def claims(snapshot: Snapshot) -> Mapping[Key, ClaimSpec]:
+def claims(snapshot: Snapshot) -> Mapping[ObjectKey, ClaimSpec]:
     return of_kind(snapshot, storage.CLAIM, storage.read_claim, namespaced=True)
 
 
-def volumes(snapshot: Snapshot) -> Mapping[Key, VolumeSpec]:
+def volumes(snapshot: Snapshot) -> Mapping[ObjectKey, VolumeSpec]:
     return of_kind(snapshot, storage.VOLUME, storage.read_volume)
 
 
-def storage_classes(snapshot: Snapshot) -> Mapping[Key, StorageClassSpec]:
+def storage_classes(snapshot: Snapshot) -> Mapping[ObjectKey, StorageClassSpec]:
     return of_kind(snapshot, storage.STORAGE_CLASS, storage.read_storage_class)
 
 
-def csi_nodes(snapshot: Snapshot) -> Mapping[Key, CSINodeSpec]:
+def csi_nodes(snapshot: Snapshot) -> Mapping[ObjectKey, CSINodeSpec]:
     return of_kind(snapshot, storage.CSI_NODE, storage.read_csi_node)
 
 

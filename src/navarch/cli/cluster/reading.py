@@ -1,0 +1,84 @@
+"""A cluster of any API server as an overview: list its objects, fill the model, make rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from navarch.cli.cluster.listing import Listed, listed
+from navarch.cli.scheduler_names import served
+from navarch.engine.policy import Policy
+from navarch.engine.registry import Registry
+from navarch.kube.client import Client
+from navarch.live.usage.usage_over_time import UsageOverTime
+from navarch.model.cluster import Cluster
+from navarch.model.spec import JobSpec, QueueSpec
+from navarch.offline.inventory import Inventory
+from navarch.offline.plan import read_policy, settings_for
+from navarch.views.overview import Overview, overview
+
+UNSEEN = "?"
+"""The queue of a job whose group may not be listed."""
+Tell = Callable[[str], None]
+"""Called with a line for the user about something that the overview does not show."""
+
+
+async def read_overview(
+    client: Client,
+    policy_name: str,
+    registry: Registry,
+    tell: Tell,
+    scheduler_names: Sequence[str] = (),
+    namespace_as_queue: bool = False,
+) -> Overview:
+    """The whole cluster, for a user who may list all of it."""
+    return await overview_of(await listed(client), policy_name, registry, tell, scheduler_names, namespace_as_queue)
+
+
+async def overview_of(
+    found: Listed,
+    policy_name: str,
+    registry: Registry,
+    tell: Tell,
+    scheduler_names: Sequence[str] = (),
+    namespace_as_queue: bool = False,
+    unseen: frozenset[str] = frozenset(),
+) -> Overview:
+    """`unseen`: kinds that may exist although they could not be listed."""
+    policy = read_policy(policy_name, registry)
+    inventory = Inventory(found.documents, settings_for(policy, namespace_as_queue=namespace_as_queue))
+    for mistake in inventory.mistakes:
+        tell(f"left out: {mistake}")
+    cluster = inventory.cluster
+    if _assume_unseen(cluster, unseen):
+        tell(found.told("PodGroup"))
+    await _put_usage(policy, cluster, tell)
+    pods = {(pod.metadata.namespace or "default", pod.metadata.name): pod for pod in inventory.pods.values()}
+    ours = served(scheduler_names, (each.manifest for each in found.documents if each.manifest.get("kind") == "Node"))
+    return overview(cluster, policy, registry, time.time(), lambda namespace, name: pods.get((namespace, name)), ours)
+
+
+def _assume_unseen(cluster: Cluster, unseen: frozenset[str]) -> bool:
+    """Assume that groups and queues exist which may not be listed: a row must not say that they do not. True: a group was assumed."""
+    groups = [key for key, row in cluster.jobs.rows.of.items() if cluster.jobs.specs[row] is None] if "PodGroup" in unseen else []
+    for key in groups:
+        cluster.put_job(JobSpec(key, UNSEEN, min_member=0))
+    for spec in cluster.jobs.specs:
+        if spec is not None and spec.queue not in cluster.queues and (spec.queue == UNSEEN or "Queue" in unseen):
+            cluster.put_queue(QueueSpec(spec.queue))
+    return bool(groups)
+
+
+async def _put_usage(policy: Policy, cluster: Cluster, tell: Tell) -> None:
+    """What queues held over time, if the policy names a Prometheus server. A history that the scheduler keeps for itself cannot be
+    read from here."""
+    if policy.usage.get("clientType") != "prometheus":
+        return
+    usage = UsageOverTime(time.time)
+    await usage.open(policy.usage)
+    try:
+        usage.put_into(cluster)
+        if usage.problem():
+            tell(usage.problem())
+    finally:
+        await usage.close()

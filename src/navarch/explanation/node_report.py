@@ -1,0 +1,76 @@
+"""Why a node takes nothing more: what is free there, and what each kind of waiting pod is refused for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from navarch.engine.session import Session
+from navarch.explanation.nodes import opened
+from navarch.explanation.result import NodeExplanation, WaitingShape
+from navarch.explanation.trials import Run
+from navarch.ingest.groups import shown_key
+from navarch.model.resources import format_amount
+from navarch.model.status import TaskStatus
+
+_MOST_SHAPES = 50
+
+
+def explain_node(run: Run, name: str) -> NodeExplanation:
+    session = opened(run)
+    try:
+        return _explained(session, name)
+    finally:
+        session.dissolve()
+
+
+def _explained(session: Session, name: str) -> NodeExplanation:
+    row = session.snapshot.nodes.row(name)
+    assert row is not None
+    spec, names = session.nodes.specs[row], session.snapshot.resource_names
+    free = session.nodes.idle[:, row].tolist()
+    found = NodeExplanation(
+        node=name,
+        ready=spec.ready,
+        unschedulable=spec.unschedulable,
+        taints=[f"{taint.key}{f'={taint.value}' if taint.value else ''}:{taint.effect}" for taint in spec.taints],
+        pods=int((session.node == row).sum()),
+        free={each: format_amount(each, amount) for each, amount in zip(names, free) if amount > 0},
+    )
+    fits = np.zeros(len(names), dtype=bool)
+    for task, jobs, pods in _shapes(session):
+        refused = _refusals(session, task, row)
+        request = session.class_of(task).request
+        if not refused:
+            fits |= request > 0
+        asked = {each: format_amount(each, amount) for each, amount in zip(names, request.tolist()) if amount and each != "pods"}
+        found.waiting.append(WaitingShape(jobs, pods, asked, refused))
+    found.useless = {each: amount for each, amount in found.free.items() if each != "pods" and not fits[names.index(each)]}
+    if not found.waiting:
+        found.useless = {}
+    return found
+
+
+def _shapes(session: Session) -> list[tuple[int, list[str], int]]:
+    """One waiting pod of each kind, the jobs that have such pods, and how many they are."""
+    by_class: dict[int, tuple[int, dict[str, None], int]] = {}
+    for job in session.jobs_with_pending():
+        for task in session.sorted_tasks(job.tasks_in(TaskStatus.PENDING)):
+            number = session.class_of(task).number
+            first, jobs, count = by_class.get(number, (task, {}, 0))
+            jobs[shown_key(job.key)] = None
+            by_class[number] = (first, jobs, count + 1)
+    return [(task, list(jobs), count) for task, jobs, count in list(by_class.values())[:_MOST_SHAPES]]
+
+
+def _refusals(session: Session, task: int, row: int) -> Sequence[str]:
+    kind = session.class_of(task)
+    view = session.view(kind)
+    if not view.passes(row):
+        return view.refusal_at(row)[0] or ["refused"]
+    if view.idle[row]:
+        return []
+    free = session.nodes.idle[:, row]
+    short = np.flatnonzero(kind.request > np.maximum(free, 0)).tolist()
+    return [f"Insufficient {session.snapshot.resource_names[each]}" for each in short] or ["no room on its shared devices"]

@@ -1,0 +1,180 @@
+"""Trials that share one reading of the input: a change is put into the model, cycles are decided, and the change is taken out again.
+
+To read a hundred thousand pods takes seconds, and most changes touch a handful of objects. What ingest makes of objects depends on
+the objects and not on their order, so the model after a change equals the one that reading the changed input would give, provided
+that nothing else depends on the changed objects. `can` is that proviso: pods, PodGroups, Queues and Nodes may change where no
+workload of the input would make other pods, no budget has to be counted again, and the moment of the cycle is given. Every other
+change is read in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from navarch.apis.core.objects import from_manifest
+from navarch.apis.core.pod_objects import Pod
+from navarch.apis.errors import ObjectError
+from navarch.apis.registry import KINDS
+from navarch.engine.cycle import decide
+from navarch.engine.record import CycleRecord
+from navarch.explanation.documents import Input, identify
+from navarch.explanation.subject import Census
+from navarch.ingest.absent_jobs import absent
+from navarch.ingest.groups import is_shadow
+from navarch.ingest.pod_reader import queue_of
+from navarch.model.cluster import Cluster
+from navarch.model.spec import JobSpec, TaskSpec
+from navarch.object_types import ReadOnlyManifest
+from navarch.offline.cycles import Cycles, settle
+from navarch.offline.inventory import Inventory
+from navarch.plugins.kai.config_maps import KIND as MISSING_CONFIG_MAPS
+
+_PLAIN = frozenset({"PodGroup", "Queue", "Node"})
+"""Kinds that nothing else of the input is read by."""
+
+
+class SharedRuns:
+    """The reading of the input that trials share."""
+
+    def __init__(self, given: Input, census: Census, run: Cycles) -> None:
+        self._input, self._census, self._run = given, census, run
+        self._has_workloads = bool(census.has_workloads)
+        self._usable = run.rules.now is not None and not run.inventory.has_unmeasured_budgets
+        self._usable = self._usable and not run.cluster.objects.get(MISSING_CONFIG_MAPS) and not run.inventory.mistakes
+        self._pods = {f"Pod/{task.namespace}/{task.name}": task.uid for task in run.inventory.tasks.values()}
+
+    def can(self, objects: Sequence[Mapping[str, Any]], remove: Sequence[str]) -> bool:
+        """Whether a change may be put into the shared model."""
+        if not self._usable or any(each not in self._pods for each in remove) or 2 * len(remove) > len(self._input.documents):
+            return False
+        if any(self._owned(self._pods[each]) for each in remove):
+            return False
+        for each in objects:
+            kind = str(each.get("kind"))
+            if kind == "Pod":
+                uid = self._pods.get(f"Pod/{each['metadata'].get('namespace') or 'default'}/{each['metadata']['name']}")
+                if uid is None or self._owned(uid):
+                    return False
+            elif kind not in _PLAIN or (str(each.get("apiVersion")), kind) not in KINDS or (kind == "Node" and self._has_workloads):
+                return False
+        return True
+
+    def _owned(self, uid: str) -> bool:
+        task = self._run.cluster.task(uid)
+        return self._has_workloads and task is not None and task.owner is not None
+
+    def run(self, objects: Sequence[Mapping[str, Any]], remove: Sequence[str], key: str) -> SharedRun | None:
+        """The model with a change in it, until it is closed. None: the changed objects are not valid."""
+        found = SharedRun(self._run, key)
+        try:
+            for each in remove:
+                found.remove_pod(self._pods[each])
+            for manifest in objects:
+                found.put(manifest, self._before(manifest))
+        except ObjectError:
+            found.close()
+            return None
+        return found
+
+    def _before(self, manifest: Mapping[str, Any]) -> ReadOnlyManifest | None:
+        kind, namespace, name = identify(manifest)
+        for each in self._input.find(kind.rpartition("/")[2], namespace, name):
+            if identify(each) == (kind, namespace, name):
+                return each
+        return None
+
+
+class SharedRun:
+    """The shared model with one change in it. `close` takes the change, and what cycles did, out again."""
+
+    def __init__(self, run: Cycles, key: str) -> None:
+        self.rules, self.now = run.rules, run.now
+        self.inventory: Inventory = run.inventory
+        self._key = key
+        self._number = 0
+        self._last: CycleRecord | None = None
+        self._pods: dict[str, tuple[Pod, TaskSpec]] = {}
+        """uid -> the pod as it was in the input, and as the API shows it to the model."""
+        self._put: list[tuple[Any, Any]] = []
+        """What was put, and what it replaced."""
+        self._tasks: dict[str, TaskSpec | None] = {}
+        self._jobs: dict[str, JobSpec | None] = {}
+        """As they were before cycles moved them."""
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.inventory.cluster
+
+    def remove_pod(self, uid: str) -> None:
+        self._keep(uid)
+        self.inventory.ingest.remove_pod(uid)
+
+    def _keep(self, uid: str) -> None:
+        task = self.inventory.ingest.api_task(uid)
+        if uid not in self._pods and task is not None:
+            self._pods[uid] = self.inventory.pods[uid], task
+
+    def put(self, manifest: Mapping[str, Any], before: ReadOnlyManifest | None) -> None:
+        ingest = self.inventory.ingest
+        if manifest["kind"] == "Pod":
+            pod = from_manifest(manifest, Pod)
+            task = ingest.reader.read(pod)
+            if task is not None:
+                self._keep(task.uid)
+                self.inventory.pods[task.uid] = pod
+                ingest.put_task(task, queue_of(pod))
+            return
+        reader = KINDS[str(manifest["apiVersion"]), str(manifest["kind"])]
+        spec = reader.read(from_manifest(manifest, reader.struct), self.inventory.settings)
+        old = None if before is None else reader.read(from_manifest(before, reader.struct), self.inventory.settings)
+        ingest.put(spec)
+        self._put.append((spec, old))
+
+    def decide(self) -> CycleRecord:
+        """The next cycle. Only jobs that the cycle looked at are in its record, and the job in question."""
+        rules = self.rules
+        if self._last is not None:
+            self._remember(self._last)
+            settle(self.inventory, self._last, self.now, promises_last=rules.policy.semantics.nominations_last)
+        self._number += 1
+        snapshot = self.cluster.snapshot(rules.policy.semantics.node_order)
+        record = decide(snapshot, rules.policy, rules.registry, self.now, uid=f"cycle-{self._number}", report_all=False)
+        jobs = self.cluster.jobs
+        row = jobs.rows.of.get(self._key)
+        if row is not None and not any(each.job == self._key for each in record.jobs):
+            record.jobs.append(absent(self._key, jobs.specs[row], jobs.counts[row].tolist()))
+        self._last = record
+        return record
+
+    def _remember(self, record: CycleRecord) -> None:
+        moved = [bind.uid for bind in record.binds] + [each.uid for each in record.evictions]
+        for uid in (*moved, *(each.uid for each in record.nominations)):
+            self._tasks.setdefault(uid, self.cluster.task(uid))
+        jobs = self.cluster.jobs
+        for decision in record.jobs:
+            if decision.changed:
+                row = jobs.rows.of.get(decision.job)
+                self._jobs.setdefault(decision.job, jobs.specs[row] if row is not None else None)
+
+    def close(self) -> None:
+        cluster, ingest = self.cluster, self.inventory.ingest
+        for uid, task in self._tasks.items():
+            if task is None:
+                cluster.remove_task(uid)
+            else:
+                cluster.put_task(task)
+        for key, job in self._jobs.items():
+            if job is not None:
+                if is_shadow(key):
+                    job = self.inventory.shadows.settle(key, job.phase, job.conditions) or job
+                cluster.put_job(job)
+        for spec, old in reversed(self._put):
+            if old is None:
+                ingest.remove(spec)
+            else:
+                ingest.put(old)
+        for uid, (pod, shown) in self._pods.items():
+            self.inventory.pods[uid] = pod
+            ingest.put_task(shown, queue_of(pod))
+        self._tasks, self._jobs, self._put, self._pods = {}, {}, [], {}

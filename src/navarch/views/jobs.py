@@ -1,0 +1,175 @@
+"""Jobs as people see them: one row for each PodGroup, or for the pods of one controller that have no group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from navarch.apis.core.pod_objects import Pod
+from navarch.apis.kai.podgroups import UNSCHEDULABLE_CONDITION
+from navarch.apis.operators.readers import KINDS as OWNERS
+from navarch.engine.record import CycleRecord
+from navarch.ingest.absent_jobs import why_absent
+from navarch.ingest.groups import is_shadow, shown_key
+from navarch.model.cluster import Cluster
+from navarch.model.spec import JobSpec
+from navarch.model.status import TaskStatus
+from navarch.model.timestamps import rfc3339
+from navarch.views.prospects import Prospect
+
+S = TaskStatus
+WITHOUT_PHASE = frozenset({"coscheduling", "kai", "upstream"})
+"""Dialects whose groups carry no phase of a cycle; the engine computes it from their pods."""
+_REFUSED = ("Unschedulable", "SchedulingGated")
+"""Reasons of a pod that was itself refused a node. Pods with other reasons wait for their gang, or for a node promised to them."""
+_WORKLOADS = {kind.kind.lower(): kind.kind for kind in OWNERS}
+_GROUP_CONDITIONS = ("Unschedulable", UNSCHEDULABLE_CONDITION)
+"""Condition types by which groups say that they wait."""
+FindPod = Callable[[str, str], Pod | None]
+"""(namespace, name) -> the pod as the API has it."""
+
+
+@dataclass(frozen=True)
+class JobRow:
+    namespace: str
+    name: str
+    kind: str
+    queue: str
+    phase: str
+    min_member: int
+    pending: int
+    running: int
+    leaving: int
+    succeeded: int
+    failed: int
+    priority: int
+    created: float
+    why: str = ""
+    """What keeps it waiting, in one sentence."""
+    messages: str = ""
+    """That sentence and the conditions of its group."""
+    prospect: Prospect | None = None
+    """Of a job that waits and takes part."""
+
+    def to_dict(self) -> dict[str, Any]:
+        pods = {"pending": self.pending, "running": self.running, "terminating": self.leaving}
+        return {
+            "namespace": self.namespace,
+            "name": self.name,
+            "kind": self.kind,
+            "queue": self.queue,
+            "phase": self.phase,
+            "minMember": self.min_member,
+            "pods": {**pods, "succeeded": self.succeeded, "failed": self.failed},
+            "priority": self.priority,
+            "created": rfc3339(self.created) if self.created else None,
+            "place": None if self.prospect is None else {"place": self.prospect.place, "of": self.prospect.of},
+            **({"never": self.prospect.never} if self.prospect is not None and self.prospect.never else {}),
+            "why": self.messages or self.why,
+        }
+
+
+def job_rows(
+    cluster: Cluster,
+    record: CycleRecord,
+    find_pod: FindPod,
+    served: frozenset[str] | None,
+    prospects: Mapping[str, Prospect],
+) -> list[JobRow]:
+    """One row a job, by key. `served`: the scheduler names that we decide for; None: all."""
+    phases = {decision.job: decision.phase for decision in record.jobs}
+    table = cluster.jobs
+    rows = []
+    for key, row in sorted(table.rows.of.items()):
+        spec = table.specs[row]
+        counts = table.counts[row].tolist()
+        if spec is None and not sum(counts):
+            continue
+        namespace, _, name = shown_key(key).partition("/")
+        own_phase = spec.phase if spec is not None and not is_shadow(key) and spec.dialect not in WITHOUT_PHASE else ""
+        phase = own_phase or phases.get(key, "Pending")
+        running = sum(counts[s] for s in (S.ALLOCATED, S.BINDING, S.BOUND, S.RUNNING))
+        messages = _messages(cluster, row, spec, find_pod, served, running) if counts[S.PENDING] else []
+        if not messages and spec is not None and not is_shadow(key) and not sum(counts) and phase in ("Pending", "Inqueue"):
+            messages = ["it has no pods yet"]
+        rows.append(
+            JobRow(
+                namespace=namespace,
+                name=name,
+                kind=_kind(key, spec),
+                queue=spec.queue if spec else "",
+                phase=phase,
+                min_member=spec.min_member if spec else 0,
+                pending=counts[S.PENDING] + counts[S.PIPELINED],
+                running=running,
+                leaving=counts[S.RELEASING],
+                succeeded=counts[S.SUCCEEDED],
+                failed=counts[S.FAILED],
+                priority=_priority(cluster, row, spec) if spec else 0,
+                created=spec.created if spec else 0.0,
+                why=messages[0] if messages else "",
+                messages=_joined(messages),
+                prospect=prospects.get(key),
+            )
+        )
+    return rows
+
+
+def _joined(messages: list[str]) -> str:
+    """All of them; the first one only once, if another contains it."""
+    if not messages:
+        return ""
+    return "; ".join(messages[1:] if any(messages[0] in each for each in messages[1:]) else messages)
+
+
+def _priority(cluster: Cluster, row: int, spec: JobSpec) -> int:
+    tasks = cluster.jobs.tasks[row]
+    if not spec.priority_of_tasks or not tasks:
+        return spec.priority
+    return int(cluster.tasks.priority[list(tasks)].max())
+
+
+def _kind(key: str, spec: JobSpec | None) -> str:
+    """What users call it: the workload that a job in memory is made for, where that is known, else what owns its pods."""
+    if is_shadow(key):
+        if (named := _WORKLOADS.get(key.split("/")[1])) is not None:
+            return named
+        return spec.owner[0] if spec is not None and spec.owner else key.split("/")[1].capitalize()
+    return "PodGroup"
+
+
+def _messages(
+    cluster: Cluster,
+    row: int,
+    spec: JobSpec | None,
+    find_pod: FindPod,
+    served: frozenset[str] | None,
+    running: int,
+) -> list[str]:
+    """What the scheduler last wrote: to a pod that finds no node, then to the group unless it runs. Some jobs take no part in cycles:
+    their group or queue does not exist, or their pods name another scheduler. For these the message is made here."""
+    table = cluster.jobs
+    if spec is None or spec.queue not in cluster.queues:
+        return [why_absent(table.keys[row], spec).message]
+    found = (cluster.tasks.specs[task] for task in table.tasks[row])
+    waiting = sorted((task for task in found if task is not None and task.status == S.PENDING), key=lambda task: task.name)
+    names = {task.scheduler_name for task in waiting}
+    if served is not None and names and not names & served:
+        return [f"its pods name the scheduler {', '.join(sorted(names))}"]
+    pods = [find_pod(task.namespace, task.name) for task in waiting]
+    refusals = [message for pod in pods if (message := _message(pod, _REFUSED))]
+    # A pod that waits only for its gang repeats the refusal of another pod after words of its own: the shortest is a pod's own.
+    messages = [min(refusals, key=len)] if refusals else []
+    if running < spec.min_member or not running:
+        on_group = (c.message for c in spec.conditions if c.type in _GROUP_CONDITIONS and c.status == "True" and c.message)
+        messages += [message for message in on_group if message not in messages]
+    return messages or [message for pod in pods if (message := _message(pod))][:1]
+
+
+def _message(pod: Pod | None, reasons: Container[str] | None = None) -> str:
+    """The message of a pod's condition that it has no node, if the condition has one of these reasons."""
+    for each in (pod.status.conditions or ()) if pod is not None else ():
+        if each.type == "PodScheduled" and each.status == "False" and (reasons is None or each.reason in reasons):
+            return each.message or ""
+    return ""

@@ -1,0 +1,41 @@
+"""The prospects of waiting jobs: the place of each in its queue, and which of them can never start."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from navarch.engine.never import never_starts
+from navarch.engine.policy import Policy
+from navarch.engine.registry import Registry
+from navarch.engine.session import Session
+from navarch.engine.waiting_order import waiting_order
+from navarch.model.cluster import Cluster
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """`place` of `of` jobs that wait in the queue. `never`: why the job does not start even on the empty cluster, if that is sure."""
+
+    place: int
+    of: int
+    never: str = ""
+
+
+def prospects(cluster: Cluster, policy: Policy, registry: Registry, now: float) -> dict[str, Prospect]:
+    """By the key of the job, for jobs that wait and do not have their minimum yet."""
+    session = Session(cluster.snapshot(policy.semantics.node_order), policy, registry, now)
+    for name in policy.actions[:1]:
+        action = registry.action(name, policy.dialect)
+        if action is not None:
+            action(session)  # some take an account of shared devices when they are made
+    waiting = [job for job in session.jobs_with_pending() if job.ready_count < max(1, job.min_member)]
+    counts = Counter(job.queue.name for job in waiting)
+    places: Counter[str] = Counter()
+    found = {}
+    for job in waiting_order(session, waiting):
+        places[job.queue.name] += 1
+        never = never_starts(session, job)
+        found[job.key] = Prospect(places[job.queue.name], counts[job.queue.name], never.message if never else "")
+    session.dissolve()
+    return found

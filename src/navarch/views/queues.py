@@ -1,0 +1,163 @@
+"""Queues as people see them: the tree, with what each queue is owed, has and asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from navarch.engine.record import CycleRecord, QueueFigures
+from navarch.model.cluster import Cluster
+from navarch.model.objects.queue_usage import QUEUE_USAGE
+from navarch.model.resources import format_amount
+from navarch.model.spec import QueueSpec, Requests
+from navarch.views.jobs import JobRow
+from navarch.views.quantities import Amounts, quantities
+
+
+@dataclass(frozen=True)
+class QueueRow:
+    name: str
+    depth: int
+    parent: str
+    state: str
+    weight: int
+    priority: int
+    quota: Mapping[str, str]
+    limit: Mapping[str, str]
+    deserved: Amounts
+    fair_share: Amounts | None
+    """None: the policy does not divide the cluster over a tree of queues."""
+    usage: Mapping[str, float]
+    """Resource -> what it held over time, as a fraction of the cluster; empty where no history is kept."""
+    allocated: Amounts
+    request: Amounts
+    share: float
+    waiting: int
+    """Jobs that wait with at least one pod."""
+    running: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "parent": self.parent,
+            "state": self.state,
+            "weight": self.weight,
+            "priority": self.priority,
+            "quota": dict(self.quota),
+            "limit": dict(self.limit),
+            "deserved": quantities(self.deserved),
+            **({} if self.fair_share is None else {"fairShare": quantities(self.fair_share)}),
+            **({"usage": {name: round(part, 4) for name, part in sorted(self.usage.items())}} if self.usage else {}),
+            "allocated": quantities(self.allocated),
+            "request": quantities(self.request),
+            "share": round(self.share, 4),
+            "jobs": {"waiting": self.waiting, "running": self.running},
+        }
+
+
+def queue_rows(cluster: Cluster, record: CycleRecord, jobs: Iterable[JobRow]) -> list[QueueRow]:
+    """One row a queue, each below its parent."""
+    figures = {each.queue: each for each in record.queues}
+    allocated = _totals(cluster.queues, figures, "allocated")
+    request = _totals(cluster.queues, figures, "request")
+    usage = cluster.objects.get(QUEUE_USAGE, {})
+    waiting: dict[str, int] = {}
+    running: dict[str, int] = {}
+    for job in jobs:
+        for name in _ancestors(cluster.queues, job.queue):
+            waiting[name] = waiting.get(name, 0) + bool(job.pending)
+            running[name] = running.get(name, 0) + bool(job.running)
+    rows = []
+    for name, depth in _tree(cluster.queues):
+        spec = cluster.queues[name]
+        own = figures.get(name) or QueueFigures(name, {}, {}, {}, 0.0)
+        rows.append(
+            QueueRow(
+                name=name,
+                depth=depth,
+                parent=spec.parent if spec.parent in cluster.queues else "",
+                state=spec.state or "Open",
+                weight=spec.weight,
+                priority=spec.priority,
+                quota=_quota(spec),
+                limit=_limit(spec),
+                deserved=own.deserved,
+                fair_share=own.fair_share,
+                usage=usage.get(("", name), {}),
+                allocated=allocated[name],
+                request=request[name],
+                share=own.share,
+                waiting=waiting.get(name, 0),
+                running=running.get(name, 0),
+            )
+        )
+    return rows
+
+
+def _tree(queues: Mapping[str, QueueSpec]) -> list[tuple[str, int]]:
+    """Names with their depth, each below its parent, by name. A cycle of parents is cut at its first name."""
+    below: dict[str, list[str]] = {}
+    for name, spec in sorted(queues.items()):
+        below.setdefault(spec.parent if spec.parent in queues and spec.parent != name else "", []).append(name)
+    found: list[tuple[str, int]] = []
+    seen: set[str] = set()
+
+    def add_below(parent: str, depth: int) -> None:
+        for name in below.get(parent, ()):
+            if name not in seen:
+                seen.add(name)
+                found.append((name, depth))
+                add_below(name, depth + 1)
+
+    add_below("", 0)
+    found += [(name, 0) for name in sorted(queues) if name not in seen]
+    return found
+
+
+def _totals(queues: Mapping[str, QueueSpec], figures: Mapping[str, QueueFigures], part: str) -> dict[str, dict[str, float]]:
+    """Queue -> its own figures and those of all queues below it."""
+    totals: dict[str, dict[str, float]] = {name: {} for name in queues}
+    for name in queues:
+        own = figures.get(name)
+        if own is None:
+            continue
+        # A policy that divides the cluster over the tree gives sums already.
+        for above in (name,) if own.with_below else _ancestors(queues, name):
+            for resource, amount in getattr(own, part).items():
+                totals[above][resource] = totals[above].get(resource, 0) + amount
+    return totals
+
+
+def _ancestors(queues: Mapping[str, QueueSpec], name: str) -> list[str]:
+    """The queue and all above it, each once even in a cycle of parents."""
+    found: list[str] = []
+    while name in queues and name not in found:
+        found.append(name)
+        name = queues[name].parent
+    return found
+
+
+def _limit(spec: QueueSpec) -> dict[str, str]:
+    """The queue never exceeds this."""
+    found = {
+        name: f"{share.limit:g}" if name == "gpu" else format_amount(name, share.limit)
+        for name, share in sorted(spec.shares.items())
+        if share.limit >= 0
+    }
+    return found | _named(spec.capability, found)
+
+
+def _quota(spec: QueueSpec) -> dict[str, str]:
+    """What the queue's object grants it."""
+    found: dict[str, str] = {}
+    for name, share in sorted(spec.shares.items()):
+        if share.quota >= 0:
+            found[name] = f"{share.quota:g}" if name == "gpu" else format_amount(name, share.quota)
+    for requests in (spec.deserved, spec.guarantee):
+        found.update(_named(requests, found))
+    return found
+
+
+def _named(requests: Requests | None, known: Mapping[str, str]) -> dict[str, str]:
+    return {name: format_amount(name, amount) for name, amount in requests or () if name not in known}

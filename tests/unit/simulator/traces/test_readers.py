@@ -1,0 +1,111 @@
+"""Readers of traces: what they make of rows, and what they say of rows that are wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from navarch.simulator.jobs import PodSet
+from navarch.simulator.traces import TraceError, Window, read_trace
+
+EXAMPLES = Path(__file__).resolve().parents[4] / "examples" / "traces"
+
+
+def write(tmp_path: Path, text: str) -> str:
+    file = tmp_path / "trace"
+    file.write_text(text)
+    return str(file)
+
+
+def mistakes(spec: str) -> list[str]:
+    with pytest.raises(TraceError) as caught:
+        read_trace(spec)
+    return caught.value.mistakes
+
+
+PHILLY = "timestamp,duration,num_gpus,gpu_time,cluster\n"
+
+
+def test_philly_orders_jobs_and_splits_large_ones_into_nodes(tmp_path: Path) -> None:
+    path = write(tmp_path, PHILLY + "2017-10-09 07:01:55,66.0,12,792.0,b\n2017-10-09 07:00:00,5,1,5,a\n")
+    first, second = read_trace(f"philly:{path}").jobs
+    assert (first.queue, first.line, first.submit) == ("a", 3, 1507532400.0)
+    assert second.pods == (PodSet(1, gpus=8), PodSet(1, gpus=4))
+    assert second.duration == 66.0
+
+
+def test_philly_names_line_and_field_of_every_mistake(tmp_path: Path) -> None:
+    path = write(tmp_path, PHILLY + "yesterday,1,1,1,a\n2017-10-09 07:00:00,-5,1,5,a\n2017-10-09 07:00:00,5,1.5,5,a\n")
+    assert mistakes(f"philly:{path}") == [
+        "line 2 timestamp: found 'yesterday', expected a time such as 2017-10-09 07:01:55",
+        "line 3 duration: found '-5', expected a number of 0 or more",
+        "line 4 num_gpus: found '1.5', expected a whole number of 1 or more",
+    ]
+
+
+def test_columns_that_are_missing_or_unknown_are_named(tmp_path: Path) -> None:
+    path = write(tmp_path, "timestamp,duration,gpus,gpu_time,cluster\n")
+    found = mistakes(f"philly:{path}")
+    assert found[0] == "line 1 column num_gpus: found nothing, expected it"
+    assert found[1].startswith("line 1 column gpus: expected one of timestamp,")
+
+
+def test_a_window_leaves_out_what_was_submitted_before_and_after(tmp_path: Path) -> None:
+    rows = [f"1970-01-01 00:00:{second:02d},5,1,5,a" for second in range(5)]
+    trace = read_trace(f"philly:{write(tmp_path, PHILLY + chr(10).join(rows))}", Window(1, 3))
+    assert [job.submit for job in trace.jobs] == [1, 2, 3]
+    assert trace.outside == 2
+
+
+def test_swf_reads_cores_walltimes_users_and_queues() -> None:
+    trace = read_trace(f"swf:{EXAMPLES / 'small.swf'}")
+    assert len(trace.jobs) == 60
+    assert trace.jobs[0].submit >= 1767225600
+    assert all(job.walltime is not None and job.walltime >= job.duration - 1 for job in trace.jobs)
+    assert {each.cpu for job in trace.jobs for each in job.pods} <= {1000, 4000, 8000, 16000}
+
+
+def test_swf_leaves_out_jobs_that_never_ran_and_names_short_lines(tmp_path: Path) -> None:
+    good = "1 0 -1 60 4 -1 -1 4 60 -1 1 1 1 -1 1 -1 -1 -1"
+    cancelled = good.replace("1 0 -1 60", "2 0 -1 -1", 1)
+    trace = read_trace(f"swf:{write(tmp_path, f'{good}{chr(10)}{cancelled}')}")
+    assert [job.pods for job in trace.jobs] == [(PodSet(4, cpu=1000),)]
+    assert trace.left_out == {"never ran": 1}
+    assert mistakes(f"swf:{write(tmp_path, '1 2 3')}") == ["line 1: found 3 fields, expected 18"]
+
+
+def test_json_lines_read_everything_that_a_job_can_say() -> None:
+    trace = read_trace(f"jsonl:{EXAMPLES / 'two-teams.jsonl'}")
+    assert len(trace.jobs) == 60
+    assert {job.queue for job in trace.jobs} == {"nlp", "vision"}
+    assert any(job.min_pods == 2 and job.size == 4 for job in trace.jobs)
+    assert trace.jobs[0].pods[0].memory % (64 << 30) == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"name": "a", "submit": 0, "pods": [{}], "start": 9, "end": 5}', "line 1 end: found 5.0, which is before start (9.0)"),
+        ('{"name": "a", "submit": 0, "pods": [{}]}', "line 1 duration: found nothing, expected seconds, or start and end"),
+        ('{"name": "a", "submit": 0, "pods": [{"gpu": 1}], "duration": 1}', "unknown field `gpu` - at `$.pods[0]`"),
+        ('{"name": "a", "submit": 0, "pods": [{"gpus": 1.5}], "duration": 1}', "line 1 pods[0].gpus: found 1.5, expected whole"),
+        ('{"name": "a", "submit": 0, "pods": [{"cpu": "x"}], "duration": 1}', "line 1 pods[0].cpu:"),
+        ('{"name": "a", "submit": "soon", "pods": [{}], "duration": 1}', "line 1 submit: found 'soon', expected seconds or a time"),
+        ('{"name": "a", "submit": 0, "pods": [{}], "duration": 1, "minPods": 2}', "line 1 minPods: found 2, expected 1 to 1"),
+        ("{", "line 1: Input data was truncated"),
+    ],
+)
+def test_json_lines_name_line_and_field(tmp_path: Path, line: str, said: str) -> None:
+    (found,) = mistakes(f"jsonl:{write(tmp_path, line)}")
+    assert said in found
+
+
+def test_json_lines_refuse_a_name_that_comes_twice(tmp_path: Path) -> None:
+    line = '{"name": "a", "submit": 0, "pods": [{}], "duration": 1}'
+    assert mistakes(f"jsonl:{write(tmp_path, f'{line}{chr(10)}{line}')}") == ["line 2 name: found 'a', which line 1 has"]
+
+
+def test_a_trace_of_no_known_kind_and_a_file_that_is_not_there(tmp_path: Path) -> None:
+    assert "expected KIND:FILE with KIND one of" in mistakes("trace.csv")[0]
+    assert "expected a file that can be read" in mistakes(f"philly:{tmp_path / 'none.csv'}")[0]
