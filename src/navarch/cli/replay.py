@@ -26,7 +26,7 @@ UNUSABLE = 2
 @click.option("-o", "--output", type=click.Choice(("text", "json")), default="text", show_default=True)
 @plugin_dirs_option
 def replay(file: Path, policy: str | None, output: str, plugin_dirs: tuple[Path, ...]) -> None:
-    """Decide the cycle in FILE again and print the decisions, or how they differ from what was decided then.
+    """Decide the cycle in FILE again and print the decisions, or how they differ from the recorded ones.
 
     Exits with 0 if nothing differs, with 1 if something does, with 2 if the file or the policy cannot be used.
     """

@@ -3,24 +3,45 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from time import perf_counter
+from typing import Any
 
 import click
+from rich.console import Console
+from rich.progress import Progress as ProgressBar
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from navarch.cli.plan import moment
 from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.cli.policy.mistakes import MISTAKES, tell
+from navarch.cli.tables.simulation import show
+from navarch.cli.tables.text import output_console
+from navarch.engine.arguments import WrongKind
+from navarch.engine.arguments import duration as read_duration
 from navarch.engine.policy import PRESETS, PolicyError
 from navarch.engine.registry import RegistrationError
 from navarch.simulator.clusters import ClusterError
-from navarch.simulator.simulate import SimulationResult
+from navarch.simulator.estimates import KINDS as ESTIMATES
+from navarch.simulator.failures import NodeFailures
+from navarch.simulator.report.write import write_report
+from navarch.simulator.simulate import PolicyRun, Progress, RunOptions, SimulationResult
 from navarch.simulator.simulate import simulate as run_simulation
+from navarch.simulator.sweep.executors import execute
+from navarch.simulator.sweep.parameters import SweepError, combinations
+from navarch.simulator.sweep.results import Results
+from navarch.simulator.sweep.runs import RunSpec
 from navarch.simulator.traces import TraceError, Window
 
 POLICIES = ", ".join(PRESETS)
 EXAMPLES = """\b
 Examples:
+  navarch simulate --trace jsonl:examples/traces/two-teams.jsonl --cluster h100=4x8gpu --policy fifo --policy easy --report out
   navarch simulate --trace philly:philly.csv --from 2017-10-01 --to 2017-11-30T23:59:00 --cluster philly/3 --policy fifo --policy sjf
+  navarch simulate --trace recording:recordings/ --cluster recording:recordings/ --policy new.yaml
 """
 
 
@@ -38,12 +59,28 @@ def _seeds(context: click.Context, parameter: click.Parameter, text: str | None)
     return tuple(found)
 
 
+def _span(text: str) -> float:
+    """Seconds, or a duration such as 1h30m."""
+    try:
+        seconds = float(text) if text.replace(".", "", 1).isdecimal() else read_duration(text)
+    except WrongKind:
+        seconds = 0.0
+    if seconds <= 0:
+        raise click.BadParameter(f"{text!r}: expected a duration such as 30m or seconds, above 0")
+    return seconds
+
+
+def _failures(context: click.Context, parameter: click.Parameter, text: str | None) -> NodeFailures | None:
+    if text is None:
+        return None
+    between, slash, repair = text.partition("/")
+    return NodeFailures(_span(between), _span(repair) if slash else 3600.0)
+
+
 @click.command(epilog=EXAMPLES)
-@click.option("--trace", required=True, metavar="KIND:FILE", help="The jobs.")
+@click.option("--trace", required=True, metavar="KIND:FILE", help="The jobs: jsonl, openb, philly, recording or swf.")
 @click.option("--cluster", required=True, metavar="SPEC", help="Manifests, KIND:FILE, philly/D or kind=COUNTxRESOURCES.")
-@click.option(
-    "--policy", "policies", multiple=True, metavar="FILE|PRESET", help=f"One of {', '.join(PRESETS)}, or a file; may repeat."
-)
+@click.option("--policy", "policies", multiple=True, metavar="FILE|PRESET", help=f"One of {POLICIES}, or a file; may repeat.")
 @click.option("--from", "start", type=moment, metavar="TIME", help="Jobs submitted from then on.")
 @click.option("--to", "end", type=moment, metavar="TIME", help="Jobs submitted until then.")
 @click.option(
@@ -53,6 +90,18 @@ def _seeds(context: click.Context, parameter: click.Parameter, text: str | None)
     help="Jobs come in random order and stay, until they ask for RATIO times the cluster's GPUs.",
 )
 @click.option("--seeds", callback=_seeds, metavar="A-B|A,B", help="One run a seed; figures are means.")
+@click.option("--checkpoint", type=_span, metavar="DURATION", help="Work between checkpoints of evicted jobs.  [they start over]")
+@click.option("--estimates", type=click.Choice(ESTIMATES), default="walltime", show_default=True, help="Expected durations.")
+@click.option("--node-failures", "failures", callback=_failures, metavar="BETWEEN[/REPAIR]", help="Mean times, such as 30d/4h.")
+@click.option("--sweep", "sweeps", multiple=True, metavar="PLUGIN.ARGUMENT=V,V", help="Values of an argument; may repeat.")
+@click.option("--processes", type=click.IntRange(min=1), default=1, show_default=True, help="Runs at a time on this machine.")
+@click.option("--executor", default="", metavar="dask://HOST:PORT", help="Run on a Dask cluster.")
+@click.option(
+    "--results", type=click.Path(dir_okay=False, path_type=Path), help="JSON Lines, one run a line; what is in it is not run again."
+)
+@click.option(
+    "--report", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Write index.html, report.json and CSV."
+)
 @click.option("-o", "--output", type=click.Choice(("table", "json")), default="table", show_default=True)
 @plugin_dirs_option
 def simulate(
@@ -63,6 +112,14 @@ def simulate(
     end: float | None,
     arrivals: float | None,
     seeds: tuple[int, ...],
+    checkpoint: float | None,
+    estimates: str,
+    failures: NodeFailures | None,
+    sweeps: tuple[str, ...],
+    processes: int,
+    executor: str,
+    results: Path | None,
+    report: Path | None,
     output: str,
     plugin_dirs: tuple[Path, ...],
 ) -> None:
@@ -71,11 +128,36 @@ def simulate(
     Exits with 2 and lists every mistake if the trace, the cluster or a policy cannot be used.
     """
     window = Window(**_limits(start, end))
+    options = RunOptions(checkpoint, estimates, failures, arrivals)
+    chosen = policies or ("navarch",)
+    started = perf_counter()
     try:
-        result = run_simulation(
-            trace, cluster, policies or ("navarch",), window=window, arrivals=arrivals, seeds=seeds, plugin_dirs=plugin_dirs
-        )
-    except (TraceError, ClusterError) as error:
+        if sweeps or results is not None or executor or processes > 1:
+            specs = [
+                RunSpec(trace, cluster, policy, parameters, seed, window, options, tuple(map(str, plugin_dirs)))
+                for policy in chosen
+                for parameters in combinations(sweeps)
+                for seed in seeds or (None,)
+            ]
+            runs, figures = _many(specs, executor, processes, results, keep=report is not None)
+            result = SimulationResult(runs, perf_counter() - started)
+        else:
+            with _progress() as progress:
+                result = run_simulation(
+                    trace,
+                    cluster,
+                    chosen,
+                    window=window,
+                    checkpoint=checkpoint,
+                    estimates=estimates,
+                    failures=failures,
+                    arrivals=arrivals,
+                    seeds=seeds,
+                    plugin_dirs=plugin_dirs,
+                    progress=progress,
+                )
+            figures = result.to_dict()["policies"]
+    except (TraceError, ClusterError, SweepError) as error:
         click.echo(str(error), err=True)
         raise SystemExit(MISTAKES) from None
     except PolicyError as error:
@@ -84,7 +166,52 @@ def simulate(
     except RegistrationError as error:
         raise click.UsageError(str(error)) from None
     _remark(result)
-    click.echo(json.dumps(result.to_dict(), indent=2, sort_keys=True))
+    if report is not None:
+        write_report(result, report, f"{trace} on {cluster}")
+        click.echo(f"report: {report / 'index.html'}", err=True)
+    if output == "json":
+        click.echo(json.dumps({"policies": figures, "seconds": result.seconds}, indent=2, sort_keys=True))
+    else:
+        show(output_console(), figures)
+
+
+def _many(
+    specs: list[RunSpec], executor: str, processes: int, path: Path | None, *, keep: bool
+) -> tuple[list[PolicyRun], dict[str, Any]]:
+    """Carry out the runs that are not on file. `keep`: all of them, because a report needs more than the file has."""
+    known = Results(path)
+    todo = [spec for spec in specs if keep or not known.has(spec)]
+    if len(todo) < len(specs):
+        click.echo(f"{len(specs) - len(todo)} of {len(specs)} runs are in {path} already", err=True)
+    done: dict[str, PolicyRun] = {}
+    for number, (spec, run) in enumerate(execute(todo, executor, processes), start=1):
+        known.add(spec, run)
+        if keep:
+            done[spec.key] = run
+        seed = "" if spec.seed is None else f" seed {spec.seed}"
+        click.echo(f"{number}/{len(todo)} {spec.label}{seed}: {run.seconds:.1f} s", err=True)
+    return [done[spec.key] for spec in specs if spec.key in done], known.policies(specs)
+
+
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    """A line with the simulated date and the speed, on a terminal; nothing elsewhere."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with ProgressBar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("reading")
+        started: dict[str, tuple[float, float]] = {}
+
+        def progress(name: str, time: float, done: int) -> None:
+            began, first = started.setdefault(name, (perf_counter(), time))
+            speed = (time - first) / max(perf_counter() - began, 1e-9) / 86400
+            date = datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M")
+            bar.update(task, description=f"{name}  {date}  {done:,} jobs done  {speed:,.1f} days a second")
+
+        yield progress
 
 
 def _limits(start: float | None, end: float | None) -> dict[str, float]:

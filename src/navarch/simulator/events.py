@@ -13,7 +13,9 @@ class Kind(IntEnum):
     JOB_ENDS = 0
     NODE_FAILS = 1
     NODE_RETURNS = 2
-    CYCLE = 3
+    PODS_RETURN = 3
+    """Pods that were evicted are made again."""
+    CYCLE = 4
     """Something that only time changes may have changed."""
 
 

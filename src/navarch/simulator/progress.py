@@ -14,6 +14,7 @@ from navarch.simulator.jobs import TraceJob
 
 class SimulatedJob:
     __slots__ = (
+        "away",
         "checkpoint",
         "first_start",
         "job",
@@ -38,6 +39,8 @@ class SimulatedJob:
         """By uid, as the cluster has them."""
         self.nodes: dict[str, str] = {}
         """Pods that run: uid -> node."""
+        self.away: list[str] = []
+        """Pods that were evicted and are not made again yet."""
         self.checkpoint = checkpoint if job.checkpoint is None else job.checkpoint
         self.work = 0.0
         self.saved = 0.0

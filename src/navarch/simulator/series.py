@@ -28,9 +28,8 @@ class TimeSeries:
             self._advance(now)
         self._since, self._value = now, value
 
-    def integral(self, start: float, end: float) -> float:
-        """Value times seconds from before the first note to `end`, which is no earlier than the last one. `start` is not after the
-        first note: before it the value is zero."""
+    def integral(self, end: float) -> float:
+        """Value times seconds up to `end`, which is no earlier than the last note. Before the first note the value is zero."""
         return self._total + self._value * max(0.0, end - self._since)
 
     def points(self, end: float) -> list[tuple[float, float]]:

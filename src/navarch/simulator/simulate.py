@@ -9,27 +9,31 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
 from navarch.installed import installed
+from navarch.model.spec import QueueSpec
 from navarch.offline.plan import read_policy, settings_for
 from navarch.simulator.arrivals import allocated_at, with_typical_pods
 from navarch.simulator.arrivals import arrivals as arrivals_of
 from navarch.simulator.clusters import ClusterSetup, read_cluster
 from navarch.simulator.clusters.setup import GPU
+from navarch.simulator.failures import NodeFailures
 from navarch.simulator.fitting import Fitting
 from navarch.simulator.jobs import TraceJob
 from navarch.simulator.measures import Measures
 from navarch.simulator.simulation import Simulation
 from navarch.simulator.traces import Window, read_trace
 
+Progress = Callable[[str, float, int], None]
 PolicySource = str | Path | Mapping[str, object] | Policy
 
 
@@ -65,71 +69,123 @@ def simulate(
     *,
     window: Window | None = None,
     checkpoint: float | None = None,
+    estimates: str = "walltime",
+    failures: NodeFailures | None = None,
     arrivals: float | None = None,
     seeds: Sequence[int] = (),
     plugin_dirs: Iterable[str | Path] = (),
     skip: bool = True,
+    progress: Progress | None = None,
 ) -> SimulationResult:
     """Run each policy over the jobs of a trace (`KIND:FILE`, or jobs in order of submission) on a cluster (see `clusters`).
 
-    `arrivals`: jobs of the trace come in random order and stay, until they ask for so many times the cluster's GPUs (`arrivals`).
-    `seeds`: one run of each policy a seed; figures are means.
+    `checkpoint`: seconds of work between checkpoints of jobs that do not say. `estimates`: where expected durations come from (see
+    `estimates`). `failures`: how often nodes fail. `arrivals`: jobs of the trace come in random order and stay, until they ask for so
+    many times the cluster's GPUs (`arrivals`). `seeds`: one run of each policy a seed; figures are means. `progress` is called with
+    the name of the policy, the virtual time and the number of jobs that are done.
 
     Raises `TraceError`, `ClusterError` or `PolicyError` with every mistake. `skip` False runs a cycle over all waiting jobs at
     every event: slower, with the same outcome.
     """
     started = perf_counter()
-    jobs = read_trace(trace, window).jobs if isinstance(trace, str) else trace
-    jobs = jobs if arrivals is None else list(jobs)
+    left_out: Mapping[str, int] = {}
+    jobs: Iterable[TraceJob]
+    if isinstance(trace, str):
+        read = read_trace(trace, window)
+        jobs, left_out = read.jobs, read.left_out
+    else:
+        jobs = trace
+    listed_jobs = jobs if arrivals is None else list(jobs)
     setup = read_cluster(cluster) if isinstance(cluster, str) else cluster
     registry = installed(tuple(Path(each) for each in plugin_dirs))
     listed = [policies] if isinstance(policies, str | Path | Mapping | Policy) else list(policies)
-    chosen = [(_name(each), read_policy(each, registry)) for each in listed]
+    chosen = [(policy_name(each), read_policy(each, registry)) for each in listed]
+    options = RunOptions(checkpoint, estimates, failures, arrivals, skip)
     each_seed: Sequence[int | None] = seeds or (None,)
-    runs = [
-        _run(name, policy, registry, jobs, setup, seed, arrivals, checkpoint, skip) for name, policy in chosen for seed in each_seed
-    ]
+    runs = []
+    for name, policy in chosen:
+        for seed in each_seed:
+            run = run_policy(name, policy, registry, listed_jobs, setup, seed, options, progress)
+            run.left_out.update(left_out)
+            runs.append(run)
     return SimulationResult(runs, perf_counter() - started)
 
 
-def _run(
+class RunOptions(Struct, frozen=True):
+    """What else a run is told; see `simulate`."""
+
+    checkpoint: float | None = None
+    estimates: str = "walltime"
+    failures: NodeFailures | None = None
+    arrivals: float | None = None
+    skip: bool = True
+
+
+def run_policy(
     name: str,
     policy: Policy,
     registry: Registry,
     jobs: Iterable[TraceJob],
     setup: ClusterSetup,
     seed: int | None,
-    ratio: float | None,
-    checkpoint: float | None,
-    skip: bool,
+    options: RunOptions,
+    progress: Progress | None = None,
 ) -> PolicyRun:
     """One policy, one seed."""
     begun = perf_counter()
     built, nodes = setup.build(settings_for(policy))
     fitting = Fitting(nodes, setup.partition)
     gpus = sum(dict(node.allocatable).get(GPU, 0) for node in nodes) / 1000
-    measures = Measures(gpus)
+    measures = Measures(gpus, lambda queue: quota_of(built.queues.get(queue)))
     until: float | None = None
-    if ratio is not None:
+    come: list[TraceJob] = []
+    if options.arrivals is not None:
         listed = list(fitting.jobs(jobs))
         policy = with_typical_pods(policy, listed)
-        jobs = come = arrivals_of(listed, gpus, ratio, seed or 0)
+        jobs = come = arrivals_of(listed, gpus, options.arrivals, seed or 0)
         until = come[-1].submit if come else 0.0
     else:
         jobs = fitting.jobs(jobs)
-    simulation = Simulation(built, policy, registry, measures, checkpoint=checkpoint, skip=skip)
+    failures = options.failures
+    simulation = Simulation(
+        built,
+        policy,
+        registry,
+        measures,
+        checkpoint=options.checkpoint,
+        estimates=options.estimates,
+        failures=failures if failures is None or seed is None else replace(failures, seed=seed),
+        skip=options.skip,
+    )
     was_on = gc.isenabled()
     gc.disable()
     try:
-        simulation.run(jobs, until)
+        for count, time in enumerate(simulation.steps(jobs, until)):
+            if count % 1024 == 0 and progress is not None:
+                progress(name, time, measures.finished)
+            if count % 65536 == 65535:
+                gc.collect()
     finally:
         if was_on:
             gc.enable()
-    if ratio is not None:
-        measures.at = allocated_at(come, measures.held(), gpus, ratio)
+    if options.arrivals is not None:
+        measures.at = allocated_at(come, measures.held(), gpus, options.arrivals)
+    measures.failures = simulation.node_failures
+    measures.forget_quota()
     waiting = [job.job.name for job in simulation.waiting]
     seconds = perf_counter() - begun
     return PolicyRun(name, seed, measures, dict(fitting.left_out), waiting, simulation.cycles, seconds, list(policy.warnings))
+
+
+def quota_of(queue: QueueSpec | None) -> float | None:
+    """GPUs that a queue is owed: what it is guaranteed, else what it deserves, else its quota; None where nothing is said."""
+    if queue is None:
+        return None
+    for amounts in (queue.guarantee, queue.deserved):
+        if amounts and GPU in dict(amounts):
+            return dict(amounts)[GPU] / 1000
+    share = queue.shares.get("gpu")
+    return share.quota if share is not None and share.quota >= 0 else None
 
 
 def mean_of(figures: Sequence[Any]) -> Any:
@@ -146,7 +202,7 @@ def mean_of(figures: Sequence[Any]) -> Any:
     return sum(numbers) / len(numbers) if numbers else None
 
 
-def _name(policy: PolicySource) -> str:
+def policy_name(policy: PolicySource) -> str:
     """A preset's name, or the stem of a file's."""
     if isinstance(policy, Policy):
         return Path(policy.source).stem or "policy"

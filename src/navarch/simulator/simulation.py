@@ -1,13 +1,13 @@
 """One policy over one trace: events in virtual time, and between them cycles by the same `decide` that schedules a cluster.
 
 At each moment all that ends ends, nodes fail or return, jobs arrive, and then cycles run until nothing more can start. What a
-cluster does between two cycles is played here: bound pods run at once, evicted pods are gone at once and wait again, a job that is
-done frees its nodes. Nothing here decides where a pod goes.
+cluster does between two cycles is played here: bound pods run at once, evicted pods are gone at once and are made again a little
+later, a job that is done frees its nodes. Nothing here decides where a pod goes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from time import perf_counter
 from typing import Protocol
 
@@ -20,9 +20,13 @@ from navarch.engine.record import CycleRecord, JobDecision
 from navarch.engine.registry import Registry
 from navarch.model.cluster import Cluster
 from navarch.model.snapshot import Snapshot
-from navarch.model.status import TaskStatus
+from navarch.model.spec import NodeSpec
+from navarch.model.status import ON_NODE, TaskStatus
 from navarch.offline.plan import settings_for
+from navarch.simulator.estimates import Estimates
 from navarch.simulator.events import EventQueue, Kind
+from navarch.simulator.failures import NodeFailures, NodeSchedule
+from navarch.simulator.fragmentation import FragmentationProbe
 from navarch.simulator.jobs import TraceJob
 from navarch.simulator.progress import SimulatedJob
 from navarch.simulator.waiting import waiting_for
@@ -32,6 +36,10 @@ MOST_CYCLES = 64
 """At one moment. A policy that evicts and binds the same pods for ever goes on at the next event."""
 PERIOD = 60.0
 """Seconds after which jobs that wait for time to pass are tried again."""
+MADE_AGAIN = 30.0
+"""Seconds until the pods of an evicted job are there again: they are told to end, and their controller makes new ones."""
+GIVE_UP = 86400.0
+"""The simulation ends when nothing runs and no job has moved for so many seconds."""
 
 
 class Observer(Protocol):
@@ -47,6 +55,9 @@ class Observer(Protocol):
 
     def decided(self, now: float, record: CycleRecord, seconds: float) -> None: ...
 
+    def fragmented_by(self, now: float, gpus: float) -> None:
+        """So many GPUs are free and of no use to the pods that come."""
+
 
 class Simulation:
     """`run` plays the whole trace. `cluster` holds the nodes and queues and is changed."""
@@ -59,13 +70,14 @@ class Simulation:
         observer: Observer,
         *,
         checkpoint: float | None = None,
-        expected: Callable[[TraceJob], float | None] | None = None,
+        estimates: str = "walltime",
+        failures: NodeFailures | None = None,
         patience: float | None = None,
         skip: bool = True,
     ) -> None:
-        """`checkpoint`: seconds of work between checkpoints of jobs that do not say; None: they have none. `expected`: how long a
-        job's owner says that it will run. `patience`: a job that has not started so many seconds after it came leaves; None: it
-        waits. `skip` False: run a cycle over everything at every event."""
+        """`checkpoint`: seconds of work between checkpoints of jobs that do not say; None: they have none. `estimates`: where expected
+        durations come from (see `estimates`). `failures`: when nodes fail; None: never. `patience`: a job that has not started so many
+        seconds after it came leaves; None: it waits. `skip` False: run a cycle over everything at every event."""
         self.cluster = cluster
         self.policy = policy
         self.registry = registry
@@ -76,13 +88,21 @@ class Simulation:
         """Those that wait or run, by key."""
         self._checkpoint = checkpoint
         self._patience = patience
-        self._expected = expected or (lambda job: job.duration if job.walltime is None else job.walltime)
+        self._estimates = Estimates(estimates)
+        self._probe = FragmentationProbe(cluster)
         self._workload = Workload(settings_for(policy), cluster)
         self._waiting = waiting_for(policy, registry, cluster, skip=skip)
         self._events = EventQueue()
         self._snapshot: Snapshot | None = None
         self._ticks = False
         """Whether a cycle is planned because time passes."""
+        self._failures = failures
+        self._schedules: dict[str, NodeSchedule] = {}
+        self._failed: dict[str, NodeSpec] = {}
+        """Nodes that are away."""
+        self.node_failures = 0
+        self._last_move = 0.0
+        """When a job last arrived or moved."""
 
     def run(self, jobs: Iterable[TraceJob], until: float | None = None) -> None:
         """Play jobs that come in order of submission, until all that can end has ended or `until`."""
@@ -94,16 +114,24 @@ class Simulation:
         source = iter(jobs)
         coming = next(source, None)
         events = self._events
-        while True:
+        if self._failures is not None and coming is not None:
+            self._plan_failures(coming.submit)
+        while coming is not None or self.jobs:
             time = events.next_time
             if coming is not None and (time is None or coming.submit < time):
                 time = coming.submit
-            if time is None or (until is not None and time > until):
+            if time is None or (until is not None and time > until) or (coming is None and self._is_stuck(time)):
                 return
             self.now = time
             while (event := events.pop_at(time)) is not None:
                 if event.kind is Kind.JOB_ENDS:
                     self._end(event.subject, event.version)
+                elif event.kind is Kind.NODE_FAILS:
+                    self._fail(event.subject)
+                elif event.kind is Kind.NODE_RETURNS:
+                    self._return(event.subject)
+                elif event.kind is Kind.PODS_RETURN:
+                    self._make_again(event.subject)
                 elif event.kind is Kind.CYCLE:
                     self._ticks = False
                     self._waiting.changes()
@@ -111,22 +139,45 @@ class Simulation:
                 self._arrive(coming)
                 coming = next(source, None)
             self._run_cycles()
+            if self._probe.is_due(time):
+                self.observer.fragmented_by(time, self._probe.look(time))
             yield time
+
+    def _is_stuck(self, time: float) -> bool:
+        """Whether nothing runs and nothing has happened to a job for so long that nothing will."""
+        return time - self._last_move > GIVE_UP and not any(job.nodes for job in self.jobs.values())
 
     @property
     def waiting(self) -> list[SimulatedJob]:
         """Jobs none of whose pods run, in order of arrival."""
         return [job for job in self.jobs.values() if not job.nodes]
 
+    def adopt(self, job: SimulatedJob, now: float) -> None:
+        """Go on from a job that the cluster holds already: it runs on its nodes from `now` on, or waits."""
+        self.now = max(self.now, now)
+        self._last_move = self.now
+        self.jobs[job.spec.key] = job
+        for uid, task in job.tasks.items():
+            if task.node and ON_NODE[task.status]:
+                job.place(uid, task.node)
+        end = job.settle(now) if job.nodes else None
+        if end is not None:
+            self._events.plan(end, Kind.JOB_ENDS, job.spec.key, job.version)
+        if len(job.nodes) < len(job.tasks):
+            self._waiting.arrives(job)
+        self._events.plan(now, Kind.CYCLE)
+
     # what happens
 
     def _arrive(self, trace: TraceJob) -> None:
-        spec, tasks = self._workload.specs(trace, self._expected(trace))
+        spec, tasks = self._workload.specs(trace, self._estimates.expected(trace))
         job = self.jobs[spec.key] = SimulatedJob(trace, spec, tasks, self._checkpoint)
         self.cluster.put_job(spec)
         for task in tasks:
             self.cluster.put_task(task)
         self._waiting.arrives(job)
+        self._last_move = self.now
+        self._probe.arrived(trace)
         self.observer.arrived(self.now, trace)
         if self._patience is not None:  # out of date once the job has started
             self._events.plan(self.now + self._patience, Kind.JOB_ENDS, spec.key, job.version)
@@ -144,7 +195,37 @@ class Simulation:
         self._waiting.leaves(job)
         for node in nodes:
             self._waiting.gains_room(node)
+        self._estimates.ended(job.job, job.ran)
         self.observer.ended_job(self.now, job, done=job.is_done)
+
+    # nodes
+
+    def _plan_failures(self, start: float) -> None:
+        assert self._failures is not None
+        for spec in self.cluster.nodes.specs:
+            if spec is not None:
+                schedule = self._schedules[spec.name] = self._failures.schedule(spec.name)
+                self._events.plan(schedule.next_failure(start), Kind.NODE_FAILS, spec.name)
+
+    def _fail(self, name: str) -> None:
+        """The node is gone with all that runs on it."""
+        spec = self.cluster.nodes.specs[self.cluster.nodes.rows.of[name]]
+        assert spec is not None
+        self._failed[name] = spec
+        self.node_failures += 1
+        hit = [job for job in self.jobs.values() if name in job.nodes.values()]
+        for job in hit:
+            for uid in [uid for uid, node in job.nodes.items() if node == name]:
+                job.displace(uid)
+            self._settle(job, None, evicted=True)
+        self.cluster.remove_node(name)
+        self._waiting.changes()
+        self._events.plan(self._schedules[name].next_return(self.now), Kind.NODE_RETURNS, name)
+
+    def _return(self, name: str) -> None:
+        self.cluster.put_node(self._failed.pop(name))
+        self._waiting.changes()
+        self._events.plan(self._schedules[name].next_failure(self.now), Kind.NODE_FAILS, name)
 
     # cycles
 
@@ -200,19 +281,17 @@ class Simulation:
 
     def _settle(self, job: SimulatedJob, decision: JobDecision | None, *, evicted: bool) -> None:
         """Pods of the job were placed or evicted: it runs, or stops, from now on."""
+        self._last_move = self.now
         end = job.settle(self.now)
         if evicted and end is None:
             job.spec = replace(job.spec, attained_service=job.ran * job.job.gpus)
             for uid in list(job.nodes):  # what is left of a gang that lost its minimum starts again with the rest
                 job.displace(uid)
         if evicted:
-            for uid, task in job.tasks.items():
-                if task.node and uid not in job.nodes:
-                    job.tasks[uid] = replace(task, node="", status=TaskStatus.PENDING, started=None, gpu_groups=(), phase="Pending")
-                    self.cluster.put_task(job.tasks[uid])
+            self._take_away(job)
         if end is not None:
             self._events.plan(end, Kind.JOB_ENDS, job.spec.key, job.version)
-        if len(job.nodes) == len(job.tasks):
+        if len(job.nodes) == len(job.tasks) or job.away:
             self._waiting.leaves(job)
         else:
             self._waiting.arrives(job)
@@ -220,6 +299,25 @@ class Simulation:
             phase = "Running" if end is not None else decision.phase
             self._put(job, decision, phase)
         self.observer.moved(self.now, job)
+
+    def _take_away(self, job: SimulatedJob) -> None:
+        """Pods that lost their node are gone until their controller has made them again."""
+        for uid, task in job.tasks.items():
+            if task.node and uid not in job.nodes:
+                job.tasks[uid] = replace(task, node="", status=TaskStatus.PENDING, started=None, gpu_groups=(), phase="Pending")
+                self.cluster.remove_task(uid)
+                if not job.away:
+                    self._events.plan(self.now + MADE_AGAIN, Kind.PODS_RETURN, job.spec.key)
+                job.away.append(uid)
+
+    def _make_again(self, key: str) -> None:
+        job = self.jobs.get(key)
+        if job is None:
+            return
+        for uid in job.away:
+            self.cluster.put_task(job.tasks[uid])
+        job.away.clear()
+        self._waiting.arrives(job)
 
     def _note(self, job: SimulatedJob, decision: JobDecision) -> None:
         """The job was looked at and nothing of it moved."""

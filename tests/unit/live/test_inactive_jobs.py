@@ -73,8 +73,8 @@ def test_who_was_promised_its_least_stays_awake_for_it(policy: str) -> None:
     assert world.scheduling_queue.inactive() == []
 
 
-def test_a_job_starts_when_its_share_grows_because_others_request_less() -> None:
-    """Under `navarch` it would start at once: nothing stays idle that a gang can use (tests/properties/test_work_conserving.py)."""
+def test_a_gang_beyond_its_share_starts_when_others_ask_for_less() -> None:
+    """Volcano's proportion refuses a gang that exceeds its share. Navarch's own policy is work-conserving and starts it at once."""
     world = world_of("volcano", cpu=4)
     world.gang("mine", "a", 3)
     world.gang("theirs", "b", 4)

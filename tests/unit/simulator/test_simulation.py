@@ -59,6 +59,9 @@ class Log:
     def decided(self, now: float, record: CycleRecord, seconds: float) -> None:
         self.cycles += 1
 
+    def fragmented_by(self, now: float, gpus: float) -> None:
+        assert gpus >= 0
+
 
 def play(jobs: list[TraceJob], policy: str, cluster: str = f"a=3x{GPUS}gpu", *, skip: bool = True) -> tuple[Log, Simulation]:
     registry, log = installed(()), Log()

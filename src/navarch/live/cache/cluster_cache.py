@@ -58,7 +58,7 @@ class ClusterCache(AssumedObjects):
         self._ingest = Ingest(
             settings,
             self.cluster,
-            owners=Owners(comes=self._owners_watched),
+            owners=Owners(will_arrive=self._owners_watched),
             overlay=DecisionOverlay(self.assumed, self, self._uid_of),
             changes=ChangeNotices(
                 self.cluster,

@@ -2,7 +2,7 @@
 
 An invalid object never stops the others. It is counted and reported once for each of its versions, and its last valid version stays:
 forgetting a running pod would give its node away twice. If a pod that holds a node never was valid, the part of it that can be read
-counts (see `half_read`). If that part does not say how much it holds, its node takes no more pods (see `unreadable_pods`).
+counts (see `read_partial_pod`). If that part does not say how much it holds, its node takes no more pods (see `unreadable_pods`).
 
 Nodes, and pods that have one, are most of a large cluster. Once the cache has read them, the informer's store keeps only their names
 and versions. That saves half of the memory.
@@ -18,7 +18,7 @@ import msgspec
 from navarch.apis.core.kept_objects import kept_spec
 from navarch.apis.core.nodes import Node
 from navarch.apis.core.objects import KubeObject, Metadata
-from navarch.apis.core.partial_pod import PartialPod, half_read
+from navarch.apis.core.partial_pod import PartialPod, read_partial_pod
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.errors import ObjectError
 from navarch.kube.resources import Resource
@@ -60,7 +60,7 @@ class PodHandler:
             self._cache.put_pod(new, old)
             keep = not new.spec.node_name
         except ObjectError as error:
-            half = half_read(new, error)
+            half = read_partial_pod(new, error)
             if half is not None:
                 self._put_half(half)
             else:

@@ -1,0 +1,1 @@
+"""Many runs: several policies, parameters and seeds, in processes of this machine or on a Dask cluster, resumable."""

@@ -1,0 +1,83 @@
+"""Sweeps: combinations of parameters, policies with other arguments, results that are not computed twice, several processes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from navarch.engine.policy import PolicyError
+from navarch.installed import installed
+from navarch.offline.plan import read_policy
+from navarch.simulator.sweep.executors import execute
+from navarch.simulator.sweep.parameters import SweepError, combinations, with_parameters
+from navarch.simulator.sweep.results import Results
+from navarch.simulator.sweep.runs import RunSpec, run
+
+TRACE = Path(__file__).resolve().parents[4] / "examples" / "traces" / "two-teams.jsonl"
+
+
+def spec(policy: str = "fifo", **more: object) -> RunSpec:
+    return RunSpec(f"jsonl:{TRACE}", "h100=4x8gpu", policy, **more)  # type: ignore[arg-type]
+
+
+def test_arguments_of_plugins_are_set_and_checked() -> None:
+    registry = installed(())
+    policy = read_policy("navarch", registry)
+    swept = with_parameters(policy, (("binpack.gpu", "7"), ("binpack.weight", "2")), registry)
+    option = swept.plugin("binpack")
+    assert option is not None
+    assert option.arguments["binpack.resources.nvidia.com/gpu"] == 7
+    assert option.arguments["binpack.weight"] == 2
+    easy = with_parameters(read_policy("easy", registry), (("easy-backfill.reservations", "3"),), registry).plugin("easy-backfill")
+    assert easy is not None and easy.arguments["reservations"] == 3
+    with pytest.raises(PolicyError, match="no plugin of the policy takes an argument"):
+        with_parameters(read_policy("fifo", registry), (("binpack.weight", "2"),), registry)
+    with pytest.raises(PolicyError):
+        with_parameters(policy, (("binpack.weight", "many"),), registry)
+
+
+def test_a_sweep_without_values_is_refused() -> None:
+    with pytest.raises(SweepError, match=r"expected PLUGIN\.ARGUMENT=VALUE,VALUE"):
+        combinations(["binpack.weight"])
+
+
+def test_results_are_kept_and_a_cut_line_is_dropped(tmp_path: Path) -> None:
+    file = tmp_path / "results.jsonl"
+    results = Results(file)
+    one, other = spec(seed=1), spec(seed=2)
+    results.add(one, run(one))
+    with file.open("a") as out:
+        out.write('{"key": "cut sho')
+    again = Results(file)
+    assert again.has(one) and not again.has(other)
+    again.add(other, run(other))
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [row["seed"] for row in rows] == [1, 2]
+    assert again.policies([one, other])["fifo"]["jobs"] == 60
+
+
+def test_equal_runs_have_equal_keys_and_others_do_not() -> None:
+    assert spec().key == spec().key
+    assert len({spec().key, spec(seed=1).key, spec("sjf").key, spec(parameters=(("a", "1"),)).key}) == 4
+
+
+def test_runs_in_processes_give_what_runs_here_give() -> None:
+    specs = [spec(), spec("easy")]
+    here = {each.key: done.measures.to_dict() for each, done in execute(specs)}
+    there = {each.key: done.measures.to_dict() for each, done in execute(specs, processes=2)}
+    assert here == there
+
+
+def test_runs_on_a_dask_cluster_give_what_runs_here_give() -> None:
+    distributed = pytest.importorskip("distributed", reason="the extra navarch[dask] is not installed")
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        address = cluster.scheduler_address.removeprefix("tcp://")
+        ((_, there),) = execute([spec()], f"dask://{address}")
+    assert there.measures.to_dict() == run(spec()).measures.to_dict()
+
+
+def test_an_executor_that_is_none_is_named() -> None:
+    with pytest.raises(SweepError, match="expected dask://HOST:PORT"):
+        list(execute([spec()], "spark://there"))

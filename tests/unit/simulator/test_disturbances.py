@@ -1,0 +1,93 @@
+"""What happens in between: evictions with checkpoints, walltimes, elastic jobs, nodes that fail, policies that start nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from navarch.installed import installed
+from navarch.offline.plan import read_policy, settings_for
+from navarch.simulator.clusters import read_cluster
+from navarch.simulator.failures import NodeFailures
+from navarch.simulator.jobs import PodSet, TraceJob
+from navarch.simulator.measures import Measures
+from navarch.simulator.simulate import simulate
+from navarch.simulator.simulation import Simulation
+
+
+def job(name: str, submit: float, duration: float, gpus: int = 4, **more: object) -> TraceJob:
+    return TraceJob(name=name, submit=submit, duration=duration, pods=(PodSet(gpus=gpus),), **more)  # type: ignore[arg-type]
+
+
+def played(jobs: list[TraceJob], policy: object = "fifo", cluster: str = "a=2x4gpu", **options: object) -> Measures:
+    registry = installed(())
+    chosen = read_policy(policy, registry)  # type: ignore[arg-type]
+    built, _ = read_cluster(cluster).build(settings_for(chosen))
+    measures = Measures(8)
+    Simulation(built, chosen, registry, measures, **options).run(jobs)  # type: ignore[arg-type]
+    return measures
+
+
+PREEMPTS = {
+    "actions": "allocate, gangpreempt",
+    "tiers": [{"plugins": [{"name": name} for name in ("priority", "gang", "conformance", "predicates")]}],
+}
+
+
+@pytest.mark.parametrize(("checkpoint", "lost"), [(None, 60 * 4), (25.0, 10 * 4)])
+def test_an_evicted_job_starts_again_from_its_last_checkpoint(checkpoint: float | None, lost: float) -> None:
+    jobs = [job("low", 0, 100), job("high", 60, 10, priority=10)]
+    measures = played(jobs, PREEMPTS, "a=1x4gpu", checkpoint=checkpoint)
+    assert measures.preemptions == 1
+    assert measures.lost_gpu_seconds == lost
+    done = dict(zip(measures.names, measures.completion))
+    assert done["high"] == 10
+    # low is made again 30 s after its eviction, when high is done, and has to do again what was lost
+    assert done["low"] == 90 + (100 - 60 + lost / 4)
+
+
+def test_a_walltime_ends_a_job() -> None:
+    measures = played([job("slow", 0, 100, walltime=40), job("next", 1, 5, 4)], cluster="a=1x4gpu")
+    assert (measures.jobs, measures.ended, measures.finished) == (2, 2, 1)
+    assert list(measures.completion) == [44]
+
+
+def test_an_elastic_job_starts_small_and_grows() -> None:
+    wide = TraceJob(name="wide", submit=0, duration=60, pods=(PodSet(2, gpus=4),), min_pods=1)
+    measures = played([job("first", 0, 30), wide], "fifo-skip")
+    done = dict(zip(measures.names, measures.completion))
+    assert done["wide"] == 30 + (60 - 15)  # half as fast for 30 seconds, then with both pods
+
+
+def test_failing_nodes_restart_jobs_and_every_job_still_ends() -> None:
+    jobs = [job(f"j{i:02d}", 50 * i, 400) for i in range(20)]
+    failures = NodeFailures(between=1500, repair=200, seed=3)
+    first = played(jobs, "fifo", failures=failures, checkpoint=100.0)
+    again = played(jobs, "fifo", failures=failures, checkpoint=100.0)
+    assert first.finished == 20
+    assert first.preemptions > 0
+    assert list(first.completion) == list(again.completion)
+
+
+def test_a_policy_that_starts_nothing_ends_and_says_so() -> None:
+    never = {"actions": "backfill", "tiers": [{"plugins": [{"name": "gang"}]}]}
+    (run,) = simulate([job("a", 0, 10), job("b", 5, 10)], "a=1x4gpu", never).runs
+    assert run.waiting == ["a", "b"]
+    assert run.measures.finished == 0
+
+
+def test_jobs_that_are_too_large_are_left_out_and_counted() -> None:
+    (run,) = simulate([job("a", 0, 10, gpus=8), job("b", 0, 10)], "a=1x4gpu", ["fifo"]).runs
+    assert run.left_out == {"larger than the cluster": 1}
+    assert run.measures.finished == 1
+
+
+def test_estimates_from_history_order_jobs_that_say_nothing() -> None:
+    long_before = [job(f"l{i}", i, 100, gpus=2, user="ann") for i in range(2)]
+    short_before = [job(f"s{i}", i, 5, gpus=1, user="bo") for i in range(2)]
+    full = [job("full", 300, 50, gpus=4)]
+    later = [job("long", 301, 100, gpus=2, user="ann"), job("short", 302, 5, gpus=1, user="bo")]
+    jobs = sorted([*long_before, *short_before], key=lambda each: each.submit) + full + later
+    measures = played(jobs, "sjf", "a=1x4gpu", estimates="history")
+    waited = dict(zip(measures.names, measures.queueing))
+    assert waited["short"] == 48
+    assert measures.finished == len(jobs)
