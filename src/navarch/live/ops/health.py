@@ -1,6 +1,6 @@
 """HTTP for operators: /livez, /readyz, /healthz, /metrics, /configz and /debug/snapshot.
 
-/livez answers while the event loop turns. /readyz and /healthz say whether the cache is complete, and if not, what is missing. A
+/livez answers while the event loop runs. /readyz and /healthz say whether all objects have been read, and if not, what is missing. A
 replica that does not lead is ready: it could lead at once.
 
 /configz is the policy in force as JSON: the document under `policy`, and under `effect` what `navarch policy check -o json` says.
@@ -25,7 +25,7 @@ from navarch.kube.auth.access_review import AccessReview
 from navarch.kube.errors import KubeError
 
 Missing = Callable[[], list[str]]
-"""What keeps us from being ready; empty: nothing."""
+"""What keeps the process from being ready; empty: nothing."""
 
 
 _EXPECTED = "expected an address such as 0.0.0.0:8080 that is free"
