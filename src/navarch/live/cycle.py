@@ -7,7 +7,7 @@ server would take the bindings no sooner.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -57,14 +57,16 @@ def run_cycle(
     *,
     batch: int | None = None,
     instead_of: Snapshot | None = None,
+    set_aside: Collection[str] = (),
 ) -> Cycle:
-    """`batch`: how many waiting pods of a queue are looked at; None: all. `instead_of`: see `Cluster.snapshot`."""
+    """`batch`: how many waiting pods of a queue are looked at; None: all. `instead_of`: see `Cluster.snapshot`. `set_aside`: see
+    `decide`."""
     started = perf_counter()
     snapshot = cluster.snapshot(policy.semantics.node_order, instead_of=instead_of)
     if batch is not None:
         leave_out(snapshot, beyond_batch(snapshot, batch))
     taken = perf_counter() - started
-    record = decide(snapshot, policy, registry, now, uid=uid, devices=uid, report_all=False)
+    record = decide(snapshot, policy, registry, now, uid=uid, devices=uid, report_all=False, set_aside=set_aside)
     spent = perf_counter() - started
     return Cycle(number, snapshot, bool(snapshot.jobs.left_out), policy, now, uid, record, taken, spent)
 

@@ -41,6 +41,8 @@ class RunOptions(Struct, frozen=True):
     plugin_dirs: tuple[Path, ...] = ()
     write_connections: int = 64
     gang_timeout: float = 120.0
+    cycle_timeout: float = 8.0
+    """Seconds after which the watchdog ends a cycle; 0: never. Below the renew deadline (10 s), so that the lease is kept."""
     """A gang that is bound in part for this long and cannot be completed is released."""
     volume_timeout: float = 600.0
     eviction_timeout: float = 60.0

@@ -60,6 +60,7 @@ PLACES: Mapping[str, str] = {
     "kai:proportion": "navarch.plugins.kai.proportion.plugin:KaiProportion",
     "kube-batch:proportion": "navarch.plugins.kube_batch.proportion:KubeBatchProportion",
     "proportion": "navarch.plugins.proportion:Proportion",
+    "queueaccess": "navarch.plugins.queueaccess:QueueAccess",
     "ray": "navarch.plugins.kai.job_order:Ray",
     "reflectjoborder": "navarch.plugins.kai.scenario_generators:ReflectJobOrder",
     "shortest-first": "navarch.plugins.order.shortest_first:ShortestFirst",

@@ -42,13 +42,16 @@ class Health:
         access: AccessReview | None = None,
         *,
         protect_metrics: bool = False,
+        notes: Callable[[], list[str]] = list,
     ) -> None:
+        """`notes`: what operators should know although we are ready."""
         self._missing = missing
         self._registry = registry
         self._snapshot = snapshot
         self._refresh = refresh
         self._access = access
         self._protect_metrics = protect_metrics
+        self._notes = notes
         self._runner: web.AppRunner | None = None
         self.port = 0
 
@@ -78,7 +81,7 @@ class Health:
         missing = self._missing()
         if missing:
             return web.Response(status=503, text="".join(f"[-]{each}\n" for each in missing))
-        return web.Response(text="ok")
+        return web.Response(text="".join(["ok", *(f"\n[!]{note}" for note in self._notes())]))
 
     async def _metrics(self, request: web.Request) -> web.Response:
         if self._protect_metrics and (refusal := await self._refusal(request)) is not None:

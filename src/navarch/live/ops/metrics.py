@@ -34,6 +34,12 @@ class Metrics:
         Gauge("navarch_build_info", "1, with the version that runs.", ["version"], registry=registry).labels(version()).set(1)
         self.cycles = Counter("navarch_cycles", "Cycles run.", registry=registry)
         self.failed_cycles = Counter("navarch_failed_cycles", "Cycles that ended in an error.", registry=registry)
+        self.job_failures = Counter(
+            "navarch_job_failures",
+            "Jobs that a cycle set aside because a rule failed on them, by the rule.",
+            ["where"],
+            registry=registry,
+        )
         self.cycle_seconds = Histogram(
             "navarch_cycle_duration_seconds", "From snapshot to decisions.", buckets=_CYCLE, registry=registry
         )
