@@ -31,8 +31,8 @@ A plugin answers at an extension point if it has the methods of the point. The s
 off at this point. [policy.md](policy.md#switches) describes how several answers are combined; `navarch policy check` shows it for a
 given file.
 
-Every action that places gangs uses filters, scores, events and the orders of jobs and tasks. Of the other points, the actions for batch
-work use those up to `events`, and KAI's actions use those below. kube-scheduler's `schedule` uses filters, scores and events.
+Every action that places gangs uses filters, scores, events and the orders of jobs and tasks. Of the other points, the actions for
+batch work use those up to `events`, and KAI's actions use those below. kube-scheduler's `schedule` uses filters, scores and events.
 """
 
 
