@@ -162,7 +162,7 @@ def test_a_crd_of_somebody_else_is_kept(installed: KubeApiServer) -> None:
     crd = installed.request("PUT", path, crd)
     try:
         lines = run_install(installed.kubeconfig, "--dialect", "kai")
-        assert f"customresourcedefinitions/{name} kept: somebody else installed it" in lines
+        assert f"customresourcedefinitions/{name} kept: another system installed it" in lines
     finally:
         crd["metadata"]["managedFields"] = ours
         installed.request("PUT", path, crd)

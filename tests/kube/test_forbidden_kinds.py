@@ -34,12 +34,12 @@ async def told(kinds: ForbiddenKinds, caplog: pytest.LogCaptureFixture, *resourc
 
 async def test_one_is_told_by_itself(caplog: pytest.LogCaptureFixture) -> None:
     kinds = ForbiddenKinds(pause=0.0)
-    assert await told(kinds, caplog, PODS) == "GET /api/v1/pods: 403 Forbidden: no; tried again until it is allowed."
+    assert await told(kinds, caplog, PODS) == "GET /api/v1/pods: 403 Forbidden: no; retrying until it is allowed."
 
 
 async def test_many_are_told_in_one_line_and_later_ones_in_another(caplog: pytest.LogCaptureFixture) -> None:
     kinds = ForbiddenKinds("Ask somebody", pause=0.0)
-    first = "GET /apis/batch.volcano.sh/v1alpha1/jobs: 403 Forbidden: no; tried again until it is allowed."
+    first = "GET /apis/batch.volcano.sh/v1alpha1/jobs: 403 Forbidden: no; retrying until it is allowed."
     others = "The same holds for 2 other kinds: pods.v1, queues.v1beta1.scheduling.volcano.sh."
     assert await told(kinds, caplog, QUEUES, PODS, JOBS) == f"{first} Ask somebody. {others}"
     assert await told(kinds, caplog, JOBS) == f"{first} Ask somebody."

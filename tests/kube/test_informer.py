@@ -288,7 +288,7 @@ async def test_a_kind_that_is_not_served_is_watched_when_it_appears(api: SmallAp
         assert informer.absent and informer.synced
         api.collections[QUEUES] = {}
         api.put("default", namespace="", path=QUEUES)
-        informer.poke()
+        informer.retry_now()
         await seen.heard("added", "default")
         assert not informer.absent
         del api.collections[QUEUES]
@@ -329,12 +329,12 @@ async def test_a_stream_that_ends_at_once_is_not_opened_again_at_once(
         assert await watches(api, client) == opened
 
 
-async def test_a_poke_is_one_attempt_and_no_storm(api: SmallApi, client: Client) -> None:
+async def test_retry_now_makes_one_attempt(api: SmallApi, client: Client) -> None:
     queues = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
     patience = replace(QUICK, retry_first=3600.0, retry_longest=3600.0, absent_longest=3600.0)
     async with informing(client, Recorder(), queues, optional=True, patience=patience) as informer:
         before = len(api.requests)
-        informer.poke()
+        informer.retry_now()
         await api.asked(before + 1)
         for _ in range(10):  # time enough for as many attempts as there are answers to us
             await client.list(PODS)
@@ -501,7 +501,7 @@ async def test_a_kind_is_watched_in_whichever_of_its_versions_is_served(api: Sma
         assert informer.absent and informer.synced
         api.collections[old] = {}
         api.put("j", path=old)
-        informer.poke()
+        informer.retry_now()
         await seen.heard("added", "j")
         assert (informer.resource, moved[-1]) == (versions[1], versions[1]) and not informer.absent
         # An upgrade: the old version is served no more, the same object is there in the new one.

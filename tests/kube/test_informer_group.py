@@ -138,7 +138,7 @@ async def test_kinds_that_are_absent_at_the_start_are_told_in_one_line_and_then_
     async with asyncio.timeout(60):
         await group.wait_for_sync()
     await api.asked(12)
-    lines = ["not served here, and waited for: apes.v1.example.com, queues.v1beta1.scheduling.volcano.sh, zebras.v1.example.com"]
+    lines = ["not served, waiting for: apes.v1.example.com, queues.v1beta1.scheduling.volcano.sh, zebras.v1.example.com"]
     assert told() == lines
     api.collections[QUEUE_LIST] = {}
     api.put("default", namespace="", path=QUEUE_LIST)

@@ -120,7 +120,7 @@ async def test_a_list_whose_pages_are_gone(paging: tuple[KubeApiServer, Live], c
         with caplog.at_level(logging.INFO, logger="navarch.kube.watch.informer"):
             async with informing(client, seen, namespace=live.namespace) as informer:
                 assert client.refused == 410
-                assert "pages expired under way" in caplog.text
+                assert "pages expired, listing" in caplog.text
                 assert len(informer.store) == 599 == len(seen.story)
                 assert told(seen) == await truth(live)
         client.unlucky = "p001"

@@ -19,7 +19,7 @@ FLAG = "compat: kai\nschedulerParams: {schedulerName: mine}\n"
 async def test_a_policy_for_pods_that_are_not_served_says_so(world: World, text: str) -> None:
     policy = world.folder / "profile.yaml"
     policy.write_text(text, encoding="utf-8")
-    told = "the policy is for pods of mine, which are not served: that takes --scheduler-name mine"
+    told = "the policy names the scheduler mine, which is not served; add --scheduler-name mine"
     unserved = await world.process("--no-leader-elect", f"--policy={policy}", name="unserved")
     served = await world.process("--no-leader-elect", f"--policy={policy}", "--scheduler-name=mine", name="served")
     try:

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 from tests.parity.recorded import Case
 
-from navarch.actions.kube_scheduler.preemption import NO_VICTIMS, Candidate, Hopeless, PodPreemption
+from navarch.actions.kube_scheduler.preemption import NO_VICTIMS, Candidate, NodeRefusal, PodPreemption
 from navarch.apis.core.objects import from_manifest
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Settings
@@ -116,7 +116,7 @@ def _whole(names: Sequence[str], values: np.ndarray[Any, Any]) -> dict[str, int]
     return {name: int(value) for name, value in zip(names, values.tolist(), strict=True)}
 
 
-def check_search(preemption: PodPreemption, row: int, one_by_one: dict[int, Candidate | Hopeless]) -> None:
+def check_search(preemption: PodPreemption, row: int, one_by_one: dict[int, Candidate | NodeRefusal]) -> None:
     """The search over all nodes together, where it applies, finds what a dry run on each node found."""
     if not preemption.applies_at_once(row):
         return
@@ -124,13 +124,13 @@ def check_search(preemption: PodPreemption, row: int, one_by_one: dict[int, Cand
     for number, node in enumerate(searched.nodes.tolist()):
         found = one_by_one[node]
         if not searched.fits[number]:
-            assert isinstance(found, Hopeless)
+            assert isinstance(found, NodeRefusal)
             assert sorted(found.texts) == sorted(text for text, refused in searched.texts if refused[number])
         elif isinstance(found, Candidate):
             assert found.victims == searched.victims_on(number)
         else:
             assert found.error and node in searched.unneeded()
-    assert {one_by_one[node] for node in searched.empty.tolist()} <= {Hopeless((NO_VICTIMS,))}
+    assert {one_by_one[node] for node in searched.empty.tolist()} <= {NodeRefusal((NO_VICTIMS,))}
     candidates = searched.candidates()
     if len(candidates):
         every = [each for node in searched.nodes.tolist() if isinstance(each := one_by_one[node], Candidate)]

@@ -6,7 +6,7 @@ import pytest
 from tests.parity.kai_session import Case, session_of
 from tests.parity.recorded import recorded_cases
 
-from navarch.actions.kai.queue_forest import JobForest
+from navarch.actions.kai.queue_forest import QueueForest
 from navarch.engine.gangs.chunks import next_to_place
 from navarch.engine.job import Job
 
@@ -17,7 +17,7 @@ def has_order(case: Case) -> bool:
     return bool(case.get("jobOrder")) and case.get("replayed", True)
 
 
-def names(forest: JobForest) -> list[str]:
+def names(forest: QueueForest) -> list[str]:
     out: list[str] = []
     while (job := forest.pop()) is not None:
         out.append(job.spec.name)
@@ -33,6 +33,6 @@ def test_order_of_jobs(case: Case) -> None:
         return next_to_place(session, job.tree)
 
     waiting = [job for job in jobs if job.tree.has_pending and job.tree.could_start()]
-    assert names(JobForest(session, waiting, chunk)) == case["jobOrder"]["pending"]
+    assert names(QueueForest(session, waiting, chunk)) == case["jobOrder"]["pending"]
     running = [job for job in jobs if job.spec.preemptable and job.tree.active]
-    assert names(JobForest(session, running, lambda job: job.tree.active, victims=True)) == case["jobOrder"]["victims"]
+    assert names(QueueForest(session, running, lambda job: job.tree.active, victims=True)) == case["jobOrder"]["victims"]

@@ -37,7 +37,6 @@ DIFFERS = {
     (RECLAIM, SCARCE, "pending_job0"): CLAIMS,
     ("random", "seed-1004", "job-6"): PROMISED,
     ("random", "seed-1004", "job-7"): PROMISED,
-    ("random", "seed-1229", "job-10"): PROMISED,
     ("random", "seed-1039", "job-3"): VICTIM,
 }
 COUNTS = {
@@ -46,7 +45,7 @@ COUNTS = {
     "reclaim": (2, 87, 0),
     "preempt": (1, 90, 0),
     "integration": (136, 76, 9),
-    "random": (671, 128, 4),
+    "random": (672, 128, 3),
     "random-2": (215, 35, 0),
 }
 """File -> refusals that agree, notes on victims of simulated scenarios, refusals that differ."""
@@ -66,5 +65,5 @@ def test_refusals_are_in_the_recorded_words(name: str) -> None:
 
 def test_nearly_all_refusals_agree() -> None:
     agree, simulated, differ = (sum(column) for column in zip(*COUNTS.values(), strict=True))
-    assert (agree, simulated, differ) == (1087, 416, 16)
+    assert (agree, simulated, differ) == (1088, 416, 15)
     assert agree / (agree + differ) > 0.98

@@ -13,7 +13,7 @@ from tests.parity.recorded import ABSENT, Case, cases_of
 
 import navarch
 from navarch.actions.kube_scheduler.nominations import Nominations
-from navarch.actions.kube_scheduler.preemption import Candidate, Hopeless, NoCandidate, PodPreemption
+from navarch.actions.kube_scheduler.preemption import Candidate, NoCandidate, NodeRefusal, PodPreemption
 from navarch.actions.kube_scheduler.schedule import nodes_to_find
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.placement.fit_errors import FitErrors
@@ -94,7 +94,7 @@ def check_dry_run(case: Case, preemption: PodPreemption, row: int) -> None:
     tried = [preemption.dry_run(row, node) for node in range(len(names))]
     found = [each for each in tried if isinstance(each, Candidate)]
     assert {names[each.node]: candidate(preemption, each) for each in found} == expect["candidates"]
-    refused = {names[i]: sorted(each.texts) for i, each in enumerate(tried) if isinstance(each, Hopeless)}
+    refused = {names[i]: sorted(each.texts) for i, each in enumerate(tried) if isinstance(each, NodeRefusal)}
     assert refused == {node: sorted(status["reasons"]) for node, status in expect.get("rejected", {}).items()}
     assert best_of(preemption, found) == sorted(expect.get("chosen", []))
     check_search(preemption, row, dict(enumerate(tried)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 import pytest
-from tests.properties.explained_clusters import POLICIES, World
-from tests.properties.explained_judge import complaints
+from tests.worlds.explained_clusters import POLICIES, World
+from tests.worlds.explained_judge import complaints
 
 import navarch
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.worlds.kai_cycles import KAI, NOW, SEEDS, STRICT, finished
 from tests.worlds.random_kai_clusters import FairWorld, fair_world
 
-from navarch.actions.kai.queue_forest import JobForest
+from navarch.actions.kai.queue_forest import QueueForest
 from navarch.engine.cycle import decide
 from navarch.engine.placement.shared_devices import ONE
 from navarch.engine.policy import PRESETS, load
@@ -121,7 +121,7 @@ def test_order_of_victims_is_total() -> None:
     jobs = [job for job in session.all_jobs() if job.tree.active]
     orders = []
     for given_jobs in (jobs, jobs[::-1]):
-        forest = JobForest(session, given_jobs, lambda job: job.tree.active, victims=True)
+        forest = QueueForest(session, given_jobs, lambda job: job.tree.active, victims=True)
         order = []
         while (job := forest.pop()) is not None:
             order.append(job.key)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.properties.ingest_objects import POOL, Objects, identity, object_sets
 
-from navarch.apis.core.partial_pod import half_read
+from navarch.apis.core.partial_pod import read_partial_pod
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Settings
 from navarch.engine.reasons import Event
@@ -46,7 +46,7 @@ class Watch:
         store: ObjectStore[Any] = ObjectStore(pods, pods.bad)
         pods.store = self.cache.pods = store.objects
         self._feeds: dict[tuple[str, str], tuple[ObjectDecoder[Any], ObjectStore[Any]]] = {
-            ("", "Pod"): (ObjectDecoder(Pod, half_read), store)
+            ("", "Pod"): (ObjectDecoder(Pod, read_partial_pod), store)
         }
         for kind in watched():
             handler = KindHandler(self.cache, kind, kind.candidates[0], self._invalid)

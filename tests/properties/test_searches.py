@@ -28,7 +28,7 @@ POLICIES = {"few may move": KAI, "all may move": load(ALL_MAY_MOVE, installed().
 
 def decided(world: FairWorld, policy: Policy, *, plain: bool) -> tuple[list[object], ...]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fair_eviction, "Solver", partial(Solver, plain=plain))
+        patch.setattr(fair_eviction, "Solver", partial(Solver, exhaustive=plain))
         record = decide(world.cluster.snapshot(), policy, installed(), NOW)
     return list(record.binds), list(record.evictions), list(record.nominations), list(record.jobs)
 

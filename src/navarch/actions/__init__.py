@@ -1,4 +1,4 @@
-"""Actions: the steps of a cycle, one file each. A new one is entered below."""
+"""Actions: the steps of a cycle, one file each. Register a new one in the table below."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""allocate: idle resources to admitted jobs, queue by queue, job by job, a gang at a time.
+"""allocate: gives idle resources to admitted jobs, queue by queue, job by job, a gang at a time.
 
-A turn works on one job in one statement: its tasks best first, equal tasks in one step, until the job is ready. Ready: commit
-(and come back for the rest, one task a turn, so that elastic parts of jobs interleave). Not ready but sure to be once what is
-being released is free: keep the claim, bind nothing. Otherwise the statement is discarded and nothing is left behind.
+A turn works on one job in one statement. It places the job's tasks in order, equal tasks in one step, until the job is ready. A
+ready job is committed and returns for its remaining tasks, one task a turn, so that elastic jobs grow side by side. A job that will
+be ready once resources are released keeps its promises, and nothing is bound. Otherwise the statement is discarded.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from msgspec.structs import replace
 
-from navarch.actions.allocate_domains import DomainSearch, Sheet, sheet_of
+from navarch.actions.allocate_domains import DomainSearch, RemainingWork, remaining_work
 from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, Turns, admit_groups_without_pods, takes_part, waiting_tasks
 from navarch.engine.action import Action
 from navarch.engine.gangs.subjobs import SubJob
@@ -52,7 +52,7 @@ class Allocate(Action):
                 self._tasks[job.row] = tasks
                 jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
         self._sorted: set[int] = set()
-        self._sheets: dict[int, Sheet] = {}
+        self._remaining: dict[int, RemainingWork] = {}
         self._excluded = StaticExclusion(session)
         self._search: DomainSearch | None = None
         self._held_back: dict[int, tuple[Job, list[Reason]]] = {}
@@ -99,7 +99,7 @@ class Allocate(Action):
             classes = {task.number: task for task in map(session.class_of, tasks)}
             if hopeless.includes(tasks) or any(session.view(task).fits_now() for task in classes.values()):
                 self._tasks[job.row] = tasks
-                self._sheets.pop(job.row, None)
+                self._remaining.pop(job.row, None)
                 self._sorted.discard(job.row)
                 jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
             else:
@@ -110,9 +110,9 @@ class Allocate(Action):
         session.beyond_shares = False
 
     def _doubt_promises(self) -> set[int]:
-        """Look for a place for tasks that were promised one as if they had none (see `Semantics.promises_are_kept`).
+        """Try tasks with a promise as if they had none (see `Semantics.promises_are_kept`).
 
-        Returns those that lost their promise over it; they are not tried again."""
+        Returns the tasks that lost their promise; they are not tried again."""
         session = self.session
         lost: set[int] = set()
         for row in session.promised_to_gangs:
@@ -150,19 +150,19 @@ class Allocate(Action):
         return False
 
     def _turn_in_domains(self, job: Job) -> bool:
-        """A turn of a job with sub-groups, or one that must lie close together."""
+        """A turn of a job with sub-groups, or with a topology demand."""
         if self._search is None:
             self._search = DomainSearch(self.session, self._place_tasks)
-        sheet = self._sheets.pop(job.row, None) or sheet_of(job, self._tasks[job.row])
-        left = self._search.turn(job, sheet)
+        work = self._remaining.pop(job.row, None) or remaining_work(job, self._tasks[job.row])
+        left = self._search.turn(job, work)
         if left is not None:
-            self._sheets[job.row] = left
+            self._remaining[job.row] = left
         return left is not None
 
     def _place_tasks(
         self, job: Job, tasks: list[int], statement: Statement, part: SubJob | None = None, domain: int = NOWHERE
     ) -> bool:
-        """Place tasks, taken from the end of the list, until the job is ready: or the part of it, in a domain. True: it is."""
+        """Place tasks from the end of the list until the job is ready, or its part in a domain. Returns whether it is ready."""
         session = self.session
         within: BoolArray | None = None
         if part is not None:
@@ -225,8 +225,8 @@ class Allocate(Action):
         return self.session.job_ready(job) if part is None else self.session.sub_job_ready(part)
 
     def _run_length(self, tasks: list[int], task: TaskClass, most: int) -> int:
-        """How many of the next tasks, `most` at the most, are alike: same class, same role, and no node promised to any but
-        the first. Bounded, because a ready job comes back for one task a turn however many it has left."""
+        """How many of the next tasks, at most `most`, can be placed in one step: same class, same role, and no nominated node
+        except on the first. Bounded, because a ready job returns for one task a turn however many it has left."""
         session = self.session
         if most == 1 or session.task(tasks[-1]).nominated_node:
             return 1
@@ -239,7 +239,7 @@ class Allocate(Action):
         return count
 
     def _nominated(self, job: Job, tasks: list[int], task: TaskClass, statement: Statement, within: BoolArray | None) -> bool:
-        """A task that was promised a node takes it if it fits there now or soon."""
+        """Place a task with a nominated node there, if it fits now or after releases."""
         session = self.session
         name = session.task(tasks[-1]).nominated_node
         row = session.snapshot.nodes.row(name) if name and not shares_devices(task) else None
@@ -261,7 +261,7 @@ class Allocate(Action):
 
 
 def _has_domains(job: Job) -> bool:
-    """Whether parts of the job are placed one by one, or where it may spread is bounded."""
+    """Whether parts of the job are placed one by one, or its topology demand limits the domains."""
     if job.spec.sub_groups:
         return True
     return job.spec.topology is not None and job.session.domains.is_bounded(job)

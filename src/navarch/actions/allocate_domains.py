@@ -1,9 +1,10 @@
-"""Allocating a job whose parts must lie close together: in which domain, and each part in which domain inside it.
+"""Allocation of a job with sub-groups or a topology demand: chooses a domain for the job, and one inside it for each part.
 
-Plugins say which domains to look at, in lists of equal worth (the closest first). A domain is good if the job could start with
-what is placed in it; among good ones of a list the best sum of its parts' scores wins, and no further list is looked at. Trials
-are statements that are taken back. Most need none: how many tasks of each class a domain has room for at most is one sum over
-its nodes, and a domain with too little is passed over; a part tries domains by their scores, so that the first fit is the best.
+Plugins give the domains to try, in lists of equal quality, closest first. A domain is a solution if the job could start with what
+is placed in it. Among the solutions of a list the one with the best sum of its parts' scores is used, and later lists are not
+tried. Trials are statements that are rolled back. Most domains need no trial: the number of tasks of each class that a domain
+can take is bounded by a sum over its nodes, and a domain with too little is skipped. A part tries its domains in order of score,
+so the first one that fits is the best.
 """
 
 from __future__ import annotations
@@ -26,22 +27,22 @@ from navarch.model.resources import IntArray
 from navarch.model.status import TaskStatus
 
 _ROOM = (Event.POD_REMOVED, Event.NODE_ADDED, Event.NODE_CHANGED)
-Place = Callable[[Job, list[int], Statement, SubJob, int], object]
-"""Place a part's tasks (taken from the end of the list) in a domain until the part is ready."""
+PlaceTasks = Callable[[Job, list[int], Statement, SubJob, int], object]
+"""Places a part's tasks (from the end of the list) in a domain until the part is ready."""
 
 
 @dataclass(slots=True)
-class Sheet:
-    """What of a job still waits: its parts, and each part's tasks in reverse order."""
+class RemainingWork:
+    """The remaining work of a job: its parts, and each part's tasks in reverse order."""
 
     session: Session
     parts: list[SubJob]
     tasks: dict[str, list[int]]
     needed: frozenset[str]
-    """Parts without which the job cannot start: they come first."""
+    """Parts that the job needs to start; they come first."""
 
-    def copy(self) -> Sheet:
-        return Sheet(self.session, list(self.parts), {name: list(rows) for name, rows in self.tasks.items()}, self.needed)
+    def copy(self) -> RemainingWork:
+        return RemainingWork(self.session, list(self.parts), {name: list(rows) for name, rows in self.tasks.items()}, self.needed)
 
     def pop(self) -> SubJob:
         best = min(self.parts, key=lambda sub: (sub.name not in self.needed, self.session.sub_job_order(sub)))
@@ -53,13 +54,13 @@ class Sheet:
 class Solution:
     domain: int
     score: float
-    sheet: Sheet
+    work: RemainingWork
     placed: list[tuple[SubJob, int]]
     statement: Statement
     moves: list[Operation] = field(default_factory=list)
 
 
-def sheet_of(job: Job, waiting: Sequence[int]) -> Sheet:
+def remaining_work(job: Job, waiting: Sequence[int]) -> RemainingWork:
     session, wanted = job.session, set(waiting)
     tasks: dict[str, list[int]] = {}
     parts: list[SubJob] = []
@@ -69,44 +70,44 @@ def sheet_of(job: Job, waiting: Sequence[int]) -> Sheet:
             tasks[sub.name] = session.sorted_tasks(rows, reverse=True)
             parts.append(sub)
     needed = frozenset(sub.name for sub in session.needed_sub_jobs(job))
-    return Sheet(session, parts, tasks, needed)
+    return RemainingWork(session, parts, tasks, needed)
 
 
 class DomainSearch:
-    def __init__(self, session: Session, place: Place) -> None:
+    def __init__(self, session: Session, place: PlaceTasks) -> None:
         self.session = session
         self._place = place
         self._tree = session.domains.tree
         self._passed_over = False
-        """The attempt at hand left out some domain for a part without a trial."""
+        """The current attempt skipped a domain for a part without a trial."""
 
-    def turn(self, job: Job, sheet: Sheet) -> Sheet | None:
-        """One attempt at a job. What is left of it if it is ready and has tasks left, else None."""
+    def turn(self, job: Job, work: RemainingWork) -> RemainingWork | None:
+        """One attempt at a job. Returns the remaining work if the job is ready and has tasks left, else None."""
         session = self.session
         unknown = session.domains.unknown_tier(job)
         if unknown:
             text = f'no HyperNode has the tier name "{unknown}"'
             job.refuse(Reason("NoHyperNode", text, undone_by=(Event.NODE_CHANGED, Event.JOB_CHANGED)))
             return None
-        found = self._search(job, sheet)
+        found = self._search(job, work)
         if found is None:
             return None
         if session.job_ready(job):
             found.statement.commit()
             session.domains.settle(job, found.domain, found.placed)
-            return found.sheet if found.sheet.parts else None
+            return found.work if found.work.parts else None
         if not session.semantics.keep_pipelined_uncommitted:
             found.statement.discard()
         return None
 
     # the job
 
-    def _search(self, job: Job, sheet: Sheet) -> Solution | None:
-        """The best solution of the first list that has one, with its statement carried out but not committed."""
+    def _search(self, job: Job, work: RemainingWork) -> Solution | None:
+        """The best solution of the first list that has one. Its statement is applied but not committed."""
         session = self.session
         lists = session.gradient_for_job(job, self._tree.top, Purpose.ALLOCATE)
         missing = session.job_missing(job) - job.counts[TaskStatus.PIPELINED]
-        room = self._room(task for rows in sheet.tasks.values() for task in rows)
+        room = self._room(task for rows in work.tasks.values() for task in rows)
         last, tried = NOWHERE, NOWHERE
         seen: set[int] = set()
         for domains in lists:
@@ -114,9 +115,9 @@ class DomainSearch:
             seen.update(domains)
             last = domains[-1] if domains else last
             roomy = [domain for domain in domains if room[domain] >= missing]
-            ranked = self._ranked(sheet, roomy, seen)
+            ranked = self._ranked(work, roomy, seen)
             for tried in roomy if ranked is None else ranked:
-                found = self._attempt(job, sheet.copy(), tried, compared=len(domains) > 1)
+                found = self._attempt(job, work.copy(), tried, compared=len(domains) > 1)
                 if found is None:
                     continue
                 if ranked is not None or len(domains) == 1:
@@ -129,26 +130,26 @@ class DomainSearch:
                 _replay(job, best)
                 return best
         if last != NOWHERE and (last != tried or self._passed_over):
-            self._explain(job, sheet, last)
-        self._refuse(job, sheet)
+            self._explain(job, work, last)
+        self._refuse(job, work)
         return None
 
-    def _refuse(self, job: Job, sheet: Sheet) -> None:
-        """Say that no domain was found, for the job or for the first part that is bound to one."""
+    def _refuse(self, job: Job, work: RemainingWork) -> None:
+        """Add the reason that no domain was found, for the job or for the first part with a bound."""
         where = self.session.domains
-        demands = [(where.bound(job), "the job"), *((where.bound_of_part(s), f"the sub-group {s.name}") for s in sheet.parts)]
+        demands = [(where.bound(job), "the job"), *((where.bound_of_part(s), f"the sub-group {s.name}") for s in work.parts)]
         for bound, who in demands:
             if bound is not None:
                 text = f"no HyperNode of tier {bound} or lower has room for {who}"
                 job.refuse(Reason("NoHyperNode", text, undone_by=_ROOM))
                 return
 
-    def _ranked(self, sheet: Sheet, domains: list[int], seen: set[int]) -> list[int] | None:
-        """The domains best first, where that is known without a trial: a job of one part that can only be put into the domain
-        as a whole, because all that lies inside was looked at in vain. None: each has to be tried."""
-        if len(sheet.parts) != 1 or len(domains) < 2:
+    def _ranked(self, work: RemainingWork, domains: list[int], seen: set[int]) -> list[int] | None:
+        """The domains best first, where the order is known without a trial: the job has one part, and every domain inside them was
+        tried before without success. None: each domain must be tried."""
+        if len(work.parts) != 1 or len(domains) < 2:
             return None
-        part, session = sheet.parts[0], self.session
+        part, session = work.parts[0], self.session
         for domain in domains:
             lists = session.gradient_for_sub_job(part, domain, Purpose.ALLOCATE)
             if not seen.issuperset(each for found in lists for each in found):
@@ -156,13 +157,13 @@ class DomainSearch:
         scores = {domain: session.hyper_node_scores(part, [domain])[0] for domain in domains}
         return sorted(domains, key=lambda domain: -scores[domain])
 
-    def _explain(self, job: Job, sheet: Sheet, domain: int) -> None:
-        """Leave behind why tasks do not fit in a domain that was passed over."""
-        found = self._attempt(job, sheet.copy(), domain, pruned=False)
+    def _explain(self, job: Job, work: RemainingWork, domain: int) -> None:
+        """Record the fit errors of the tasks in a domain that was skipped."""
+        found = self._attempt(job, work.copy(), domain, pruned=False)
         if found is not None:
             found.statement.discard()
 
-    def _attempt(self, job: Job, sheet: Sheet, domain: int, *, compared: bool = False, pruned: bool = True) -> Solution | None:
+    def _attempt(self, job: Job, work: RemainingWork, domain: int, *, compared: bool = False, pruned: bool = True) -> Solution | None:
         """Place as much of the job in the domain as it needs. None: it could not start there, and nothing is left behind."""
         session = self.session
         job.fit_errors.clear()
@@ -171,11 +172,11 @@ class DomainSearch:
         score = 0.0
         placed: list[tuple[SubJob, int]] = []
         before: dict[str, tuple[SubJob, int]] = {}
-        while sheet.parts:
-            sub = sheet.pop()
-            found = self._part(job, sub, sheet.tasks[sub.name], domain, statement, compared=compared, pruned=pruned)
+        while work.parts:
+            sub = work.pop()
+            found = self._part(job, sub, work.tasks[sub.name], domain, statement, compared=compared, pruned=pruned)
             if found is None:
-                if pruned and self._is_hopeless(job, sheet):
+                if pruned and self._is_hopeless(job, work):
                     self._passed_over = True
                     break
                 continue
@@ -183,23 +184,23 @@ class DomainSearch:
             score += value
             placed.append((sub, where))
             before.setdefault(sub.name, (sub, session.domains.widen(sub, where)))
-            sheet.tasks[sub.name] = left
+            work.tasks[sub.name] = left
             if left:
-                sheet.parts.append(sub)
+                work.parts.append(sub)
             if session.job_ready(job):
                 break
         for sub, was in before.values():
             session.domains.restore(sub, was)
         if statement.operations and (session.job_ready(job) or session.job_pipelined(job)):
-            return Solution(domain, score, sheet, placed, statement)
+            return Solution(domain, score, work, placed, statement)
         statement.discard()
         return None
 
-    def _is_hopeless(self, job: Job, sheet: Sheet) -> bool:
-        """Whether so many parts failed that what is left cannot make up for them."""
+    def _is_hopeless(self, job: Job, work: RemainingWork) -> bool:
+        """Whether so many parts failed that the remaining parts cannot reach the minimum."""
         if not self.session.implementing(SubJobMissing):
             return False
-        left = {sub.name for sub in sheet.parts}
+        left = {sub.name for sub in work.parts}
         for policy in job.spec.sub_groups:
             mine = [sub for sub in job.sub_jobs if sub.policy is policy]
             if sum(1 for sub in mine if sub.name in left or sub.is_pipelined) < policy.min_groups:
@@ -234,8 +235,8 @@ class DomainSearch:
         return None
 
     def _scores_depend_on_rivals(self, sub: SubJob) -> bool:
-        """Domains with equal scores may be told apart by what of the part they hold already: then a score is only known once
-        it is known which of them fit. Matters where whole solutions are compared by their scores."""
+        """Whether scores of domains depend on which of them fit: domains with equal scores are ranked by the tasks of the part that
+        they hold. This matters where whole solutions are compared by score."""
         return self.session.domains.of_part(sub) != NOWHERE
 
     def _fits(self, job: Job, sub: SubJob, tasks: list[int], domain: int, statement: Statement) -> bool:
@@ -297,7 +298,7 @@ class DomainSearch:
 
 
 def _replay(job: Job, solution: Solution) -> None:
-    """Carry out what a trial found. Neighbouring moves of one kind and class are made in one step."""
+    """Apply the solution of a trial. Neighbouring operations of one kind and class are applied in one step."""
     solution.statement = statement = job.session.statement()
     moves = solution.moves
     start = 0

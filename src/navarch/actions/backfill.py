@@ -1,4 +1,4 @@
-"""backfill: pods that ask for nothing go wherever the rules allow, after those that ask for something."""
+"""backfill: places pods without requests on any node whose filters pass, after pods with requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Backfill(Action):
             self._place(job, task)
 
     def _collect(self) -> list[tuple[Job, int]]:
-        """Every such task, in the order of queues, jobs and tasks at this moment."""
+        """Every such task, in the current order of queues, jobs and tasks."""
         session = self.session
         empty = session.snapshot.shape_best_effort
         jobs: dict[str, JobHeap] = {}
@@ -62,7 +62,7 @@ class Backfill(Action):
             self._bind(job)
 
     def _bind(self, job: Job) -> None:
-        """Hand over every allocated task of the job, also those that an earlier turn left waiting."""
+        """Bind every allocated task of the job, including those of earlier turns."""
         session = self.session
         for task in job.tasks_in(TaskStatus.ALLOCATED):
             node = int(session.node[task])
@@ -72,7 +72,7 @@ class Backfill(Action):
             session.statement().bind_allocated(job, [task])
 
     def _room(self) -> BoolArray:
-        """Nodes with a pod slot that was free when the cycle opened and was not bound since."""
+        """Nodes with a pod slot that was free when the cycle opened and has not been bound since."""
         session = self.session
         opened = session.opening_free_pods
         return opened > session.bound

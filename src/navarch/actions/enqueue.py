@@ -1,7 +1,6 @@
-"""enqueue: which waiting jobs are admitted, queue by queue, best job first.
+"""enqueue: admits waiting jobs, queue by queue, best job first.
 
-A rejected job is passed over for this cycle and the next one is tried. A job that does not say what it needs at least is
-admitted without asking anyone.
+A rejected job is skipped for this cycle and the next one is tried. A job without minimum resources is admitted without a vote.
 """
 
 from __future__ import annotations

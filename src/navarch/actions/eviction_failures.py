@@ -1,7 +1,7 @@
-"""Jobs for which nothing could be evicted: another that looks the same would fail the same way, so it is not tried.
+"""Failed eviction attempts: a job with the same signature as one that failed is not tried again until something is decided.
 
-A full cluster with a long backlog is the usual state of a batch cluster. An attempt that fails leaves nothing behind, so until
-something is decided every job with the same wants in the same queue would walk the same nodes to the same end.
+A full cluster with a long backlog is the usual state of a batch cluster. A failed attempt leaves nothing behind, so every job with
+the same signature would repeat the same search with the same result.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ class FailedAttempts:
     def __init__(self, session: Session) -> None:
         self.session = session
         self._exact = session.semantics.unevict_restores_scoring_view
-        """Without it a failed attempt does leave something behind, and the next one may end otherwise."""
+        """Otherwise a failed attempt changes figures, and the next one may end differently."""
         self._failed: dict[Hashable, list[Reason]] = {}
 
-    def foretell(self, job: Job, tasks: Sequence[int]) -> bool:
-        """Whether an attempt for these tasks is known to fail; the job then waits for the same reasons."""
-        reasons = self._failed.get(self._wants(job, tasks)) if self._failed else None
+    def known_to_fail(self, job: Job, tasks: Sequence[int]) -> bool:
+        """Whether an attempt for these tasks is known to fail; the job then gets the same reasons."""
+        reasons = self._failed.get(self._signature(job, tasks)) if self._failed else None
         for reason in reasons or ():
             job.refuse(reason)
         return reasons is not None
 
-    def note(self, job: Job, tasks: Sequence[int], known: int) -> None:
+    def add(self, job: Job, tasks: Sequence[int], known: int) -> None:
         """An attempt failed. `known`: how many reasons the job had before it."""
         if self._exact:
-            self._failed[self._wants(job, tasks)] = job.reasons[known:]
+            self._failed[self._signature(job, tasks)] = job.reasons[known:]
 
-    def forget(self) -> None:
-        """Something was decided: what failed before may succeed now."""
+    def clear(self) -> None:
+        """Called after a decision: attempts that failed before may succeed now."""
         self._failed.clear()
 
-    def _wants(self, job: Job, tasks: Sequence[int]) -> Hashable:
-        """All that rules on victims read of a job and its tasks."""
+    def _signature(self, job: Job, tasks: Sequence[int]) -> Hashable:
+        """Everything that rules on victims read of a job and its tasks."""
         session, spec = self.session, job.spec
         each = []
         for row in tasks:
@@ -45,5 +45,5 @@ class FailedAttempts:
             each.append((session.class_of(row).number, task.role, task.priority, task.preemption_policy, task.nominated_node))
         about = (spec.queue, job.priority, spec.preemptable, spec.min_member, spec.roles, spec.topology)
         said = (tuple(sorted(spec.labels.items())), tuple(sorted(spec.annotations.items())))
-        alone = job.key if spec.sub_groups else ""  # who is in which part takes as long to compare as to try
+        alone = job.key if spec.sub_groups else ""  # comparing the members of parts takes as long as an attempt
         return about, alone, said, tuple(job.counts), job.allocated.tobytes(), tuple(each)

@@ -1,8 +1,8 @@
-"""gangpreempt and gangreclaim: eviction that sees gangs, on both sides.
+"""gangpreempt and gangreclaim: eviction of whole gangs, for whole gangs.
 
-For a starving job, bundles of victims (`bundles`) are added, cheapest first, until what the whole gang needs could be free in the
-domain; then the placement of the gang is tried in full. Only a plan in which the job would be ready (with what is being released)
-is carried out: nothing is evicted for a gang that could not start.
+For a starving job, bundles of victims (`victim_bundles`) are added, cheapest first, until the domain could have the resources that
+the whole gang needs. Then the placement of the gang is tried in full. A plan is committed only if the job is ready or pipelined
+with it: nothing is evicted for a gang that could not start.
 """
 
 from __future__ import annotations
@@ -55,24 +55,24 @@ class GangEviction(Action):
         session.beyond_shares = False
 
     def _attempt(self, job: Job) -> bool:
-        """One statement for the job. True: it got something, and there may be room for more of it."""
+        """One statement for the job. True: tasks were placed, and the job may place more."""
         session = self.session
         statement = session.statement()
         parts = self._parts(job)
         pending = [task for _, tasks in parts for task in tasks]
-        if not pending or self._failed.foretell(job, pending):
+        if not pending or self._failed.known_to_fail(job, pending):
             return False
         known = len(job.reasons)
         self._for_job(job, parts, pending, statement)
         if not session.job_pipelined(job):
             statement.discard()
         if not len(statement):
-            self._failed.note(job, pending, known)
+            self._failed.add(job, pending, known)
             return False
         promised = (op for op in statement.operations if op.kind == TaskStatus.PIPELINED)
         session.promised_to_gangs += [task for operation in promised for task in operation.tasks]
         statement.commit()
-        self._failed.forget()
+        self._failed.clear()
         self._victims.clear()
         return not session.semantics.evicts_for_all_pending and session.job_starving(job)
 
@@ -96,7 +96,7 @@ class GangEviction(Action):
                     return
 
     def _parts(self, job: Job) -> list[tuple[SubJob, list[int]]]:
-        """What has to be placed: every sub-job that waits, those needed first; of a ready job only the first.
+        """The tasks to place: those of every sub-job that waits, needed ones first; for a ready job only the first sub-job.
 
         A job without sub-groups asks for what it lacks to be ready, then for one task more at a time."""
         session = self.session
@@ -122,7 +122,7 @@ class GangEviction(Action):
         session = self.session
         everywhere = bool(domain.all())
         bundles: list[Bundle] = []
-        for other, there in self._losers(job):
+        for other, there in self._victim_jobs(job):
             tasks = there if everywhere else [t for t in there if domain[session.node[t]]]
             if tasks:
                 bundles += split(session, other, tasks)
@@ -152,7 +152,7 @@ class GangEviction(Action):
         return cmp_to_key(compare)
 
     def _job_opinion(self, left: Job, right: Job, preemptor: Job) -> int:
-        """Whose victims go first: the job that would be served last; between queues the victims' queue order."""
+        """Which job loses victims first: the one that would be served last; between queues by the victims' queue order."""
         session = self.session
         if self.reclaim and left.queue is not right.queue:
             return session.victim_queue_order(left.queue, right.queue, preemptor.queue)
@@ -160,9 +160,9 @@ class GangEviction(Action):
             return 0
         return -1 if session.job_order(left) > session.job_order(right) else 1
 
-    def _losers(self, job: Job) -> list[tuple[Job, list[int]]]:
-        """Jobs that may lose tasks to this one, and the tasks. Looked up once for jobs of a queue and a priority until something
-        is decided; who stands no lower is not even looked at, and that is mostly everyone."""
+    def _victim_jobs(self, job: Job) -> list[tuple[Job, list[int]]]:
+        """Jobs that may lose tasks to this one, and the tasks. Computed once for each queue and priority until something is
+        decided. Jobs of equal or higher priority, which are mostly all, are left out at once."""
         session = self.session
         key = (job.queue.name, 0 if self.reclaim else job.priority)
         found = self._victims.get(key)
@@ -186,7 +186,7 @@ class GangEviction(Action):
     def _carry_out(
         self, job: Job, parts: Sequence[tuple[SubJob, list[int]]], victims: Sequence[int], domain: int, statement: Statement
     ) -> bool:
-        """Evict and place on trial. True: the job would be ready, and the statement holds it all."""
+        """Evict and place on trial. True: the job would be ready, and the statement holds everything."""
         session = self.session
         was_ready = session.job_ready(job)
         mark = statement.save_point()
@@ -206,7 +206,7 @@ class GangEviction(Action):
         return False
 
     def _place(self, job: Job, sub: SubJob, tasks: list[int], within: BoolArray, statement: Statement) -> bool:
-        """Promise one of these nodes to every task of the sub-job, or to none."""
+        """Promise a node of `within` to every task of the sub-job, or to none."""
         session = self.session
         mark = statement.save_point()
         for row in tasks:
@@ -226,7 +226,8 @@ class GangEviction(Action):
         return False
 
     def _give_back(self, job: Job, statement: Statement, mark: int) -> None:
-        """Take back victims that the placement does not need: those on nodes that stay within their figures without."""
+        """Restore victims that the placement does not need: those on nodes that have enough future idle resources without their
+        eviction."""
         session = self.session
         for operation in reversed([op for op in statement.operations[mark:] if op.kind == TaskStatus.RELEASING]):
             node, loser = operation.nodes[0], operation.job
@@ -242,13 +243,13 @@ def _priority(loser: tuple[Job, list[int]]) -> int:
 
 
 class GangPreempt(GangEviction):
-    """Evicts lower gangs of the same queue, whole or what they can spare"""
+    """Evicts lower gangs of the same queue, whole or their surplus"""
 
     name = "gangpreempt"
 
 
 class GangReclaim(GangEviction):
-    """Evicts gangs of other queues, whole or what they can spare"""
+    """Evicts gangs of other queues, whole or their surplus"""
 
     name = "gangreclaim"
     reclaim = True

@@ -1,7 +1,7 @@
-"""What actions that place tasks share: which jobs and tasks take part, and the queues they wait in.
+"""What actions that place tasks share: which jobs and tasks take part, and the heaps of queues and jobs.
 
-Queues are taken from a heap whose comparison is asked when an element is pushed or popped, jobs from a heap of the keys they
-had when pushed: only the queue and the job that were popped can have changed meanwhile.
+The heap of queues compares when an element is pushed or popped. The heap of jobs uses the keys at the time of the push, because
+only the queue and the job that were popped can have changed since.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class JobHeap:
         return heapq.heappop(self._heap)[1] if self._heap else None
 
     def refuse(self, reason: Reason) -> None:
-        """No job here gets a turn; all are told why."""
+        """Remove all jobs and give them the reason."""
         while (job := self.pop()) is not None:
             job.refuse(reason)
 
@@ -100,7 +100,7 @@ class Turns:
 
 
 def admitted(session: Session, job: Job) -> bool:
-    """Whether the job passed enqueue; where the policy has no enqueue, everyone has."""
+    """Whether the job passed enqueue. Without enqueue in the policy, every job has."""
     if job.phase in NOT_ADMITTED:
         if "enqueue" in session.policy.actions:
             return False
@@ -109,14 +109,15 @@ def admitted(session: Session, job: Job) -> bool:
 
 
 def admit_groups_without_pods(session: Session) -> None:
-    """Some controllers make the pods of a group once it is admitted: where the policy has no enqueue, that is at once."""
+    """Some controllers create the pods of a group once it is admitted. Without enqueue in the policy, such groups are admitted at
+    once."""
     if "enqueue" not in session.policy.actions:
         for job in session.unadmitted_without_pods():
             admitted(session, job)
 
 
 def takes_part(session: Session, job: Job) -> bool:
-    """Admitted and valid; the reason why not is noted on the job."""
+    """Whether the job is admitted and valid; otherwise the job gets the reason."""
     if not admitted(session, job):
         return False
     reason = session.job_valid(job)
@@ -126,7 +127,8 @@ def takes_part(session: Session, job: Job) -> bool:
 
 
 def is_attainable(job: Job) -> bool:
-    """Whether room could be made for all pending tasks of the job by evictions; not asked where such demand counts like any other."""
+    """Whether room could be made for all pending tasks of the job by evictions; not asked where such demand counts like any
+    other."""
     session = job.session
     if session.semantics.impossible_demand_counts:
         return True
@@ -134,7 +136,7 @@ def is_attainable(job: Job) -> bool:
 
 
 def waiting_tasks(session: Session, job: Job, *, best_effort: bool | None) -> list[int]:
-    """Pending, ungated tasks; `best_effort` True or False picks those that ask for nothing, or for something."""
+    """Pending tasks without gates. `best_effort` True: only those without requests; False: only those with requests; None: both."""
     empty = session.snapshot.shape_best_effort
     return [
         t

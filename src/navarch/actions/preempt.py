@@ -1,8 +1,8 @@
-"""preempt: a starving job takes room from lower ones of its own queue, then its own better tasks from its worse.
+"""preempt: a starving job evicts lower jobs of its own queue, then its better tasks evict its worse tasks.
 
-Each job gets one statement: for each of its tasks the nodes are walked best score first; on a node the victims that the
-plugins allow are evicted in victim order until the task fits, the queue may take it on, and the filters pass. A job that
-would be ready (with what is being released) commits; any other leaves nothing behind.
+Each job has one statement. For each of its tasks the nodes are tried by score, best first. On a node the victims that plugins allow
+are evicted in order until the task fits, the queue may take it, and the filters pass. The statement is committed if the job is
+ready or pipelined then; otherwise it is discarded.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Preempt(Action):
     def _for_job(self, job: Job) -> None:
         session = self.session
         wanted = self._tasks[job.row]
-        if self._failed.foretell(job, wanted):
+        if self._failed.known_to_fail(job, wanted):
             return
         statement = session.statement()
         tasks, bound, known = list(wanted), self._bound(job), len(job.reasons)
@@ -77,15 +77,16 @@ class Preempt(Action):
         if len(statement):
             self._commit(statement)
         else:
-            self._failed.note(job, wanted, known)
+            self._failed.add(job, wanted, known)
 
     def _commit(self, statement: Statement) -> None:
         statement.commit()
-        self._failed.forget()
+        self._failed.clear()
         self._bounds.clear()
 
     def _bound(self, job: Job) -> IntArray:
-        """What the other jobs of its queue could free on each node at most; the same for every job with nothing to lose."""
+        """What evicting other jobs of its queue could free on each node at most. The same for every job without evictable tasks of
+        its own."""
         session = self.session
         if any(job.counts[status] for status in EVICTABLE):
             mine = session.snapshot.tasks.job == job.row
@@ -97,14 +98,14 @@ class Preempt(Action):
         return found
 
     def _hopeless(self, job: Job, tasks: list[int]) -> bool:
-        """Too few tasks are left to reach the minimum; and equal tasks would fail alike, one by one."""
+        """Whether too few tasks are left to reach the minimum. Equal tasks would fail equally, one by one."""
         return (
             not self.session.semantics.victims_first_tier_decides
             and job.ready_count + job.counts[TaskStatus.PIPELINED] + job.best_effort_pending + len(tasks) < job.min_member
         )
 
     def _inside_job(self, job: Job) -> None:
-        """Single tasks on statements of their own; victims are worse tasks of the same job, or none."""
+        """Single tasks in statements of their own; victims are worse tasks of the same job."""
         session = self.session
         if session.semantics.victims_are_minimal and not any(job.counts[status] for status in EVICTABLE):
             return
@@ -138,7 +139,7 @@ class Preempt(Action):
                     return True
                 continue
             group = group & search.within_reach(session, task, bound)
-            if group.any() and self._walk(job, row, statement, group, inside=inside):
+            if group.any() and self._try_nodes(job, row, statement, group, inside=inside):
                 return True
         return False
 
@@ -146,7 +147,7 @@ class Preempt(Action):
         mine = self.session.shard
         return [candidates] if mine is None else [candidates & mine, candidates & ~mine]
 
-    def _walk(self, job: Job, row: int, statement: Statement, group: BoolArray, *, inside: bool) -> bool:
+    def _try_nodes(self, job: Job, row: int, statement: Statement, group: BoolArray, *, inside: bool) -> bool:
         session = self.session
         task = session.class_of(row)
         view = session.view(task)
@@ -173,7 +174,7 @@ class Preempt(Action):
         return False
 
     def _offered(self, job: Job, row: int, node: int, *, inside: bool) -> list[int]:
-        """Tasks on the node that this preemptor may ask for: of its queue, other jobs' or (inside) its own job's."""
+        """Tasks on the node that this preemptor may evict: of its queue, of other jobs or (inside) of its own job."""
         session = self.session
         empty = session.snapshot.shape_best_effort
         only_empty = empty[session.shape[row]]

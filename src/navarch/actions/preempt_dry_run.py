@@ -1,8 +1,8 @@
-"""Topology-aware preemption: dry-run many nodes, keep the one whose victims cost least.
+"""Topology-aware preemption: dry-runs many nodes and takes the one with the cheapest victims.
 
-On each node all offered victims go in victim order until the task fits; then, in reverse, those come back who need not go. The
-node is chosen by the lowest highest victim priority, the lowest sum of priorities, the fewest victims, the latest start of the
-highest victim, and node order.
+On each node the offered victims are evicted in order until the task fits; then, in reverse order, victims that are not needed are
+restored. The node is chosen by the lowest highest victim priority, the lowest sum of priorities, the fewest victims, the latest
+start of the highest victim, and node order.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class DryRun:
         return True
 
     def _needed(self, node: int, offered: list[int]) -> list[int]:
-        """Victims that must go for the task to fit here, in reverse order of eviction; empty if it cannot."""
+        """Victims that must be evicted for the task to fit here, in reverse order of eviction; empty if it cannot fit."""
         session, task = self.session, self.session.class_of(self.row)
         view = session.view(task)
         trial = session.statement()

@@ -1,4 +1,4 @@
-"""Whether a task may evict at all: its own policy, and whether an earlier eviction for it is still under way."""
+"""Whether a task may evict: its preemption policy, and whether an earlier eviction for it is still in progress."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from navarch.model.status import TaskStatus
 
 
 def needs_domain(job: Job) -> bool:
-    """Whether the job, or a part of it, must be put together in one HyperNode: no place for a search task by task."""
+    """Whether the job, or a part of it, must be placed in one HyperNode. A search task by task cannot do that."""
     demands = (job.spec.topology, *(group.topology for group in job.spec.sub_groups))
     return any(demand is not None and demand.hard and not demand.topology for demand in demands)
 
 
 def may_evict_for(session: Session, job: Job, row: int) -> bool:
-    """No for preemptionPolicy Never. A task with a nominated node waits while lower tasks are still leaving that node, unless it has
-    become impossible for it. With `stale_promise_blocks` it waits as well where that node is gone, or would do but for resources."""
+    """False for preemptionPolicy Never. A task with a nominated node waits while lower tasks are leaving that node, unless the node
+    has become impossible for it. With `stale_promise_blocks` it also waits where that node is gone, or lacks only resources."""
     spec, blocks = session.task(row), session.semantics.stale_promise_blocks
     if spec.preemption_policy == "Never":
         return False

@@ -1,7 +1,7 @@
-"""reclaim: a queue below its due takes back what others borrowed.
+"""reclaim: a queue below its share takes back what other queues borrowed.
 
-One statement a job: for each task the first node in order where the plugins give up enough of other queues' tasks. Queues that
-have their due (overused), or that may not grow by this task (preemptive), do not reclaim.
+Each job has one statement: for each task the first node in order where plugins offer enough tasks of other queues. A queue that has
+its share (overused), or may not grow by this task (preemptive), does not reclaim.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Reclaim(Action):
     def _for_job(self, job: Job) -> None:
         session = self.session
         wanted = session.sorted_tasks(waiting_tasks(session, job, best_effort=None), reverse=True)
-        if self._failed.foretell(job, wanted):
+        if self._failed.known_to_fail(job, wanted):
             return
         statement = session.statement()
         tasks, bound, known = list(wanted), self._bound(job), len(job.reasons)
@@ -57,13 +57,13 @@ class Reclaim(Action):
             statement.discard()
         if len(statement):
             statement.commit()
-            self._failed.forget()
+            self._failed.clear()
             self._bounds.clear()
         else:
-            self._failed.note(job, wanted, known)
+            self._failed.add(job, wanted, known)
 
     def _bound(self, job: Job) -> IntArray:
-        """What the other queues could free on each node at most."""
+        """What evicting tasks of other queues could free on each node at most."""
         session = self.session
         found = self._bounds.get(job.queue.name)
         if found is None:
@@ -112,7 +112,7 @@ class Reclaim(Action):
         return True
 
     def _candidates(self, job: Job, node: int) -> list[int]:
-        """Running, evictable tasks on the node of queues that let themselves be reclaimed from."""
+        """Running, evictable tasks on the node, of queues that are reclaimable."""
         session = self.session
         out = []
         for task in session.residents.on(node):

@@ -1,10 +1,11 @@
-"""shuffle: running tasks that some plugin would rather see elsewhere are evicted, to be placed anew."""
+"""shuffle: evicts running tasks that plugins name, so that they are placed again."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from navarch.engine.action import Action
+from navarch.engine.points.protocols import VictimTasks
 from navarch.model.status import TaskStatus
 
 
@@ -15,9 +16,13 @@ class Shuffle(Action):
 
     def execute(self) -> None:
         session = self.session
-        there = session.snapshot.tasks.alive & (session.status == TaskStatus.RUNNING) & (session.node >= 0)
-        running = [t for t in np.flatnonzero(there).tolist() if session.job_of(t) is not None]
-        candidates = sorted(running, key=lambda t: session.task(t).key)
+        if not session.implementing(VictimTasks):
+            return
+        tasks = session.snapshot.tasks
+        running = np.flatnonzero(tasks.alive & (session.status == TaskStatus.RUNNING) & (session.node >= 0) & (tasks.job >= 0))
+        running = running[session.snapshot.jobs.taking_part[tasks.job[running]]]
+        candidates = sorted(running.tolist(), key=lambda t: session.task(t).key)
+        candidates = [t for t in candidates if session.job_of(t) is not None]
         statement = session.statement()
         for victim in session.victim_tasks(candidates):
             statement.evict(victim, reason="shuffle")

@@ -1,8 +1,8 @@
-"""Victims in bundles: what a gang can lose and live (safe), and the rest, which ends it (whole).
+"""Bundles of victims: the surplus of a gang (safe), and the rest, whose loss ends it (whole).
 
-Evicting one member of a gang that needs them all wastes the others. So candidates of each job are split: *safe* tasks are above
-the job's minimum, the minimums of its roles and the number of sub-groups it needs; the remaining ones go together or not at all.
-Safe bundles come first; among whole ones the better return: what it gives of what is needed, against what ending that job costs.
+Evicting one member of a gang that needs all of them wastes the others. So the candidates of each job are split. *Safe* tasks are
+above the minimum of the job, of its roles and of its sub-groups. The remaining ones are evicted together or not at all. Safe
+bundles come first. Whole bundles are ordered by return: the part of the need that they free, over the cost of ending the job.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from navarch.model.status import TaskStatus
 _READY = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.SUCCEEDED)
 
 ONE_WAVE = 60.0
-"""Seconds. Tasks that are placed together start within seconds of each other, in any order: that order says nothing."""
+"""Seconds. Tasks that are placed together start within seconds of each other in any order, so that order does not matter."""
 
 
 class Bundle(Struct, frozen=True):
@@ -33,7 +33,7 @@ class Bundle(Struct, frozen=True):
     whole: bool
 
     def return_on(self, session: Session, need: IntArray) -> float:
-        """Share of the need that it gives, over what ending the whole job takes away; safe bundles cost nothing."""
+        """The part of the need that it frees, over what ending the whole job costs; infinite for safe bundles."""
         if not self.whole:
             return math.inf
         asked = need > 0
@@ -43,7 +43,7 @@ class Bundle(Struct, frozen=True):
 
 
 def split(session: Session, job: Job, candidates: Sequence[int]) -> list[Bundle]:
-    """The job's candidates as a safe and a whole bundle, in the order in which it would lose them; either may be missing."""
+    """The job's candidates as a safe and a whole bundle, in order of eviction; either may be missing."""
     if session.semantics.gangs_lose_newest_first:
         ordered = newest_first(session, candidates)
     else:
@@ -57,20 +57,20 @@ def split(session: Session, job: Job, candidates: Sequence[int]) -> list[Bundle]
     whole: list[int] = []
     for task in ordered:
         role = session.task(task).role
-        if surplus > 0 and roles.get(role, 1) > 0 and groups.spares(task):
+        if surplus > 0 and roles.get(role, 1) > 0 and groups.can_spare(task):
             safe.append(task)
             surplus -= 1
             if role in roles:
                 roles[role] -= 1
-            groups.take(task)
+            groups.remove(task)
         else:
             whole.append(task)
     return [Bundle(job, tuple(tasks), kind) for tasks, kind in ((safe, False), (whole, True)) if tasks]
 
 
 def newest_first(session: Session, tasks: Sequence[int]) -> list[int]:
-    """Lowest priority first, then what was added last, then the highest number: an elastic job loses worker-9 before worker-0,
-    and its first tasks, where masters and launchers are, last."""
+    """Lowest priority first, then the newest, then the highest number: an elastic job loses worker-9 before worker-0, and its first
+    tasks, the masters and launchers, last."""
     wave, last = 0, -math.inf
     waves: dict[int, int] = {}
     for task in sorted(tasks, key=lambda t: _start(session.task(t))):
@@ -86,7 +86,7 @@ def newest_first(session: Session, tasks: Sequence[int]) -> list[int]:
 
 
 def _start(spec: TaskSpec) -> float:
-    """What has not started is newer than anything that has."""
+    """A task that has not started counts as newer than all others."""
     return math.inf if spec.started is None else spec.started
 
 
@@ -108,8 +108,8 @@ def _role_surplus(job: Job) -> dict[str, int]:
 
 
 class _GroupSurplus:
-    """How many ready sub-jobs each policy can still lose. A sub-job is broken when it has fewer than its minimum; losing more costs
-    nothing then."""
+    """How many ready sub-jobs each policy can still lose. A sub-job below its minimum is broken; losing more of it costs
+    nothing."""
 
     def __init__(self, job: Job) -> None:
         self.of: dict[int, int] = {}
@@ -131,13 +131,13 @@ class _GroupSurplus:
             else:
                 self.broken.add(number)
 
-    def spares(self, task: int) -> bool:
+    def can_spare(self, task: int) -> bool:
         if not self.spare:
             return True
         number = self.of[task]
         return number in self.broken or self.above[number] > 0 or self.spare[self.policy[number]] > 0
 
-    def take(self, task: int) -> None:
+    def remove(self, task: int) -> None:
         if not self.spare:
             return
         number = self.of[task]
@@ -150,7 +150,7 @@ class _GroupSurplus:
 
 
 def allowed_parts(bundles: Sequence[Bundle], allowed: set[int]) -> list[Bundle]:
-    """What remains when only some tasks may go: a whole bundle stays whole or falls away, a safe one shrinks."""
+    """The bundles when only `allowed` tasks may go: a whole bundle stays complete or is dropped, a safe one shrinks."""
     out = []
     for bundle in bundles:
         tasks = tuple(t for t in bundle.tasks if t in allowed)

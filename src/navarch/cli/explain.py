@@ -141,10 +141,12 @@ def explain(
                         progress=progress,
                     )
                 found.notes += source.notes
+    except ConfigError as error:
+        raise click.UsageError(f"{error}{'' if kubeconfig or context else reminder()}") from None
+    except RecordingError as error:
+        raise click.UsageError(str(error)) from None
     except (NotFound, KubeError) as error:
         raise click.ClickException(str(error)) from None
-    except (RecordingError, ConfigError) as error:
-        raise click.UsageError(f"{error}{reminder() if isinstance(error, ConfigError) and not kubeconfig else ''}") from None
     except PlanError as error:
         fail(error.mistakes)
     except PolicyError as error:

@@ -1,9 +1,8 @@
-"""`navarch install`: put the scheduler into a cluster, or print what would be put there.
+"""`navarch install`: install the scheduler in a cluster, or print the manifests.
 
-Objects are applied server-side under one field manager, so a second run changes only what differs and leaves what
-others added. CRDs are the exception: one that somebody else installed (Volcano's own chart, KAI's) is kept as it is,
-because its owner knows more versions of it than we do. Nor is the binding of another installation's account taken over: the
-rights of its scheduler would go with it, and it would go on without them.
+Objects are applied server-side under one field manager, so a second run changes only what differs and keeps fields of other managers.
+A CRD that another system installed (Volcano's chart, KAI's) is not changed, because that system may serve more versions of it. A role
+binding of another installation is not taken over either: the scheduler of that installation would lose its rights.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ RESOURCES = {
 @click.option("--namespace", default=NAMESPACE, show_default=True, help="Where the scheduler runs.")
 @click.option("--name", default=NAME, show_default=True, help="What everything is called; for a second one beside the first.")
 @click.option("--image", help="Image of the scheduler, for a registry of your own.")
-@click.option("--replicas", type=click.IntRange(min=1), help="Replicas, one of which leads.  [default: 2]")
+@click.option("--replicas", type=click.IntRange(min=1), help="Number of replicas; one of them is the leader.  [default: 2]")
 @click.option("--scheduler-name", "scheduler_names", multiple=True, help="spec.schedulerName to serve; may repeat.")
 @click.option("--policy", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Policy file to run with.")
 @click.option(
@@ -87,7 +86,7 @@ def install(
 ) -> None:
     """Install the scheduler, its permissions and the CRDs it reads into a cluster.
 
-    What stands after -- is added to the command line of `navarch run` there: -- --log-format=json
+    Arguments after -- are added to the command line of `navarch run` in the cluster: -- --log-format=json
     """
     _check_name(name)
     _check_run_options(run_options)
@@ -120,7 +119,7 @@ def _check_name(name: str) -> None:
 
 
 def _check_run_options(given: tuple[str, ...]) -> None:
-    """A misspelt option would only be seen in the log of a pod that does not start."""
+    """Check the arguments of `navarch run`. A misspelt option would only show in the log of a pod that does not start."""
     from navarch.cli.run import run
 
     try:
@@ -129,14 +128,14 @@ def _check_run_options(given: tuple[str, ...]) -> None:
         raise click.UsageError("after --: expected options of `navarch run` that it runs with") from None
     except click.BadParameter as error:
         if error.param is not None and error.param.name == "plugin_dirs":
-            return  # a folder of the image, not of this machine
+            return  # a directory of the image, not of this machine
         raise click.UsageError(f"after --: {error.format_message()}") from None
     except click.UsageError as error:
         raise click.UsageError(f"after --: {error.format_message()}") from None
 
 
 def _check(policy: Path) -> None:
-    """Of names that are not known here a warning only: the image may have more plugins."""
+    """A name that is not known here is only a warning: the image may have more plugins."""
     try:
         read_policy(policy.absolute(), installed())
     except PolicyError as error:
@@ -147,7 +146,7 @@ def _check(policy: Path) -> None:
 
 
 class _Plain(yaml.CSafeDumper):
-    """Repeats a value instead of pointing at it with an anchor: easier to read and to diff."""
+    """Writes a repeated value again instead of an anchor: easier to read and to diff."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -190,7 +189,7 @@ async def apply(client: Client, item: Manifest, *, dry_run: bool = False) -> str
     except NotFound:
         before = None
     if before is not None and resource == CRDS and not _ours(before):
-        return "kept: somebody else installed it"
+        return "kept: another system installed it"
     if before is not None and item["kind"] == "ClusterRoleBinding":
         _check_owner(before, item)
     after = await client.patch(
@@ -224,8 +223,8 @@ def _ours(existing: dict[str, Any]) -> bool:
 
 
 async def until_served(client: Client, name: str) -> None:
-    """A CRD that was accepted is established, answered for and named by discovery a moment later, each in its own time; whoever makes
-    a queue or runs the scheduler next should not see the gap."""
+    """Wait until new CRDs are established, served and in discovery. This takes a moment after they are accepted, and a queue that is
+    created earlier would be refused."""
     deadline = time.monotonic() + SERVED_SECONDS
     while True:
         crd = await client.get(CRDS, name)
@@ -247,7 +246,7 @@ async def _is_answered_for(client: Client, spec: dict[str, Any]) -> bool:
             except NotFound:
                 return False
             except Forbidden:
-                pass  # who may install need not be one who may look
+                pass  # an account that may install may lack the right to read
             if not await client.discovery.serves(kind):
                 return False
     return True

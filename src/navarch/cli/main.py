@@ -1,4 +1,4 @@
-"""The command `navarch`. Each sub-command lives in its own module and is imported only when it is called."""
+"""The command `navarch`. The module of a sub-command is imported when the sub-command is called."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 
 
 class _LazyGroup(click.Group):
-    """Knows its commands by name; reads a command's module when someone asks for that command."""
+    """A group that imports the module of a command when the command is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -37,7 +37,7 @@ class _LazyGroup(click.Group):
         place, _ = COMMANDS.get(cmd_name, ("", ""))
         if not place:
             return None
-        # numpy's BLAS starts a thread a core and is never asked for anything here: tens of milliseconds and megabytes.
+        # The BLAS of numpy starts a thread for each core, and nothing here uses it: saves tens of milliseconds and megabytes.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         command = at(place)
         assert isinstance(command, click.Command)
@@ -71,7 +71,7 @@ def main() -> None:
     """Navarch: a batch scheduler for Kubernetes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter is no reason to fail
+            stream.reconfigure(errors="backslashreplace")  # a terminal may lack a character
 
 
 if __name__ == "__main__":

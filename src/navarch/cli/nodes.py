@@ -1,4 +1,4 @@
-"""`navarch nodes`: what nodes have and what is used of it, by the scheduler's own count."""
+"""`navarch nodes`: allocatable and used amounts of nodes, by the scheduler's own count."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from navarch.cli.tables.overview import nodes_table
 @click.command()
 @cluster_options
 def nodes(options: ClusterOptions) -> None:
-    """List nodes with what is used of what they have, by the scheduler's own count.
+    """List nodes with their used and allocatable amounts, by the scheduler's own count.
 
-    A GPU that pods share counts as used, however much of it they hold. -o json has what is free as well.
+    A GPU that pods share counts as used as a whole. -o json has the free amounts as well.
     """
     show(options, Listing(lambda found, _: found.nodes, nodes_table, ("Node",)))

@@ -35,7 +35,7 @@ Examples:
 
 
 def moment(text: str) -> float:
-    """Seconds since the epoch, or a time such as 2026-01-01T12:00:00Z (UTC where no zone is given)."""
+    """Seconds since the epoch, or a time such as 2026-01-01T12:00:00Z (UTC if no zone is given)."""
     try:
         seconds = float(text)
     except ValueError:
@@ -67,10 +67,16 @@ def collector_paused() -> Iterator[None]:
 @click.option("-f", "--filename", "paths", multiple=True, required=True, metavar="FILE|DIR|-", help="Manifests; may repeat.")
 @click.option("--policy", default="navarch", show_default=True, metavar="FILE|PRESET", help=f"One of {', '.join(PRESETS)}, or a file.")
 @click.option("--cycles", type=click.IntRange(min=1), default=1, show_default=True, help="How many cycles to run.")
-@click.option("--scheduler-name", "scheduler_names", multiple=True, metavar="NAME", help="Whose pending pods; may repeat.  [all]")
+@click.option(
+    "--scheduler-name",
+    "scheduler_names",
+    multiple=True,
+    metavar="NAME",
+    help="Decide only its pods; may repeat.  [all]",
+)
 @click.option("--now", type=moment, metavar="TIME", help="The moment of the cycle.  [newest time in the input]")
 @click.option("-o", "--output", type=click.Choice(("table", "json", "yaml")), default="table", show_default=True)
-@click.option("--keep-going", is_flag=True, help="Decide without the objects that are not valid.")
+@click.option("--keep-going", is_flag=True, help="Leave out objects that are not valid.")
 @namespace_as_queue_option
 @plugin_dirs_option
 @click.option("--diff", metavar="FILE|PRESET", help="Show what another policy would decide differently.")
@@ -89,18 +95,18 @@ def plan(
     diff: str | None,
     verbose: bool,
 ) -> None:
-    """Decide for manifests in files, with no cluster at all.
+    """Decide for manifests in files, without a cluster.
 
-    Reads YAML and JSON, several documents a file, lists as kubectl prints them, whole directories, or standard input (-).
-    Jobs, Deployments, ReplicaSets, StatefulSets, DaemonSets, Volcano Jobs and those of Kubeflow, Ray, JobSet and
-    LeaderWorkerSet are expanded into the pods they would make, unless their pods are in the input. Exits
-    with 2 and lists every mistake if something in the input cannot be used.
+    Reads YAML and JSON, several documents in a file, lists as kubectl prints them, whole directories, or standard input (-).
+    Jobs, Deployments, ReplicaSets, StatefulSets, DaemonSets, Volcano Jobs and workloads of Kubeflow, Ray, JobSet and
+    LeaderWorkerSet are expanded into their pods, unless these are in the input. Exits with 2 and lists every mistake
+    if something in the input is not valid.
     """
     documents, unread = read_paths(paths)
     asked = policy
     try:
         if unread and not keep_going:
-            # The other mistakes are worth knowing too: plan with what there is, and fail either way.
+            # Report the mistakes of the other files as well, then fail.
             rest = run_plan(documents, policy, keep_going=True, plugin_dirs=plugin_dirs)
             raise PlanError(unread + rest.mistakes)
 
@@ -131,7 +137,7 @@ def plan(
     except Exception as error:
         failed = failure_in(plugin_dirs, error)
         if failed is None:
-            raise  # ours: the traceback is what we need of a report
+            raise  # not from a plugin: a bug report needs the traceback
         raise click.ClickException(f"a plugin failed: {failed}") from error
     _remark(result, [*unread, *result.mistakes])
     if not any(each.manifest.get("kind") == "Node" for each in documents):
@@ -177,7 +183,7 @@ def fail(mistakes: list[ObjectError]) -> NoReturn:
 
 
 def _remark(result: Plan, left_out: list[ObjectError]) -> None:
-    """What was not used goes to standard error, so that the output stays clean for programs."""
+    """Print what was not used to standard error, so that programs can read standard output."""
     for mistake in left_out:
         click.echo(f"left out: {mistake}", err=True)
     for warning in result.warnings:

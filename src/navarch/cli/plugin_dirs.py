@@ -1,4 +1,4 @@
-"""`--plugin-dir`, which every command that runs a policy takes, and what is said of a plugin from there that fails."""
+"""The option --plugin-dir of every command that runs a policy, and the message for a plugin that fails."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ plugin_dirs_option = click.option(
 
 
 def failure_in(plugin_dirs: Sequence[Path], error: Exception) -> str | None:
-    """Where a plugin of these directories failed and how, for its author; None: it was not one of them."""
+    """File, line and error of a plugin from these directories that failed; None: the error is not from one of them."""
     folders = [folder.resolve() for folder in plugin_dirs]
     frames = [f for f in traceback.extract_tb(error.__traceback__) if any(Path(f.filename).is_relative_to(d) for d in folders)]
     if not frames:

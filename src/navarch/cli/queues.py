@@ -1,4 +1,4 @@
-"""`navarch queues`: the tree of queues with what each is owed, has, and asks for."""
+"""`navarch queues`: the tree of queues, with what each queue is owed, has and requests."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ UNUSABLE = 2
 def replay(
     file: Path, policy: str | None, output: str, to_scenario: bool, anonymous: bool, plugin_dirs: tuple[Path, ...]
 ) -> None:
-    """Decide the cycle in FILE again and print the decisions, or how they differ from what was decided then.
+    """Decide the cycle in FILE again and print the decisions, or how they differ from the recorded ones.
 
     Exits with 0 if nothing differs, with 1 if something does, with 2 if the file or the policy cannot be used.
     """

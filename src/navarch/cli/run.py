@@ -28,7 +28,7 @@ log = logging.getLogger("navarch")
 
 
 class Seconds(click.FloatRange):
-    """A time that ends: `inf` and `nan` are numbers to Python and to nobody who waits."""
+    """Seconds, without `inf` and `nan`, which Python accepts as numbers."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         seconds = super().convert(value, param, ctx)
@@ -62,7 +62,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option("--listen", default="0.0.0.0:8080", show_default=True, metavar="ADDR", help="Health and metrics; empty for none.")
 @click.option("--leader-elect/--no-leader-elect", default=True, show_default=True, help="One leader among replicas.")
-@click.option("--lock-namespace", default="", help="Namespace of the Lease that decides who leads.  [default: our own]")
+@click.option("--lock-namespace", default="", help="Namespace of the Lease for leader election.  [default: our own]")
 @click.option("--lock-name", default="navarch", show_default=True, help="Its name; those that share one take turns.")
 @click.option(
     "--lease-duration",
@@ -183,7 +183,7 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
         meant = [*policy.profiles] or [policy.scheduler_name or str(policy.params.get("schedulerName") or "")]
         for name in meant:
             if name not in ("", "default-scheduler", *options.scheduler_names):
-                log.warning("the policy is for pods of %s, which are not served: that takes --scheduler-name %s", name, name)
+                log.warning("the policy names the scheduler %s, which is not served; add --scheduler-name %s", name, name)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, scheduler.stop)
@@ -197,7 +197,7 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
 
 
 def _run(main: Any) -> None:
-    """On uvloop where it is installed: about a third less CPU for the same writes."""
+    """Use uvloop if it is installed: it takes about a third less CPU for the same writes."""
     try:
         import uvloop
     except ImportError:

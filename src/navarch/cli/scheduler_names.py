@@ -1,8 +1,8 @@
-"""Whose pods `navarch` decides for: the names that a pod's `spec.schedulerName` may have.
+"""The scheduler names that Navarch serves: the values of `spec.schedulerName` of the pods that it decides for.
 
-`navarch run` serves one name, or those it is told. In the embedded cluster there is no other scheduler, so there it serves all that
-manifests of this field are likely to carry. Which names a cluster's scheduler serves is written nowhere in that cluster; an embedded
-one is known by the kubelets of its hollow nodes.
+`navarch run` serves the name `navarch`, or the names in its options. The embedded cluster has no other scheduler, so there it serves
+the names of all schedulers that it is compatible with. A cluster does not say which names its scheduler serves; an embedded cluster is
+recognised by the kubelet version of its hollow nodes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _HOLLOW = "-navarch"
 
 
 def served(given: Iterable[str], nodes: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-    """`given` by the user, if any; else what is served where these Node objects are.
+    """The names that the user gives; otherwise the names that are served in the cluster of these Nodes.
 
     >>> sorted(served((), [])), sorted(served(["a"], []))
     (['navarch'], ['a'])

@@ -1,4 +1,4 @@
-"""What every action is: a step of the cycle, run in the order that the policy names."""
+"""The base class of actions. An action is a step of the cycle; the policy gives the order."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 
 class Action:
-    """Subclasses say their `name`, declare what they may be told, and do their work in `execute`."""
+    """Subclasses set `name`, declare their arguments, and implement `execute`."""
 
     name: ClassVar[str]
     dialect: ClassVar[str] = ""
     arguments: ClassVar[tuple[Argument, ...]] = ()
     starts_gangs: ClassVar[bool] = False
-    """Whether it starts a job as a whole, whatever plugins say of when it is ready."""
+    """Whether it starts a job only as a whole, independent of the plugins' job readiness."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.given = Arguments(self.arguments, session.policy.configurations.get(self.name, {}))
 
     def execute(self) -> None:
-        """Decide, through statements alone."""
+        """Decide. Tasks are moved only through statements."""

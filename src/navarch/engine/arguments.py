@@ -1,4 +1,4 @@
-"""What a plugin or an action may be told in a policy file: declared, checked, and read back with defaults.
+"""Arguments of plugins and actions in a policy file: declared, checked, and read with defaults.
 
 A plugin lists its `Argument`s as a class variable. The policy loader checks a file against them, `navarch policy check`
 prints them, and the plugin reads them through `Arguments`, so a name is written once and a default lives in one place.
@@ -42,7 +42,7 @@ class WrongKind(ValueError):
 
 class Argument(Struct, frozen=True):
     """One argument. A `name` that ends in `*` stands for every name with that beginning: `binpack.resources.*`. `default` is what
-    the plugin gets where the policy is silent, as it would be read: of a duration, seconds."""
+    the plugin gets if the policy does not set it, in the form in which it is read: a duration in seconds."""
 
     name: str
     kind: Kind
@@ -184,7 +184,7 @@ class Arguments(Struct, frozen=True):
         return "" if value is None else str(value)
 
     def matching(self, pattern: str) -> Mapping[str, object]:
-        """What was given under a declared pattern, by the part that stands for its `*`, sorted."""
+        """The arguments given under a declared pattern, sorted by the part that matches its `*`."""
         prefix = pattern.removesuffix("*")
         return {n[len(prefix) :]: self.given[n] for n in sorted(self.given) if n.startswith(prefix) and n != prefix}
 

@@ -1,8 +1,8 @@
 """Closing a session: phases, conditions and refusals of the jobs, promises, and the queues' figures.
 
-A job's phase is a function of where its tasks stand and whether this cycle called it unschedulable:
+A job's phase is a function of its tasks' statuses and of whether this cycle set the Unschedulable condition:
 
-    tasks running and called unschedulable now         -> Unknown
+    tasks running, and Unschedulable set now           -> Unknown
     enough scheduled (one at least), all finished      -> Completed
     enough scheduled (one at least)                    -> Running
     admitted                                           -> stays Inqueue
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from navarch.engine.gangs.run_times import Lifetimes
+from navarch.engine.gangs.run_times import RunTimes
 from navarch.engine.job import Job
 from navarch.engine.points.protocols import QueueReport
 from navarch.engine.queue import Queue
@@ -71,7 +71,7 @@ def _decision(session: Session, job: Job) -> JobDecision:
     conditions = tuple(job.conditions.values())
     counts = {STATUS_NAMES[i]: n for i, n in enumerate(job.counts) if n}
     changed = phase != job.spec.phase or conditions != job.spec.conditions
-    lifetimes, spec = session.shared(Lifetimes), job.spec
+    lifetimes, spec = session.shared(RunTimes), job.spec
     times = (lifetimes.started(job), lifetimes.evicted(job), lifetimes.stale_since(job))
     changed = changed or times != (spec.last_started, spec.last_evicted, spec.stale_since)
     return JobDecision(
@@ -109,7 +109,7 @@ def _reasons(session: Session, job: Job) -> list[Reason]:
 
 
 def _gates(session: Session, job: Job) -> list[Reason]:
-    """Pods that wait for someone to lift their gates, counted by the gates they have."""
+    """Pods with scheduling gates, counted by their gates."""
     if not session.any_gated:
         return []
     pending = np.array(job.tasks_in(S.PENDING), dtype=np.intp)
@@ -126,14 +126,14 @@ def _gates(session: Session, job: Job) -> list[Reason]:
 
 
 def _refusals(session: Session, job: Job) -> list[TaskRefusal]:
-    """One for each task that waits: about a microsecond each, because a long backlog has a hundred thousand of them."""
+    """One for each waiting task. It costs about a microsecond each, because a long backlog has a hundred thousand of them."""
     if not job.counts[S.PENDING] + job.counts[S.PIPELINED] + job.counts[S.ALLOCATED]:
         return []
     rows = _by_name(session, job.tasks_in(S.PENDING, S.ALLOCATED, S.PIPELINED))
     otherwise = alone = ""
-    """For who has no refusal of its own; made when the first such task comes, which of a backlog's single pods none is."""
+    """For tasks without a refusal of their own. Made for the first such task; single pods of a backlog need none."""
     texts: dict[int, str] = {}
-    """Of refusals that several tasks share."""
+    """The text of each refusal that several tasks share."""
     out: list[TaskRefusal] = []
     for task, status in zip(rows, session.status[rows].tolist()):
         spec, errors = session.task(task), job.fit_errors.get(task)
@@ -160,8 +160,8 @@ def _refusals(session: Session, job: Job) -> list[TaskRefusal]:
 
 
 def _words(session: Session, job: Job, before: str, without: str) -> str:
-    """`before` with what keeps the whole gang waiting: what was said to all of it, else to the first of its tasks that found no
-    node. `without`: in its place where nothing of that is to be told."""
+    """`before`, followed by the reason why the gang waits: the first reason of the job, else that of the first task without a node.
+    `without` is used where the policy's compat does not give that reason."""
     if not session.semantics.refusals_tell_all:
         return without or before
     if job.reasons:
@@ -172,7 +172,7 @@ def _words(session: Session, job: Job, before: str, without: str) -> str:
 
 
 def _by_name(session: Session, tasks: Iterable[int]) -> list[int]:
-    """In an order that does not depend on when pods were learned of."""
+    """In an order that does not depend on when pods arrived."""
     return sorted(tasks, key=lambda task: session.task(task).name)
 
 
@@ -195,7 +195,7 @@ def _promises(session: Session) -> None:
 
 
 def _forget_undone(session: Session) -> None:
-    """A task that was given a node and evicted in the same cycle is an eviction only, however often it went."""
+    """A task that was bound and evicted in the same cycle counts as one eviction only."""
     record = session.record
     if record.evictions:
         gone = {eviction.uid: eviction for eviction in reversed(record.evictions)}

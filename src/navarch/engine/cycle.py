@@ -29,11 +29,11 @@ def decide(
     report_all: bool = True,
     report_queues: bool = True,
 ) -> CycleRecord:
-    """What to bind, evict and promise now, and why the rest waits. `uid` marks conditions set in this cycle; names of devices that
-    nobody shared before begin with `devices`.
+    """What to bind, evict and promise now, and why the other jobs wait. `uid` marks conditions set in this cycle; names of newly
+    shared devices begin with `devices`.
 
-    `report_all` False leaves jobs out of the record that nobody looked at and whose status is as it should be, so that an
-    idle cycle over many running jobs costs next to nothing. `report_queues` False leaves out the figures of queues."""
+    `report_all` False leaves out of the record every job that no action processed and whose status is up to date, so that an
+    idle cycle over many running jobs costs almost nothing. `report_queues` False leaves out the figures of queues."""
     containment = Containment(snapshot)
     timings: dict[str, float] = {}
     try:
@@ -65,7 +65,7 @@ def _attempt(
     opening: OpeningFigures,
     timings: dict[str, float],
 ) -> CycleRecord:
-    """The cycle from its beginning to its end. What it raises leaves nothing behind but columns that `opening` puts back."""
+    """One run of the cycle. If it raises, it leaves nothing behind except columns that `opening` restores."""
     started = perf_counter()
     session = Session(
         snapshot,

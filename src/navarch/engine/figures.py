@@ -1,12 +1,12 @@
-"""Node figures as columns, for all nodes, for some, or for imagined ones.
+"""Node figures as columns: for all nodes, for some rows, or for hypothetical states of a row.
 
 A `row` node function is a vectorised expression over Figures. It is called with every node (M = N), with the few rows
-that changed, and with a *ladder*: the same row several times, each a step fuller, which answers "what will this node
-score after j more such tasks" without placing them. So the function must read nothing but what stands here (and what
-never changes within a cycle, through `rows`).
+that changed, and with a *ladder*: the same row several times, each with one more task, which answers "what will this node
+score after j more such tasks" without placing them. So the function must read nothing but the columns here (and values that
+never change within a cycle, through `rows`).
 
-There are two views of what is taken. `used`, `releasing` and `pipelined` are the scheduler's own accounts. `requested` and
-`scoring` are the node as its pods will be: placed and promised pods are in, evicted ones are out at once.
+There are two views of used resources. `used`, `releasing` and `pipelined` are the scheduler's own accounts. `requested` and
+`scoring` describe the node with its future pods: they include placed and promised pods and exclude evicted ones at once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Figures:
     rows: Rows | slice
     """Which node rows the columns stand for; index static per-node arrays with it."""
     added: IntArray | None = None
-    """In a ladder: how many further tasks of the class each column imagines on its node. None: none."""
+    """In a ladder: how many further tasks of the class each column assumes on its node. None: no ladder."""
 
     @property
     def idle(self) -> IntArray:

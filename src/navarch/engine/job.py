@@ -1,7 +1,7 @@
 """A job within a session: its immutable spec and the counts and sums that statements move.
 
-Materialised when first asked for, so a cycle over ten thousand running gangs touches only those that matter in it. Counts are
-plain Python integers because votes on readiness read them after every placement.
+Made when first needed, so a cycle over ten thousand running gangs touches only those that it processes. Counts are plain Python
+integers because readiness checks read them after every placement.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ class Job:
         self.fit_errors: dict[int, FitErrors] = {}
         """Task row -> why no node took it in this cycle."""
         self.last_undone: dict[int, TaskStatus] = {}
-        """Task row -> what its last undone placement was: it could have run alone."""
+        """Task row -> the status of its last undone placement: the task alone could have run."""
         self.reasons: list[Reason] = []
-        """Why it waits, in the order in which the cycle found out."""
+        """Why it waits, in the order in which the cycle found the reasons."""
         self.conditions: dict[str, Condition] = {c.type: c for c in spec.conditions}
         self.told = False
-        """A condition was set in this cycle, or something else that is written to its group."""
+        """This cycle set a condition, or another field of the group's status."""
         self.unschedulable = False
         """An Unschedulable condition was set in this cycle."""
         self.version = 0
@@ -82,7 +82,7 @@ class Job:
 
     @property
     def has_news(self) -> bool:
-        """Whether it is not quite what it was when the cycle began, or something was found out about it."""
+        """Whether this cycle changed the job or found a reason for it."""
         return bool(self.version or self.reasons or self.fit_errors or self.told or self.phase != self.spec.phase)
 
     # what readiness is made of
@@ -155,8 +155,8 @@ class Job:
         wanted = {int(status) for status in statuses}
         if self.counts[PENDING] == len(self.tasks):
             return list(self.tasks) if PENDING in wanted else []
-        standing = self.session.status[list(self.tasks)].tolist()
-        return [task for task, status in zip(self.tasks, standing) if status in wanted]
+        statuses_now = self.session.status[list(self.tasks)].tolist()
+        return [task for task, status in zip(self.tasks, statuses_now) if status in wanted]
 
     @property
     def sub_jobs(self) -> list[SubJob]:
@@ -168,7 +168,7 @@ class Job:
 
     @property
     def tree(self) -> GangTree:
-        """Its parts, for rules that see a job as a tree of them."""
+        """The tree of its parts, for KAI's rules."""
         if self._tree is None:
             from navarch.engine.gangs.gang_tree import gang_tree
 
@@ -176,7 +176,7 @@ class Job:
         return self._tree
 
     def refuse(self, reason: Reason) -> None:
-        """Note why it waits, once a code."""
+        """Add a reason why it waits, unless the same one is there."""
         if all(reason.code != known.code or reason.message != known.message for known in self.reasons):
             self.reasons.append(reason)
 

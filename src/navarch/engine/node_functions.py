@@ -1,18 +1,19 @@
-"""Filters and scores over nodes: what a plugin gives the engine to choose a node with.
+"""Node functions: the filters and scorers by which the engine chooses a node.
 
-A node function says by its `scope` what its answer depends on. That one word is what lets a plugin in plain Python be
-fast, because it tells the engine when an answer is still good:
+The `scope` of a node function says what its answer depends on. It lets a plugin in plain Python be fast, because it tells the
+engine how long an answer stays valid:
 
 - STATIC: labels, taints, names: computed once per shape and kept across cycles while nodes and their labels stay;
 - ROW: the node's own figures: computed for all nodes once, then only for rows that changed;
 - GLOBAL: other pods (affinity, spread): asked again after every placement; the plugin keeps its own counts by the
   allocate and deallocate events, so that asking is a gather and not a scan over pods.
 
-A function that has nothing to say about a class of tasks says so by `applies`, and costs nothing.
+A function whose `applies` returns False for a class of tasks is not called for it.
 
 Functions are asked about a `TaskClass`, not about each pod: `task.shape` (requests, tolerations, affinity, volumes) is the same
-for all pods of it, the rest is that of its first pod. Whoever reads anything else of a pod says so in the plugin's `open`, and
-pods that differ in it become different classes; such a function is ROW or GLOBAL, since static answers are kept for a shape:
+for all pods of the class; other fields are those of its first pod. A function that reads other fields of a pod must declare them
+in the plugin's `open`; pods that differ in them then become different classes. Such a function is ROW or GLOBAL, because static
+answers are cached by shape:
 
     self.session.distinguish_labels(["tier"])                 # then self.session.task(task.task).labels.get("tier") in `mask`
     self.session.distinguish_queues()                         # then task.queue
@@ -41,7 +42,7 @@ class Scope(Enum):
 
 
 class TaskClass(Struct, frozen=True, eq=False):
-    """Tasks that every node function treats alike: one shape and, where some rule reads pods' labels, what it reads."""
+    """Tasks that every node function treats equally: they have one shape and agree in the labels that rules read."""
 
     number: int
     shape: Shape
@@ -57,15 +58,15 @@ class TaskClass(Struct, frozen=True, eq=False):
     labels: int
     """Identity number (namespace and labels) of the class's first task; equal for all in what rules read."""
     task: int
-    """Row of the class's first task: `session.task(row)` is the pod, and stands for all in what `Session.distinguish_*` was told."""
+    """Row of the class's first task. `session.task(row)` represents all pods in the fields given to `Session.distinguish_*`."""
     queue: str = ""
     """Queue of the class's first task; of all of them where some rule reads it (`Session.distinguish_queues`)."""
     profile: str = ""
-    """By whose node functions it is judged (see `profiles`)."""
+    """The profile whose node functions apply (see `profiles`)."""
 
 
 class Refusal(Struct, frozen=True):
-    """Nodes that one filter turns down for one reason. `unresolvable`: no eviction there could change it."""
+    """Nodes that one filter refuses for one reason. `unresolvable`: no eviction there could change it."""
 
     message: str
     refused: BoolArray
@@ -74,7 +75,7 @@ class Refusal(Struct, frozen=True):
 
 
 class Rejection(Struct, frozen=True):
-    """A task that no node may take, whatever stands there. `error`: the attempt failed rather than the task did not fit."""
+    """A task that every node refuses, independent of the pods there. `error`: the attempt failed with an error."""
 
     message: str
     unresolvable: bool = True
@@ -85,14 +86,14 @@ class Rejection(Struct, frozen=True):
 
 
 class NodeFilter(ABC):
-    """Says which nodes a class of tasks may go to. Override `mask` and `explain`; `mask` is the hot one."""
+    """Decides which nodes a class of tasks may use. Override `mask` and `explain`; `mask` is performance critical."""
 
     name: ClassVar[str]
     scope: ClassVar[Scope]
     resolvable: ClassVar[bool] = False
     """True: every refusal of this filter might be undone by an eviction, so no explanation is needed to know."""
     figures_only: ClassVar[bool] = False
-    """True: the mask depends on nothing but the columns of `Figures`, so that it can be asked of imagined figures."""
+    """True: the mask depends on nothing but the columns of `Figures`, so that it also holds for hypothetical figures."""
     undone_by: ClassVar[tuple[Event, ...]] = (Event.NODE_ADDED, Event.NODE_CHANGED)
     """What can turn this filter's refusal into a pass."""
     selects_nodes: ClassVar[bool] = False
@@ -100,35 +101,35 @@ class NodeFilter(ABC):
     post_filter_text: ClassVar[str] = ""
     """Text for a pod that no node takes, from a filter that may make room itself and cannot (kube-scheduler's PostFilter)."""
     has_last_word: bool = True
-    """False: nodes whose refusal an eviction could undo are asked by later filters too, and their words are added."""
+    """False: later filters also check nodes whose refusal an eviction could undo, and add their reasons."""
 
     def applies(self, task: TaskClass) -> bool:
         """False: every node passes, and the filter is not asked in this cycle for the class."""
         return True
 
     def reject(self, task: TaskClass) -> Rejection | None:
-        """A word on the task before any node is looked at; asked for each attempt, and only if the filter applies."""
+        """A rejection of the task before any node is filtered. Called for each attempt, and only if the filter applies."""
         return None
 
     def named_nodes(self, task: TaskClass) -> frozenset[str] | None:
-        """The nodes that the task itself names: no others are looked at. None: it names none."""
+        """The nodes that the task itself names; only these are filtered. None: it names no node."""
         return None
 
     @abstractmethod
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
-        """True where the task may go, one answer a column of `at`."""
+        """True where the node passes, one value for each column of `at`."""
 
     def moved_by_own_class(self, task: TaskClass) -> bool:
-        """Whether placing a task of the class changes the answer on other nodes for the next of its like."""
+        """Whether placing a task of the class changes the answer on other nodes for the next task of the class."""
         return self.scope is Scope.GLOBAL
 
     def closes(self, task: TaskClass) -> Sequence[tuple[Rows, int]]:
-        """Where all that a placement changes for the next of its like is that the domains of its node are closed to it: for
-        each kind of domain the number of every node's, and the number that stands for none. Empty: it may change more."""
+        """For filters where a placement only excludes its domains for the next task of the class: (domain number of every node,
+        the number that means no domain), for each kind of domain. Empty: a placement may change more."""
         return ()
 
     def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:
-        """Why not, for those who were refused. Called only when a task found no node."""
+        """The reasons of the nodes that refuse. Called only when a task found no node."""
         return [Refusal(self.name, ~self.mask(task, at))]
 
     def identity(self) -> Hashable:
@@ -149,12 +150,12 @@ class NodeScorer(ABC):
         return True
 
     def problem(self, task: TaskClass) -> str:
-        """What is wrong with the task's own wishes, empty if nothing: else the attempt at the task fails."""
+        """An error in the task's own preferences; empty if there is none. An error fails the attempt."""
         return ""
 
     @abstractmethod
     def raw(self, task: TaskClass, at: Figures) -> FloatArray:
-        """One number a column of `at`."""
+        """One number for each column of `at`."""
 
     def normalise(self, task: TaskClass, raw: FloatArray, low: float, high: float) -> FloatArray:
         """The score from the raw column; `low` and `high` are its extremes over the feasible nodes."""
@@ -176,7 +177,7 @@ NodeFunction = NodeFilter | NodeScorer
 
 
 def first_rejection(filters: Iterable[NodeFilter], task: TaskClass) -> tuple[NodeFilter, Rejection] | None:
-    """The last rejection that an eviction might undo, or the first other one: it ends the asking."""
+    """The last rejection that an eviction might undo, or the first other one, after which no filter is asked."""
     found: tuple[NodeFilter, Rejection] | None = None
     for rule in filters:
         rejection = rule.reject(task) if rule.applies(task) else None

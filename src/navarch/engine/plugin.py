@@ -1,7 +1,7 @@
-"""What every plugin is: a name, declared arguments, and a word when a session opens and closes.
+"""The base class of plugins: a name, declared arguments, and calls when a session opens and closes.
 
-A plugin object lives for one session. It implements extension points by having their methods (`extension_points`), and
-must not know other plugins. A few lines make one:
+A plugin object lives for one session. It implements extension points by having their methods (`points/protocols.py`), and
+must not import other plugins. A few lines make one:
 
     class Oldest(Plugin):
         name = "oldest"
@@ -10,8 +10,8 @@ must not know other plugins. A few lines make one:
             return job.spec.created
 
 It sees the cluster through `self.session`: `queues`, `all_jobs()`, `task(row)`, `nodes` (figures as columns, `nodes.specs` the
-objects), `total`, and `now`, the cycle's moment in seconds since the epoch. It reads no clock of its own, or a recorded cycle
-would not replay. What objects say is in the fields of `model/spec.py`: `job.spec`, `queue.spec`, `session.task(row)`.
+objects), `total`, and `now`, the time of the cycle in seconds since the epoch. It must not read a clock, because a recorded cycle
+would then not replay. The fields of objects are in `model/spec.py`: `job.spec`, `queue.spec`, `session.task(row)`.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 
 class Plugin:
-    """Subclass it; the first line of the docstring is what `navarch policy plugins` says of it."""
+    """Subclass it. `navarch policy plugins` prints the first line of the docstring."""
 
     name: ClassVar[str]
-    """By which a policy file names it."""
+    """The name in policy files."""
     dialect: ClassVar[str] = ""
-    """Set where two systems have different plugins of one name: whose files mean this one."""
+    """Set where two systems have different plugins of one name: the system whose files mean this one."""
     arguments: ClassVar[tuple[Argument, ...]] = ()
-    """What a policy file may say to it; read back through `self.given`."""
+    """The arguments that a policy file may set; `self.given` has their values."""
 
     says_scheduled: ClassVar[bool] = False
-    """Whether its `close` sets the condition Scheduled on every job that is ready: those without it are shown to `close` too."""
+    """Whether its `close` sets the condition Scheduled on every ready job. The session then also includes ready jobs without it."""
 
     waits_for_room: ClassVar[bool] = False
     """Whether a job that its rules refuse stays refused until some node gains room, and equal jobs are refused equally. The

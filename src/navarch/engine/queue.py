@@ -1,4 +1,4 @@
-"""A queue within a session: its spec, its place in the tree, and the jobs that belong to it."""
+"""A queue within a session: its spec, its parent and children, and the sums of its own jobs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Queue:
 
     @property
     def ancestors(self) -> list[Queue]:
-        """From the parent up to the top; of a ring, each once and never itself."""
+        """From the parent up to the root. In a cycle of parents, each queue once and never the queue itself."""
         out: list[Queue] = []
         queue = self.parent
         while queue is not None and queue is not self and queue not in out:

@@ -1,7 +1,7 @@
-"""Why something was refused: a code, the numbers, whom it concerns, and which event would undo it.
+"""Reasons: why something was refused, as a code, the numbers, and the events that could undo the refusal.
 
-Every part of Navarch that says no returns a Reason. Events, conditions, the tables of `navarch plan` and the retry logic of the
-live scheduler read the same value; nothing is explained afterwards by guessing.
+Every refusal in Navarch is a Reason. Events, conditions, the tables of `navarch plan` and the retry logic of the live scheduler
+read the same value.
 
     Reason("QuietHours", "queue night waits until 18:00 UTC", figures={"until": 18}, undone_by=(Event.TIME_PASSED,))
 """
@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 
 class Event(StrEnum):
-    """What can happen in a cluster that may turn a refusal into a placement."""
+    """Events in a cluster that may undo a refusal."""
 
     NODE_ADDED = "node added"
     NODE_CHANGED = "node changed"
@@ -39,9 +39,9 @@ class Reason(Struct, frozen=True):
     """`nodes` is the histogram over nodes where the refusal was theirs: text -> how many nodes said it."""
 
     code: str
-    """One word in CamelCase: what programs look for."""
+    """One word in CamelCase, for programs."""
     message: str
-    """A sentence with the numbers in it: what users read."""
+    """A sentence with the numbers, for users."""
     nodes: Mapping[str, int] = field(default_factory=_nothing)
     figures: Mapping[str, int | float | str] = field(default_factory=lambda: MappingProxyType({}))
     undone_by: tuple[Event, ...] = ()

@@ -1,7 +1,6 @@
-"""What one cycle decided and why: the value that everything downstream of a decision reads.
+"""The record of one cycle: its decisions and the reasons.
 
-A record is plain data in a total order, so two runs over the same input compare equal byte for byte. Timings stand
-beside it, not in it, because a clock is not part of a decision.
+A record is plain data in a total order, so two runs over the same input compare equal byte for byte, apart from the timings.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class Bind(msgspec.Struct, frozen=True):
 
 
 class Eviction(msgspec.Struct, frozen=True):
-    """`for_` is the key of the job that gains; `reason` a word for events ("preempt"), `message` the sentence."""
+    """`for_` is the key of the job that gets the resources, `reason` a word for events ("preempt"), `message` the sentence."""
 
     pod: str
     node: str
@@ -42,7 +41,7 @@ class Eviction(msgspec.Struct, frozen=True):
 
 
 class Nomination(msgspec.Struct, frozen=True):
-    """A pending pod, or one being moved, is promised this node once what it waits for is released."""
+    """A pending pod, or a pod that is being moved, is promised this node once the resources it waits for are released."""
 
     pod: str
     node: str
@@ -64,7 +63,7 @@ class ClaimAllocation(msgspec.Struct, frozen=True):
 
 
 class TaskRefusal(msgspec.Struct, frozen=True):
-    """A pending task's own word: the text for its PodScheduled condition and FailedScheduling event. A Struct as `Bind` is."""
+    """The text for a pending pod's PodScheduled condition and FailedScheduling event. A Struct for the same reason as `Bind`."""
 
     pod: str
     uid: str
@@ -86,7 +85,7 @@ class JobDecision(msgspec.Struct, frozen=True):
     changed: bool = True
     """Phase, conditions or counts differ from what the API object carries."""
     last_started: float | None = None
-    """When it started, last lost a pod by eviction, and fell below its minimum; None: never, as far as anyone knows."""
+    """When it started, last lost a pod by eviction, and fell below its minimum. None: never, or unknown."""
     last_evicted: float | None = None
     stale_since: float | None = None
 
@@ -110,7 +109,7 @@ class QueueFigures(msgspec.Struct, frozen=True):
     share: float
     fair_share: Mapping[str, float] | None = None
     with_below: bool = False
-    """What queues below hold and ask for is in it already."""
+    """The amounts include those of the queues below."""
 
 
 class CycleRecord(msgspec.Struct):

@@ -2,8 +2,8 @@
 
 The defaults are strict mode: what reads like AND is AND, what was undone is undone entirely, one mistake disables only
 what it concerns. A policy's `compat` picks another set from the table in `policy/compat.py`; the engine, the actions
-and the plugins read the switches and never ask whom they imitate. Add a switch where a decision needs one, with a
-sentence that tells a reader of `navarch policy check` what happens when it is away from its strict value.
+and the plugins read the switches and never the `compat` itself. Add a switch where a decision needs one, with a sentence
+that tells a reader of `navarch policy check` what another value than the strict one does.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ class Semantics:
     ancestor_shares_are_live: bool = switch(True, "in a tree of queues, ancestors keep the share that they had when the cycle opened")
     budgets_are_strict: bool = switch(
         True,
-        "disruption budgets are counted afresh for each node, pods without labels are never victims under them, shuffle evicts "
-        "whatever they allow, and a job below its own minimum may still lose a pod to a closing time window",
+        "disruption budgets are counted again for each node, pods without labels are never victims under them, shuffle evicts "
+        "every pod that they allow, and a job below its minimum may lose a pod when a time window closes",
     )
     windows_cross_midnight: bool = switch(True, "a time window that ends on the next day is closed again at midnight")
     reclaim_minds_every_resource: bool = switch(
         True,
-        "under capacity, a queue below its due in one resource may reclaim for all that a task asks for, "
+        "under capacity, a queue below its deserved amount in one resource may reclaim everything that a task requests, "
         "from queues above theirs in any resource",
     )
     unnamed_root_capability_is_unlimited: bool = switch(
@@ -87,6 +87,10 @@ class Semantics:
     )
     unknown_tier_is_nowhere: bool = switch(True, "a hard network topology that names a tier which no HyperNode has is not enforced")
 
+    nodes_are_pooled: bool = switch(
+        False, "nodes and groups with a node-pool label belong to the scheduler of that pool, and are left out here"
+    )
+
     # Figures and views of a node.
     unevict_restores_scoring_view: bool = switch(
         True, "undoing an eviction does not bring the pod back for scores, pod count, ports and affinity in this cycle"
@@ -99,37 +103,37 @@ class Semantics:
         False, "a bind outside a statement is checked again against what was idle when the cycle opened"
     )
     zero_requests_must_fit: bool = switch(
-        False, "a node whose cpu or memory is over-committed refuses even a task that asks for none of it"
+        False, "a node whose cpu or memory is over-committed refuses even a task that requests none of it"
     )
     releasing_is_apart: bool = switch(
         False,
         "a task fits what is idle on a node or what is being released there, never the two together, and nodes of both kinds "
         "compete by score",
     )
-    overcommitted_nodes_are_out: bool = switch(False, "a node whose pods ask for more than it has takes no part in the cycle")
+    overcommitted_nodes_are_out: bool = switch(False, "a node whose pods request more than it has is left out of the cycle")
     numbers_in_names_order_tasks: bool = switch(
-        True, "tasks that plugins do not tell apart go by age, whatever number their names end in"
+        True, "tasks that plugins order equally are ordered by age; the number at the end of their names does not count"
     )
-    node_order: str = switch("name", "nodes are walked in the order of the input instead of by name")
+    node_order: str = switch("name", "nodes are tried in the order of the input instead of by name")
     tolerance: float = switch(0.0, "amounts that differ by less than a tolerance count as equal")
 
     empty_gang_is_complete: bool = switch(False, "a job whose minimum is 0 counts as completed before any of its pods has run")
 
     # Attempts and what they leave behind.
-    misfit_ends_turn: bool = switch(False, "the first task of a job that fits nowhere ends the job's turn")
+    misfit_ends_turn: bool = switch(False, "the first task of a job that fits on no node ends the job's turn")
     placed_gang_is_running: bool = switch(
         False,
         "a group is Running as soon as enough of its pods are given a node, and Pending otherwise; it is never Inqueue or Completed",
     )
     role_failure_is_remembered: bool = switch(
-        False, "once a task of a role fitted nowhere, tasks of the same role are skipped for the rest of the cycle"
+        False, "once a task of a role fits on no node, tasks of the same role are skipped for the rest of the cycle"
     )
     keep_pipelined_uncommitted: bool = switch(
         True, "a gang that could start only on what is being released keeps nothing until the next cycle"
     )
     partial_gang_holds_nodes: bool = switch(False, "a gang that could be placed only in part holds those nodes until the cycle ends")
     evicted_promise_stays: bool = switch(
-        False, "a task that was promised a node and is then evicted stands on that node as leaving, though it never ran there"
+        False, "a task that was promised a node and is then evicted counts on that node as leaving, though it never ran there"
     )
     gang_eviction_asks_filters: bool = switch(
         True, "gang eviction promises nodes whose filters refuse the task, if some eviction might have undone that"
@@ -140,13 +144,13 @@ class Semantics:
         "loses it, one that would not has that as its reason",
     )
     stale_promise_blocks: bool = switch(
-        False, "a pod that was promised a node evicts nobody while that node would do but for resources, or is gone"
+        False, "a pod that was promised a node evicts no pod while that node lacks only resources, or is gone"
     )
     reclaim_minds_job_order: bool = switch(
-        True, "gangreclaim picks victims inside a queue by what they give, not from the job that would be served last"
+        True, "gangreclaim picks victims inside a queue by what they free, not by reverse job order"
     )
     gangs_lose_newest_first: bool = switch(
-        True, "gang eviction takes what a gang can spare by priority and UID, so the first of its tasks as soon as the last"
+        True, "gang eviction takes the surplus of a gang by priority and UID, so possibly its first tasks"
     )
     evicts_for_all_pending: bool = switch(False, "gang eviction makes room for every pending task of a job at once, or for none")
     moved_share_leaves_ghost: bool = switch(
@@ -162,17 +166,17 @@ class Semantics:
     )
     victims_are_minimal: bool = switch(True, "victims that turn out not to be needed are evicted all the same")
     cut_search_ends_action: bool = switch(
-        False, "a search for victims that used up its budget ends its action: jobs after it are not looked at"
+        False, "a search for victims that used up its budget ends its action: later jobs are not tried"
     )
     nominations_last: bool = switch(True, "a nomination is forgotten when its cycle ends")
 
     # Words.
     refusals_tell_all: bool = switch(
         True,
-        "what a gang that does not fit is told counts its own pods without saying so, and puts how many it lacks over how many it "
-        "has; of a node that lacks room nothing else is told",
+        "the message of a gang that does not fit counts its own placed pods without naming them, and gives missing over existing "
+        "pods; for a node without enough resources it gives no other reason",
     )
-    fit_words: str = switch("nodes are available", 'a task that fits nowhere is told "0/N nodes are unavailable", meaning the same')
+    fit_words: str = switch("nodes are available", 'the message of a task without a node begins with "0/N nodes are unavailable"')
 
     def departures(self) -> tuple[str, ...]:
         """The sentences of every switch that is away from strict mode, in the order of the fields."""

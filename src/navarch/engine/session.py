@@ -1,7 +1,7 @@
-"""One scheduling cycle in progress: the snapshot's figures, the plugins that the policy names, and what was decided.
+"""One scheduling cycle in progress: the snapshot's figures, the plugins of the policy, and the decisions so far.
 
-A session owns copies of the columns that move; statements move them. Jobs and queues are materialised when first asked for.
-How plugins' answers are combined is in `combine`; how nodes are chosen is in `placement`.
+A session owns copies of the columns that change; only statements change them. Jobs are made when first needed. `points` combines
+the plugins' answers; `placement` chooses nodes.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.placement.class_view import ClassView
 from navarch.engine.placement.counted_devices import CountedDevices
 from navarch.engine.placement.node_state import NodeState
-from navarch.engine.placement.shared_devices import Devices
-from navarch.engine.placement.tasks_by_node import Residents
+from navarch.engine.placement.shared_devices import SharedDevices
+from navarch.engine.placement.tasks_by_node import TasksByNode
 from navarch.engine.points.profiles import THE_FIRST, functions_by_profile
 from navarch.engine.points.protocols import AllocateEvents, Change, NodeFilters, NodeScorers, Purpose
 from navarch.engine.points.runner import PluginRunner
@@ -83,22 +83,22 @@ class Session(PluginRunner):
         self.runs_spread = False
         """Whether the last run of equal tasks went over many nodes: the next one of this policy will too."""
         self.out_of_view: set[int] = set()
-        """Tasks that stand on their node though the view of its pods has lost them (see `unevict_restores_scoring_view`)."""
+        """Tasks on a node whose pod view no longer counts them (see `unevict_restores_scoring_view`)."""
         self.slack: IntArray = _slack(snapshot.resource_names, policy.semantics.tolerance)
-        """(R,): by how much a request may exceed what a node has and still count as fitting; zeros in strict mode."""
+        """(R,): by how much a request may exceed the free resources of a node and still fit; zeros in strict mode."""
         if self.semantics.overcommitted_nodes_are_out:
             over = self.nodes.used - self.slack[:, None] > self.nodes.allocatable
             self.nodes.allocatable[:, np.delete(over, PODS, axis=0).any(axis=0)] = 0
         self.opening_free_pods: IntArray = self.nodes.idle[PODS].copy()
         self.total: IntArray = snapshot.nodes.allocatable.sum(axis=1)
-        self.devices: Devices | None = None
-        """Shared devices, once an action that knows of them has asked for them (`share_devices`)."""
+        self.devices: SharedDevices | None = None
+        """Accounts of shared devices, once an action called `share_devices`."""
         self.zones: dict[int, tuple[int, ...]] = {}
-        """Task row -> the NUMA zones that its placement of this cycle uses, as far as a plugin knows."""
+        """Task row -> the NUMA zones that its placement of this cycle uses, where a plugin tracks them."""
         self.any_gated = bool(snapshot.tasks.gated.any())
         self.stuck: frozenset[int] = frozenset()
-        """Tasks that have been leaving for so long that nothing is promised on what they hold."""
-        self.residents = Residents(self)
+        """Tasks whose deletion takes too long: their resources are not promised to others."""
+        self.residents = TasksByNode(self)
         self.shard, self.shard_is_hard = self._shard()
         self.queues: dict[str, Queue] = self._queues()
         self._jobs: dict[int, Job | None] = {}
@@ -112,24 +112,23 @@ class Session(PluginRunner):
         self._shared: dict[Any, Any] = {}
         self._listeners: list[AllocateEvents] = []
         self.followers: list[FollowsTrials] = []
-        """Shared objects that count pods, for trials to tell."""
+        """Shared objects that count pods and follow what-if trials."""
         self.tried: dict[str, None] = {}
-        """Keys of jobs in the order in which `allocate`, or what stands in its place, first looked for room for them."""
+        """Keys of jobs in the order in which an allocating action first tried to place them."""
         self.placing: Job | None = None
-        """Whose gang is being tried right now, for words only: what a queue holds counts the pods of this job that were placed in
-        the attempt, and they are given back if it fails."""
+        """The job of the current attempt, for messages only: the amounts of its queue include pods that the attempt placed."""
         self.beyond_shares = False
-        """What shares leave over is being offered: plugins hold queues to their limits, and not to what they deserve."""
+        """True while allocate offers what the shares leave over: plugins enforce limits of queues, not their deserved shares."""
         self.resources_by_filters = False
-        """A filter of the policy judges resources, by the pods' view; the engine's own accounts do not."""
+        """True: a filter of the policy checks resources by the pods' view, and the engine's own accounts do not."""
         self._own_profiles = frozenset([*self.policy.profiles][1:])
-        """Scheduler names whose pods are not judged as most are."""
+        """Scheduler names of the further profiles."""
         if self._own_profiles:
             self.distinguish_by(self._profile_of)
         self.open_plugins(registry)
         self.functions = functions_by_profile(self.implementing_by_profile(NodeFilters), self.implementing_by_profile(NodeScorers))
         self.filters: list[NodeFilter] = list(dict.fromkeys(f for each in self.functions.values() for f in each.filters))
-        """Those of every profile; `filters_for` knows whom a class is judged by."""
+        """The filters of all profiles. `filters_for` gives those of a class."""
         self.scorers: list[NodeScorer] = list(dict.fromkeys(s for each in self.functions.values() for s in each.scorers))
         for plugin in self.plugins:
             started = stopwatch()
@@ -137,8 +136,8 @@ class Session(PluginRunner):
             self.timings[f"{plugin.name} (open)"] += stopwatch() - started
 
     def dissolve(self) -> None:
-        """Let go of everything. Session and plugins hold each other, and the snapshot with them: without this all of it would
-        stay until the garbage collector comes round, which then takes longer than a cycle."""
+        """Drop all references. Session and plugins refer to each other and to the snapshot. Without this call they would stay
+        until the garbage collector runs, which would then take longer than a cycle."""
         for view in self._views.values():
             vars(view).clear()
         vars(self).clear()
@@ -151,7 +150,7 @@ class Session(PluginRunner):
         return spec
 
     def job(self, row: int) -> Job | None:
-        """The job at this row, if it takes part: it has a group and its queue exists."""
+        """The job at this row; None if it has no group or its queue does not exist."""
         try:
             return self._jobs[row]
         except KeyError:
@@ -175,23 +174,23 @@ class Session(PluginRunner):
         return self._waiting.copy()
 
     def unadmitted_jobs(self) -> list[Job]:
-        """Jobs whose phase says that they have not been admitted to their queue, by key."""
+        """Jobs whose phase is not admitted yet, by key."""
         return sorted(self.jobs_at(np.flatnonzero(self.snapshot.jobs.marks.unadmitted).tolist()), key=_key)
 
     def unadmitted_without_pods(self) -> list[Job]:
-        """Those of them that have no pods at all: few, where most jobs that are not admitted have pods that wait."""
+        """Jobs that are not admitted and have no pods. There are few, because most jobs that are not admitted have pending pods."""
         marks = self.snapshot.jobs.marks
         return [job for job in self.jobs_at(np.flatnonzero(marks.unadmitted & ~marks.waiting).tolist()) if not job.tasks]
 
     def all_jobs(self) -> list[Job]:
-        """Every job that takes part, by key. Costs per job: for small clusters, close and tests."""
+        """Every job with a group and a queue, by key. The cost grows with all jobs: for close, small clusters and tests."""
         return sorted(self.jobs_at(range(len(self.snapshot.jobs.specs))), key=_key)
 
     def jobs_to_conclude(self) -> list[Job]:
-        """Jobs whose phase or conditions may have to be written, by key; every job where the report is to be complete.
+        """Jobs whose phase or conditions may need a write, by key; every job where the report is complete.
 
-        A job of which this cycle learned nothing, that is ready, has said so where a plugin wants it said, and is in the phase
-        its pods make it, needs nothing."""
+        A job is left out if this cycle did not change it, it is ready, it has the Scheduled condition where a plugin sets that,
+        and its phase matches its pods."""
         if self.report_all:
             return self.all_jobs()
         marks = self.snapshot.jobs.marks
@@ -201,8 +200,8 @@ class Session(PluginRunner):
         return self._and_changed(restless)
 
     def jobs_maybe_broken(self) -> list[Job]:
-        """Jobs that hold nodes and may not hold as many as they, or their parts, need; by key. Of a job with parts its counts
-        do not tell."""
+        """Jobs that hold nodes and may be below their minimum or that of a part, by key. Jobs with parts are always included,
+        because their counts do not show it."""
         tasks = self.snapshot.tasks
         broken = self.snapshot.jobs.marks.broken.copy()
         owner = tasks.job[tasks.in_part & tasks.alive]
@@ -246,15 +245,15 @@ class Session(PluginRunner):
     # classes of tasks
 
     def distinguish_labels(self, keys: Iterable[str]) -> None:
-        """Some rule reads these labels of pods: tasks that differ in them are of different classes from now on."""
+        """Declare that a rule reads these labels of pods: tasks that differ in them become different classes."""
         self._label_keys = frozenset(keys) | (self._label_keys or frozenset())
 
     def distinguish_queues(self) -> None:
-        """Some rule on nodes reads the task's queue: tasks of different queues are of different classes from now on."""
+        """Declare that a node function reads the task's queue: tasks of different queues become different classes."""
         self._queues_matter = True
 
     def distinguish_by(self, reads: Callable[[int], Hashable]) -> None:
-        """Some rule on nodes reads this of a task: tasks for which it differs are of different classes from now on."""
+        """Declare that a node function reads this value of a task: tasks that differ in it become different classes."""
         self._told_apart_by.append(reads)
 
     def class_of(self, task: int) -> TaskClass:
@@ -300,14 +299,14 @@ class Session(PluginRunner):
         return name if name in self._own_profiles else THE_FIRST
 
     def filters_for(self, task: TaskClass) -> list[NodeFilter]:
-        """Those that have a say in where the class goes, in policy order."""
+        """The filters that apply to the class, in policy order."""
         return [each for each in self.functions[task.profile].filters if each.applies(task)]
 
     def scorers_for(self, task: TaskClass) -> list[NodeScorer]:
         return [each for each in self.functions[task.profile].scorers if each.weight and each.applies(task)]
 
     def view(self, task: TaskClass) -> ClassView:
-        """Masks and scores of a class over all nodes, fresh as of now."""
+        """Masks and scores of a class over all nodes, up to date."""
         view = self._views.get(task.number)
         if view is None:
             view = self._views[task.number] = ClassView(self, task)
@@ -325,13 +324,13 @@ class Session(PluginRunner):
         return bool(found)
 
     def share_devices(self) -> None:
-        """Keep account of devices that tasks share. To be asked before any class of tasks is looked at."""
+        """Start the accounts of shared devices. Must be called before the first view of a class."""
         if self.devices is None:
             assert not self._views, "classes were looked at before their devices were"
-            self.devices = CountedDevices(self) if self.semantics.devices_are_counted else Devices(self)
+            self.devices = CountedDevices(self) if self.semantics.devices_are_counted else SharedDevices(self)
 
     def stop_waiting(self, seconds: float) -> None:
-        """Tasks that have been leaving for longer than this give nothing back in this cycle."""
+        """Do not count the resources of tasks that have been leaving for longer than this as released."""
         rows = np.flatnonzero(self.snapshot.tasks.alive & (self.status == TaskStatus.RELEASING) & (self.node >= 0)).tolist()
         late = [t for t in rows if self._since_deletion(t) > seconds]
         if self.opening is not None:
@@ -345,14 +344,14 @@ class Session(PluginRunner):
         return self.now - spec.deleted if spec.deleted is not None and spec.phase == "Running" else 0.0
 
     def ready_nodes(self) -> BoolArray:
-        """Nodes that are fit for work, by their own conditions."""
+        """Nodes whose conditions say that they are ready for work. Cached until a node changes (`model/node_facts.py`)."""
         return fit_nodes(self.snapshot)
 
     # where a gang may be put together
 
     @property
     def domains(self) -> JobDomains:
-        """The tree of HyperNodes, and where in it the jobs stand."""
+        """The tree of HyperNodes, and the domains of the jobs in it."""
         return self.shared(JobDomains)
 
     def evict_domains(self, job: Job, limit: int) -> list[int]:
@@ -361,7 +360,7 @@ class Session(PluginRunner):
         return [domain for each in lists for domain in each][:limit]
 
     def evict_domains_of(self, sub_job: SubJob, domain: int) -> list[int]:
-        """Domains inside the job's own in which one sub-job may be put together."""
+        """Domains inside the job's domain in which one sub-job may be placed."""
         return [each for found in self.gradient_for_sub_job(sub_job, domain, Purpose.EVICT) for each in found]
 
     # changes, through statements alone
@@ -372,9 +371,9 @@ class Session(PluginRunner):
         return Statement(self)
 
     def shared(self, kind: Callable[[Session], S]) -> S:
-        """The session's one object of this kind, made when first asked for: figures that several plugins read.
+        """The session's only object of this class, made when first asked for. Plugins share figures by it.
 
-        If it has event methods it is told of every change, before the plugins are."""
+        If it has the methods of `AllocateEvents`, it gets every change before the plugins do."""
         found: S | None = self._shared.get(kind)
         if found is None:
             found = self._shared[kind] = kind(self)
@@ -428,7 +427,7 @@ class Session(PluginRunner):
             )
             if operation.holds_node:
                 for follower in self.followers:
-                    follower.leaves(operation.task, victim, operation.nodes[0])
+                    follower.pod_evicted(operation.task, victim, operation.nodes[0])
         elif operation.kind == TaskStatus.PENDING:
             spec, job = self.task(operation.tasks[0]), operation.job
             node = self.nodes.names[operation.nodes[0]]
@@ -482,7 +481,7 @@ class Session(PluginRunner):
         return queues
 
     def _shard(self) -> tuple[BoolArray | None, bool]:
-        """Nodes that are this scheduler's own, where nodes are shared out between schedulers."""
+        """(mask of the nodes in this scheduler's shard, whether the shard is hard); (None, False) without sharding."""
         mode = self.policy.params.get("shardingMode")
         if mode not in ("hard", "soft"):
             return None, False
@@ -492,7 +491,7 @@ class Session(PluginRunner):
 
 
 def _slack(names: tuple[str, ...], tolerance: float) -> IntArray:
-    """Less than the tolerance counts as equal: in MiB for amounts in bytes, in thousandths for others; pods are counted exactly."""
+    """Differences below the tolerance count as equal: in MiB for bytes, in thousandths otherwise. Pods are exact."""
     units = [max(math.ceil(tolerance * (1 << 20 if in_bytes(name) else 1)) - 1, 0) if tolerance >= 1 else 0 for name in names]
     units[PODS] = 0
     return np.array(units, dtype=np.int64)
@@ -506,8 +505,8 @@ _hearing: dict[type, tuple[bool, bool]] = {}
 
 
 def _hears(kind: type) -> tuple[bool, bool]:
-    """Whether shared objects of this class are told of changes, and of trials. To ask a protocol costs more than most of what a
-    cycle does, so it is asked once."""
+    """Whether shared objects of this class get changes, and what-if trials. Cached, because an isinstance check on a protocol is
+    slow."""
     found = _hearing.get(kind)
     if found is None:
         found = _hearing[kind] = issubclass(kind, AllocateEvents), issubclass(kind, FollowsTrials)

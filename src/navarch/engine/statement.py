@@ -1,4 +1,4 @@
-"""The statement: an undo log over the session. Nothing else may change where tasks stand.
+"""The statement: an undo log over the session. It is the only way to move tasks.
 
 An operation moves a batch of tasks of one job and one shape at once, so a gang of a thousand equal tasks is a handful of
 operations. `discard` undoes in reverse and leaves every figure as it was; `commit` hands the decisions to the record. A
@@ -51,7 +51,7 @@ class Operation:
     for_: str = ""
     evicting: bool = False
     groups: tuple[str, ...] = ()
-    """Shared devices that the task got, and those that it sat on before."""
+    """Shared devices that the task got; `left` are those that it used before."""
     left: tuple[str, ...] = ()
     restores: Operation | None = None
     """The eviction that this operation takes back without forgetting it."""
@@ -76,7 +76,7 @@ class Statement:
     # what an attempt may do
 
     def allocate(self, job: Job, tasks: Sequence[int], nodes: Sequence[int], task: TaskClass, groups: tuple[str, ...] = ()) -> None:
-        """Give idle resources of `nodes[i]` to `tasks[i]`. `groups`: the shared devices of a single task."""
+        """Allocate idle resources of `nodes[i]` to `tasks[i]`. `groups`: the shared devices of a single task."""
         self._place(ALLOCATED, job, list(tasks), list(nodes), task, evicting=False, groups=groups)
 
     def pipeline(
@@ -89,7 +89,7 @@ class Statement:
         *,
         evicting: bool = False,
     ) -> None:
-        """Promise what is being released on `nodes[i]` to `tasks[i]`. `evicting`: something was evicted for it."""
+        """Promise the resources in release on `nodes[i]` to `tasks[i]`. `evicting`: tasks were evicted for it."""
         self._place(PIPELINED, job, list(tasks), list(nodes), task, evicting=evicting, groups=groups)
 
     def evict(self, task: int, *, for_: str = "", reason: str = "", message: str = "", holds_node: bool = False) -> None:
@@ -130,7 +130,7 @@ class Statement:
         self.operations.append(operation)
 
     def restore(self, task: int) -> None:
-        """A task that this statement evicted stays where it is after all. Rolling back evicts it again."""
+        """Keep a task on its node that this statement evicted. Rolling back evicts it again."""
         eviction = self._evictions[task]
         self._unrelease(eviction)
         eviction.void = True
@@ -178,7 +178,7 @@ class Statement:
             self._undo(self.operations.pop())
 
     def undo(self, operation: Operation) -> None:
-        """Take one operation back out of the middle: a victim that turned out not to be needed."""
+        """Undo one operation out of order, for a victim that turned out not to be needed."""
         self.operations.remove(operation)
         self._undo(operation)
 
@@ -186,7 +186,7 @@ class Statement:
         self.roll_back(0)
 
     def commit(self) -> None:
-        """Hand everything to the session's record, in order. The session keeps the state; the statement is spent."""
+        """Add all operations to the session's record, in order. The session keeps the state; the statement is empty then."""
         evicted = sum(1 for operation in self.operations if operation.kind == RELEASING and not operation.void)
         for operation in self.operations:
             if not operation.void and operation.restores is None:
@@ -262,7 +262,7 @@ class Statement:
             session.nodes.release(row, task.request, task.footprint, 1, view=view)
         if session.devices is not None and victim in session.devices.groups:
             if not promised or stays:
-                session.devices.leaves(task, victim, row, promised=stays)
+                session.devices.start_leaving(task, victim, row, promised=stays)
             else:
                 operation.groups = session.devices.groups[victim]
                 session.devices.unplaced(task, victim, row, (), promised=True)
@@ -274,7 +274,7 @@ class Statement:
     def _tell_again(self, operation: Operation, sign: int) -> None:
         devices, task = self.session.devices, operation.tasks[0]
         if devices is not None and task in devices.groups:
-            devices.leaves_again(operation.task, task, operation.nodes[0])
+            devices.leave_again(operation.task, task, operation.nodes[0])
         assert operation.job is not None
         for plugin in self.session.implementing(EvictedAgain):
             plugin.on_evicted_again(operation.job, task, operation.nodes[0], sign)
@@ -298,7 +298,7 @@ class Statement:
                 self._leave_ghost(operation)
 
     def _leave_ghost(self, operation: Operation) -> None:
-        """What a task left on another device of its node stays there as leaving, beside the task itself."""
+        """Keep the share that a moved task had on another device of its node there as leaving, beside the task itself."""
         session, task, row = self.session, operation.task, operation.nodes[0]
         session.nodes.place(operation.rows, _ONE, task.request, task.footprint, 1, pipelined=False)
         session.nodes.release(row, task.request, task.footprint, 1)
@@ -314,7 +314,7 @@ class Statement:
         stayed = promised and session.semantics.evicted_promise_stays
         if session.devices is not None and (victim in session.devices.groups or operation.groups):
             if not promised or stayed:
-                session.devices.stays(task, victim, row, promised=stayed)
+                session.devices.stop_leaving(task, victim, row, promised=stayed)
             elif promised:
                 session.devices.placed(task, victim, row, operation.groups, promised=True)
         if not promised or stayed:

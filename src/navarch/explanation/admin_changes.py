@@ -17,6 +17,7 @@ from navarch.explanation.cluster_edits import (
     raised,
     uncordoned,
     weight_of,
+    with_quota,
     with_weight,
     without_taint,
 )
@@ -118,6 +119,22 @@ def _bisected(changes: Changes, record: CycleRecord, queues: Sequence[ReadOnlyMa
 
 def _plenty(demand: Mapping[str, int]) -> dict[str, int]:
     return {name: 1000 * amount for name, amount in demand.items()}
+
+
+def more_namespace_quota(changes: Changes) -> None:
+    """ResourceQuotas of its namespace that leave room for the whole job."""
+    subject = changes.subject
+    namespace = subject.key.partition("/")[0]
+    asked = demand_of(subject)
+    for name, amount in (subject.spec.min_resources or ()) if subject.spec is not None else ():
+        asked[name] = max(asked.get(name, 0), amount)
+    quotas = [
+        each for each in changes.trials.input.of_kind("ResourceQuota") if (each["metadata"].get("namespace") or "default") == namespace
+    ]
+    raised_quotas = [found for quota in quotas if (found := with_quota(quota, asked)) is not None]
+    if raised_quotas:
+        names = ", ".join(str(each["metadata"]["name"]) for each in raised_quotas)
+        changes.attempt(BY, "quota", f"raise the ResourceQuota {names} of {namespace} by what the job asks for", raised_quotas)
 
 
 def more_weight(changes: Changes) -> None:

@@ -124,6 +124,20 @@ def new_queue(name: str, like: Sequence[ReadOnlyManifest], dialect: str) -> Obje
     return out
 
 
+def with_quota(quota: ReadOnlyManifest, asked: Mapping[str, int]) -> Object | None:
+    """A ResourceQuota that leaves room for these amounts beside what is used; None where it does already."""
+    out: Object = copied(quota)
+    used = (out.get("status") or {}).get("used") or {}
+    changed = False
+    for part in (out.get("spec") or {}, out.get("status") or {}):
+        hard = part.get("hard") or {}
+        for name, amount in asked.items():
+            for key in (name, f"requests.{name}"):
+                if key in hard and (needed := parse_amount(name, used.get(key, 0)) + amount) > parse_amount(name, hard[key]):
+                    hard[key], changed = format_amount(name, needed), True
+    return out if changed else None
+
+
 def uncordoned(node: ReadOnlyManifest) -> Object:
     out: Object = copied(node)
     out["spec"].pop("unschedulable", None)

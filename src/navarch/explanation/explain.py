@@ -404,6 +404,7 @@ class Search:
             return
         admin_changes.missing_queue(changes)
         admin_changes.more_quota(changes, self.base.records[0])
+        admin_changes.more_namespace_quota(changes)
         admin_changes.more_weight(changes)
         admin_changes.more_nodes(changes)
         self._defragment()

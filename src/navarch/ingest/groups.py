@@ -231,7 +231,7 @@ class ShadowGroups:
         assert group.leader is not None
         leader = group.leader
         if not is_member(job) and is_grouped(leader.scheduler_name, leader.labels):
-            made = job_of(leader, self._classes, self.owners, self._settings.node_pool_key)
+            made = job_of(leader, self._classes, self.owners, self._settings.node_pool_key, self._settings.queue_label)
             return made and _kept(group, replace(made, phase=group.phase or "Inqueue", conditions=group.conditions))
         annotations, wanted = leader.annotations, group.members[leader.uid][1]
         namespace, _, name = job.split("/", 2)

@@ -18,7 +18,7 @@ from navarch.apis.core.partial_pod import PartialPod
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Settings, Spec
 from navarch.apis.errors import ObjectError
-from navarch.apis.kai.objects import bound_by
+from navarch.apis.kai.objects import with_bind_request
 from navarch.apis.operators.owners import Owners
 from navarch.apis.operators.workload import PodMaker, WorkloadSpec
 from navarch.ingest.changes import Changes, NoChanges, NoOverlay, Overlay
@@ -155,7 +155,7 @@ class Ingest:
                 if request.phase == "Succeeded" and before is not None and before.node == request.node:
                     # Carried out: the pod is on that node, although the watch has not shown it yet.
                     request = replace(request, phase="")
-                task = bound_by(shown, request)
+                task = with_bind_request(shown, request)
         task = self._overlay.task(task)
         if task is shown:
             self._shown.pop(shown.uid, None)

@@ -1,7 +1,6 @@
-"""Speaking to a Kubernetes API server: credentials, transport, verbs, informers, election, fast writes.
+"""A client of the Kubernetes API: credentials, transport, verbs, informers, fast writes.
 
-This room knows HTTP and the conventions of the Kubernetes API, and nothing of scheduling: the types it decodes are
-handed in by the caller. Start at `navarch.kube.connect` (which API server, as whom), then `client` (one request),
-`informer` (a mirror of one kind), `informer_group` (many mirrors, CRDs that come later), `write_pool` (thousands of
-small writes a second) and `election` (one leader among replicas).
+This package implements HTTP and the conventions of the Kubernetes API. It does not depend on scheduling: callers pass in the types to
+decode. Start at `connect` (address and credentials), then `client` (one request), `watch.informer` (all objects of one kind),
+`watch.informer_group` (many kinds, CRDs that are installed later) and `write.pool` (thousands of small writes a second).
 """

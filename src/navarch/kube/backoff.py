@@ -1,7 +1,6 @@
-"""Exponential back-off with jitter, from a random source that is handed in so that a test can repeat it.
+"""Exponential back-off with jitter. The caller passes in the random source, so that a test can repeat it.
 
-Jitter only ever shortens the wait by up to half: many clients that lose the same server must not come back together,
-and an upper bound stays an upper bound.
+Jitter shortens a wait by up to half, so that many clients of a failed server do not return together. It never exceeds the bound.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ class Backoff:
         self._current = first
 
     def next(self) -> float:
-        """The seconds to wait now; the next call gives a longer one."""
+        """The seconds to wait now; the next call returns a longer wait."""
         wait = self._current
         self._current = min(self._cap, wait * self._factor)
         return wait * (0.5 + 0.5 * self._rng.random())
 
     def reset(self) -> None:
-        """It worked: start from the shortest wait again."""
+        """Start from the shortest wait again, after a success."""
         self._current = self._first

@@ -1,11 +1,11 @@
-"""The verbs of the Kubernetes API, one coroutine each, typed by what the caller wants decoded.
+"""The verbs of the Kubernetes API, one coroutine each, typed by the type that the caller decodes.
 
     async with Client(connect()) as client:
         pod = await client.get(PODS, "p", namespace="default", type=Pod)
         await client.bind("default", "p", uid=pod.metadata.uid, node="n1")
 
-`type` is any type msgspec decodes (a Struct of the fields that are read; unknown fields are skipped in C). Without one,
-plain dicts come back. Bodies are dicts, Structs or bytes that are JSON already. Refusals raise `errors.ApiError`.
+`type` is any type that msgspec decodes (a Struct of the fields that are read; unknown fields are skipped in C). Without it, plain
+dicts are returned. Bodies are dicts, Structs or bytes of JSON. Refusals raise `errors.ApiError`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Page(msgspec.Struct, Generic[T]):
 
 
 class Listing(msgspec.Struct, Generic[T], frozen=True):
-    """A whole list, all pages of one consistent moment: `resource_version`."""
+    """A whole list. All pages show the same moment, `resource_version`."""
 
     items: list[T]
     resource_version: str
@@ -122,9 +122,9 @@ class Client:
         field_selector: str = "",
         page_size: int = PAGE_SIZE,
     ) -> AsyncIterator[Page[T]]:
-        """A list page by page, all of one moment. An expired continuation raises `Gone`: start again.
+        """A list page by page, all of one moment. An expired continuation raises `Gone`; the caller starts again.
 
-        What lies so deep in an object that no decoder gets there is null: one object must not hide the others."""
+        Values that are nested too deep for the decoder become null, so that one object does not hide the others."""
         params: dict[str, str | int] = {"limit": page_size} if page_size else {}
         if label_selector:
             params["labelSelector"] = label_selector
@@ -150,7 +150,7 @@ class Client:
         field_selector: str = "",
         page_size: int = PAGE_SIZE,
     ) -> Listing[Any]:
-        """All objects of a kind. Pages that expire under way are fetched once more as a single reply."""
+        """All objects of a kind. If pages expire meanwhile, everything is fetched again in one reply."""
         for size in (page_size, 0):
             items: list[Any] = []
             version = ""
@@ -202,7 +202,7 @@ class Client:
         timeout: float | None = None,
         attempts: int | None = None,
     ) -> Any:
-        """PUT the whole object; a `metadata.resourceVersion` in it that is no longer current raises `Conflict`."""
+        """PUT the whole object. An outdated `metadata.resourceVersion` in it raises `Conflict`."""
         path = resource.path(namespace, name, subresource)
         reply = await self.transport.request("PUT", path, body=encode(body), timeout=timeout, attempts=attempts)
         return decoded(decoder_for(type), reply, "PUT", path)
@@ -221,7 +221,7 @@ class Client:
         dry_run: bool = False,
         type: Any = dict[str, Any],
     ) -> Any:
-        """PATCH in any of the four forms; `field_manager` is required for `APPLY`, `force` is for it alone."""
+        """PATCH in any of the four forms. `APPLY` needs `field_manager`; `force` is only for `APPLY`."""
         params: dict[str, str | int] = {}
         if field_manager:
             params["fieldManager"] = field_manager
@@ -259,19 +259,19 @@ class Client:
         return answer
 
     async def bind(self, namespace: str, name: str, *, uid: str, node: str) -> None:
-        """Assign a pod to a node. `Conflict`: it is bound already, going away, gated, or another pod of that name."""
+        """Bind a pod to a node. `Conflict`: it is bound already, being deleted, gated, or another pod of that name."""
         path = PODS.path(namespace, name, "binding")
         await self.transport.request("POST", path, body=binding(namespace, name, uid, node))
 
     async def evict(self, namespace: str, name: str, *, uid: str = "", grace_period: int | None = None, dry_run: bool = False) -> None:
-        """Ask for a pod's eviction. `TooManyRequests` (never repeated here): a disruption budget says not now."""
+        """Evict a pod. `TooManyRequests` (not repeated here): a disruption budget does not allow it now."""
         path = PODS.path(namespace, name, "eviction")
         body = encode(eviction(namespace, name, uid, grace_period, dry_run))
         await self.transport.request("POST", path, body=body, attempts=1)
 
 
 def binding(namespace: str, name: str, uid: str, node: str) -> bytes:
-    """The body of `pods/binding`; the uid makes sure that it is this pod and not a later one of the same name."""
+    """The body of `pods/binding`. The uid prevents binding a later pod of the same name."""
     return msgspec.json.encode(
         {
             "apiVersion": "v1",

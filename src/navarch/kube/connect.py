@@ -1,7 +1,7 @@
-"""Which API server, and as whom: the one value every other module of this room starts from.
+"""The address of an API server and the credentials for it: the value that every other module of this package starts from.
 
-`connect()` finds it as users expect of any Kubernetes program: a kubeconfig that was named, `$KUBECONFIG`, the pod's
-own service account, `~/.kube/config`; in that order.
+`connect()` looks for them in the usual order: the kubeconfig that the user names, `$KUBECONFIG`, the service account of the pod,
+`~/.kube/config`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from navarch.kube.proxy import Proxy, choose_proxy
 
 
 class Endpoint(Struct, frozen=True):
-    """An API server's address with all that is needed to be let in.
+    """The address of an API server, with credentials, TLS settings and proxy.
 
     >>> Endpoint("http://127.0.0.1:8080/").base
     'http://127.0.0.1:8080'
@@ -32,19 +32,19 @@ class Endpoint(Struct, frozen=True):
     tls: Tls | None = None
     credentials: Credentials = field(default_factory=StaticCredentials)
     namespace: str = "default"
-    #: Sent with every request: impersonation, mostly.
+    #: Sent with every request; mostly for impersonation.
     headers: Sequence[tuple[str, str]] = ()
-    #: The name to verify the server's certificate against, where it is not the host of the URL.
+    #: The name in the server's certificate, if it is not the host of the URL.
     tls_server_name: str | None = None
     user_agent: str = "navarch"
-    #: What all connections are made through.
+    #: The proxy for all connections.
     proxy: Proxy | None = None
 
     def __post_init__(self) -> None:
         try:
             parts = urlsplit(self.server)
             usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-        except ValueError:  # a port that is no number, a bracket left open
+        except ValueError:  # a port that is not a number, an open bracket
             usable = False
         if not usable:
             raise ConfigError(f"server: expected an http:// or https:// URL, found {self.server!r}")
@@ -53,18 +53,18 @@ class Endpoint(Struct, frozen=True):
 
     @property
     def ssl_context(self) -> ssl.SSLContext | None:
-        """For a connection made now: ask each time, certificates are replaced while we run."""
+        """The TLS context for a new connection. Ask for each connection: certificates are replaced while the process runs."""
         return self.tls.context() if self.tls is not None else None
 
     @property
     def proxy_ssl_context(self) -> ssl.SSLContext | None:
-        """For the way to the proxy, if that is TLS as well."""
+        """The TLS context for the connection to an https:// proxy."""
         if self.proxy is None or self.proxy.scheme != "https":
             return None
         return self.tls.proxy_context() if self.tls is not None else ssl.create_default_context()
 
     def through_proxy(self, environ: Mapping[str, str], configured: str = "", where: str = "") -> Endpoint:
-        """The same server, reached as the kubeconfig's `configured` proxy-url or else the environment has it."""
+        """The same server through the proxy-url of the kubeconfig, or the proxy of the environment."""
         return replace(self, proxy=choose_proxy(self.server, environ, configured, where))
 
     @property
@@ -83,13 +83,13 @@ class Endpoint(Struct, frozen=True):
 
     @property
     def prefix(self) -> str:
-        """The path in front of /api, empty unless the server stands behind a proxy such as Rancher's."""
+        """The path before /api; empty unless the server is behind a proxy such as Rancher's."""
         return urlsplit(self.base).path
 
 
 def connect(kubeconfig: str | Path | None = None, context: str | None = None) -> Endpoint:
-    """Find the API server. `kubeconfig` and `context` are what the user named on the command line."""
-    # Both read an Endpoint from somewhere and so import this module.
+    """Find the API server. `kubeconfig` and `context` are options of the command line."""
+    # Both modules import this one.
     from navarch.kube.auth.incluster import in_cluster, load_in_cluster
     from navarch.kube.auth.kubeconfig import load_kubeconfig
 
@@ -107,7 +107,7 @@ def connect(kubeconfig: str | Path | None = None, context: str | None = None) ->
 
 
 def home() -> Path:
-    """Of the user. One who has none, a number in a container that no account has and no $HOME, gets what runtimes give such: /."""
+    """The home directory of the user; / for a user id without an account and without $HOME, as container runtimes set it."""
     try:
         return Path.home()
     except RuntimeError:

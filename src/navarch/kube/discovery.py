@@ -1,6 +1,6 @@
-"""Which kinds an API server serves: CRDs come and go, versions differ between releases.
+"""Discovery: which kinds an API server serves. CRDs come and go, and versions differ between releases.
 
-Answers are not cached: they are asked for at start and while waiting for a CRD, never on a hot path.
+Answers are not cached: they are requested at start and while waiting for a CRD, not on a hot path.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from navarch.kube.watch.decoding import decoded
 
 
 class ServedResource(msgspec.Struct, frozen=True):
-    """One entry of an APIResourceList; a subresource's name holds a slash, e.g. `pods/binding`."""
+    """One entry of an APIResourceList. The name of a subresource contains a slash: `pods/binding`."""
 
     name: str
     kind: str = ""
@@ -49,7 +49,7 @@ class Discovery:
         self._transport = transport
 
     async def resources(self, resource: Resource) -> list[ServedResource]:
-        """All that is served in the group and version of `resource`; empty where that group is unknown."""
+        """All kinds that are served in the group and version of `resource`; empty if the group is unknown."""
         try:
             body = await self._transport.request("GET", resource.group_path)
         except NotFound:
@@ -58,13 +58,13 @@ class Discovery:
         return served
 
     async def serves(self, resource: Resource, subresource: str | None = None) -> bool:
-        """Whether this very group, version and kind (or its subresource) is served."""
+        """Whether this group, version and kind (or its subresource) is served."""
         name = f"{resource.plural}/{subresource}" if subresource else resource.plural
         return any(entry.name == name for entry in await self.resources(resource))
 
     async def lacks(self, candidates: Sequence[Resource]) -> bool:
-        """Whether an API server says of itself that it has none of these. A mere 404 may come from a proxy that has lost its
-        server. Raises where no such answer is to be had."""
+        """Whether the API server itself says that it serves none of these. A 404 alone may come from a proxy that has lost its server.
+        Raises if the server does not answer."""
         groups: _GroupList = decoded(_GROUPS, await self._transport.request("GET", "/apis"), "GET", "/apis")
         known = {version.group_version for group in groups.groups for version in group.versions}
         for candidate in candidates:

@@ -1,12 +1,11 @@
-"""What can go wrong when speaking to an API server, as types a caller can tell apart.
+"""Errors of requests to an API server, as types that callers distinguish.
 
-Three families, because each asks for another reaction:
+There are three families, because each needs another reaction:
 
-- `ApiError`: the server answered with a refusal; it carries the `metav1.Status` fields. Subclasses name the refusals
-  that callers commonly branch on.
-- `Unreachable`: the request was certainly not processed (no connection, or it never left this process). Safe to repeat.
-- `OutcomeUnknown`: the request left, no answer came back. The server may or may not have carried it out; whoever sent
-  it must look at the object before trying again, unless repeating is harmless.
+- `ApiError`: the server refused; the error has the `metav1.Status` fields. Subclasses name the refusals that callers handle.
+- `Unreachable`: the server did not process the request (no connection, or it was never sent). Safe to repeat.
+- `OutcomeUnknown`: the request was sent and no answer came back. The server may have processed it. The caller must read the object
+  before it tries again, unless repeating is harmless.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class StatusDetails(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class StatusListMeta(msgspec.Struct, frozen=True, gc=False, rename={"continue_token": "continue"}):
-    """The one field of a Status's list metadata that matters: an expired page may offer a way to go on."""
+    """The list metadata of a Status: an expired page may have a token to continue."""
 
     continue_token: str = ""
 
@@ -53,11 +52,11 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class KubeError(Exception):
-    """Anything this room raises."""
+    """The base of all errors of this package."""
 
 
 class ConfigError(KubeError):
-    """A kubeconfig, a service account or an exec plugin that cannot be used; the message names file and field."""
+    """A kubeconfig, service account or exec plugin that is not valid; the message names file and field."""
 
 
 class TransportError(KubeError):
@@ -70,11 +69,11 @@ class TransportError(KubeError):
 
 
 class Unreachable(TransportError):
-    """The request was certainly not processed by the server."""
+    """The server did not process the request."""
 
 
 class OutcomeUnknown(TransportError):
-    """The request was sent and the answer is missing: it may have been carried out."""
+    """The request was sent and no answer came back: the server may have processed it."""
 
 
 class ApiError(KubeError):
@@ -102,11 +101,11 @@ class BadRequest(ApiError):
 
 
 class Unauthorized(ApiError):
-    """401: the server does not know who we are."""
+    """401: the credentials are missing or not valid."""
 
 
 class Forbidden(ApiError):
-    """403: it knows, and says no."""
+    """403: the account lacks the right."""
 
 
 class NotFound(ApiError):
@@ -122,11 +121,11 @@ class Conflict(ApiError):
 
 
 class Gone(ApiError):
-    """410 Gone or Expired: the history asked for is no longer kept."""
+    """410 Gone or Expired: the server no longer has the requested history."""
 
 
 class TooManyRequests(ApiError):
-    """429: slow down (`retry_after`), or a disruption budget that allows nothing now."""
+    """429: too many requests (`retry_after`), or a disruption budget that allows no eviction now."""
 
 
 class ServerFault(ApiError):
@@ -164,7 +163,7 @@ _STATUS = msgspec.json.Decoder(Status)
 
 
 def status_from_body(code: int, body: bytes) -> Status:
-    """The Status in a reply's body; one made from the text where the body is none (proxies answer in HTML)."""
+    """The Status in a reply's body. If the body is none (proxies answer in HTML), a Status is made from its text."""
     try:
         status = _STATUS.decode(body)
     except (msgspec.DecodeError, msgspec.ValidationError):
@@ -175,7 +174,7 @@ def status_from_body(code: int, body: bytes) -> Status:
 
 
 def error_from_status(status: Status, **context: Any) -> ApiError:
-    """The most telling subclass of `ApiError` for this Status."""
+    """The most specific subclass of `ApiError` for this Status."""
     kind: type[ApiError]
     if status.reason == "AlreadyExists":
         kind = AlreadyExists
@@ -192,7 +191,7 @@ def error_from_reply(code: int, body: bytes, *, method: str = "", path: str = ""
 
 
 def parse_retry_after(value: str | None) -> float | None:
-    """Seconds of a `Retry-After` header. The API server sends whole seconds only; a date is taken as absent."""
+    """Seconds of a `Retry-After` header. API servers send whole seconds; a date is ignored."""
     if not value:
         return None
     try:

@@ -1,11 +1,11 @@
-"""Which proxy stands between us and the API server, if any: the choice that kubectl and client-go make, with no I/O in it.
+"""The proxy for connections to the API server, chosen as kubectl and client-go do, without I/O.
 
-`proxy-url` of the kubeconfig's cluster holds for that cluster, whatever its address. Without one the environment is asked by the
-rules of Go's `ProxyFromEnvironment`: HTTPS_PROXY for an https:// server and HTTP_PROXY for an http:// one, upper case before
-lower case, never for localhost and loopback addresses, and not for what NO_PROXY names.
+`proxy-url` of the cluster in the kubeconfig holds for that cluster, whatever its address. Without it the environment counts, by the
+rules of Go's `ProxyFromEnvironment`: HTTPS_PROXY for an https:// server and HTTP_PROXY for an http:// server, upper case before lower
+case, not for localhost and loopback addresses, and not for hosts that NO_PROXY names.
 
-Go passes over a variable that it cannot read and connects directly. Here it is refused, by a text that never holds the value:
-there may be a password in it.
+Go ignores a variable that it cannot parse and connects directly. Here that is an error. Its message never contains the value, which
+may hold a password.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 SUPPORTED = "expected http://[USER:PASSWORD@]HOST[:PORT] or the same with https://"
 _PORTS = {"http": 80, "https": 443}
-#: HOST:PORT or [ADDRESS]:PORT of NO_PROXY; a colon more, and it is an IPv6 address or nothing.
+#: HOST:PORT or [ADDRESS]:PORT in NO_PROXY. With more colons it is an IPv6 address or not valid.
 _WITH_PORT = re.compile(r"(?:\[(?P<address>[^\[\]]+)\]|(?P<host>[^:\[\]]*)):(?P<port>[^:]*)")
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -32,7 +32,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 @dataclass(frozen=True)
 class Proxy:
-    """A proxy that tunnels are opened through. As text it has no user and no password.
+    """A proxy for tunnels. Its text form has no user and no password.
 
     >>> Proxy.parse("http://me:secret@proxy.example:3128", "HTTPS_PROXY")
     Proxy(scheme='http', host='proxy.example', port=3128)
@@ -49,11 +49,11 @@ class Proxy:
 
     @classmethod
     def parse(cls, url: str, where: str) -> Proxy:
-        """Read a proxy's URL; `where` is the name of what holds it."""
+        """Parse the URL of a proxy; `where` names the variable or field that has it."""
         try:
             parts = urlsplit(url.strip())
             host, port = parts.hostname, parts.port
-        except ValueError:  # whose text may be a part of the password
+        except ValueError:  # its text may contain a part of the password
             raise ConfigError(
                 f"{where}: {SUPPORTED}, found what is no URL; special characters of a password are written as %XX"
             ) from None
@@ -72,12 +72,12 @@ class Proxy:
 
 
 def authority(host: str, port: int) -> str:
-    """HOST:PORT as URLs and CONNECT have it."""
+    """HOST:PORT as in URLs and CONNECT."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def choose_proxy(server: str, environ: Mapping[str, str], configured: str = "", where: str = "proxy-url") -> Proxy | None:
-    """The proxy on the way to the API server at this URL: the `configured` one, or the environment's."""
+    """The proxy for the API server at this URL: the `configured` one, or that of the environment."""
     if configured:
         chosen = Proxy.parse(configured, where)
     else:
@@ -96,7 +96,7 @@ def _variable(environ: Mapping[str, str], name: str) -> str:
 
 
 def is_exempt(host: str, port: int, no_proxy: str) -> bool:
-    """Whether connections to this host are made directly: it is this machine, or NO_PROXY names it.
+    """Whether connections to this host use no proxy: it is this machine, or NO_PROXY names it.
 
     >>> is_exempt("api.corp.example", 6443, "10.0.0.0/8, .corp.example")
     True
@@ -110,7 +110,7 @@ def is_exempt(host: str, port: int, no_proxy: str) -> bool:
 
 
 def _names(entry: str, host: str, address: Address | None, port: int) -> bool:
-    """Whether one entry of NO_PROXY is about this host: a network, an address, or a name with all that ends in it."""
+    """Whether one entry of NO_PROXY matches this host: a network, an address, or the end of a name."""
     first, slash, length = entry.partition("/")
     if slash and length.isdecimal() and _address(first) is not None:
         return address is not None and _in_network(address, entry)

@@ -27,7 +27,7 @@ class Resource(msgspec.Struct, frozen=True, order=True, gc=False):
 
     @property
     def group_path(self) -> str:
-        """The path of the group and version, where discovery lists what is served."""
+        """The path of the group and version, where discovery lists the kinds."""
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:

@@ -1,20 +1,20 @@
-"""HTTP to one API server: two connection pools, credentials, time-outs, and which failures are tried again.
+"""HTTP to one API server: two connection pools, credentials, time-outs and retries.
 
-Watches live for minutes and each holds a connection; requests are short. They get separate pools, so that a stream
-never waits for a slow write or the other way round. HTTP/1.1 on purpose: measured, HTTP/2 in Python costs ten times
-the CPU a request.
+Watches last for minutes and each holds a connection; requests are short. They have separate pools, so that neither waits for the
+other. HTTP/1.1 is a choice: HTTP/2 in Python costs ten times the CPU for a request (measured).
 
-What is repeated here, and only this:
-- a request that certainly did not reach the server (no connection);
-- a GET whose answer got lost;
-- 429, and 5xx that carry Retry-After, unless that is longer than the request may take;
-- 401 once, with the credential fetched anew.
-Only 2xx is a yes. Redirects are not followed: API servers send none, and a proxy that wants a log-in first has done nothing.
-A write whose answer got lost is `OutcomeUnknown`, for the caller to find out. So is one that was answered with 5xx and could not
-be sent again: a store that timed out says 5xx and when to come back, and may have taken it all the same.
+Only these requests are repeated:
+- a request that did not reach the server (no connection);
+- a GET whose answer was lost;
+- 429, and 5xx with Retry-After, unless the wait exceeds the time-out of the request;
+- 401, once, with a new credential.
 
-`may_write` is asked before anything but a GET is sent, the first time or again: a process that was stopped for longer than its
-lease lasts wakes up in the midst of its work and must not go on with it.
+Only 2xx is a success. Redirects are not followed: API servers send none, and a proxy that asks for a log-in has done nothing. A
+write whose answer was lost is `OutcomeUnknown`. So is a write that was answered with 5xx and cannot be sent again: a store that
+timed out may still have stored it.
+
+`may_write` is asked before every request except GET, also before a retry: a process that was suspended for longer than its lease must
+not continue to write.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from navarch.kube.tunnel import TunnelConnector
 log = logging.getLogger(__name__)
 
 JSON = "application/json"
-#: Big enough that a burst of watch events is handed over in few pieces, small enough for a pause between pieces.
+#: Large enough to pass on a burst of watch events in few pieces, small enough to pause between pieces.
 WATCH_BUFFER = 256 * 1024
 WITHHELD = "not sent: this process does not lead any more"
 Params = Mapping[str, str | int]
@@ -83,7 +83,7 @@ class Transport:
         await self.close()
 
     async def close(self) -> None:
-        """Close both pools; requests under way fail."""
+        """Close both pools; requests in flight fail."""
         sessions, self._requests, self._streams = (self._requests, self._streams), None, None
         for session in sessions:
             if session is not None:
@@ -100,12 +100,12 @@ class Transport:
         timeout: float | None = None,
         attempts: int | None = None,
     ) -> bytes:
-        """One request, its reply's body. Raises `ApiError`, `Unreachable` or `OutcomeUnknown`."""
+        """Send one request; returns the body of the reply. Raises `ApiError`, `Unreachable` or `OutcomeUnknown`."""
         backoff = Backoff(first=0.2, cap=5.0, rng=self._rng)
         left = self._attempts if attempts is None else attempts
         limit = timeout or self._timeout
         fresh_credentials = False
-        maybe_done = ""  # what a server said that may have carried the write out
+        maybe_done = ""  # the last answer of a server that may have processed the write
         while True:
             left -= 1
             if method != "GET" and not self._may_write():
@@ -144,10 +144,10 @@ class Transport:
     async def stream(
         self, path: str, params: Params, *, idle_timeout: Callable[[], float], open_timeout: float = 30.0
     ) -> AsyncGenerator[bytes, None]:
-        """The body of a long GET as it arrives, in pieces of any size; never repeated here.
+        """The body of a long GET as it arrives, in pieces of any size; not repeated here.
 
-        Ends when the server ends it. `idle_timeout()` seconds without a byte raise `OutcomeUnknown`; it is asked before each wait,
-        since the beginning of a stream may have to come faster than the rest.
+        Ends when the server ends it. `idle_timeout()` seconds without a byte raise `OutcomeUnknown`. It is called before each wait:
+        the beginning of a stream may have a shorter time-out than the rest.
         """
         if self._streams is None:
             self._streams = self._session(limit=0, keepalive=15)
@@ -156,7 +156,7 @@ class Transport:
         tls = self._tls()
         idle = idle_timeout()
         try:
-            # Connecting has a limit of its own, whose failure says that nothing was sent.
+            # Connecting has its own time-out: when it fails, nothing was sent.
             async with asyncio.timeout(open_timeout + idle):
                 opened = await self._streams.get(
                     self._url(path),
@@ -182,7 +182,7 @@ class Transport:
                             break
                         yield chunk
                 finally:
-                    # Left in the middle: there is nothing to say good-bye for, and TLS would wait for an answer to it.
+                    # The stream is abandoned: closing TLS properly would wait for an answer.
                     if reply.connection is not None and reply.connection.transport is not None:
                         reply.connection.transport.abort()
         except Unauthorized:
@@ -246,13 +246,14 @@ class Transport:
         return headers
 
     def _rejected(self, authorization: str, tls: ssl.SSLContext | bool) -> None:
-        """401. Many may be refused at the same time: only the first has the credential fetched anew, which can take seconds."""
+        """After a 401. Many requests may get it at the same time; only the first one fetches a new credential, which can take
+        seconds."""
         if self.endpoint.credentials.cached() == authorization and self._tls() is tls:
             self.endpoint.credentials.rejected()
 
     def _tls(self) -> ssl.SSLContext | bool:
-        """Asked after the credential, which can be a certificate. aiohttp keeps connections apart by the context they were
-        made with, so after certificates were replaced no request goes over a connection of the old ones."""
+        """The TLS context. It is read after the credential, which can be a certificate. aiohttp separates connections by their
+        context, so after certificates were replaced no request uses an older connection."""
         return self.endpoint.ssl_context or True
 
     def _url(self, path: str) -> URL:
@@ -266,7 +267,7 @@ class Transport:
     def _wait_before_repeat(self, method: str, error: ApiError, backoff: Backoff) -> float | None:
         """Seconds to wait before the same request may be sent again; None: it may not."""
         if error.code == 429 or (error.code >= 500 and error.retry_after is not None):
-            # At least what the server asked for, and a little apart from the others it asked.
+            # At least the time that the server asked for, plus jitter.
             return max(backoff.next(), (error.retry_after or 0.0) * (1 + 0.1 * self._rng.random()))
         if error.code == 503 and method == "GET":
             return backoff.next()
@@ -274,7 +275,7 @@ class Transport:
 
 
 def _unknown(maybe_done: str, then: TransportError | ApiError) -> OutcomeUnknown:
-    """Not carried out this time, and before that perhaps it was."""
+    """The request failed now, and an earlier attempt may have been processed."""
     return OutcomeUnknown(f"it may have been carried out ({maybe_done}); then: {then}", method=then.method, path=then.path)
 
 
@@ -286,7 +287,7 @@ def _translated(method: str, path: str, error: Exception) -> TransportError:
 
 
 def _said(error: Exception) -> str:
-    """aiohttp's own text of a failed connection holds the TLS context's address in memory and not always the cause."""
+    """The cause of a failed connection. The text of aiohttp has the memory address of the TLS context and not always the cause."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return f"cannot connect to {error.host}:{error.port}: {error.certificate_error}"
     if isinstance(error, aiohttp.ClientConnectorError):

@@ -1,12 +1,12 @@
-"""Connections to an API server through a proxy: CONNECT, then all that a direct connection would carry.
+"""Connections to an API server through a proxy: CONNECT, then what a direct connection carries.
 
-The proxy is asked for a tunnel and sees no more than the server's name and port: TLS with the server is inside, from end to end,
-verified as without a proxy; the way to an https:// proxy is TLS around that. So is an http:// server reached, by a tunnel and not by
-requests that the proxy sends in our name, which may keep back the beginning of a watch until it ends.
+The proxy opens a tunnel and sees only the name and port of the server: TLS with the server is end to end, verified as without a proxy.
+TLS to an https:// proxy is around that. An http:// server is reached through a tunnel as well: a proxy that forwards requests may hold
+back the beginning of a watch until it ends.
 
-Both paths open their connections here, the sessions of aiohttp by `TunnelConnector` and the pool of writes. aiohttp has proxies of
-its own, but one that hangs up during CONNECT is there an answer that got lost, and the way to it trusts and shows what is meant for
-the API server. Whatever fails here is an OSError before anything was sent, with the proxy's name in it.
+The sessions of aiohttp (`TunnelConnector`) and the write pool both open their connections here. aiohttp has its own proxy support, but
+it reports a proxy that hangs up during CONNECT as a lost answer, and it uses the certificates of the API server for the proxy. A
+failure here is an OSError with the name of the proxy, and nothing was sent.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from aiohttp.client_proto import ResponseHandler
     from aiohttp.tracing import Trace
 
-#: Seconds until the server's handshake is done, where whoever connects names no limit.
+#: Seconds for the handshake with the server, if the caller gives no time-out.
 PATIENCE = 10.0
 
 P = TypeVar("P", bound=asyncio.Protocol)
 
 
 class ProxyError(OSError):
-    """The proxy is not there, or gave no tunnel."""
+    """The proxy does not answer, or refused the tunnel."""
 
 
 async def open_tunnel(endpoint: Endpoint, factory: Callable[[], P], context: ssl.SSLContext | None, timeout: float) -> P:
-    """Connect through the endpoint's proxy; the new protocol has its connection. `context` is for TLS with the server."""
+    """Connect a new protocol through the endpoint's proxy. `context` is for TLS with the server."""
     proxy, loop = endpoint.proxy, asyncio.get_running_loop()
     assert proxy is not None
     asking = _Asking(_request(endpoint, proxy))
@@ -50,7 +50,7 @@ async def open_tunnel(endpoint: Endpoint, factory: Callable[[], P], context: ssl
             if reply.status >= 300:
                 raise ProxyError(f"proxy {proxy} refused CONNECT: {_said(reply.status)}")
             return await _inside(asking, endpoint, factory, context)
-    except BaseException as error:  # cancelled as well: a connection that nobody has must not stay open
+    except BaseException as error:  # also when cancelled: a connection without an owner must be closed
         asking.abort()
         if isinstance(error, TimeoutError) and error.errno is None:
             raise ProxyError(f"proxy {proxy}: no connection within {timeout:g} s: {asking.stage}") from error
@@ -60,7 +60,7 @@ async def open_tunnel(endpoint: Endpoint, factory: Callable[[], P], context: ssl
 
 
 async def _inside(asking: _Asking, endpoint: Endpoint, factory: Callable[[], P], context: ssl.SSLContext | None) -> P:
-    """Speak with the server through the tunnel that is open. Servers wait to be spoken to: nothing comes before that."""
+    """Start the connection to the server through the open tunnel. Servers send nothing before the client does."""
     transport = asking.transport
     if context is not None and transport is not None:
         name = endpoint.tls_server_name or endpoint.host
@@ -83,13 +83,13 @@ def _request(endpoint: Endpoint, proxy: Proxy) -> bytes:
 
 
 def _said(status: int) -> str:
-    """A status in its standard words: the proxy's own may hold anything."""
+    """A status with its standard phrase; the phrase of the proxy may contain anything."""
     known = {each.value: each.phrase for each in http.HTTPStatus}
     return f"{status} {known.get(status, '')}".strip()
 
 
 class _Asking(asyncio.Protocol):
-    """Sends CONNECT and waits for the reply; then nothing more is read, since what follows is for somebody else."""
+    """Sends CONNECT and waits for the reply. It reads nothing after the reply: what follows belongs to the protocol above."""
 
     def __init__(self, request: bytes) -> None:
         self.reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
@@ -100,7 +100,7 @@ class _Asking(asyncio.Protocol):
 
     @property
     def stage(self) -> str:
-        """How far it got."""
+        """The current step."""
         if self.transport is None:
             return "it cannot be reached"
         return "no TLS with the server in the tunnel" if self.accepted else "no answer to CONNECT"
@@ -132,11 +132,11 @@ class _Asking(asyncio.Protocol):
         if self.transport is not None:
             self.transport.abort()
         if not self.reply.cancel() and not self.reply.cancelled():
-            self.reply.exception()  # heard: nobody waits for it any more
+            self.reply.exception()  # mark the exception as retrieved
 
 
 class TunnelConnector(aiohttp.BaseConnector):
-    """Connections of an aiohttp session, made as `BaseConnector` has its subclasses make them."""
+    """Makes the connections of an aiohttp session through tunnels."""
 
     def __init__(self, endpoint: Endpoint, *, limit: int, keepalive_timeout: float) -> None:
         super().__init__(limit=limit, keepalive_timeout=keepalive_timeout)

@@ -328,6 +328,7 @@ class Scheduler:
 
     def _cycle(self) -> None:
         batch = BATCH_PODS if self.dry_writers is None else None
+        self.queue.set_backoff(*self.policy_file.policy.backoff)
         cycle = self.core.decide(self.policy_file.policy, self.registry, self.clock(), identity=self.identity[-12:], batch=batch)
         record = cycle.record
         self._backlog_left = cycle.more

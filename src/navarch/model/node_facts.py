@@ -7,9 +7,11 @@ Without the cache every cycle would loop over thousands of nodes.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TypeVar
+from operator import is_not
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from navarch.model.gpus import gpu_memory, node_is_fit
 from navarch.model.resources import BoolArray, IntArray
@@ -32,35 +34,50 @@ def of_nodes(snapshot: Snapshot, name: Hashable, read: Callable[[Sequence[NodeSp
     return held[1]
 
 
+def column(snapshot: Snapshot, name: Hashable, read: Callable[[NodeSpec], object], kind: npt.DTypeLike) -> npt.NDArray[Any]:
+    """`read(spec)` of every node as an array, cached as in `of_nodes`. When nodes change, only changed specs are read again."""
+    specs, key = snapshot.nodes.specs, ("node column", name)
+    held: tuple[list[NodeSpec], npt.NDArray[Any]] | None = snapshot.memo.pop(key, None)
+    if held is None or len(held[0]) != len(specs):
+        held = specs, np.array([read(spec) for spec in specs], dtype=kind)
+    elif held[0] is not specs:
+        values = held[1].copy()
+        changed = np.fromiter(map(is_not, held[0], specs), dtype=bool, count=len(specs))
+        for row in np.flatnonzero(changed).tolist():
+            values[row] = read(specs[row])
+        held = specs, values
+    held[1].flags.writeable = False
+    snapshot.memo[key] = held
+    return held[1]
+
+
 def gpu_memories(snapshot: Snapshot) -> IntArray:
     """MiB of each GPU, node by node."""
-    return of_nodes(snapshot, "gpu memory", lambda specs: np.array([gpu_memory(spec) for spec in specs], dtype=np.int64))
+    return column(snapshot, "gpu memory", gpu_memory, np.int64)
 
 
 GPU_COUNT_LABEL = "nvidia.com/gpu.count"
 
 
 def labelled_gpu_counts(snapshot: Snapshot) -> IntArray:
-    """GPUs of each node by its label, in thousandths; 0 where it says nothing."""
+    """GPUs of each node by its label, in thousandths; 0 without the label."""
 
-    def read(specs: Sequence[NodeSpec]) -> IntArray:
-        texts = (spec.labels.get(GPU_COUNT_LABEL, "") for spec in specs)
-        return np.array([1000 * int(text) if text.isdecimal() else 0 for text in texts], dtype=np.int64)
+    def read(spec: NodeSpec) -> int:
+        text = spec.labels.get(GPU_COUNT_LABEL, "")
+        return 1000 * int(text) if text.isdecimal() else 0
 
-    return of_nodes(snapshot, GPU_COUNT_LABEL, read)
+    return column(snapshot, GPU_COUNT_LABEL, read, np.int64)
 
 
 def fit_nodes(snapshot: Snapshot) -> BoolArray:
     """Nodes whose conditions say that they are ready for work."""
-    return of_nodes(snapshot, "fit", lambda specs: np.array([node_is_fit(spec) for spec in specs], dtype=bool))
+    return column(snapshot, "fit", node_is_fit, np.bool_)
 
 
 def labelled(snapshot: Snapshot, label: str, value: str | None = None) -> BoolArray:
     """Nodes with the label, or with just this value of it."""
-    return of_nodes(
-        snapshot,
-        ("labelled", label, value),
-        lambda specs: np.array(
-            [label in spec.labels if value is None else spec.labels.get(label) == value for spec in specs], dtype=bool
-        ),
-    )
+
+    def read(spec: NodeSpec) -> bool:
+        return label in spec.labels if value is None else spec.labels.get(label) == value
+
+    return column(snapshot, ("labelled", label, value), read, np.bool_)

@@ -1,6 +1,6 @@
 """Regular expressions that come from objects, on an engine that runs in linear time.
 
-Anyone who may create an object may put a pattern into it. Python's `re` backtracks: `(a+)+$` on thirty letters takes minutes. RE2
+Every user who may create an object may put a pattern into it. Python's `re` backtracks: `(a+)+$` on thirty letters takes minutes. RE2
 has the syntax of Go's regexp package, which the API and Volcano use, and its time is bounded by text times program.
 The library is imported with the first pattern: most clusters have none, and the import takes about 15 ms.
 

@@ -19,7 +19,7 @@ from navarch.apis.core.disruption_budgets import BudgetPart, measured
 from navarch.apis.core.kept_objects import check, kept_spec, kept_struct
 from navarch.apis.core.nodes import PodDisruptionBudget
 from navarch.apis.core.objects import from_manifest, identity, seconds
-from navarch.apis.core.partial_pod import PartialPod, half_read
+from navarch.apis.core.partial_pod import PartialPod, read_partial_pod
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Settings, Spec
 from navarch.apis.errors import ObjectError, shown
@@ -86,8 +86,8 @@ class Inventory:
         self._seen: dict[tuple[str, str, str], str] = {}
         self._defaulted_later: list[Document] = []
         self._looked_up: list[dict[str, Any]] = []
-        self._blamed: set[str] = set()
-        self._take_in(list(documents))
+        self._reported: set[str] = set()
+        self._read_all(list(documents))
 
     @property
     def cluster(self) -> Cluster:
@@ -101,24 +101,24 @@ class Inventory:
     def shadows(self) -> ShadowGroups:
         return self.ingest.shadows
 
-    def _take_in(self, documents: list[Document]) -> None:
+    def _read_all(self, documents: list[Document]) -> None:
         pods: list[tuple[Pod, Document]] = []
         for document in documents:
-            self._note(document, pods)
+            self._read(document, pods)
         made, mistakes = expand(documents)
         wrong = {mistake.source for mistake in self.mistakes if mistake.source}
         self.mistakes += [mistake for mistake in mistakes if mistake.source not in wrong]
         for document in made:
             if _identify(document.manifest) not in self._seen:
-                self._note(document, pods)
-        self._warn_of_empty(pod for pod, _ in pods)
+                self._read(document, pods)
+        self._warn_about_empty_pods(pod for pod, _ in pods)
         admission = AdmissionContext.of(self._looked_up) if self._looked_up else AdmissionContext()
         self._default_volumes(admission)
         classes = {spec.name: spec for spec in self._specs[PriorityClassSpec] if isinstance(spec, PriorityClassSpec)}
         self.ingest = Ingest(
             self.settings,
             reader=PodReader(self.settings, admission, classes),
-            owners=Owners(find=owners_among(documents, self._object_to)),
+            owners=Owners(find=owners_among(documents, self._report)),
         )
         self._specs[JobSpec].sort(key=_job_key)
         for specs in self._specs.values():
@@ -136,8 +136,8 @@ class Inventory:
             try:
                 task = self.reader.read(pod)
             except ObjectError as error:
-                self._object_to(document, error)
-                self._note_partial(half_read(pod, error))
+                self._report(document, error)
+                self._keep_partial(read_partial_pod(pod, error))
                 continue
             if task is not None:
                 self.pods[task.uid] = pod
@@ -176,30 +176,30 @@ class Inventory:
         tasks = list(tasks) if self._unmeasured else []
         return [measured(budget, part, tasks) for budget, part, _ in self._unmeasured]
 
-    def _object_to(self, document: Document, error: ObjectError) -> None:
+    def _report(self, document: Document, error: ObjectError) -> None:
         """A mistake in a pod that a workload would make is reported once, as a mistake in the workload."""
         error = error.at(document.source)
         if document.made_by is not None:
             error = error.within(*document.made_by)
-            if str(error) in self._blamed:
+            if str(error) in self._reported:
                 return
-            self._blamed.add(str(error))
+            self._reported.add(str(error))
         self.mistakes.append(error)
 
-    def _warn_of_empty(self, pods: Iterable[Pod]) -> None:
+    def _warn_about_empty_pods(self, pods: Iterable[Pod]) -> None:
         """No API server accepts a pod without containers. Mostly the field `containers` is misspelt."""
         names = sorted(pod.key for pod in pods if not pod.spec.containers)
         if names:
             more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
             self.warnings.append(f"no containers, so nothing is asked for: {', '.join(names[:_MOST_NAMES])}{more}")
 
-    def _note(self, document: Document, pods: list[tuple[Pod, Document]]) -> None:
+    def _read(self, document: Document, pods: list[tuple[Pod, Document]]) -> None:
         """Read one object, or store its mistake."""
         manifest = document.manifest
         try:
             version, kind = self._checked(manifest, document.source)
             if kind == "Pod" and version == "v1":
-                self._note_pod(document, pods)
+                self._read_pod(document, pods)
                 return
             if kind in LOOKED_UP:
                 self._looked_up.append(looked_up(manifest))
@@ -230,19 +230,19 @@ class Inventory:
             elif kind not in _ADMITTING and (version, kind) not in EXPANDED:
                 self.ignored[f"{version} {kind}{_other_versions(version, kind)}"] += 1
         except ObjectError as error:
-            self._object_to(document, error)
+            self._report(document, error)
 
-    def _note_pod(self, document: Document, pods: list[tuple[Pod, Document]]) -> None:
+    def _read_pod(self, document: Document, pods: list[tuple[Pod, Document]]) -> None:
         try:
             pod = from_manifest(document.manifest, Pod)
         except ObjectError as error:
             with suppress(TypeError, ValueError):  # some values of YAML have no JSON form
-                self._note_partial(half_read(msgspec.json.encode(document.manifest), error))
+                self._keep_partial(read_partial_pod(msgspec.json.encode(document.manifest), error))
             raise
         pods.append((pod, document))
         self.newest = max(self.newest, *_moments(pod))
 
-    def _note_partial(self, pod: PartialPod | None) -> None:
+    def _keep_partial(self, pod: PartialPod | None) -> None:
         """A pod that cannot be read still holds its node, as on a live cluster."""
         if pod is not None:
             self._partial.append(pod)
@@ -273,7 +273,7 @@ class Inventory:
                 found = from_manifest(defaulted(document.manifest, admission), kept_struct(kind))
                 self._specs[ObjectSpec].append(kept_spec(found, kind))
             except ObjectError as error:
-                self._object_to(document, error)
+                self._report(document, error)
 
 
 def _identify(manifest: ReadOnlyManifest) -> tuple[str, str, str]:

@@ -40,8 +40,8 @@ class _AmlJob(KubeObject, frozen=True):
     spec: _AzurePart = _AzurePart()
 
 
-def owners_among(documents: Iterable[Document], object_to: Callable[[Document, ObjectError], None]) -> Find:
-    """Reads an owner when it is first asked for. An owner that cannot be read is reported with `object_to` and treated as unknown."""
+def owners_among(documents: Iterable[Document], report: Callable[[Document, ObjectError], None]) -> Find:
+    """Reads an owner when it is first asked for. An owner that cannot be read is reported with `report` and treated as unknown."""
     given: dict[WorkloadKey, Document] = {}
     for document in documents:
         metadata = document.manifest.get("metadata")
@@ -60,7 +60,7 @@ def owners_among(documents: Iterable[Document], object_to: Callable[[Document, O
                 return replace(spec_of("AmlJob", found.metadata), min_member=found.spec.job.options.envs.AZUREML_NODE_COUNT)
             return spec_of(key[1], from_manifest(document.manifest, KubeObject).metadata)
         except ObjectError as error:
-            object_to(document, error)
+            report(document, error)
             return None
 
     return find

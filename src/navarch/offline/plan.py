@@ -161,7 +161,7 @@ def settings_for(policy: Policy, scheduler_names: Iterable[str] | str | None = N
         scheduler_names = [scheduler_names]
     if scheduler_names is None and policy.params.get("schedulerName"):
         scheduler_names = [str(policy.params["schedulerName"])]
-    pooled = policy.compat == "kai" or "partitionLabelValue" in policy.params
+    pooled = semantics.nodes_are_pooled or "partitionLabelValue" in policy.params
     return Settings(
         scheduler_names=None if scheduler_names is None else frozenset(scheduler_names),
         node_pool_key=str(policy.param("nodePoolLabelKey")) if pooled else "",
@@ -172,6 +172,7 @@ def settings_for(policy: Policy, scheduler_names: Iterable[str] | str | None = N
         imply_queues=semantics.implied_queues,
         absent_priority=1 if semantics.absent_priority_is_one else 0,
         default_preemptable=semantics.default_preemptable,
+        queue_label=str(policy.param("queueLabelKey")),
     )
 
 

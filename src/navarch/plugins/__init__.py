@@ -1,4 +1,5 @@
-"""Plugins: the rules of a policy, one file each. A new one is entered below."""
+"""Plugins: the rules of a policy, one file or folder each. Register a new one in the table below and in the contract of
+pyproject.toml."""
 
 from __future__ import annotations
 

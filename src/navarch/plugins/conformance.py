@@ -1,4 +1,4 @@
-"""Conformance: what the cluster cannot do without is never evicted."""
+"""Conformance: protects critical pods of the cluster from eviction."""
 
 from __future__ import annotations
 

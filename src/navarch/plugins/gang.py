@@ -1,7 +1,7 @@
-"""Gang: a job starts when enough of it can start together, and not before.
+"""Gang: a job starts only when enough of its tasks can start together.
 
-Enough is the job's minimum, the minimums of its roles where the job's covers them, and of its sub-groups. A gang that does not
-reach it is marked Unschedulable with the counts and the fit error behind it when the session closes.
+Enough is the minimum of the job, of its roles (where the job's minimum covers them), and of its sub-groups. A gang that does not
+reach it gets the Unschedulable condition with the counts and the fit error when the session closes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Priority: who goes first, and who may evict whom inside a queue.
+"""Priority: the order of jobs and tasks, and preemption by priority inside a queue.
 
-Jobs by the value of their priority class, tasks by their own priority, highest first. A victim's job must have lower priority
-than the preemptor's; within one job, the victim task must.
+Jobs are ordered by the value of their priority class, tasks by their own priority, highest first. A victim's job must have lower
+priority than the preemptor's; within one job, the victim task must.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""Proportion: queues share the cluster by weight, and what one does not want goes to the others.
+"""Proportion: divides the cluster among queues by weight; what a queue does not request goes to the others.
 
-Each queue that has jobs deserves a part: in rounds, what is left is divided by weight among those who still want more, within
-what each may have (its capability, and what others are guaranteed) and what it asks for, and never below its own guarantee.
+Each queue with jobs deserves a part. In rounds, the rest of the cluster is divided by weight among the queues that request more,
+within the limit of each (its capability, and the guarantees of others) and its requests, and never below its own guarantee.
 
     12 cpu, weights 1:1, asked 2 and 20  ->  round one gives 2 and 6, round two 2 and 10
 
-A queue takes on work up to what it deserves, gives up what it holds beyond it, and the one with the smallest part of its due is
-served first. What the queues together leave idle is then offered in the same order beyond their shares, up to their capabilities
-(`Semantics.leftover_is_offered`). Pods that no node could ever hold do not count as asked for (`impossible_demand_counts`).
+A queue may grow up to its deserved amount and loses what it holds above it. The queue with the smallest fraction of its deserved
+amount is served first. What the queues together leave idle is then offered in the same order beyond their shares, up to their
+capabilities (`Semantics.leftover_is_offered`). Pods that no node could ever hold do not count as requests
+(`impossible_demand_counts`).
 """
 
 from __future__ import annotations
@@ -203,6 +204,6 @@ def divide(total: IntArray, weight: FloatArray, limit: FloatArray, request: Floa
 
 
 def _without_noise(amounts: FloatArray) -> FloatArray:
-    """A part that misses a whole unit by what floating point leaves is that unit: nobody is refused for it."""
+    """Round up a part that misses a whole unit only by floating-point error."""
     whole = np.rint(amounts)
     return np.where(np.abs(amounts - whole) <= 1e-9 * np.maximum(whole, 1.0), whole, amounts)

@@ -1,6 +1,6 @@
-"""How full a node would be with one more task: the measure that binpack and resource-strategy-fit score by.
+"""The utilisation of a node with one more task: the score of binpack and resource-strategy-fit.
 
-They differ in which resources count, and for how much: `FillingScorer` asks that once for each class of tasks.
+They differ in the resources that count and their weights: `FillingScorer` asks for these once for each class of tasks.
 """
 
 from __future__ import annotations

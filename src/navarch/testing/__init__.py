@@ -1,4 +1,4 @@
-"""For authors of plugins and policies: builders of objects, and a check that tells what is wrong with a plugin."""
+"""For authors of plugins and policies: builders of objects, and a check of plugins."""
 
 from navarch.testing.builders import node, pod
 from navarch.testing.plugin_check import check_plugin

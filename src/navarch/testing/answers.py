@@ -1,7 +1,6 @@
-"""Whether a plugin's answers are of the kind that its extension point expects, for `check_plugin`.
+"""Whether a plugin's answers have the types that its extension points expect, for `check_plugin`.
 
-An answer of the wrong kind often goes far before it hurts: text where a Reason is wanted refuses the job, and fails only when
-someone asks for its message.
+An answer of the wrong type often fails late: text instead of a Reason refuses the job, and fails only when its message is read.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ EXPECTED: dict[str, tuple[Ask, tuple[type, ...], str]] = {
     "preemptive": (lambda p, job, task: p.preemptive(job.queue, task), _REASON, "a Reason or None"),
     "pre_predicate": (lambda p, job, task: p.pre_predicate(task), _REASON, "a Reason or None"),
 }
-"""Point -> how to ask it, what may come back, and that in words."""
+"""Point -> how to call it, the expected types, and their description."""
 
 
 def check_answers(plugin: Plugin, points: tuple[str, ...], job: Job, task: TaskClass) -> Iterator[str]:
-    """A sentence for each point whose answer is of the wrong kind."""
+    """One message for each point whose answer has the wrong type."""
     for point, (ask, kinds, words) in EXPECTED.items():
         if point in points:
             answer = ask(plugin, job, task)

@@ -1,6 +1,6 @@
-"""Kubernetes objects for tests, in words: `pod("a").gpu(1).in_group("g")` is the manifest a user would write.
+"""Builders of Kubernetes objects for tests: `pod("a").gpu(1).in_group("g")` is the manifest that a user would write.
 
-A builder is a mapping (it *is* the manifest), so it goes wherever a decoded manifest goes: `navarch.plan([node("n"), pod("a")])`.
+A builder is the manifest itself, a mapping, so it can be used as a decoded manifest: `navarch.plan([node("n"), pod("a")])`.
 Each call changes the builder and returns it.
 
 >>> pod("a").cpu("500m").gpu(1).in_group("train")["metadata"]["annotations"]
@@ -19,7 +19,7 @@ B = TypeVar("B", bound="Builder")
 
 
 class Builder(dict[str, Any]):
-    """A manifest under construction."""
+    """A manifest that is being built."""
 
     def __init__(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> None:
         metadata: dict[str, Any] = {"name": name}
@@ -28,7 +28,7 @@ class Builder(dict[str, Any]):
         super().__init__(apiVersion=api_version, kind=kind, metadata=metadata)
 
     def child(self, *path: str) -> dict[str, Any]:
-        """The mapping at this path, made if absent."""
+        """The mapping at this path, created if absent."""
         found: dict[str, Any] = self
         for step in path:
             found = found.setdefault(step, {})
@@ -58,7 +58,7 @@ class Builder(dict[str, Any]):
 
 
 class PodBuilder(Builder):
-    """Pending, one container without requests, until told otherwise."""
+    """By default pending, with one container without requests."""
 
     def __init__(self, name: str, namespace: str = "default") -> None:
         super().__init__("v1", "Pod", name, namespace)
@@ -164,7 +164,7 @@ class PodBuilder(Builder):
 
 
 class NodeBuilder(Builder):
-    """Ready, and with room for 110 pods, until told otherwise."""
+    """By default ready, with room for 110 pods."""
 
     def __init__(self, name: str) -> None:
         super().__init__("v1", "Node", name)

@@ -1,9 +1,9 @@
-"""Tell a plugin's author what is wrong before a cluster does.
+"""`check_plugin`: finds mistakes in a plugin before it runs in a cluster.
 
-`check_plugin` looks at the class (name, arguments, methods that almost spell an extension point, signatures) and then runs it
-on a small random cluster: node functions must answer one value a column, the same for a row alone as among all rows, keep to
-what their scope promises, and read nothing of a pod that was not told apart before (`told_apart`); orders must compare; two equal
-sessions must decide equally.
+It checks the class (name, arguments, methods with misspelt names of extension points, signatures) and then runs it on a small random
+cluster. Node functions must return one value for each node, and the same value for one row as for all rows. They must keep the
+promise of their scope, and read only fields of a pod that distinguish task classes (`undeclared_reads`). Orders must compare. Two
+equal sessions must decide equally.
 
     problems = check_plugin(MyPlugin)
     assert not problems, "\\n".join(problems)
@@ -32,20 +32,20 @@ from navarch.model.resources import requests_from
 from navarch.model.spec import JobSpec, NodeSpec, QueueSpec, Shape, TaskSpec
 from navarch.model.status import TaskStatus
 from navarch.testing.answers import check_answers
-from navarch.testing.told_apart import Notes, Noting, NotingSession, check_reading
+from navarch.testing.undeclared_reads import Reads, RecordingLabels, RecordingSession, check_reading
 
 _OWN = frozenset({"open", "after_open", "close"})
 
 
 def check_plugin(plugin: type[Plugin], arguments: Mapping[str, object] | None = None, seed: int = 0) -> list[str]:
-    """Every problem found, as sentences; an empty list means that none was."""
+    """All problems, as sentences; an empty list if there are none."""
     problems = list(_look_at(plugin))
     if problems:
         return problems
     try:
         first = _decide(plugin, arguments or {}, seed)
         second = _decide(plugin, arguments or {}, seed)
-    except Exception as error:  # whatever the plugin raises is the finding
+    except Exception as error:  # any exception of the plugin is a problem to report
         return [f"it fails on a small cluster: {type(error).__name__}: {error}"]
     problems = first[0]
     if first[1] != second[1]:
@@ -90,8 +90,8 @@ def _compare(name: str, mine: Callable[..., Any], wanted: Callable[..., Any]) ->
         yield f"{name} takes {', '.join(list(have)[1:]) or 'nothing'}; expected {', '.join(list(need)[1:])}"
 
 
-def _world(seed: int, notes: Notes) -> Cluster:
-    """Of the jobs that wait, two of different queues have one shape."""
+def _world(seed: int, reads: Reads) -> Cluster:
+    """Two waiting jobs of different queues have the same shape."""
     rng = random.Random(seed)
     cluster = Cluster()
     for name in ("default", "other"):
@@ -118,25 +118,25 @@ def _world(seed: int, notes: Notes) -> Cluster:
                     job=key,
                     node=f"n{rng.randrange(7)}" if running else "",
                     status=TaskStatus.RUNNING if running else TaskStatus.PENDING,
-                    labels=Noting("label", {"job": f"job{j}"}, notes),
-                    annotations=Noting("annotation", {}, notes),
+                    labels=RecordingLabels("label", {"job": f"job{j}"}, reads),
+                    annotations=RecordingLabels("annotation", {}, reads),
                 )
             )
     return cluster
 
 
 def _decide(plugin: type[Plugin], arguments: Mapping[str, object], seed: int) -> tuple[list[str], list[Any]]:
-    """(problems, a picture of the answers)."""
+    """The problems, and a value that is equal for equal answers."""
     policy = Policy(("allocate",), ((PluginOption(plugin.name, arguments=arguments),),), dialect=plugin.dialect or "navarch")
-    notes: Notes = set()
-    session = NotingSession(_world(seed, notes).snapshot(), policy, Registry([plugin]), now=0.0)
+    reads: Reads = set()
+    session = RecordingSession(_world(seed, reads).snapshot(), policy, Registry([plugin]), now=0.0)
     problems: list[str] = []
     picture: list[Any] = []
     waiting = [t for job in session.all_jobs() for t in job.tasks_in(TaskStatus.PENDING)]
     functions: list[NodeFilter | NodeScorer] = [*session.filters, *session.scorers]
-    session.make_classes(waiting, notes)
+    session.make_classes(waiting, reads)
     for function in functions:
-        problems += check_reading(session, function, waiting, partial(_whole, session, function), notes)
+        problems += check_reading(session, function, waiting, partial(_whole, session, function), reads)
         for task in {session.class_of(t).number: session.class_of(t) for t in waiting}.values():
             if function.applies(task):
                 problems += _check_function(session, function, task, picture)

@@ -32,7 +32,7 @@ def world() -> Cluster:
 
 
 def foretold(session: Session, failed: FailedAttempts) -> list[str]:
-    return [job.key.removeprefix("ns/") for job in session.all_jobs() if failed.foretell(job, job.tasks)]
+    return [job.key.removeprefix("ns/") for job in session.all_jobs() if failed.known_to_fail(job, job.tasks)]
 
 
 def test_only_jobs_that_look_the_same_are_foretold() -> None:
@@ -40,9 +40,9 @@ def test_only_jobs_that_look_the_same_are_foretold() -> None:
     failed = FailedAttempts(session)
     assert foretold(session, failed) == []
     first = job_in(session, "first")
-    failed.note(first, first.tasks, known=0)
+    failed.add(first, first.tasks, known=0)
     assert foretold(session, failed) == ["first", "twin"]
-    failed.forget()
+    failed.clear()
     assert foretold(session, failed) == []
 
 
@@ -57,7 +57,7 @@ def test_gangs_of_several_parts_are_not_foretold_for_each_other() -> None:
     session = open_session(cluster)
     failed = FailedAttempts(session)
     one = job_in(session, "one")
-    failed.note(one, one.tasks, known=0)
+    failed.add(one, one.tasks, known=0)
     assert foretold(session, failed) == ["one"]
 
 
@@ -67,8 +67,8 @@ def test_a_foretold_job_waits_for_the_same_reasons() -> None:
     first, twin = job_in(session, "first"), job_in(session, "twin")
     first.refuse(Reason("Before", "from another action"))
     first.refuse(Reason("Now", "nobody may go"))
-    failed.note(first, first.tasks, known=1)
-    assert failed.foretell(twin, twin.tasks)
+    failed.add(first, first.tasks, known=1)
+    assert failed.known_to_fail(twin, twin.tasks)
     assert [reason.code for reason in twin.reasons] == ["Now"]
 
 
@@ -77,8 +77,8 @@ def test_where_failures_leave_traces_nothing_is_foretold(semantics: Semantics, k
     session = open_session(world(), semantics=semantics)
     failed = FailedAttempts(session)
     first = job_in(session, "first")
-    failed.note(first, first.tasks, known=0)
-    assert failed.foretell(first, first.tasks) == known
+    failed.add(first, first.tasks, known=0)
+    assert failed.known_to_fail(first, first.tasks) == known
 
 
 class Refuses(Plugin):

@@ -9,7 +9,7 @@ from navarch.apis.core.objects import from_manifest
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Settings
 from navarch.apis.errors import ObjectError
-from navarch.apis.kai.objects import bound_by
+from navarch.apis.kai.objects import with_bind_request
 from navarch.apis.kai.podgroups import devices_of, gpu_groups_of, hints_of
 from navarch.apis.registry import KINDS
 from navarch.ingest.groups import completed
@@ -279,15 +279,15 @@ def test_numa_zones() -> None:
 def test_a_pod_that_a_binder_has_in_hand_stands_on_its_node() -> None:
     task = PodReader(Settings()).read(pod({"pod-group-name": "g"}))
     assert task is not None
-    bound = bound_by(task, BindRequestSpec("team", "p", "n", gpu_groups=("1",)))
+    bound = with_bind_request(task, BindRequestSpec("team", "p", "n", gpu_groups=("1",)))
     assert (bound.status, bound.node, bound.gpu_groups) == (TaskStatus.BINDING, "n", ("1",))
     failed = BindRequestSpec("team", "p", "n", phase="Failed", failed_attempts=2, backoff_limit=3)
-    assert (failed.is_under_way, bound_by(task, failed).node) == (True, "n"), "its binder tries again"
+    assert (failed.is_under_way, with_bind_request(task, failed).node) == (True, "n"), "its binder tries again"
     given_up = replace(failed, failed_attempts=3)
-    assert (given_up.is_under_way, bound_by(task, given_up).node) == (False, "n"), "no other can be made while it is there"
-    assert bound_by(task, replace(failed, phase="Succeeded")) is task
-    assert bound_by(replace(task, uid="1"), replace(failed, pod_uid="2")).node == "", "it was for another pod of that name"
-    assert bound_by(task, None) is task
+    assert (given_up.is_under_way, with_bind_request(task, given_up).node) == (False, "n"), "no other can be made while it is there"
+    assert with_bind_request(task, replace(failed, phase="Succeeded")) is task
+    assert with_bind_request(replace(task, uid="1"), replace(failed, pod_uid="2")).node == "", "it was for another pod of that name"
+    assert with_bind_request(task, None) is task
 
 
 def test_a_pod_without_a_group_is_in_the_pool_that_its_label_names() -> None:

@@ -10,6 +10,10 @@ import yaml
 from click.testing import CliRunner, Result
 
 from navarch.cli.main import main
+from navarch.engine.cycle import decide
+from navarch.explanation.explain import reading
+from navarch.offline.replay import record
+from navarch.testing.builders import node, pod
 
 SAMPLE = Path(__file__).resolve().parents[3] / "examples" / "two-queues.yaml"
 
@@ -75,3 +79,25 @@ def test_the_page_shows_what_the_command_prints(monkeypatch: pytest.MonkeyPatch)
     command, shown = page.split("```\n")[1], page.split("```\n")[3]
     result = CliRunner().invoke(main, [*command.split()[1:], "--seconds", "600"])
     assert result.stdout.splitlines()[:-1] == shown.splitlines()
+
+
+def test_a_recorded_cycle(tmp_path: Path) -> None:
+    heap = reading([node("n").cpu(4), pod("holds").cpu(4).on("n"), pod("wants").cpu(4)])
+    rules, run_ = heap.rules, heap.run
+    decided = decide(run_.cluster.snapshot(), rules.policy, rules.registry, run_.now, uid="1")
+    file = tmp_path / "cycle.json.gz"
+    file.write_bytes(record(run_.cluster.snapshot(), rules.policy, run_.now, "1", {}, decided))
+    lines = run("wants", "--record", str(file)).stdout.splitlines()
+    assert lines[0] == "default/wants pending: QueueLimit"
+    assert "blocked by 1 job (none can be left out): default/holds" in lines
+    both = run("wants", "--record", str(file), "-f", str(SAMPLE))
+    assert both.exit_code == 2 and "--record stands alone" in both.stderr
+    broken = tmp_path / "broken"
+    broken.write_text("no recording")
+    assert run("wants", "--record", str(broken)).exit_code == 2
+
+
+def test_no_cluster_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "absent"))
+    result = run("wants")
+    assert result.exit_code == 2 and "kubeconfig" in result.stderr

@@ -117,7 +117,7 @@ def test_every_preset_can_be_read_in_eighty_columns(name: str) -> None:
     result = CliRunner(env={"COLUMNS": "80"}).invoke(policy, ["check", name])
     assert result.exit_code == 0
     assert max(map(len, result.stdout.splitlines()[1:])) <= 80
-    assert ("nobody answers" in result.stdout) == (name not in ("kai", "kube-scheduler"))
+    assert ("no plugin answers" in result.stdout) == (name not in ("kai", "kube-scheduler"))
 
 
 def test_points_that_no_file_can_switch_are_told() -> None:

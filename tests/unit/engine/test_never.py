@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.properties.explained_clusters import POLICIES, World
+from tests.worlds.explained_clusters import POLICIES, World
 
 import navarch
 from navarch.engine.never import never_starts

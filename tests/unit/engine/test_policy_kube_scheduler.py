@@ -33,7 +33,7 @@ def filters(policy: Policy) -> list[str]:
 def test_the_default_profile() -> None:
     policy = preset("kube-scheduler", CATALOGUE)
     assert policy.actions == ("schedule",) and policy.compat == policy.dialect == "kube-scheduler"
-    assert policy.configurations["schedule"] == {"percentageOfNodesToScore": 100, "preemption": True}
+    assert policy.configurations["schedule"] == {"percentageOfNodesToScore": 100, "preemption": True, "gangs": True}
     assert filters(policy) == [
         "NodeUnschedulable",
         "NodeName",
@@ -104,6 +104,7 @@ def test_points_beat_multi_point_and_weights_replace_in_place() -> None:
     assert policy.configurations["schedule"] == {
         "percentageOfNodesToScore": 0,
         "preemption": False,
+        "gangs": False,
         "minCandidateNodesPercentage": 50,
     }
 

@@ -73,9 +73,9 @@ def test_who_was_promised_its_least_stays_awake_for_it(policy: str) -> None:
     assert world.scheduling_queue.inactive() == []
 
 
-@pytest.mark.parametrize("policy", ["navarch", "volcano"])
-def test_who_is_due_more_because_others_ask_for_less_starts(policy: str) -> None:
-    world = world_of(policy, cpu=4)
+def test_a_gang_beyond_its_share_starts_when_others_ask_for_less() -> None:
+    """Volcano's proportion refuses a gang that exceeds its share. Navarch's own policy is work-conserving and starts it at once."""
+    world = world_of("volcano", cpu=4)
     world.gang("mine", "a", 3)
     world.gang("theirs", "b", 4)
     for member in range(3):

@@ -83,3 +83,13 @@ def test_who_was_told_is_told_what_changed_and_who_was_not_everything() -> None:
     assert queue.pop_changes(second) == [("b", True), ("c", True)]
     queue.forget("b")
     assert queue.pop_changes(second) == [("b", False)]
+
+
+def test_back_off_follows_the_policy_from_the_next_failure_on() -> None:
+    queue = SchedulingQueue()
+    queue.add_unschedulable("lab/a", (), 1, 0.0)
+    assert queue.next_retry == 1.0
+    queue.set_backoff(5.0, 7.0)
+    queue.activate("lab/a")
+    queue.add_unschedulable("lab/b", (), 1, 0.0)
+    assert queue.next_retry == 5.0

@@ -12,7 +12,7 @@ from tests.worlds.live_parts.cluster_cache import pod as good_pod
 from tests.worlds.odd_pods import ODD
 
 from navarch.apis.core.objects import from_manifest
-from navarch.apis.core.partial_pod import half_read
+from navarch.apis.core.partial_pod import read_partial_pod
 from navarch.apis.core.pod_objects import Container, Pod
 from navarch.engine.policy import preset
 from navarch.installed import installed
@@ -38,7 +38,7 @@ class Scene:
         self.handler = PodHandler(self.cache, PODS, lambda kind, resource, metadata, error: self.told.append(str(error)))
         self.store: ObjectStore[Pod] = ObjectStore(self.handler, self.handler.bad)
         self.handler.store = self.cache.pods = self.store.objects
-        self.decoder = ObjectDecoder(Pod, half_read)
+        self.decoder = ObjectDecoder(Pod, read_partial_pod)
         self.version = 0
         self.cache.put(node("n1"))
 
@@ -237,7 +237,7 @@ def test_a_mistake_of_ours_leaves_nothing_to_compare_with() -> None:
         raise RuntimeError("a mistake of ours")
 
     handler = PodHandler(ClusterCache(SETTINGS, AssumedPods(), notice), PODS, lambda *told: None)
-    half = half_read(good_pod("a", "n1"), ValueError("why"))
+    half = read_partial_pod(good_pod("a", "n1"), ValueError("why"))
     assert half is not None
     with pytest.raises(RuntimeError, match="of ours"):
         handler.added(half)

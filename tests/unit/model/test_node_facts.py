@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from navarch.model.cluster import Cluster
-from navarch.model.node_facts import fit_nodes, gpu_memories, labelled, of_nodes
+from navarch.model.node_facts import column, fit_nodes, gpu_memories, labelled, of_nodes
 from navarch.model.spec import NodeSpec
 
 
@@ -45,6 +45,23 @@ def test_a_fact_is_read_once_until_a_node_comes_goes_or_changes_in_anything(chan
     snapshot = made.snapshot()
     assert of_nodes(snapshot, "all", read) == snapshot.nodes.specs
     assert len(asked) == 2
+
+
+def test_a_column_reads_only_the_nodes_that_changed() -> None:
+    made, asked = cluster(), []
+
+    def read(spec: NodeSpec) -> int:
+        asked.append(spec.name)
+        return len(spec.labels)
+
+    before = column(made.snapshot(), "labels", read, np.int64)
+    assert asked == ["n0", "n1", "n2"]
+    made.put_node(NodeSpec("n1", labels={"a": "1", "b": "2", "c": "3"}))
+    after = column(made.snapshot(), "labels", read, np.int64)
+    assert asked == ["n0", "n1", "n2", "n1"]
+    assert after.tolist() == [before[0], 3, before[2]]
+    made.remove_node("n0")
+    assert column(made.snapshot(), "labels", read, np.int64).tolist() == after[1:].tolist()
 
 
 def test_an_older_snapshot_gets_what_holds_for_its_own_nodes() -> None:

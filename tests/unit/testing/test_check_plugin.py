@@ -197,8 +197,7 @@ def others(session: Session, task: int) -> bool:
 
 def test_a_filter_that_reads_labels_says_so_first() -> None:
     assert check_plugin(reading(Scope.ROW, spot, nothing)) == [
-        "reads (row) reads the label 'tier' of pods that are taken for one:"
-        " `open` has to call self.session.distinguish_labels(['tier'])"
+        "reads (row) reads the label 'tier' of pods of one task class: `open` must call self.session.distinguish_labels(['tier'])"
     ]
     assert check_plugin(reading(Scope.ROW, spot, lambda session: session.distinguish_labels(["tier"]))) == []
     assert check_plugin(reading(Scope.ROW, spot, lambda session: session.distinguish_by(lambda task: spot(session, task)))) == []
@@ -206,15 +205,14 @@ def test_a_filter_that_reads_labels_says_so_first() -> None:
 
 def test_a_filter_that_reads_annotations_says_so_first() -> None:
     assert check_plugin(reading(Scope.ROW, noted, nothing)) == [
-        "reads (row) reads the annotation 'example.com/note' of pods that are taken for one:"
-        " `open` has to call self.session.distinguish_by"
+        "reads (row) reads the annotation 'example.com/note' of pods of one task class: `open` must call self.session.distinguish_by"
     ]
     assert check_plugin(reading(Scope.ROW, noted, lambda session: session.distinguish_by(lambda task: noted(session, task)))) == []
 
 
 def test_a_filter_that_reads_queues_says_so_first() -> None:
     (problem,) = check_plugin(reading(Scope.GLOBAL, others, nothing))
-    assert problem.startswith("reads (global) answers differently for pods that are taken for one")
+    assert problem.startswith("reads (global) answers differently for pods of one task class")
     assert check_plugin(reading(Scope.GLOBAL, others, lambda session: session.distinguish_queues())) == []
 
 

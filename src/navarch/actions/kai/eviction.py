@@ -1,7 +1,7 @@
-"""The actions that evict over a tree of queues: consolidation moves, reclaim takes from other queues, preempt from lower priority.
+"""KAI's evicting actions: consolidation moves pods, reclaim takes from other queues, preempt takes from jobs of lower priority.
 
-Each walks the waiting jobs in order of fairness, asks whether the job may evict at all, and has the solver find who must go.
-A job is served once: it does not evict again in the same cycle to grow.
+Each takes the pending jobs in fairness order, checks whether the job may evict, and lets the solver find victims. A job is served
+once: it does not evict again in the same cycle to grow.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from functools import cached_property
 import numpy as np
 
 from navarch.actions.kai.job_signatures import FailedJobs
-from navarch.actions.kai.pending_jobs import FairAction, not_ready
+from navarch.actions.kai.pending_jobs import KaiAction, not_ready
 from navarch.actions.kai.placement_failures import Failure, failed_task
-from navarch.actions.kai.queue_forest import JobForest
+from navarch.actions.kai.queue_forest import QueueForest
 from navarch.actions.kai.solver.search_budget import ActionBudget
 from navarch.actions.kai.solver.solver import Solver
 from navarch.actions.kai.solver.victim_queue import VictimPool
-from navarch.actions.kai.sorted_jobs import JobShelf
+from navarch.actions.kai.sorted_jobs import SortedJobs
 from navarch.engine.gangs.chunks import next_to_place
-from navarch.engine.gangs.run_times import Lifetimes
+from navarch.engine.gangs.run_times import RunTimes
 from navarch.engine.job import Job
 from navarch.engine.points.gang_protocols import (
     MayPreempt,
@@ -42,30 +42,30 @@ from navarch.model.resources import BoolArray, IntArray
 from navarch.model.status import ON_NODE, TaskStatus
 
 
-class EvictingAction(FairAction, ABC):
+class EvictingAction(KaiAction, ABC):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._shelf: JobShelf | None = None
+        self._sorted_jobs: SortedJobs | None = None
         self.budget = ActionBudget(session, self.name)
 
     def execute(self) -> None:
         session = self.session
         uses_signatures = bool(session.policy.param("useSchedulingSignatures"))
         failed: dict[str, FailedJobs] = {}
-        forest = JobForest(session, self.jobs(), self._next, depth=self.depth)
+        forest = QueueForest(session, self.jobs(), self._next, depth=self.depth)
         while (job := forest.pop()) is not None:
             chunk = self._next(job)
             if not chunk or self._broken_up(job) or not self.may_start(job, chunk):
                 continue
-            alike = failed.setdefault(self.table(job), FailedJobs(session))
-            if uses_signatures and alike.hopeless(job):
+            failures = failed.setdefault(self.table(job), FailedJobs(session))
+            if uses_signatures and failures.is_no_easier(job):
                 continue
-            if self._beyond_help(job, chunk) or self.budget.closed_to(job):
+            if self._is_unresolvable(job, chunk) or self.budget.closed_to(job):
                 continue
             statement = self.solve(job, chunk)
             if statement is None:
                 if not self.budget.was_cut(job):
-                    alike.note(job)
+                    failures.add(job)
                 continue
             self._commit(statement)
 
@@ -73,13 +73,13 @@ class EvictingAction(FairAction, ABC):
         return next_to_place(self.session, job.tree)
 
     def _broken_up(self, job: Job) -> bool:
-        """Whether the job itself was a victim since it came into the line: what is left of it could not start."""
+        """Whether the job was a victim itself since the action began, so that its remaining tasks cannot start."""
         if job.tree.could_start():
             return False
         job.refuse(not_ready(job))
         return True
 
-    def _beyond_help(self, job: Job, chunk: list[int]) -> bool:
+    def _is_unresolvable(self, job: Job, chunk: list[int]) -> bool:
         for plugin in self.session.implementing(Unresolvable):
             for task in chunk:
                 reason = plugin.unresolvable_reason(task)
@@ -89,14 +89,14 @@ class EvictingAction(FairAction, ABC):
         return False
 
     def _commit(self, statement: Statement) -> None:
-        lifetimes = self.session.shared(Lifetimes)
+        run_times = self.session.shared(RunTimes)
         moved = {operation.job.row: operation.job for operation in statement.operations if operation.job is not None}
         for operation in statement.operations:
             if operation.kind == TaskStatus.RELEASING and not operation.void and operation.job is not None:
-                lifetimes.is_evicted(operation.job)
+                run_times.is_evicted(operation.job)
         statement.commit()
         for job in moved.values():
-            self.shelf.renew(job, keep=self._may_give(job))
+            self.sorted_jobs.update(job, keep=self._can_be_victim(job))
 
     # what the actions differ in
 
@@ -104,7 +104,7 @@ class EvictingAction(FairAction, ABC):
         return self.waiting_jobs(delayed=False)
 
     def table(self, job: Job) -> str:
-        """Jobs of one table that are alike and failed stand for each other."""
+        """The key of the failures that apply to this job: jobs with the same key and signature fail together."""
         return job.queue.name
 
     def may_start(self, job: Job, chunk: list[int]) -> bool:
@@ -114,30 +114,30 @@ class EvictingAction(FairAction, ABC):
     def solve(self, job: Job, chunk: list[int]) -> Statement | None:
         """A statement that makes room for the next tasks of the job, ready to be committed."""
 
-    def _anyone(self, rows: BoolArray, allows: Callable[[Job], bool]) -> bool:
-        """Whether there may be a victim: among these jobs, or among those that have moved since the cycle began. To ask columns
-        is cheap; to take down the shelf costs as much as there are running jobs."""
-        if (rows & self._standing).any():
+    def _any_victim(self, rows: BoolArray, allows: Callable[[Job], bool]) -> bool:
+        """Whether there may be a victim among these jobs, or among jobs that moved since the cycle began. Columns answer this
+        cheaply; making `sorted_jobs` costs as much as there are running jobs."""
+        if (rows & self._on_nodes_at_open).any():
             return True
-        return any(job.version and self._may_give(job) and allows(job) for job in self.session.touched_jobs)
+        return any(job.version and self._can_be_victim(job) and allows(job) for job in self.session.touched_jobs)
 
     @cached_property
-    def _standing(self) -> BoolArray:
-        """(jobs,): preemptable, and on some node when the cycle began."""
+    def _on_nodes_at_open(self) -> BoolArray:
+        """(jobs,): preemptable, and on a node when the cycle began."""
         jobs = self.session.snapshot.jobs
-        standing: BoolArray = jobs.preemptable & jobs.counts[:, ON_NODE].any(axis=1)
-        return standing
+        found: BoolArray = jobs.preemptable & jobs.counts[:, ON_NODE].any(axis=1)
+        return found
 
     @property
-    def shelf(self) -> JobShelf:
-        """Jobs that may be evicted and hold or are promised something, kept in order while the action runs."""
-        if self._shelf is None:
-            self._shelf = JobShelf(self.session, [job for job in self.session.all_jobs() if self._may_give(job)])
-        return self._shelf
+    def sorted_jobs(self) -> SortedJobs:
+        """Jobs that may be evicted and hold or are promised a node, kept in order while the action runs."""
+        if self._sorted_jobs is None:
+            self._sorted_jobs = SortedJobs(self.session, [job for job in self.session.all_jobs() if self._can_be_victim(job)])
+        return self._sorted_jobs
 
-    def _may_give(self, job: Job) -> bool:
-        """Not one of whose pods the node is gone: nothing is known to become free. In strict mode what this cycle decided
-        stands."""
+    def _can_be_victim(self, job: Job) -> bool:
+        """A job with a pod whose node is gone cannot: it is unknown what its eviction frees. In strict mode, neither can a job that
+        this cycle placed."""
         session = self.session
         active = job.tree.active
         if not job.spec.preemptable or not active or (session.node[active] < 0).any():
@@ -151,7 +151,7 @@ class EvictingAction(FairAction, ABC):
 
 
 class Consolidation(EvictingAction):
-    """Moves running pods together so that a waiting job fits; nobody loses a place"""
+    """Moves running pods together so that a waiting job fits; every moved pod gets another node"""
 
     name = "consolidation"
 
@@ -166,16 +166,16 @@ class Consolidation(EvictingAction):
         return ""
 
     def solve(self, job: Job, chunk: list[int]) -> Statement | None:
-        if not self._enough_in_all(chunk):
+        if not self._enough_in_total(chunk):
             return None
         most = self.session.policy.param("maxNumberConsolidationPreemptees")
         assert isinstance(most, int)
-        pool = VictimPool(self.shelf, lambda each: each.row != job.row, None if most < 0 else most + 1)
-        return Solver(self.session, pool, _nobody_lost, self.budget, moves_only=True).solve(job)
+        pool = VictimPool(self.sorted_jobs, lambda each: each.row != job.row, None if most < 0 else most + 1)
+        return Solver(self.session, pool, _all_victims_stay, self.budget, moves_only=True).solve(job)
 
-    def _enough_in_all(self, chunk: list[int]) -> bool:
-        """Whether what is free somewhere, put together, would do: to move pods makes no more of it. GPUs and parts of them are
-        looked for on nodes that are ready; of everything else a node that holds too much counts as having none."""
+    def _enough_in_total(self, chunk: list[int]) -> bool:
+        """Whether the free resources of all nodes together are enough, because moving pods adds none. GPUs and their parts count on
+        ready nodes; for other resources an over-committed node counts as empty."""
         session = self.session
         devices = session.devices
         assert devices is not None
@@ -192,12 +192,12 @@ class Consolidation(EvictingAction):
         return memory <= float((free * devices.memory)[ready].sum())
 
 
-def _nobody_lost(scenario: Scenario) -> bool:
+def _all_victims_stay(scenario: Scenario) -> bool:
     return all(task in scenario.stays for _, tasks in scenario.victims for task in tasks)
 
 
 class KaiReclaim(EvictingAction):
-    """Takes from queues that hold more than their share what a queue below its share waits for"""
+    """Takes from queues above their share what a queue below its share waits for"""
 
     name = "reclaim"
     dialect = "kai"
@@ -218,20 +218,24 @@ class KaiReclaim(EvictingAction):
         def allows(each: Job) -> bool:
             return each.queue is not job.queue and all(p.reclaim_victim(job, chunk, each) for p in filters)
 
-        def could_take(tasks: Sequence[int], lacking: IntArray) -> bool:
+        def rules_may_allow(tasks: Sequence[int], lacking: IntArray) -> bool:
             return all(p.reclaim_bound(job, tasks, pool.jobs(), lacking) for p in bounds)
 
         jobs = session.snapshot.jobs
-        if not self._anyone(jobs.queue != jobs.queue[job.row], allows):
+        if not self._any_victim(jobs.queue != jobs.queue[job.row], allows):
             return None
-        pool = VictimPool(self.shelf, allows)
+        pool = VictimPool(self.sorted_jobs, allows)
         bounds = session.implementing(ReclaimBound)
-        solver = Solver(session, pool, lambda s: all(p.reclaim_scenario(s) for p in validators), self.budget, could_take=could_take)
+
+        def valid(scenario: Scenario) -> bool:
+            return all(p.reclaim_scenario(scenario) for p in validators)
+
+        solver = Solver(session, pool, valid, self.budget, rules_may_allow=rules_may_allow)
         return solver.solve(job)
 
 
 class KaiPreempt(EvictingAction):
-    """Makes room for a job among those of its own queue that have lower priority"""
+    """Makes room for a job by evicting jobs of lower priority in its own queue"""
 
     name = "preempt"
     dialect = "kai"
@@ -248,7 +252,7 @@ class KaiPreempt(EvictingAction):
             return lower and all(p.preempt_victim(job, each) for p in filters)
 
         jobs = session.snapshot.jobs
-        if not self._anyone((jobs.queue == jobs.queue[job.row]) & (jobs.priority < job.priority), allows):
+        if not self._any_victim((jobs.queue == jobs.queue[job.row]) & (jobs.priority < job.priority), allows):
             return None
-        pool = VictimPool(self.shelf, allows)
+        pool = VictimPool(self.sorted_jobs, allows)
         return Solver(session, pool, lambda s: all(p.preempt_scenario(s) for p in validators), self.budget).solve(job)

@@ -1,7 +1,8 @@
-"""Jobs alike: once one of them found no room, another that asks for no less is not tried again in the cycle.
+"""Job signatures: once a job finds no room, jobs with the same signature that ask for no less are skipped for the rest of the action.
 
-Alike are jobs whose waiting pods ask for the same kinds of nodes; amounts do not count. Of those that failed, the one that asks
-for least stands for all.
+The signature of a job is what its pending pods demand of nodes, without amounts. Among failed jobs of one signature, the one with
+the smallest requests is kept. Other skip rules have other keys (`actions/eviction_failures.py` needs equal amounts and equal
+counts; kube-scheduler's `schedule` works on single pods), so they do not share this one.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ _HAS_ROOM[TaskStatus.PIPELINED] = True
 
 
 class Signatures:
-    """What jobs are alike in, as of the beginning of the cycle: pods that were placed since then still count. Computed for a job
-    when first asked for. Made with `Session.shared`."""
+    """The signatures of jobs at the start of the cycle; pods that were placed since then still count. Computed once for each job. Made
+    with `Session.shared`."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -68,18 +69,18 @@ class FailedJobs:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self._least: dict[Hashable, list[Request]] = {}
+        self._easiest: dict[Hashable, list[Request]] = {}
 
-    def hopeless(self, job: Job) -> bool:
-        """Whether the job is no easier than one alike that failed."""
-        least = self._least.get(self._key(job))
-        return least is not None and not _easier(self._requests(job), least)
+    def is_no_easier(self, job: Job) -> bool:
+        """Whether the job asks for no less than a failed job with the same signature."""
+        easiest = self._easiest.get(self._key(job))
+        return easiest is not None and not _easier(self._requests(job), easiest)
 
-    def note(self, job: Job) -> None:
+    def add(self, job: Job) -> None:
         key, mine = self._key(job), self._requests(job)
-        least = self._least.get(key)
-        if least is None or (len(mine) <= len(least) and all(_within(a, b) for a, b in zip(mine, least))):
-            self._least[key] = mine
+        easiest = self._easiest.get(key)
+        if easiest is None or (len(mine) <= len(easiest) and all(_within(a, b) for a, b in zip(mine, easiest))):
+            self._easiest[key] = mine
 
     def _key(self, job: Job) -> Hashable:
         return self.session.shared(Signatures).of(job)
@@ -90,7 +91,7 @@ class FailedJobs:
         return sorted(self._amounts(task) for task in waiting)
 
     def _amounts(self, task: int) -> Request:
-        """GPUs first, parts of one included; memory of shared ones; then every resource that is no whole GPU."""
+        """GPUs first, fractions included; memory of shared GPUs; then every other resource."""
         session = self.session
         assert session.devices is not None
         kind = session.class_of(task)

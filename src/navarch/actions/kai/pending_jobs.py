@@ -1,9 +1,9 @@
-"""What the actions over a tree of queues share: which jobs take part, and why others wait."""
+"""What KAI's actions share: which pending jobs take part, and the reasons of the others."""
 
 from __future__ import annotations
 
 from navarch.engine.action import Action
-from navarch.engine.gangs.run_times import Lifetimes
+from navarch.engine.gangs.run_times import RunTimes
 from navarch.engine.job import Job
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.session import Session
@@ -11,8 +11,8 @@ from navarch.model.status import TaskStatus
 from navarch.model.timestamps import go_duration, rfc3339
 
 
-class Accounts:
-    """Once per session, before its first action: shared devices, and tasks that leave for ever."""
+class SessionPreparation:
+    """Done once per session, before its first action: starts the accounts of shared devices and ignores tasks stuck in deletion."""
 
     def __init__(self, session: Session) -> None:
         threshold = session.policy.param("stuckInReleasingThreshold")
@@ -21,26 +21,26 @@ class Accounts:
         session.share_devices()
 
 
-class FairAction(Action):
+class KaiAction(Action):
     starts_gangs = True
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        session.shared(Accounts)
+        session.shared(SessionPreparation)
 
     @property
     def depth(self) -> int | None:
         return self.session.policy.queue_depth.get(self.name)
 
     def waiting_jobs(self, *, delayed: bool = True) -> list[Job]:
-        """Jobs with pending pods that could start; without those that must wait longer before they evict others."""
+        """Jobs with pending pods that could start. `delayed` False leaves out jobs that must wait before they may evict others."""
         found = []
         for job in self.session.jobs_with_pending():
             if not job.tree.has_pending or _tried(job):
                 continue
             if not job.tree.could_start():
                 job.refuse(not_ready(job))
-            elif not delayed and not self.session.shared(Lifetimes).waited(job):
+            elif not delayed and not self.session.shared(RunTimes).waited(job):
                 job.refuse(_delayed(job))
             else:
                 found.append(job)
@@ -48,7 +48,7 @@ class FairAction(Action):
 
 
 def _tried(job: Job) -> bool:
-    """A job that asked to be tried once has been, as its condition says."""
+    """Whether a job that wants only one attempt had it, as its condition says."""
     return job.spec.tried_once and any(c.type == "UnschedulableOnNodePool" and c.status == "True" for c in job.spec.conditions)
 
 
@@ -67,7 +67,7 @@ def not_ready(job: Job) -> Reason:
 
 
 def _delayed(job: Job) -> Reason:
-    delay, until = job.spec.preemption_delay, job.session.shared(Lifetimes).may_evict_from(job)
+    delay, until = job.spec.preemption_delay, job.session.shared(RunTimes).may_evict_from(job)
     window = f"preemption delay window ({go_duration(delay)})"
     text = f"Workload is within its {window} and may not trigger evictions before {rfc3339(until)}"
     return Reason("PreemptionDelay", text, figures={"delay": delay, "until": until}, undone_by=(Event.TIME_PASSED,))

@@ -1,7 +1,7 @@
-"""Why an attempt to place a job failed, said on the job in words that its users look for.
+"""Why an attempt to place a job failed, as reasons of the job in KAI's words.
 
-A part of a gang that lacks its minimum says how many of its pods would have found a place; a pod beyond the minimum speaks for
-itself. Several attempts may have failed, one for each set of nodes that was tried: each is told.
+A part of a gang below its minimum says for how many of its pods a node was found; a pod above the minimum has its own reason. Each
+set of nodes that was tried gives one failure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from navarch.engine.reasons import Reason
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """`task` found no node after `found` others of its part had one; -1: the job was refused as a whole."""
+    """`task` found no node after `found` others of its part did. -1: the job was refused as a whole."""
 
     task: int
     why: FitErrors | Reason
@@ -40,7 +40,8 @@ def failed_task(job: Job, failure: Failure) -> Reason:
     figures: dict[str, int | float | str] = {"pod": pod}
     needed = 0 if leaf is None else tree.required(leaf)
     said = f"Resources were not found for pod {pod} due to: "
-    if leaf is not None and any(tree.required(each) > 1 for each in tree.leaves) and tree.standing(leaf).used + failure.found < needed:
+    is_gang = any(tree.required(each) > 1 for each in tree.leaves)
+    if leaf is not None and is_gang and tree.counts_of(leaf).used + failure.found < needed:
         figures |= {"found": failure.found, "needed": needed}
         if job.spec.sub_groups:
             figures["subGroup"] = leaf.name

@@ -1,9 +1,9 @@
-"""Placing the next tasks of a job, part by part: all of them, or none.
+"""Placement of the next chunk of a job, part by part: all of its tasks, or none.
 
-Every part with a wish for nodes close together narrows the nodes; its node sets are tried in order, and what was placed on one
-that proved too small is taken back. A task goes to the best node with room for it now or once others have left: there it is
-given what is idle, or promised what is being released. In a search nothing is given, everything is promised, and a task that
-was evicted for the sake of the search and finds its own place again simply stays.
+A part with a topology demand narrows the nodes; its node sets are tried in order, and the placements of a failed set are rolled
+back. A task goes to the best node with room now or once resources are released: idle resources are allocated, resources in
+release are promised. In a search for victims everything is promised, and a task that the search evicted and that gets its own
+place again stays.
 """
 
 from __future__ import annotations
@@ -39,23 +39,24 @@ from navarch.model.status import TaskStatus
 
 
 @dataclass(slots=True)
-class Placing:
-    """One attempt. `evicted`: in a search, the tasks that its statement took from their nodes; None outside of one."""
+class ChunkPlacement:
+    """One attempt. `evicted`: in a search, the tasks that its statement evicted; None outside of a search."""
 
     session: Session
     statement: Statement
     nodes: BoolArray
     evicted: set[int] | None = None
     hopeless: set[int] | None = None
-    """In a search, classes of tasks that found no node: room only shrinks there, so the next of their like is not tried."""
+    """In a search: classes of tasks that found no node. Free resources only shrink in a search, so later tasks of the class are
+    skipped."""
     failures: list[Failure] = field(default_factory=list)
-    """What stood against it, outside of a search: one for each set of nodes that was tried in vain."""
+    """Why it failed, outside of a search: one failure for each set of nodes."""
     within: NodeSet | None = None
-    """The same nodes, if whoever places many jobs has them as a set already."""
+    """The same nodes as a set, if the caller has it."""
     _start: int = 0
 
     def place(self, job: Job, tree: GangTree | None = None) -> bool:
-        """Place the next chunk of the job (or of the copy that `tree` is), or nothing. `failures` says what stood against it."""
+        """Place the next chunk of the job (or of its copy `tree`), or nothing. `failures` has the reasons."""
         tree = job.tree if tree is None else tree
         chunk = next_to_place(self.session, tree, self.evicted or ())
         if not chunk:
@@ -93,7 +94,7 @@ class Placing:
     def _part(self, job: Job, tree: GangTree, part: Part, by_leaf: dict[int, list[int]], within: NodeSet) -> bool:
         if part.topology is None:
             return self._members(job, tree, part, by_leaf, within)
-        tasks = [task for leaf in part.leaves() for task in by_leaf[id(leaf)]]
+        tasks = [task for leaf in part.leaf_parts() for task in by_leaf[id(leaf)]]
         sets = [within]
         for plugin in self.session.implementing(NodeSets):
             split: list[NodeSet] = []
@@ -117,7 +118,7 @@ class Placing:
             return all(self._task(job, task, within, found) for found, task in enumerate(by_leaf[id(part)]))
         concerned = part.children
         if len(concerned) > 1:
-            concerned = [child for child in concerned if any(by_leaf[id(leaf)] for leaf in child.leaves())]
+            concerned = [child for child in concerned if any(by_leaf[id(leaf)] for leaf in child.leaf_parts())]
             concerned = self.session.parts_in_order(tree, concerned)
         return all(self._part(job, tree, child, by_leaf, within) for child in concerned)
 
@@ -187,7 +188,7 @@ class Placing:
         return merits
 
     def _slot_left(self, row: int, groups: Sequence[str]) -> bool:
-        """A device that a pod must hold for the sharers needs a pod slot of its own, besides the task's."""
+        """A newly shared device needs a pod slot for its reservation pod, besides that of the task."""
         nodes = self.session.nodes
         free = int(nodes.allocatable[PODS, row] - nodes.used[PODS, row])
         free += int(nodes.releasing[PODS, row] - nodes.pipelined[PODS, row])
@@ -209,13 +210,13 @@ class Placing:
             statement.allocate(job, (task,), (row,), kind, groups)
 
     def _wait_for_all(self, tree: GangTree, start: int) -> None:
-        """A part that waits for what is being released and has not its minimum without makes the whole job wait, also if what it
-        waits for was promised to it before."""
+        """If a part waits for resources in release and is below its minimum without them, the whole job waits, also for resources
+        that were promised to it before."""
         if all(op.kind == TaskStatus.PIPELINED for op in self.statement.operations[start:]):
             return
         status = self.session.status
         for leaf in tree.leaves:
-            active = tree.standing(leaf).active
+            active = tree.counts_of(leaf).active
             waiting = sum(1 for task in active if status[task] == TaskStatus.PIPELINED)
             if waiting and len(active) - waiting < tree.required(leaf):
                 break

@@ -1,12 +1,12 @@
-"""Jobs in a tree of queues: the next to be served, or the next to give way.
+"""Jobs in a tree of queues: gives the next job to serve, or the next victim.
 
-Jobs of a leaf queue stand in job order; queues are compared by what their next job would make of them (`QueueRank`), at every
-level of the tree. For victims both orders are turned round, and a queue is compared as if the jobs taken from it so far, and
-its next, had gone. Ranks are kept until the queue's figures or its next job change, so a pop costs a comparison a queue.
+Jobs of a leaf queue are in job order. At every level of the tree, sibling queues are compared by their shares including their next
+job (`QueueRank`). For victims both orders are reversed, and a queue is compared as if the jobs taken so far and its next job were
+gone. Ranks are cached until the figures or the next job of the queue change, so a pop costs one comparison for each queue.
 
-Two ways to find the next queue. Strict mode compares all siblings afresh. Where `queues_are_sorted_late` is on, siblings stand in
-a heap, and a queue is put into its right place only when it comes to the top and its jobs have changed since. A parent is then
-compared by the child that was served last, although another child may be next by now.
+There are two ways to find the next queue. Strict mode compares all siblings. With `queues_are_sorted_late` siblings are in a heap,
+and a queue is moved to its right place only when it is at the top and its jobs changed. A parent is then compared by the child
+that was served last, although another child may be next.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import cmp_to_key
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any
 
-from navarch.actions.kai.sorted_jobs import JobShelf
+from navarch.actions.kai.sorted_jobs import SortedJobs
 from navarch.engine.job import Job
 from navarch.engine.points.gang_protocols import QueueRank
 from navarch.engine.points.protocols import Key
@@ -30,35 +30,35 @@ if TYPE_CHECKING:
 TasksOf = Callable[[Job], Sequence[int]]
 
 
-class _Stand:
-    """A queue of the tree with the jobs that stand in it."""
+class _Branch:
+    """A queue of the tree with its jobs."""
 
     __slots__ = (
         "children", "heap", "jobs", "leaf", "leaving", "moved", "parent", "queue", "rank", "seen", "taken", "touched", "weights",
     )  # fmt: skip
 
-    def __init__(self, queue: Queue | None, parent: _Stand | None) -> None:
+    def __init__(self, queue: Queue | None, parent: _Branch | None) -> None:
         self.queue = queue
         self.parent = parent
-        self.children: dict[str, _Stand] = {}
+        self.children: dict[str, _Branch] = {}
         self.jobs: list[tuple[Key, int, Job]] = []
         self.leaving: FloatArray | None = None
-        self.leaf: _Stand | None = None
-        """Whose turn it is below, and the queue's rank with it, as of `seen`."""
+        self.leaf: _Branch | None = None
+        """The leaf to serve next below this queue, and the rank with it, as of `seen`."""
         self.rank: Key = None
         self.seen: tuple[int, int] | None = None
         self.taken: list[Sequence[int]] = []
-        """Tasks of jobs that were popped, not weighed yet."""
+        """Tasks of popped jobs whose weight is not computed yet."""
         self.touched = 0
-        self.heap: list[_Stand] = []
-        """Children with jobs below them, where queues are sorted late."""
+        self.heap: list[_Branch] = []
+        """Children with jobs below them, with `queues_are_sorted_late`."""
         self.moved = True
-        """Where queues are sorted late: its jobs changed since it was put into its place."""
+        """With `queues_are_sorted_late`: its jobs changed since it was moved to its place."""
         self.weights: tuple[Any, FloatArray] | None = None
 
 
-class JobForest:
-    """`tasks_of` gives the tasks of a job that its queue is weighed with: the next chunk, or for victims what it holds."""
+class QueueForest:
+    """`tasks_of` gives the tasks that weigh a job's queue: the next chunk, or for victims all that the job holds."""
 
     def __init__(
         self,
@@ -68,54 +68,54 @@ class JobForest:
         *,
         victims: bool = False,
         depth: int | None = None,
-        shelf: JobShelf | None = None,
+        sorted_jobs: SortedJobs | None = None,
         accepts: Callable[[Job], bool] | None = None,
     ) -> None:
-        """`shelf` brings jobs that are sorted already. Jobs that `accepts` turns down are passed over when their turn comes."""
+        """`sorted_jobs` holds jobs that are sorted already. Jobs that `accepts` refuses are skipped."""
         self.session = session
         self.victims = victims
         self.tasks_of = tasks_of
         ranking = session.implementing(QueueRank)
         self._ranking = ranking[0] if ranking else None
-        self._root = _Stand(None, None)
-        self._stands: dict[str, _Stand | None] = {}
+        self._root = _Branch(None, None)
+        self._branches: dict[str, _Branch | None] = {}
         self._serial = 0
         self._accepts = accepts
-        for name, entries in shelf.queues.items() if shelf is not None else ():
-            on_shelf = self._stand_of(session.queues[name])
-            if on_shelf is not None:
-                on_shelf.jobs = entries.copy()
+        for name, entries in sorted_jobs.queues.items() if sorted_jobs is not None else ():
+            known = self._branch_of(session.queues[name])
+            if known is not None:
+                known.jobs = entries.copy()
         found: dict[str, list[tuple[Key, int, Job]]] = {}
         for job in jobs:
-            if self._stand_of(job.queue) is not None:
+            if self._branch_of(job.queue) is not None:
                 self._serial += 1
                 found.setdefault(job.queue.name, []).append((session.job_order(job), self._serial, job))
         for name, entries in found.items():
-            stand = self._stands[name]
-            assert stand is not None
+            branch = self._branches[name]
+            assert branch is not None
             if victims:
                 entries.sort()
             elif depth is not None and depth < len(entries):
                 entries = sorted(entries)[:depth]
             else:
                 heapify(entries)
-            stand.jobs = entries
+            branch.jobs = entries
         self._late = self._ranking is not None and session.semantics.queues_are_sorted_late
         if self._late:
             self._build(self._root)
 
     def push(self, job: Job) -> None:
-        stand = self._stand_of(job.queue)
-        if stand is not None:
+        branch = self._branch_of(job.queue)
+        if branch is not None:
             self._serial += 1
             entry = (self.session.job_order(job), self._serial, job)
-            insort(stand.jobs, entry) if self.victims else heappush(stand.jobs, entry)
-            self._touch(stand)
+            insort(branch.jobs, entry) if self.victims else heappush(branch.jobs, entry)
+            self._touch(branch)
             if self._late:
-                self._enter(stand)
+                self._enter(branch)
 
     def pop(self) -> Job | None:
-        """The best job of the best queue. Its place is taken from it as of now."""
+        """The best job of the best queue, removed from it."""
         leaf = self._top(self._root) if self._late else self._best(self._root)
         if leaf is None:
             return None
@@ -129,100 +129,100 @@ class JobForest:
 
     # the tree
 
-    def _stand_of(self, queue: Queue) -> _Stand | None:
-        """None where no job may stand: the queue has children, or its way up does not end at a top."""
-        if queue.name not in self._stands:
-            self._stands[queue.name] = None if queue.children else self._grow(queue)
-        return self._stands[queue.name]
+    def _branch_of(self, queue: Queue) -> _Branch | None:
+        """None where no job can be: the queue has children, or its parents do not lead to a root."""
+        if queue.name not in self._branches:
+            self._branches[queue.name] = None if queue.children else self._add_branch(queue)
+        return self._branches[queue.name]
 
-    def _grow(self, queue: Queue) -> _Stand | None:
+    def _add_branch(self, queue: Queue) -> _Branch | None:
         if queue.spec.parent and queue.parent is None:
             return None
         parent = queue.parent if self._ranking is None else self._ranking.above(queue)
-        above = self._root if parent is None else self._grow(parent)
+        above = self._root if parent is None else self._add_branch(parent)
         if above is None:
             return None
-        stand = above.children.get(queue.name)
-        if stand is None:
-            stand = above.children[queue.name] = _Stand(queue, above)
-        return stand
+        branch = above.children.get(queue.name)
+        if branch is None:
+            branch = above.children[queue.name] = _Branch(queue, above)
+        return branch
 
     # siblings in heaps
 
-    def _build(self, stand: _Stand) -> None:
-        """Every heap below, from the leaves up, children in their right order."""
-        if not stand.children:
-            self._drop_refused(stand)
+    def _build(self, branch: _Branch) -> None:
+        """Build every heap below, from the leaves up."""
+        if not branch.children:
+            self._drop_refused(branch)
             return
-        for child in stand.children.values():
+        for child in branch.children.values():
             self._build(child)
-        stand.heap = [child for child in stand.children.values() if child.heap or child.jobs]
-        stand.heap.sort(key=cmp_to_key(lambda a, b: -1 if self._before(a, b) else 1))
+        branch.heap = [child for child in branch.children.values() if child.heap or child.jobs]
+        branch.heap.sort(key=cmp_to_key(lambda a, b: -1 if self._before(a, b) else 1))
 
-    def _enter(self, stand: _Stand) -> None:
+    def _enter(self, branch: _Branch) -> None:
         """A queue has jobs again: it and its ancestors join the heaps that they are missing from."""
-        while stand.parent is not None and stand not in stand.parent.heap:
-            stand.parent.heap.append(stand)
-            _sift_up(stand.parent.heap, len(stand.parent.heap) - 1, self._before)
-            stand = stand.parent
+        while branch.parent is not None and branch not in branch.parent.heap:
+            branch.parent.heap.append(branch)
+            _sift_up(branch.parent.heap, len(branch.parent.heap) - 1, self._before)
+            branch = branch.parent
 
-    def _leave_if_empty(self, stand: _Stand) -> None:
-        self._drop_refused(stand)
-        while stand.parent is not None and not stand.jobs and not stand.heap:
-            heap = stand.parent.heap
+    def _leave_if_empty(self, branch: _Branch) -> None:
+        self._drop_refused(branch)
+        while branch.parent is not None and not branch.jobs and not branch.heap:
+            heap = branch.parent.heap
             heap[0], heap[-1] = heap[-1], heap[0]
             heap.pop()
             _sift_down(heap, 0, self._before)
-            stand.moved = True
-            stand = stand.parent
+            branch.moved = True
+            branch = branch.parent
 
-    def _top(self, stand: _Stand) -> _Stand | None:
-        """The leaf whose turn it is below a queue."""
-        while stand.heap:
-            child = stand.heap[0]
+    def _top(self, branch: _Branch) -> _Branch | None:
+        """The leaf to serve next below a queue."""
+        while branch.heap:
+            child = branch.heap[0]
             if not child.moved:
-                stand = child
+                branch = child
                 continue
-            _sift_down(stand.heap, 0, self._before)
+            _sift_down(branch.heap, 0, self._before)
             child.moved = False
-        return stand if stand.jobs else None
+        return branch if branch.jobs else None
 
-    def _before(self, one: _Stand, other: _Stand) -> bool:
-        for stand in (one, other):
-            leaf = stand
+    def _before(self, one: _Branch, other: _Branch) -> bool:
+        for branch in (one, other):
+            leaf = branch
             while leaf.heap:
                 leaf = leaf.heap[0]
-            assert stand.queue is not None and self._ranking is not None
-            seen = (leaf.touched, self._ranking.rank_version(stand.queue))
-            if stand.leaf is not leaf or stand.seen != seen:
-                stand.leaf, stand.rank, stand.seen = leaf, None, seen
+            assert branch.queue is not None and self._ranking is not None
+            seen = (leaf.touched, self._ranking.rank_version(branch.queue))
+            if branch.leaf is not leaf or branch.seen != seen:
+                branch.leaf, branch.rank, branch.seen = leaf, None, seen
         return bool(self._rank(other) < self._rank(one) if self.victims else self._rank(one) < self._rank(other))
 
-    def _drop_refused(self, leaf: _Stand) -> None:
+    def _drop_refused(self, leaf: _Branch) -> None:
         while self._accepts is not None and leaf.jobs and not self._accepts(self._head(leaf)):
             leaf.jobs.pop() if self.victims else heappop(leaf.jobs)
 
     # comparing
 
-    def _head(self, stand: _Stand) -> Job:
-        entry = stand.jobs[-1 if self.victims else 0]
+    def _head(self, branch: _Branch) -> Job:
+        entry = branch.jobs[-1 if self.victims else 0]
         return entry[2]
 
-    def _touch(self, stand: _Stand | None) -> None:
-        """The jobs of a queue changed, and with them what is next in every queue above it."""
-        while stand is not None:
-            stand.touched += 1
-            stand.moved = True
-            stand = stand.parent
+    def _touch(self, branch: _Branch | None) -> None:
+        """Mark a queue and its ancestors after its jobs changed."""
+        while branch is not None:
+            branch.touched += 1
+            branch.moved = True
+            branch = branch.parent
 
-    def _best(self, stand: _Stand) -> _Stand | None:
-        """The leaf whose turn it is below a queue. A queue in whose subtree nothing moved answers as before."""
-        if not stand.children:
-            self._drop_refused(stand)
-            return stand if stand.jobs else None
+    def _best(self, branch: _Branch) -> _Branch | None:
+        """The leaf to serve next below a queue. A queue whose subtree did not change keeps its answer."""
+        if not branch.children:
+            self._drop_refused(branch)
+            return branch if branch.jobs else None
         version = self._ranking.rank_version if self._ranking is not None else None
-        best: _Stand | None = None
-        for child in stand.children.values():
+        best: _Branch | None = None
+        for child in branch.children.values():
             assert child.queue is not None
             seen = (child.touched, version(child.queue) if version is not None else 0)
             if child.seen != seen:
@@ -233,10 +233,10 @@ class JobForest:
                 best = child
         return None if best is None else best.leaf
 
-    def _rank(self, stand: _Stand) -> Key:
-        """A queue's place among its siblings, given the leaf that would be served in it. Asked only where siblings compete."""
-        if stand.rank is None:
-            queue, leaf = stand.queue, stand.leaf
+    def _rank(self, branch: _Branch) -> Key:
+        """The rank of a queue among its siblings, given its next leaf. Computed only where siblings compete."""
+        if branch.rank is None:
+            queue, leaf = branch.queue, branch.leaf
             assert queue is not None and leaf is not None
             rank: Key = 0
             if self._ranking is not None:
@@ -245,11 +245,11 @@ class JobForest:
                     rank = self._ranking.queue_rank(queue, None, self._leaving(leaf, weight))
                 else:
                     rank = self._ranking.queue_rank(queue, weight, None)
-            stand.rank = (rank, queue.spec.created, queue.spec.uid or queue.name)
-        return stand.rank
+            branch.rank = (rank, queue.spec.created, queue.spec.uid or queue.name)
+        return branch.rank
 
-    def _leaving(self, leaf: _Stand, next_one: FloatArray) -> FloatArray:
-        """The weight of all who were taken from a leaf, and of the next."""
+    def _leaving(self, leaf: _Branch, next_one: FloatArray) -> FloatArray:
+        """The weight of all jobs taken from a leaf, and of its next job."""
         assert self._ranking is not None
         for tasks in leaf.taken:
             weight = self._ranking.weigh_held(tasks)
@@ -257,7 +257,7 @@ class JobForest:
         leaf.taken = []
         return next_one if leaf.leaving is None else leaf.leaving + next_one
 
-    def _weight(self, leaf: _Stand) -> FloatArray:
+    def _weight(self, leaf: _Branch) -> FloatArray:
         assert self._ranking is not None
         head = self._head(leaf)
         key = (id(head), head.version)
@@ -267,9 +267,9 @@ class JobForest:
         return leaf.weights[1]
 
 
-def _sift_down(heap: list[_Stand], place: int, before: Callable[[_Stand, _Stand], bool]) -> None:
-    """Move an entry down while a child comes before it. `heapq` cannot serve: it compares in another order, which shows where
-    the order of entries that were not moved has changed."""
+def _sift_down(heap: list[_Branch], place: int, before: Callable[[_Branch, _Branch], bool]) -> None:
+    """Move an entry down while a child comes before it. `heapq` compares in another order, which gives another result when entries
+    that were not moved have changed."""
     while True:
         child = 2 * place + 1
         if child >= len(heap):
@@ -282,7 +282,7 @@ def _sift_down(heap: list[_Stand], place: int, before: Callable[[_Stand, _Stand]
         place = child
 
 
-def _sift_up(heap: list[_Stand], place: int, before: Callable[[_Stand, _Stand], bool]) -> None:
+def _sift_up(heap: list[_Branch], place: int, before: Callable[[_Branch, _Branch], bool]) -> None:
     while place:
         above = (place - 1) // 2
         if not before(heap[place], heap[above]):

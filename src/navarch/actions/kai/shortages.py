@@ -1,8 +1,8 @@
-"""Which nodes lack what for a task, in the words that users of fair queues know.
+"""Shortages: which nodes lack which resources for a task, in KAI's words.
 
-A node that cannot hold the task, even once all who leave it have left, names every resource that it lacks now: what is
-allocatable less what is used or promised. Nodes that could hold it are asked by the bounds of the queue, then by the filters.
-Only the nodes at hand count: where a job must stay within one rack, the other racks have no say.
+A node that cannot hold the task, even after all releases, names every resource that it lacks now: allocatable minus used and
+promised. Other nodes are checked by the limits of the queue, then by the filters. Only the nodes of the attempt count: where a job
+must stay within one rack, the other racks do not.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from navarch.model.resources import BoolArray, IntArray, format_amount
 
 NO_NODES: Final = "no nodes with enough resources were found"
 NO_WORD: Final = "Unable to schedule pod"
-"""Said of a pod that no node refused, and none took."""
+"""For a pod that no node refused and no node took."""
 _NAMES: Final = {"cpu": "CPU cores", "memory": "memory"}
 
 
 class Shortages:
-    """Made with `Session.shared`. A long backlog of equal tasks asks again and again, so answers are kept while no node changes."""
+    """Made with `Session.shared`. A long backlog of equal tasks asks repeatedly, so answers are cached while no node changes."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -61,7 +61,7 @@ class Shortages:
 
 
 def _count_short(session: Session, task: TaskClass, short: BoolArray, errors: FitErrors) -> None:
-    """Count what the nodes that are too small lack; a node may lack several things, or none that is told apart."""
+    """Count what the nodes that are too small lack. A node may lack several resources, or none by name."""
     if not short.any():
         return
     for name, asked, free in _claims(session, task):
@@ -81,7 +81,7 @@ def _count_short(session: Session, task: TaskClass, short: BoolArray, errors: Fi
 
 
 def _claims(session: Session, task: TaskClass) -> list[tuple[str, int, IntArray]]:
-    """What the task asks for: name, amount, and what of it is neither used nor promised on each node."""
+    """The requests of the task: name, amount, and the amount on each node that is neither used nor promised."""
     nodes, names = session.nodes, session.snapshot.resource_names
     free = nodes.allocatable - nodes.used - nodes.pipelined
     gpus = [dim for dim, name in enumerate(names) if name in GPU_RESOURCES]
@@ -108,7 +108,7 @@ def _add(errors: FitErrors, text: str, count: int) -> None:
 
 
 def _text(errors: FitErrors) -> str:
-    """The finished parts are sorted, not the counts: "10 x" stands before "2 x"."""
+    """The parts are sorted as texts: "10 x" comes before "2 x"."""
     if not errors.nodes:
         return errors.message or NO_WORD
     return f"{NO_NODES}: " + ". \n".join(sorted(f"{count} {text}" for text, count in errors.nodes.items())) + "."

@@ -1,7 +1,7 @@
-"""Jobs of every queue in job order, kept from one forest to the next.
+"""Jobs of every queue in job order, kept for all searches of an action.
 
-An action that looks for victims for one job after another asks for the same running jobs again and again. Sorting them anew costs
-more than all the rest, so they are kept sorted, and only jobs that changed are put in another place.
+An action that searches victims for one job after another needs the same running jobs each time. Sorting them again would cost more
+than everything else, so they stay sorted, and only changed jobs are moved.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 Entry = tuple[Key, int, Job]
 
 
-class JobShelf:
+class SortedJobs:
     def __init__(self, session: Session, jobs: Iterable[Job]) -> None:
         self.session = session
         self.queues: dict[str, list[Entry]] = {}
-        """Queue -> its jobs, first in order first. Read it; copies may be changed."""
+        """Queue -> its jobs in order. Read only; copy it to change it."""
         self._entries: dict[int, Entry] = {}
         for job in jobs:
             entry = self._entries[job.row] = (session.job_order(job), job.row, job)
@@ -31,8 +31,8 @@ class JobShelf:
         for entries in self.queues.values():
             entries.sort()
 
-    def renew(self, job: Job, *, keep: bool) -> None:
-        """The job changed: it stands elsewhere, or no longer here."""
+    def update(self, job: Job, *, keep: bool) -> None:
+        """The job changed: move it to its place, or remove it."""
         entries = self.queues.setdefault(job.queue.name, [])
         before = self._entries.pop(job.row, None)
         if before is not None:

@@ -1,32 +1,32 @@
-"""stalegangeviction: what is left of a gang that fell below its minimum goes, once its grace is over.
+"""stalegangeviction: evicts the rest of a gang that is below its minimum for longer than its grace period.
 
-A gang some of whose pods have succeeded is finishing, not broken.
+A gang with succeeded pods is finishing, not stale.
 """
 
 from __future__ import annotations
 
-from navarch.actions.kai.pending_jobs import FairAction
-from navarch.engine.gangs.run_times import Lifetimes
+from navarch.actions.kai.pending_jobs import KaiAction
+from navarch.engine.gangs.run_times import RunTimes
 from navarch.engine.job import Job
 from navarch.model.status import ON_NODE, TaskStatus
 
 _USED = [int(s) for s in TaskStatus if ON_NODE[s] or s == TaskStatus.PIPELINED]
 
 
-class StaleGangEviction(FairAction):
+class StaleGangEviction(KaiAction):
     """Evicts gangs that have run below their minimum for too long"""
 
     name = "stalegangeviction"
 
     def execute(self) -> None:
         session = self.session
-        lifetimes = session.shared(Lifetimes)
-        lifetimes.looked = True
+        run_times = session.shared(RunTimes)
+        run_times.looked = True
         for job in session.jobs_maybe_broken():
             if not self._is_stale(job):
                 continue
             since = session.now if job.spec.stale_since is None else job.spec.stale_since
-            lifetimes.is_stale(job, since)
+            run_times.is_stale(job, since)
             grace = self._grace(job)
             if grace < 0 or session.now - since < grace:
                 continue
@@ -36,7 +36,7 @@ class StaleGangEviction(FairAction):
                     continue
                 statement.evict(task, reason=self.name, message="the gang has fewer pods than it needs")
             if len(statement):
-                lifetimes.is_evicted(job)
+                run_times.is_evicted(job)
             statement.commit()
 
     def _grace(self, job: Job) -> float:

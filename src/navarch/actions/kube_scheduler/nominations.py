@@ -1,7 +1,7 @@
-"""Pods that were promised a node and wait for it: others count them as if they stood there already.
+"""Nominations: pods that are promised a node and wait for it. Other pods count them as if they were there.
 
-A pod is judged on a node with the promised pods of at least its own importance, and again without them: a promise may not be
-broken by whoever comes later, and may not be relied upon either.
+A pod must fit a node both with and without the nominated pods of equal or higher priority: it may not take their place, and may not
+rely on it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Nominations:
     def __init__(self, session: Session) -> None:
         self.session = session
         self._at: dict[int, dict[int, None]] = {}
-        """Node row -> the tasks that were promised it."""
+        """Node row -> the tasks nominated for it."""
         self._of: dict[int, int] = {}
         self._sums: dict[int, tuple[IntArray, IntArray]] = {}
         row_of = session.snapshot.nodes.row
@@ -49,14 +49,14 @@ class Nominations:
         return self._of.get(task)
 
     def drop_lesser(self, node: int, priority: int) -> list[int]:
-        """Promises on a node to pods below a priority are off."""
+        """Drop nominations on a node for pods below a priority."""
         gone = [task for task in self._at.get(node, {}) if self.session.task(task).pod_priority < priority]
         for task in gone:
             self.drop(task)
         return gone
 
     def expected(self, task: int, node: int) -> list[int]:
-        """Who else was promised the node and is at least as important."""
+        """Other tasks nominated for the node with equal or higher priority."""
         priority = self.session.task(task).pod_priority
         others = self._at.get(node, {})
         return [other for other in others if other != task and self.session.task(other).pod_priority >= priority]
@@ -67,7 +67,7 @@ class Nominations:
                 yield node
 
     def admits(self, view: ClassView, task: int, node: int) -> bool:
-        """Whether the node takes the task with and without those whom it was promised to."""
+        """Whether the node takes the task with and without the other nominated pods."""
         others = self.expected(task, node)
         if others:
             with WhatIf(self.session) as trial:
@@ -86,8 +86,8 @@ class Nominations:
         return said if said[0] or not others else view.refusal_at(node)
 
     def refusals(self, view: ClassView, task: int, among: BoolArray) -> tuple[Counter[str], BoolArray, BoolArray]:
-        """Of the nodes among these that others were promised: how many give each reason, which nodes they are, and where
-        no eviction could help."""
+        """For nodes in `among` with other nominated pods: how many give each reason, which nodes they are, and where no eviction
+        helps."""
         size = len(self.session.nodes)
         counts: Counter[str] = Counter()
         where, unresolvable = np.zeros(size, dtype=bool), np.zeros(size, dtype=bool)
@@ -109,7 +109,7 @@ class Nominations:
         return counts, where, unresolvable
 
     def respected(self, view: ClassView, task: int, feasible: BoolArray) -> tuple[BoolArray, list[int]]:
-        """The nodes that remain when promises are kept, and the feasible nodes on which there are some."""
+        """The feasible nodes that remain with the nominations, and the feasible nodes that have nominations."""
         if not self._of:
             return feasible, []
         if view.figures_only and task not in self._of:
@@ -123,7 +123,7 @@ class Nominations:
         return out, looked_at
 
     def _by_figures(self, view: ClassView, task: int, feasible: BoolArray) -> tuple[BoolArray, list[int]]:
-        """As above in one step over all nodes, where filters read nothing but figures."""
+        """The same in one step over all nodes, where filters read only figures."""
         promised, pods = self.promised(self.session.task(task).pod_priority)
         nodes = np.flatnonzero(feasible & (pods > 0))
         if not len(nodes):
@@ -135,7 +135,7 @@ class Nominations:
         return out, nodes.tolist()
 
     def promised(self, priority: int) -> tuple[IntArray, IntArray]:
-        """By node: what pods of at least this priority ask for that were promised it, and how many they are."""
+        """By node: the requests of nominated pods of at least this priority, and their number."""
         held = self._sums.get(priority)
         if held is None:
             session = self.session
@@ -147,7 +147,7 @@ class Nominations:
         return held
 
     def promised_to_others(self, task: int) -> IntArray | None:
-        """The same for everyone but the task; None: nothing is."""
+        """The requests of all nominated pods except the task; None: there are none."""
         if not self._of or (len(self._of) == 1 and task in self._of):
             return None
         sums, _ = self.promised(self.session.task(task).pod_priority)
@@ -166,7 +166,7 @@ class Nominations:
 
 
 def _said(session: Session, view: ClassView, at: Selected, counts: Counter[str]) -> BoolArray:
-    """Add up what the first filter that refuses each column says; True where no eviction could change it."""
+    """Count the reasons of the first filter that refuses each column; True where no eviction helps."""
     open_: BoolArray = np.ones(at.requested.shape[1], dtype=bool)
     hopeless = np.zeros_like(open_)
     for f in session.filters_for(view.task):

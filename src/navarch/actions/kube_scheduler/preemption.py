@@ -1,9 +1,9 @@
-"""Preemption for single pods, as kube-scheduler does it: whom to ask to leave, and on which node.
+"""kube-scheduler's preemption for single pods: finds the node and the victims.
 
-On each node that an eviction could open: everybody less important goes, and if the pod fits then, they come back one by one,
-those first whose eviction would break a disruption budget and the more important before the less, as long as it still fits.
-The node is chosen by the fewest broken budgets, the lowest highest priority among victims, the lowest sum of priorities, the
-fewest victims, the latest start of the most important ones, and the order of nodes.
+On each node that an eviction could open, all less important pods are removed in a trial. If the pod fits then, they are added back
+one by one as long as it still fits: first those whose eviction would break a disruption budget, and more important ones before
+others. The node is chosen by the fewest broken budgets, the lowest highest priority among victims, the lowest sum of priorities,
+the fewest victims, the latest start of the most important victims, and the order of nodes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from navarch.actions.kube_scheduler.nominations import Nominations
-from navarch.actions.kube_scheduler.reprieve import OFFSET, Reprieve, Searched
+from navarch.actions.kube_scheduler.reprieve import OFFSET, Reprieve, VictimSearch
 from navarch.engine.placement.fit_errors import FitErrors
 from navarch.engine.session import Session
 from navarch.engine.victims.protected import ProtectedPods
@@ -50,7 +50,7 @@ class NoCandidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Hopeless:
+class NodeRefusal:
     """A node where evictions do not help, with its reasons. `error`: the search itself failed there."""
 
     texts: tuple[str, ...]
@@ -65,7 +65,7 @@ class PodPreemption:
         self.absolute = absolute
         self.reprieve = Reprieve(session)
         self._from = 0
-        """Where the next search starts, if it does not look at all nodes: not always at the same ones."""
+        """Where the next search starts, if it does not try all nodes, so that searches do not always use the same ones."""
 
     # whether to try at all
 
@@ -95,10 +95,10 @@ class PodPreemption:
         if self.applies_at_once(row):
             return self._chosen(row, nodes, wanted)
         candidates: list[Candidate] = []
-        refused: list[Hopeless] = []
+        refused: list[NodeRefusal] = []
         for node in nodes:
             answer = self.dry_run(row, node)
-            if isinstance(answer, Hopeless):
+            if isinstance(answer, NodeRefusal):
                 refused.append(answer)
                 continue
             candidates.append(answer)
@@ -119,7 +119,7 @@ class PodPreemption:
     # one node
 
     def lesser_on(self, row: int, node: int) -> list[int]:
-        """Everybody on the node whom the pod outranks, the most important first."""
+        """All pods on the node with lower priority, the most important first."""
         session = self.session
         priority = session.task(row).pod_priority
         there = [t for t in session.residents.on(node) if ON_NODE[session.status[t]] and session.task(t).pod_priority < priority]
@@ -128,17 +128,17 @@ class PodPreemption:
             there = [task for task in there if not protected.has(task)]
         return sorted(there, key=lambda task: importance(session.task(task), session.now))
 
-    def dry_run(self, row: int, node: int) -> Candidate | Hopeless:
+    def dry_run(self, row: int, node: int) -> Candidate | NodeRefusal:
         lesser = self.lesser_on(row, node)
         if not lesser:
-            return Hopeless((NO_VICTIMS,))
+            return NodeRefusal((NO_VICTIMS,))
         session, nominations = self.session, self.nominations
         view = session.view(session.class_of(row))
         with WhatIf(session) as trial:
             for task in lesser:
                 trial.remove(task, node)
             if not nominations.admits(view, row, node):
-                return Hopeless(tuple(nominations.refusal_at(view, row, node)[0]))
+                return NodeRefusal(tuple(nominations.refusal_at(view, row, node)[0]))
             violating, others = self.split_by_budget(lesser)
             victims: list[int] = []
             violations = 0
@@ -155,7 +155,7 @@ class PodPreemption:
         return Candidate(node, tuple(t for t in lesser if t in set(victims)), violations)
 
     def split_by_budget(self, tasks: Sequence[int]) -> tuple[list[int], list[int]]:
-        """(those whose eviction breaks a disruption budget, the others), each in the order given."""
+        """(tasks whose eviction breaks a disruption budget, the others), each in the order given."""
         session = self.session
         budgets = session.snapshot.budgets
         if not budgets:
@@ -184,30 +184,31 @@ class PodPreemption:
     # all nodes
 
     def applies_at_once(self, row: int) -> bool:
-        """Where nothing but resources decides, the search runs over all nodes together."""
+        """Whether only resources decide, so that the search can run over all nodes together."""
         return self.reprieve.applies(self.session.class_of(row)) and not self.session.snapshot.budgets
 
-    def all_at_once(self, row: int, nodes: Sequence[int]) -> Searched:
+    def all_at_once(self, row: int, nodes: Sequence[int]) -> VictimSearch:
         return self.reprieve.run(row, nodes, self.nominations.promised_to_others(row))
 
     def _chosen(self, row: int, nodes: list[int], wanted: int) -> Candidate | NoCandidate:
-        """Enough candidates end the search, so the first part of the nodes will mostly do."""
+        """The best candidate by a search over nodes together. Enough candidates end the search, so the first part of the nodes is
+        tried first."""
         part = nodes[: 2 * wanted]
-        searched = self.all_at_once(row, part)
-        if len(part) < len(nodes) and len(searched.candidates()) < wanted:
-            part, searched = nodes, self.all_at_once(row, nodes)
-        candidates = searched.candidates()
+        search = self.all_at_once(row, part)
+        if len(part) < len(nodes) and len(search.candidates()) < wanted:
+            part, search = nodes, self.all_at_once(row, nodes)
+        candidates = search.candidates()
         if len(candidates):
             self._from = part[-1] + 1
-            best = searched.best(candidates)
-            return Candidate(int(searched.nodes[best]), searched.victims_on(best))
-        for node in searched.unneeded():
+            best = search.best(candidates)
+            return Candidate(int(search.nodes[best]), search.victims_on(best))
+        for node in search.unneeded():
             return NoCandidate(self._unneeded(node).texts[0])
-        counts = {text: int(refused.sum()) for text, refused in searched.texts}
-        return self._no_candidate({**counts, NO_VICTIMS: len(searched.empty)}, len(nodes))
+        counts = {text: int(refused.sum()) for text, refused in search.texts}
+        return self._no_candidate({**counts, NO_VICTIMS: len(search.empty)}, len(nodes))
 
-    def _unneeded(self, node: int) -> Hopeless:
-        return Hopeless((f'expected at least one victim pod on node "{self.session.nodes.names[node]}"',), error=True)
+    def _unneeded(self, node: int) -> NodeRefusal:
+        return NodeRefusal((f'expected at least one victim pod on node "{self.session.nodes.names[node]}"',), error=True)
 
 
 def _started(spec: TaskSpec, now: float) -> float:

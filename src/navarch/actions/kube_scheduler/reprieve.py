@@ -1,8 +1,8 @@
-"""Who can stay, on all nodes at once: the search for victims where nothing but resources decides.
+"""The search for victims over all nodes at once, where only resources decide.
 
-All that less important pods hold is taken off in one sum a node. Then, in step k, the k-th most important of every node comes
-back wherever the pod would still fit. So a search over a thousand nodes costs a few array operations for each step, and there are
-as many steps as pods on the fullest node. Cost: bench/predicates, "preemption".
+The requests of all less important pods are removed in one sum for each node. Then, in step k, the k-th most important pod of every
+node is added back where the pod still fits. So a search over a thousand nodes costs a few array operations for each step, and
+there are as many steps as pods on the fullest node. Cost: bench/predicates, "preemption".
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Reprieve:
         self._known: Rows = np.zeros(0, dtype=np.intp)
 
     def applies(self, task: TaskClass) -> bool:
-        """Whether every filter that concerns the class reads nothing but figures, labels aside."""
+        """Whether every filter that applies to the class reads only figures or labels."""
         return all(f.figures_only for f in self.session.filters_for(task) if f.scope is not Scope.STATIC)
 
     def _order(self) -> tuple[IntArray, FloatArray]:
-        """Of every task priority and start; and all that stood on nodes, node by node and by importance. Once a cycle."""
+        """Priority and start of every task; and all tasks on nodes, by node and importance. Computed once a cycle."""
         if self._ranks is None:
             session, tasks = self.session, self.session.snapshot.tasks
             priority, started = tasks.pod_priority, np.where(np.isinf(tasks.started), session.now, tasks.started)
@@ -45,7 +45,7 @@ class Reprieve:
         return self._ranks
 
     def _settle(self, equal: BoolArray) -> None:
-        """Pods of one node that are as important and began together (`equal`: as the next) stand by their names."""
+        """Order pods of one node with equal priority and start by name. `equal`: equal to the next."""
         borders = np.flatnonzero(np.diff(equal, prepend=False, append=False))
         for first, last in zip(borders[::2].tolist(), borders[1::2].tolist(), strict=True):
             tied = self._known[first : last + 1]
@@ -56,10 +56,10 @@ class Reprieve:
         tasks = self.session.snapshot.tasks
         return bool((tasks.pod_priority[tasks.alive & (self.session.node >= 0)] < priority).any())
 
-    def run(self, row: int, nodes: Sequence[int], expected: IntArray | None = None) -> Searched:
-        """Answers for these nodes, except for those whose labels or taints alone refuse the pod.
+    def run(self, row: int, nodes: Sequence[int], expected: IntArray | None = None) -> VictimSearch:
+        """Results for these nodes, except those that labels or taints exclude.
 
-        `expected`, by node, counts as if it stood there already; resources that suffice with it suffice without."""
+        `expected`, by node, counts as used already; if resources suffice with it, they suffice without it."""
         session = self.session
         task, own = session.class_of(row), session.task(row).pod_priority
         priority, started = self._order()
@@ -72,13 +72,13 @@ class Reprieve:
         where = session.node[lesser].astype(np.intp)
         occupied = where[np.flatnonzero(np.diff(where, prepend=-1))]
         empty = np.setdiff1d(wanted, occupied, assume_unique=True)
-        searched = Searched(occupied, empty, lesser, priority[lesser], started[lesser], np.searchsorted(occupied, where))
+        search = VictimSearch(occupied, empty, lesser, priority[lesser], started[lesser], np.searchsorted(occupied, where))
         if len(occupied):
-            self._search(task, searched, expected)
-        return searched
+            self._search(task, search, expected)
+        return search
 
-    def _search(self, task: TaskClass, searched: Searched, expected: IntArray | None) -> None:
-        session, nodes, lesser, place = self.session, searched.nodes, searched.lesser, searched.place
+    def _search(self, task: TaskClass, search: VictimSearch, expected: IntArray | None) -> None:
+        session, nodes, lesser, place = self.session, search.nodes, search.lesser, search.place
         filters = [f for f in session.filters_for(task) if f.scope is not Scope.STATIC]
         requests = session.snapshot.shape_request[:, session.shape[lesser]]
         gone = np.zeros((requests.shape[0], len(nodes)), dtype=np.int64)
@@ -87,9 +87,9 @@ class Reprieve:
         if expected is not None:
             gone -= expected[:, nodes]
         emptied = Selected(session.nodes, nodes, {"requested": -gone}, None)
-        fits = searched.fits = _passes(filters, task, emptied)
-        victims = searched.victims
-        start = searched.start
+        fits = search.fits = _passes(filters, task, emptied)
+        victims = search.victims
+        start = search.start
         for step in range(int(np.max(start[1:] - start[:-1]))):
             turn = np.flatnonzero(fits & (start[:-1] + step < start[1:]))
             if not len(turn):
@@ -100,26 +100,26 @@ class Reprieve:
             gone[:, turn[stays]] = back[:, stays]
             victims[who[stays]] = False
         if not fits.all():
-            searched.texts = [(text, refused & ~fits) for text, refused in _texts(filters, task, emptied)]
+            search.texts = [(text, refused & ~fits) for text, refused in _texts(filters, task, emptied)]
 
 
-class Searched:
-    """What a search found: on `nodes` there is somebody to evict, on `empty` ones nobody."""
+class VictimSearch:
+    """The result of a search: `nodes` have possible victims, `empty` ones have none."""
 
     def __init__(self, nodes: Rows, empty: Rows, lesser: Rows, priority: IntArray, started: FloatArray, place: Rows) -> None:
         self.nodes = nodes
         self.empty = empty
         self.lesser = lesser
-        """Tasks that could go, node by node, the most important first; `place` numbers their nodes."""
+        """Possible victims, node by node, the most important first; `place` numbers their nodes."""
         self.priority = priority
         self.started = started
         self.place = place
         self.start: Rows = np.searchsorted(place, np.arange(len(nodes) + 1))
         self.fits: BoolArray = np.zeros(len(nodes), dtype=bool)
-        """The pod fits once everybody less important is gone."""
+        """Whether the pod fits once all less important pods are gone."""
         self.victims: BoolArray = np.ones(len(lesser), dtype=bool)
         self.texts: list[tuple[str, BoolArray]] = []
-        """Reasons of the nodes where it does not fit even so."""
+        """Reasons of the nodes where it does not fit even then."""
 
     def victims_on(self, number: int) -> tuple[int, ...]:
         mine = slice(int(self.start[number]), int(self.start[number + 1]))
@@ -127,13 +127,13 @@ class Searched:
         return tuple(found)
 
     def candidates(self) -> Rows:
-        """Numbers of the nodes that can be opened by evicting somebody, in node order."""
+        """Numbers of the nodes that an eviction can open, in node order."""
         if not len(self.nodes):
             return self.nodes
         return np.flatnonzero(self.fits & (np.add.reduceat(self.victims, self.start[:-1]) > 0))
 
     def unneeded(self) -> list[int]:
-        """Nodes where everybody may stay: the pod was refused for a reason that evicting does not touch."""
+        """Nodes where no victim is needed: the pod was refused for a reason that an eviction does not change."""
         if not len(self.nodes):
             return []
         found: list[int] = self.nodes[self.fits & (np.add.reduceat(self.victims, self.start[:-1]) == 0)].tolist()
@@ -161,7 +161,7 @@ def _passes(filters: Sequence[NodeFilter], task: TaskClass, at: Figures) -> Bool
 
 
 def _texts(filters: Sequence[NodeFilter], task: TaskClass, at: Figures) -> list[tuple[str, BoolArray]]:
-    """Each reason with the nodes that give it; of several filters the first that refuses a node speaks."""
+    """Each reason with its nodes; the first filter that refuses a node gives its reason."""
     out = []
     open_: BoolArray = np.ones(at.requested.shape[1], dtype=bool)
     for f in filters:

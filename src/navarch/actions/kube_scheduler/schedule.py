@@ -1,8 +1,9 @@
-"""schedule: each pending pod once, the most important first, as kube-scheduler would take them from its queue.
+"""schedule: tries each pending pod once, in the order of kube-scheduler's queue.
 
-Pods go by priority, age and name. Equal pods that follow each other are placed in one step. A pod that finds no node may
-preempt before the next pod is looked at: its victims keep their room until they are gone, and the pod is promised the node.
-Groups, queues and shares have no say here.
+Pods are ordered by priority, age and name. Equal neighbours are placed in one step. A pod that finds no node may preempt before the
+next pod is tried: its victims hold their resources until they are gone, and the pod is nominated for the node. Queues and shares have
+no effect here. Where the profile has GangScheduling, the pods of a `scheduling.k8s.io` group are tried together and start only if its
+minCount is reached (`gang_cycle`). Groups of other APIs are no gangs here; a warning of the cycle says so.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from itertools import groupby
 
 import numpy as np
 
+from navarch.actions.kube_scheduler.gang_cycle import GangCycle
 from navarch.actions.kube_scheduler.nominations import Nominations
 from navarch.actions.kube_scheduler.preemption import Candidate, NoCandidate, PodPreemption
 from navarch.engine.action import Action
@@ -28,11 +30,10 @@ NO_NODES = "no nodes available to schedule pods"
 
 
 def nodes_to_find(nodes: int, percentage: int) -> int:
-    """How many feasible nodes end the search for more; 0 per cent: fewer the larger the cluster.
+    """How many feasible nodes end the search; 0 per cent: fewer the larger the cluster.
 
     >>> nodes_to_find(5000, 0), nodes_to_find(5000, 100), nodes_to_find(80, 5)
-    (500, 5000, 80)
-    """
+    (500, 5000, 80)"""
     if nodes < 100:
         return nodes
     share = percentage or max(5, 50 - nodes // 125)
@@ -41,25 +42,25 @@ def nodes_to_find(nodes: int, percentage: int) -> int:
 
 @dataclass(slots=True)
 class Attempt:
-    """Nodes that a pod may take, or why there are none: `errors` by node, or a `rejection` of the pod itself."""
+    """The feasible nodes of a pod, or why there are none: `errors` by node, or a `rejection` of the pod itself."""
 
     feasible: BoolArray
     errors: FitErrors
     rejection: str = ""
     failed: bool = False
-    """The attempt went wrong, rather than the pod did not fit."""
+    """The attempt failed with an error."""
     node: int = -1
-    """The one node that is taken without looking at others; -1: none."""
+    """The only node to use; -1: choose among the feasible ones."""
     promised: frozenset[int] = frozenset()
-    """Feasible nodes that others were promised: once one of them is taken, look again."""
+    """Feasible nodes with other nominated pods: after one of them is used, filter again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Treatment:
-    """What the profile of a pod says of the search for its node."""
+class ProfileSettings:
+    """How pods of one profile are scheduled."""
 
     limit: int
-    """So many feasible nodes suffice."""
+    """The search ends at this many feasible nodes."""
     preemption: PodPreemption | None
     rejecting: list[NodeFilter]
     naming: list[NodeFilter]
@@ -87,30 +88,41 @@ class Schedule(Action):
         Argument("preemption", "bool", True, "whether a pod without a node may evict less important ones"),
         Argument("minCandidateNodesPercentage", "int", 10, "share of nodes to dry-run"),
         Argument("minCandidateNodesAbsolute", "int", 100, "dry-run at least so many nodes"),
+        Argument("gangs", "bool", False, "whether scheduling.k8s.io groups start whole or not at all"),
     )
 
     def execute(self) -> None:
         session = self.session
         session.resources_by_filters = True
         self.nominations = Nominations(session)
-        self._treatments: dict[str, Treatment] = {}
+        self._settings: dict[str, ProfileSettings] = {}
         self._first = 0
         """Where the search for feasible nodes starts, when not all are looked for."""
         self._failures: dict[tuple[int, int, str], FitErrors] = {}
         """What classes of pods failed with since the last placement or preemption."""
-        for task, rows in self._runs():
-            self._place(task, rows)
+        gangs = GangCycle(self)
+        for rows in gangs.turns(self._waiting()):
+            if gangs.is_gang(rows[0]):
+                gangs.place(rows)
+                continue
+            for task, run in self._runs(rows):
+                self._place(task, run)
+        session.record.warnings += gangs.announced()
 
-    def _treatment(self, task: TaskClass) -> Treatment:
-        found = self._treatments.get(task.profile)
+    def _settings_of(self, task: TaskClass) -> ProfileSettings:
+        found = self._settings.get(task.profile)
         if found is None:
-            found = self._treatments[task.profile] = self._treat(task.profile)
+            found = self._settings[task.profile] = self._read_settings(task.profile)
         return found
 
-    def _treat(self, profile: str) -> Treatment:
-        session, policy = self.session, self.session.policy
-        own = policy.profiles.get(profile)
-        given = self.given if own is None else Arguments(self.arguments, own.arguments)
+    def given_for(self, profile: str) -> Arguments:
+        """The arguments of the action in this profile."""
+        own = self.session.policy.profiles.get(profile)
+        return self.given if own is None else Arguments(self.arguments, own.arguments)
+
+    def _read_settings(self, profile: str) -> ProfileSettings:
+        session = self.session
+        given = self.given_for(profile)
         preemption = PodPreemption(
             session,
             self.nominations,
@@ -118,7 +130,7 @@ class Schedule(Action):
             given.integer("minCandidateNodesAbsolute"),
         )
         filters, plain = session.functions[profile].filters, NodeFilter
-        return Treatment(
+        return ProfileSettings(
             limit=nodes_to_find(len(session.nodes), given.integer("percentageOfNodesToScore")),
             preemption=preemption if given.flag("preemption") else None,
             rejecting=[f for f in filters if type(f).reject is not plain.reject],
@@ -126,25 +138,29 @@ class Schedule(Action):
             post_filter_texts=list(dict.fromkeys(f.post_filter_text for f in filters if f.post_filter_text)),
         )
 
-    def _runs(self) -> Iterator[tuple[TaskClass, list[int]]]:
-        """Pending pods in their order, equal neighbours together."""
+    def _waiting(self) -> list[int]:
+        """Pending pods in their order."""
         session, tasks = self.session, self.session.snapshot.tasks
         waiting = np.flatnonzero(tasks.alive & (session.status == TaskStatus.PENDING) & (tasks.job >= 0) & ~tasks.gated)
         waiting = waiting[session.snapshot.jobs.taking_part[tasks.job[waiting]]]
         pods = [(row, spec) for row in waiting.tolist() if not (spec := session.task(row)).deleting]
         pods.sort(key=lambda pod: (-pod[1].pod_priority, pod[1].created, pod[1].namespace, pod[1].name))
-
-        def kind(pod: tuple[int, object]) -> tuple[int, int, str, object]:
-            spec = session.task(pod[0])
-            alone = pod[0] if spec.nominated_node else -1
-            return session.class_of(pod[0]).number, spec.pod_priority, spec.preemption_policy, alone
-
         keys = session.snapshot.jobs.keys
         session.tried.update(dict.fromkeys(keys[number] for number in tasks.job[[row for row, _ in pods]].tolist()))
+        return [row for row, _ in pods if session.job_of(row) is not None]
+
+    def _runs(self, pods: list[int]) -> Iterator[tuple[TaskClass, list[int]]]:
+        """Pods in their order, equal neighbours together."""
+        session = self.session
+
+        def kind(row: int) -> tuple[int, int, str, object]:
+            spec = session.task(row)
+            alone = row if spec.nominated_node else -1
+            return session.class_of(row).number, spec.pod_priority, spec.preemption_policy, alone
+
         for _, run in groupby(pods, key=kind):
-            rows = [row for row, _ in run if session.job_of(row) is not None]
-            if rows:
-                yield session.class_of(rows[0]), rows
+            rows = list(run)
+            yield session.class_of(rows[0]), rows
 
     # placing
 
@@ -155,9 +171,9 @@ class Schedule(Action):
             row = left[-1]
             known = self._failures.get(self._key(task, row))
             if known is not None and self.nominations.node_of(row) is None:
-                self._refuse(left.pop(), known)
+                self.refuse(left.pop(), known)
                 continue
-            attempt, together = self._look(task, row)
+            attempt, together = self.look(task, row)
             if attempt.node >= 0:
                 self._allocate([left.pop()], [attempt.node], task)
                 continue
@@ -171,7 +187,7 @@ class Schedule(Action):
     def _allocate(self, rows: list[int], nodes: list[int], task: TaskClass) -> None:
         """One statement for neighbours of the same job."""
         session = self.session
-        self._changed()
+        self.changed()
         for job, pairs in groupby(zip(rows, nodes), key=lambda pair: session.job_of(pair[0])):
             assert job is not None
             members, places = zip(*pairs)
@@ -181,12 +197,12 @@ class Schedule(Action):
             statement.allocate(job, list(members), list(places), task)
             statement.commit()
 
-    def _changed(self) -> None:
+    def changed(self) -> None:
         """What failed before may succeed now."""
         self._failures.clear()
 
-    def _look(self, task: TaskClass, row: int) -> tuple[Attempt, int]:
-        """Where the pod may go now, and how many of its like may be placed before looking again."""
+    def look(self, task: TaskClass, row: int) -> tuple[Attempt, int]:
+        """The feasible nodes of the pod now, and how many equal pods may be placed before filtering again."""
         session = self.session
         size = len(session.nodes)
         if not size:
@@ -213,7 +229,7 @@ class Schedule(Action):
         feasible, looked_at = self.nominations.respected(view, row, feasible)
         if not feasible.any():
             return Attempt(feasible, self._errors(view, row, named, which)), 1
-        limit = self._treatment(task).limit
+        limit = self._settings_of(task).limit
         if limit < size:
             feasible = self._sample(feasible, limit)
         if int(feasible.sum()) > 1 and (problem := self._problem(task)):
@@ -222,10 +238,10 @@ class Schedule(Action):
         return Attempt(feasible, FitErrors(0), promised=promised), 1 if limit < size else size
 
     def _rejection(self, task: TaskClass) -> tuple[Rejection, tuple[Event, ...]] | None:
-        """What turns the pod down before any node is looked at, and what may undo that."""
+        """The rejection of the pod before any node is filtered, and the events that may undo it."""
         if task.shape.unsupported:
             return Rejection(f"the pod needs what Navarch does not support: {', '.join(task.shape.unsupported)}"), ()
-        found = first_rejection(self._treatment(task).rejecting, task)
+        found = first_rejection(self._settings_of(task).rejecting, task)
         if found is None:
             return None
         rule, rejection = found
@@ -240,10 +256,10 @@ class Schedule(Action):
         return ""
 
     def _named(self, task: TaskClass) -> tuple[list[int] | None, list[str]]:
-        """Rows of the nodes that the pod itself names, and by which filters; None: it names none."""
+        """Rows of the nodes that the pod itself names, and the filters that say so; None: it names no node."""
         chosen: frozenset[str] | None = None
         which = []
-        for f in self._treatment(task).naming:
+        for f in self._settings_of(task).naming:
             names = f.named_nodes(task) if f.applies(task) else None
             if names is not None:
                 chosen = names if chosen is None else chosen & names
@@ -254,12 +270,12 @@ class Schedule(Action):
         return [row for row in rows if row is not None], sorted(which)
 
     def _takes(self, task: TaskClass, node: int) -> bool:
-        """Whether one node passes every filter, without a view of all others: for pods that name their node."""
+        """Whether one node passes every filter, without a view of all nodes: for pods that name their node."""
         at = self.session.nodes.at(np.array([node]))
         return all(f.mask(task, at)[0] for f in self.session.filters_for(task))
 
     def _sample(self, feasible: BoolArray, limit: int) -> BoolArray:
-        """The first feasible nodes from where the last search ended; the rest is not looked at."""
+        """The first feasible nodes from where the last search ended."""
         size = len(feasible)
         order = (np.arange(size) + self._first) % size
         found = np.flatnonzero(feasible[order])
@@ -276,7 +292,7 @@ class Schedule(Action):
     # failing
 
     def _errors(self, view: ClassView, row: int, named: BoolArray | None, which: list[str]) -> FitErrors:
-        """Why every node refuses: those outside of what the pod names, those that others were promised, and the rest."""
+        """Why every node refuses: nodes that the pod does not name, nodes with nominated pods, and the rest."""
         size = len(self.session.nodes)
         among = np.ones(size, dtype=bool) if named is None else named
         counts, promised, unresolvable = self.nominations.refusals(view, row, among)
@@ -293,12 +309,12 @@ class Schedule(Action):
         return task.number, spec.pod_priority, spec.preemption_policy
 
     def _fail(self, task: TaskClass, row: int, attempt: Attempt) -> None:
-        errors, size, treatment = attempt.errors, len(self.session.nodes), self._treatment(task)
+        errors, size, settings = attempt.errors, len(self.session.nodes), self._settings_of(task)
         if attempt.failed or not size:
             errors.message = attempt.rejection
         else:
-            found = self._preempt(row, errors, treatment.preemption)
-            texts = [] if isinstance(found, Candidate) else list(treatment.post_filter_texts)
+            found = self._preempt(row, errors, settings.preemption)
+            texts = [] if isinstance(found, Candidate) else list(settings.post_filter_texts)
             texts += [f"preemption: {found.text}"] if isinstance(found, NoCandidate) else []
             errors.message = errors.available_text(size, attempt.rejection, ", ".join(texts))
             if isinstance(found, Candidate):
@@ -307,9 +323,9 @@ class Schedule(Action):
                 self.nominations.drop(row)  # no eviction helps, so its nomination ends
         if self.nominations.node_of(row) is None:  # one that just preempted is promised a node
             self._failures[self._key(task, row)] = errors
-        self._refuse(row, errors)
+        self.refuse(row, errors)
 
-    def _refuse(self, row: int, errors: FitErrors) -> None:
+    def refuse(self, row: int, errors: FitErrors) -> None:
         job = self.session.job_of(row)
         assert job is not None
         job.fit_errors[row] = errors
@@ -336,4 +352,4 @@ class Schedule(Action):
         statement.commit()
         self.nominations.drop_lesser(node, spec.pod_priority)
         self.nominations.put(row, node)
-        self._changed()
+        self.changed()

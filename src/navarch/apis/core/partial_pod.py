@@ -31,10 +31,10 @@ class PartialPod(Pod, frozen=True):
     """At least one of its requests is not a quantity."""
 
 
-def half_read(found: bytes | Pod, error: Exception) -> PartialPod | None:
+def read_partial_pod(found: bytes | Pod, error: Exception) -> PartialPod | None:
     """The readable part of a pod that has a node, from its JSON or from the decoded pod; None: it has no node or no name.
 
-    >>> pod = half_read(b'{"metadata": {"name": "a"}, "spec": {"nodeName": "n", "priority": []}}', ValueError("spec.priority"))
+    >>> pod = read_partial_pod(b'{"metadata": {"name": "a"}, "spec": {"nodeName": "n", "priority": []}}', ValueError("spec.priority"))
     >>> pod.spec.node_name, pod.spec.priority, pod.unknown
     ('n', None, False)
     """

@@ -163,7 +163,7 @@ def read_bind_request(request: BindRequest, settings: Settings) -> ObjectSpec:
     return ObjectSpec("BindRequest", namespace, value.pod, value)
 
 
-def bound_by(task: TaskSpec, request: BindRequestSpec | None) -> TaskSpec:
+def with_bind_request(task: TaskSpec, request: BindRequestSpec | None) -> TaskSpec:
     """A pending pod with a bind request is on the node that the request names. This also holds for a failed request while it exists:
     no other request can be made until it is removed."""
     if request is None or request.phase == "Succeeded" or not request.is_for(task) or task.node or task.status != TaskStatus.PENDING:

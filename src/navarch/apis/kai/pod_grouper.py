@@ -121,12 +121,18 @@ def key_of(namespace: str, name: str, owner: Owner | None, labels: Labels, annot
     return f"{namespace}/{grouping.kind}/{grouping.name}"
 
 
-def job_of(leader: TaskSpec, classes: Mapping[str, PriorityClassSpec], owners: Owners, node_pool_key: str = "") -> JobSpec | None:
+def job_of(
+    leader: TaskSpec,
+    classes: Mapping[str, PriorityClassSpec],
+    owners: Owners,
+    node_pool_key: str = "",
+    queue_label: str = QUEUE_LABEL,
+) -> JobSpec | None:
     """The shadow job, from its oldest pod and its owner. None: the owner has not arrived yet."""
     grouping = grouping_of(leader.name, leader.owner, leader.labels)
     key = f"{leader.namespace}/{grouping.kind}/{grouping.name}"
     chain = owners.chain(key, leader.namespace, *grouping.owner) if grouping.owner else []
-    if grouping.owner and not chain and owners.comes(grouping.owner[0]):
+    if grouping.owner and not chain and owners.will_arrive(grouping.owner[0]):
         return None
     workload = chain[0] if chain else None
     labels, annotations = _told(chain, leader)
@@ -138,7 +144,7 @@ def job_of(leader: TaskSpec, classes: Mapping[str, PriorityClassSpec], owners: O
     least, parts, least_parts = _size(grouping, leader, workload, annotations, owners.roles(key))
     return JobSpec(
         key=key,
-        queue=_queue(labels, leader.labels, node_pool_key or NODE_POOL),
+        queue=_queue(labels, leader.labels, node_pool_key or NODE_POOL, queue_label),
         min_member=least,
         namespace=leader.namespace,
         name=grouping.name,
@@ -225,9 +231,9 @@ def _uid(grouping: Grouping, leader: TaskSpec, key: str) -> str:
     return leader.owner[2] if grouping.owner == leader.owner[:2] else key
 
 
-def _queue(labels: Labels, own: Labels, node_pool_key: str) -> str:
+def _queue(labels: Labels, own: Labels, node_pool_key: str, queue_label: str) -> str:
     """The owner's queue, the pod's queue, or the queue of their project in the pod's node pool."""
-    if queue := labels.get(QUEUE_LABEL) or own.get(QUEUE_LABEL):
+    if queue := labels.get(queue_label) or own.get(queue_label):
         return queue
     project = labels.get("project") or own.get("project")
     if not project:

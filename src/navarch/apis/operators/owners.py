@@ -21,12 +21,12 @@ _HIGHEST = 8
 
 
 class Owners:
-    """`find` returns an owner that was never put: files hold owners of any kind. `comes`: whether all objects of a kind are put
+    """`find` returns an owner that was never put: files hold owners of any kind. `will_arrive`: whether all objects of a kind are put
     sooner or later."""
 
-    def __init__(self, find: Find = lambda key: None, comes: Callable[[str], bool] = lambda kind: False) -> None:
+    def __init__(self, find: Find = lambda key: None, will_arrive: Callable[[str], bool] = lambda kind: False) -> None:
         self.find = find
-        self.comes = comes
+        self.will_arrive = will_arrive
         self._specs: dict[WorkloadKey, WorkloadSpec] = {}
         self._gone: set[WorkloadKey] = set()
         self._asked: dict[WorkloadKey, dict[str, None]] = {}

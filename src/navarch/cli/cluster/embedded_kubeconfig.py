@@ -1,4 +1,4 @@
-"""Where `navarch up` writes its kubeconfig unless told otherwise, so that who forgot to export it can be reminded."""
+"""The default path of the kubeconfig of `navarch up`, and a hint to export it."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ USUAL_KUBECONFIG = home() / ".cache" / "navarch" / "up" / "kubeconfig"
 
 
 def reminder() -> str:
-    """To be put behind "no cluster is configured"; empty if there is nothing to remind of."""
+    """The hint for the message "no cluster is configured"; empty if the file does not exist."""
     return f"\nThat of `navarch up`: export KUBECONFIG={USUAL_KUBECONFIG}" if USUAL_KUBECONFIG.exists() else ""

@@ -1,11 +1,10 @@
-"""What `navarch jobs`, `queues` and `nodes` read of a cluster: as much as the user may list.
+"""The objects that `navarch jobs`, `queues` and `nodes` list: all that the user may list.
 
-Most users may look into their own namespace only. What may not be listed everywhere is therefore listed in the namespace that is
-asked for, and what remains forbidden is told in one line instead of passing for absent. An API server forbids kinds that it
-does not have as well, so whether a kind is served is asked before anybody is told of it.
+Most users may read only their own namespace. A kind that may not be listed in all namespaces is listed in the requested one. If that
+is forbidden too, one line says so; otherwise the objects would seem to be absent. An API server also answers "forbidden" for kinds
+that it does not serve, so discovery is asked first.
 
-Owners of pods say how many of them are needed, where pods have no group. Those without pods are left out: they would pass for
-manifests whose pods are still to be made.
+Owners give the minimum of pods without a group. Owners without pods are left out: the reader of manifests would make pods for them.
 """
 
 from __future__ import annotations
@@ -46,17 +45,17 @@ class Listed:
 
     @property
     def unseen(self) -> frozenset[str]:
-        """Kinds of which there may be more than was seen."""
+        """Kinds that may have objects which were not listed."""
         return frozenset(each.kind for each in self.refused)
 
     def told(self, *kinds: str) -> str:
-        """What is not shown (of these kinds, if any are given), and why."""
+        """The message about kinds that could not be listed (only these kinds, if any are given)."""
         which = [each for each in self.refused if not kinds or each.kind in kinds]
         return f"not shown, since they may not be listed: {', '.join(each.plural for each in which)} ({which[0].error})"
 
 
 async def listed(client: Client, namespace: str | None = None) -> Listed:
-    """All objects that rows are made of. `namespace`: where to list what may not be listed everywhere."""
+    """All objects for the rows. `namespace`: where to list kinds that may not be listed in all namespaces."""
     wanted: dict[str, list[tuple[Resource, str]]] = {"Pod.": [(PODS, "Pod")]}
     for (api_version, name), kind in KINDS.items():
         if name in LOOKED_AT:
@@ -74,7 +73,7 @@ async def listed(client: Client, namespace: str | None = None) -> Listed:
 
 
 def _with_pods(documents: Iterable[Document]) -> list[Document]:
-    """All but the owners that none of the pods belongs to."""
+    """The documents without owners that own none of the pods."""
     documents = list(documents)
     if not any(each.manifest["kind"] in OWNING for each in documents):
         return documents
@@ -114,7 +113,7 @@ async def _list(client: Client, versions: Versions, namespace: str | None) -> li
 
 
 async def _served(client: Client, resource: Resource) -> bool:
-    """Whether the server has this kind; yes, where it does not tell."""
+    """Whether the server has this kind; True if it does not answer."""
     try:
         return await client.discovery.serves(resource)
     except KubeError:

@@ -1,4 +1,4 @@
-"""`navarch policy check` and `navarch policy plugins`: what a policy file will really do, and what it may name."""
+"""`navarch policy check` and `navarch policy plugins`: what a policy file runs, and the plugins and actions that it may name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WIDEST = 130
 
 @click.group()
 def policy() -> None:
-    """Look at policy files and presets, and at what they may name."""
+    """Check policy files and presets, and list plugins and actions."""
 
 
 @policy.command(short_help="Print what a policy will really run, or all its mistakes.")
@@ -35,7 +35,7 @@ def policy() -> None:
 @click.option("-o", "--output", type=click.Choice(("text", "json")), default="text", show_default=True)
 @plugin_dirs_option
 def check(name: str, output: str, plugin_dirs: tuple[Path, ...]) -> None:
-    """Print what a policy file or a preset will really run, or all of its mistakes.
+    """Print what a policy file or a preset runs, or all of its mistakes.
 
     FILE may be `-` for standard input. A name that is both a preset and a file means the preset; write ./NAME for the
     file. Exits with 2 if the policy cannot be used.
@@ -60,9 +60,9 @@ def check(name: str, output: str, plugin_dirs: tuple[Path, ...]) -> None:
 @click.option("-o", "--output", type=click.Choice(("text", "json", "markdown")), default="text", show_default=True)
 @plugin_dirs_option
 def plugins(names: tuple[str, ...], output: str, plugin_dirs: tuple[Path, ...]) -> None:
-    """List the plugins and actions that a policy may name, or tell all about those named.
+    """List the plugins and actions that a policy may name, or describe those given.
 
-    Where two systems have one of the same name, both are told. `-o markdown` writes docs/plugins.md.
+    If two systems have a plugin of one name, both are shown. `-o markdown` writes docs/plugins.md.
     """
     found: dict[str, list[dict[str, Any]]] = reference(_catalogue(plugin_dirs))
     if names:

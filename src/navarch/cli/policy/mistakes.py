@@ -1,4 +1,4 @@
-"""How a policy that cannot be used is refused on the terminal: every mistake, and the way out if there is one."""
+"""The error message for a policy that is not valid: every mistake, and advice if there is any."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from navarch.installed import installed
 from navarch.offline.plan import policy_text
 
 UNHEARD_OF = re.compile(r"unknown (plugin|action) '[^']*'")
-"""Of a name that is like no other: hardly misspelt."""
+"""The message part for a name that resembles no known name, and so is not a typing mistake."""
 MISTAKES = 2
 """The exit code for input that cannot be used."""
 
 
 def tell(error: PolicyError, name: str, plugin_dirs: tuple[Path, ...] | None, text: str | None = None) -> None:
-    """To standard error. `plugin_dirs` is None where none can be given. `text` is the policy's, where reading it again is not
-    possible."""
+    """Print to standard error. `plugin_dirs` is None if the command has no such option. `text` is the policy if it cannot be read
+    again."""
     for mistake in error.mistakes:
         click.echo(f"{name}: {mistake}", err=True)
     count = len(error.mistakes)

@@ -37,13 +37,13 @@ Filters, scores, events and the orders of jobs and tasks hold for every action t
 
 
 def section_of(entry: Described) -> str:
-    """Under whose name it stands."""
+    """The name under which it is listed."""
     systems = entry["systems"]
     return systems[0] if systems and systems[0] in ("kai", "kube-scheduler") else entry["dialect"] or "navarch"
 
 
 def in_sections(entries: Sequence[Described]) -> Iterator[tuple[str, str, list[Described]]]:
-    """(title, who means them, entries) for every section that has any."""
+    """(title, system, entries) for every section with entries."""
     for section, title, whose in SECTIONS:
         found = [entry for entry in entries if section_of(entry) == section]
         if found:
@@ -129,7 +129,7 @@ def in_full(entry: Described, kind: str, width: int) -> Iterator[str]:
 
 
 def _folded(text: str, width: int) -> Iterator[str]:
-    """Paragraphs to the width; what is indented or listed stays as it is."""
+    """Fold paragraphs to the width. Indented lines and list items stay as they are."""
     for number, paragraph in enumerate(text.split("\n\n")):
         if number:
             yield ""
@@ -140,7 +140,7 @@ def _folded(text: str, width: int) -> Iterator[str]:
 
 
 def shown(value: object, kind: str = "") -> str:
-    """A value as a policy file would have it.
+    """A value as it is written in a policy file.
 
     >>> shown(True), shown(90.0, "duration"), shown({"a": [1]}), shown("x")
     ('true', '90s', '{"a": [1]}', 'x')
@@ -151,7 +151,7 @@ def shown(value: object, kind: str = "") -> str:
 
 
 def hanging(lead: str, text: str, width: int) -> list[str]:
-    """The lead, then the text folded so that its lines stand under each other."""
+    """The lead, then the text with a hanging indent."""
     indent = " " * len(lead)
     folded = textwrap.wrap(
         text,

@@ -1,4 +1,4 @@
-"""The report of `navarch policy check` for people: what will run, who is asked where, what differs from strict mode."""
+"""The report of `navarch policy check`: what runs, which plugins each extension point asks, and what differs from strict mode."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def report_lines(report: Mapping[str, Any], width: int) -> Iterator[str]:
     for point in report["points"]:
         yield from _point(point, width)
     if report["unanswered"]:
-        yield from hanging(f"  {'nobody answers':<20}", _words(report["unanswered"]), width)
+        yield from hanging(f"  {'no plugin answers':<20}", _words(report["unanswered"]), width)
     for title, key in (("Parameters", "parameters"), ("Jobs looked at per queue", "queueDepth")):
         if report[key]:
             yield ""
@@ -59,7 +59,7 @@ def report_lines(report: Mapping[str, Any], width: int) -> Iterator[str]:
 
 
 def _durations(budget: float | Mapping[str, float]) -> str:
-    """One for all, or one for each action or way of choosing victims."""
+    """One line for all, or one line for each action or way of choosing victims."""
     if isinstance(budget, Mapping):
         return ", ".join(f"{name} {go_duration(seconds)}" for name, seconds in budget.items())
     return go_duration(budget)
@@ -81,8 +81,8 @@ def _arguments(arguments: list[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _point(point: Mapping[str, Any], width: int) -> Iterator[str]:
-    """Tiers are set apart by a bar."""
-    asked = " | ".join(", ".join(names) for names in point["plugins"]) or "nobody"
+    """Tiers are separated by a bar."""
+    asked = " | ".join(", ".join(names) for names in point["plugins"]) or "no plugin"
     silenced = f"  (switched off: {', '.join(point['switchedOff'])})" if point["switchedOff"] else ""
     yield from hanging(f"  {_words([point['point']]):<19} ", f"{asked}{silenced}", width)
     if point["combined"]:

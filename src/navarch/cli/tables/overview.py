@@ -1,4 +1,4 @@
-"""Rows of an overview as tables for people; `row_tables` prints them."""
+"""The tables of jobs, queues and nodes; `rows` prints them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def short(name: str) -> str:
 
 
 def amounts(found: Amounts, keep: Sequence[str] = ()) -> str:
-    """The resources that people look at, in few words: `gpu 8, cpu 64, mem 512Gi`.
+    """The main resources in short form: `gpu 8, cpu 64, mem 512Gi`.
 
     >>> amounts({"cpu": 1500, "memory": 1 << 30, "nvidia.com/gpu": 2000, "pods": 3})
     'gpu 2, cpu 1500m, mem 1Gi'
@@ -99,7 +99,7 @@ def _place(prospect: Prospect | None) -> str:
 
 
 def queues_table(rows: Iterable[QueueRow]) -> Table:
-    """Where the cluster is divided over the tree, what that gives; else what weights give."""
+    """With fair shares if the policy divides the cluster over the tree, otherwise with weights and deserved amounts."""
     rows = list(rows)
     columns = _FAIR if any(row.fair_share is not None for row in rows) else _WEIGHTED
     shown = {name: cell for name, cell in columns.items() if name != "USAGE" or any(row.usage for row in rows)}
@@ -158,7 +158,7 @@ def nodes_table(rows: Iterable[NodeRow], now: float) -> Table:
 
 
 def _of(row: NodeRow, name: str) -> Text:
-    """Used of allocatable, the fuller the warmer."""
+    """Used and allocatable amount; a fuller node has a warmer colour."""
     used, whole = row.used.get(name, 0), row.allocatable.get(name, 0)
     part = used / whole if whole else 0.0
     style = "red" if part > 1 else "yellow" if part >= 0.9 else "green" if part > 0 else "dim"

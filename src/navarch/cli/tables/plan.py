@@ -1,4 +1,4 @@
-"""The tables of `navarch plan`: what was placed where, what waits and why, what was evicted for whom, how queues stand."""
+"""The tables of `navarch plan`: placements, waiting jobs with their reasons, evictions, and figures of queues."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from navarch.ingest.groups import shown_key
 from navarch.offline.plan import Plan
 
 _FIGURES = (("deserved", "DESERVED"), ("allocated", "ALLOCATED"), ("request", "REQUEST"), ("fairShare", "FAIR SHARE"))
-"""The last is known only where shares are divided over a tree of queues."""
+"""Only a policy that divides shares over a tree of queues has the last one."""
 _WORTH_TELLING = 0.001
-"""Seconds from which on a plugin's part of opening and closing is shown."""
+"""A plugin's part of opening and closing is shown if it takes at least this many seconds."""
 
 
 def show(plan: Plan, *, verbose: bool = False, console: Console | None = None) -> None:
@@ -42,7 +42,7 @@ def _placed(console: Console, binds: list[dict[str, str]]) -> None:
 
 def _evicted(console: Console, evictions: list[dict[str, str]]) -> None:
     by = [e["action"] if e["reason"] in ("", e["action"]) else f"{e['action']} ({e['reason']})" for e in evictions]
-    rows = [(e["pod"], e["node"], who, e["for"] or "-") for e, who in zip(evictions, by)]
+    rows = [(e["pod"], e["node"], action, e["for"] or "-") for e, action in zip(evictions, by)]
     print_table(console, f"Evicted: {len(rows)}", ("POD", "FROM", "BY", "FOR"), rows)
 
 
@@ -58,7 +58,7 @@ def _waiting(console: Console, jobs: list[dict[str, Any]], rooms: Mapping[str, i
 
 
 def _rooms(record: CycleRecord) -> dict[str, int]:
-    """Job -> how many of its pending pods found a place that was given back because the rest of the gang did not."""
+    """Job -> its pending pods that found a node and gave it back, because the rest of the gang found none."""
     found = {}
     for job in record.jobs:
         room = sum(refusal.reason == "Schedulable" for refusal in job.refusals)
@@ -70,7 +70,7 @@ def _rooms(record: CycleRecord) -> dict[str, int]:
 def _why(job: Mapping[str, Any], room: int, *, verbose: bool) -> list[str]:
     texts: list[str] = []
     for reason in job["reasons"]:
-        # what stood against an attempt to evict is often what stood against the first attempt, and was told
+        # the refusal after an eviction attempt often equals the first refusal
         if not any(reason["message"].rpartition("due to: ")[2] in told for told in texts):
             texts.append(reason["message"] + _numbers(reason))
     if not texts:
@@ -86,13 +86,13 @@ def _why(job: Mapping[str, Any], room: int, *, verbose: bool) -> list[str]:
 
 
 def _numbers(reason: Mapping[str, Any]) -> str:
-    """What nodes would have needed, where the words only count nodes."""
+    """The figures of a reason whose message only counts nodes."""
     shown = [f"{name} {amount}" for name, amount in reason["figures"].items() if " " in name]
     return f" ({', '.join(shown)})" if shown and reason["nodes"] else ""
 
 
 def _queues(console: Console, queues: list[dict[str, Any]]) -> None:
-    """A row for each resource: amounts of several resources in one cell cannot be compared by eye."""
+    """One row for each resource: amounts of several resources in one cell are hard to compare."""
     shown = dict(_FIGURES if any("fairShare" in queue for queue in queues) else _FIGURES[:-1])
     rows: list[tuple[str, ...]] = []
     idle = []
@@ -106,7 +106,7 @@ def _queues(console: Console, queues: list[dict[str, Any]]) -> None:
             idle.append(queue["queue"])
     print_table(console, "Queues", ("QUEUE", "SHARE", "RESOURCE", *shown.values()), rows)
     if idle:
-        print_prose(console, f"Queues that nobody uses: {', '.join(idle)}")
+        print_prose(console, f"Unused queues: {', '.join(idle)}")
         print_line(console)
 
 

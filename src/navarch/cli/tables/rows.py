@@ -1,7 +1,7 @@
-"""Rows of an overview on a terminal, or in a pipe: no name is ever broken, and only the reason for waiting minds the width.
+"""Print rows of jobs, queues and nodes on a terminal or into a pipe. Names are never broken; only reasons are cut to the width.
 
-A job's reason is a sentence. Where a terminal leaves room for it, it stands in its column, cut where the line ends; where not, on a
-line of its own below the job. In a pipe and with `wide` it is written whole on the job's line, so that grep finds both together.
+The reason of a job is a sentence. If the terminal is wide enough, it is in the last column, cut at the end of the line; otherwise it
+is on its own line below the job. In a pipe and with `wide` it is on the line of the job in full, so that grep finds both.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from navarch.views.jobs import JobRow
 Row = Any
 MakeTable = Callable[[Sequence[Row]], Table]
 _ROOM = 40
-"""Columns that a reason needs to be of any use beside its job."""
+"""The fewest columns for a reason in the line of its job."""
 _INDENT = " " * 4
 
 
@@ -31,7 +31,7 @@ def print_rows(console: Console, rows: Sequence[Row], table_of: MakeTable, *, wi
 
 
 def row_lines(console: Console, rows: Sequence[Row], table_of: MakeTable, *, wide: bool = False) -> list[Text]:
-    """The header and the rows. Without `wide`, only a table whose names alone are too long is wider than a terminal."""
+    """The header and the rows. Without `wide`, a table is wider than the terminal only if its names are."""
     if wide:
         rows = [replace(row, why=row.messages or row.why) if isinstance(row, JobRow) else row for row in rows]
     reasons = [row.why if isinstance(row, JobRow) else "" for row in rows]
@@ -42,7 +42,7 @@ def row_lines(console: Console, rows: Sequence[Row], table_of: MakeTable, *, wid
     if left >= _ROOM:
         left += len("WHY")
         return _lines(console, table_of([replace(row, why=_cut(row.why, left)) for row in rows]))
-    bare.columns[-1].header = ""  # the reasons stand below, not in their column
+    bare.columns[-1].header = ""  # the reasons are below their jobs
     head, *lines = _lines(console, bare)
     found = [head]
     for line, reason in zip(lines, reasons):
@@ -53,12 +53,12 @@ def row_lines(console: Console, rows: Sequence[Row], table_of: MakeTable, *, wid
 
 
 def _width(console: Console, table: Table) -> int:
-    """Columns that it takes if nothing is folded."""
+    """The width of the table if nothing is folded."""
     return Measurement.get(console, console.options.update(width=1 << 20), table).maximum
 
 
 def _lines(console: Console, table: Table) -> list[Text]:
-    """The table's lines, unfolded, without blanks at their ends."""
+    """The lines of the table, not folded, without trailing spaces."""
     options = console.options.update(width=_width(console, table))
     return [_text(line) for line in console.render_lines(table, options, pad=False)]
 

@@ -1,7 +1,7 @@
-"""Tables for terminals and pipes: a name is never broken, prose stands below its row and is folded, no line ends in blanks.
+"""Tables for terminals and pipes: names are never broken, sentences are below their rows and folded, lines have no trailing spaces.
 
-A name that is broken over two lines cannot be copied or found with grep; a sentence squeezed into a narrow column cannot be
-read. So columns are as wide as what stands in them, and only the sentences mind the width of the terminal.
+A name that is broken over two lines cannot be copied or found with grep, and a sentence in a narrow column is hard to read. So columns
+are as wide as their contents, and only sentences are folded to the width of the terminal.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from rich.console import Console
 from rich.text import Text
 
 MOST_ROWS = 200
-"""Beyond this many rows the rest of a table is only counted."""
+"""The most rows of a table; the rest is only counted."""
 _INDENT = " " * 4
 _NARROWEST = 40
-"""Columns that a sentence may have, however narrow the terminal says it is."""
+"""The smallest width of a sentence, also on a narrower terminal."""
 
 
 def output_console() -> Console:
-    """Standard output. That colours are forced (CI systems set FORCE_COLOR) makes no terminal of a pipe: nothing is cut there,
-    and nothing drawn over."""
+    """Standard output. A pipe is no terminal even if colours are forced (CI systems set FORCE_COLOR): lines are not cut there."""
     return Console(highlight=False, force_terminal=None if sys.stdout.isatty() else False)
 
 
@@ -34,7 +33,7 @@ def print_table(
     rows: Sequence[Sequence[str]],
     notes: Sequence[Sequence[str]] = (),
 ) -> None:
-    """Nothing where there are no rows. `notes` are sentences for each row."""
+    """Prints nothing if there are no rows. `notes` are sentences for each row."""
     if not rows:
         return
     shown = rows[:MOST_ROWS]
@@ -51,12 +50,12 @@ def print_table(
 
 
 def print_line(console: Console, text: str = "", style: str = "") -> None:
-    """As it is, however long."""
+    """A line that is not folded."""
     console.print(Text(text, style), soft_wrap=True)
 
 
 def print_prose(console: Console, text: str, indent: str = "") -> None:
-    """Folded between words; continued lines stand a little further in."""
+    """A sentence, folded between words; continuation lines are indented."""
     width = max(_NARROWEST, console.width)
     lines = textwrap.wrap(
         text, width, initial_indent=indent, subsequent_indent=f"{indent}  ", break_long_words=False, break_on_hyphens=False

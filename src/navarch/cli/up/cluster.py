@@ -1,6 +1,6 @@
 """The embedded cluster of `navarch up`: API server, hollow nodes, controllers and the live scheduler in one process.
 
-The scheduler is the one that `navarch run` starts, and speaks to the API server over HTTPS as it would to any other.
+The scheduler is that of `navarch run`, and it uses the API server over HTTPS like any other.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from navarch.object_types import Manifest
 log = logging.getLogger(__name__)
 START_AFTER, STOP_AFTER = 0.5, 1.0
 TALKATIVE = 200
-"""Up to so many nodes kubelets write an event for each start and stop."""
+"""Up to this many nodes, kubelets write an event for each start and stop."""
 PER_RACK, RACKS_PER_ZONE = 4, 4
 
 
 @dataclass(frozen=True)
 class UpOptions:
-    """What may be said to `navarch up`."""
+    """The options of `navarch up`."""
 
     nodes: int = 4
     gpus: int = 8
@@ -53,7 +53,7 @@ class UpOptions:
 
 
 class UpCluster:
-    """Use it as an async context manager; inside, everything runs."""
+    """An async context manager; everything runs inside it."""
 
     def __init__(self, options: UpOptions) -> None:
         self.options = options
@@ -67,7 +67,7 @@ class UpCluster:
 
     @property
     def export(self) -> str:
-        """What to type in another terminal, wherever that stands."""
+        """The command that sets KUBECONFIG in another terminal, with an absolute path."""
         return f"export KUBECONFIG={shlex.quote(str(self.kubeconfig))}"
 
     async def __aenter__(self) -> UpCluster:
@@ -85,14 +85,14 @@ class UpCluster:
                 listen="",
                 leader_elect=False,
                 shutdown_timeout=2.0,
-                bind_requests=False,  # nobody runs KAI's binder here
+                bind_requests=False,  # the embedded cluster has no KAI binder
                 gpu_sharing="annotations",
             )
             self.scheduler = Scheduler(connect(self.kubeconfig), options)
-            if self.scheduler.policy_file.policy.compat == "kai":
+            if self.scheduler.policy_file.policy.dialect == "kai":
                 ensure_kai_queues(self.server.operations)
             self.scheduling = asyncio.create_task(self.scheduler.run(), name="scheduler")
-        except BaseException:  # Ctrl-C as well: what has been started must not outlive the command
+        except BaseException:  # also Ctrl-C: everything that was started must stop with the command
             await self._stop()
             raise
         return self
@@ -101,7 +101,7 @@ class UpCluster:
         await self._stop()
 
     async def _stop(self) -> None:
-        """Scheduler first, then what makes changes, then the server that everyone writes to."""
+        """Stop the scheduler first, then controllers and kubelets, then the server that they write to."""
         if self.scheduler is not None and self.scheduling is not None:
             self.scheduler.stop()
             with contextlib.suppress(asyncio.CancelledError):
@@ -117,7 +117,7 @@ class UpCluster:
         return NodeSet(count=self.options.nodes, gpus=self.options.gpus, racks=racks, zones=zones).manifests()
 
     def size(self) -> Size:
-        """What the sample has to fill: the nodes as they are, whoever made them."""
+        """The size of the sample, from the nodes that the cluster has."""
         records = self.server.store.list("nodes")
         gpus = [int((r.obj["status"].get("allocatable") or {}).get("nvidia.com/gpu", 0)) for r in records]
         with_gpus = [count for count in gpus if count]

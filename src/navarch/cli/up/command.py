@@ -1,4 +1,4 @@
-"""`navarch up`: a cluster to schedule in seconds, with a scheduler in it and something to look at."""
+"""`navarch up`: an embedded cluster with a scheduler, a sample workload and a live view."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ EXAMPLES = """\b
 Examples:
   navarch up                                   # a small GPU cluster and a workload that shows what scheduling does
   navarch up --nodes 100 --gpus 8 --no-sample  # an empty one
-  navarch up --until-settled --speed 20        # play the sample, print what became of it, leave
-  navarch up --data-dir ./cluster              # what is in it survives a restart
+  navarch up --until-settled --speed 20        # run the sample, print a summary, stop
+  navarch up --data-dir ./cluster              # the state survives a restart
 """
 REST_WITHIN = 600.0
-"""Seconds of the cluster's time within which the sample has to come to rest."""
+"""Seconds of the cluster's time within which the sample must settle."""
 
 
 @click.command(epilog=EXAMPLES)
@@ -40,16 +40,16 @@ REST_WITHIN = 600.0
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the API server; 0: any free one.")
 @click.option("--kubeconfig", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Where to write the kubeconfig.")
 @click.option("--no-sample", is_flag=True, help="Start without the sample workload.")
-@click.option("--speed", type=click.FloatRange(min=0.01), default=1.0, show_default=True, help="How fast the hours pass.")
+@click.option("--speed", type=click.FloatRange(min=0.01), default=1.0, show_default=True, help="Factor of the cluster's time.")
 @click.option("--policy", default="navarch", show_default=True, metavar="FILE|PRESET", help="Policy of the scheduler.")
 @plugin_dirs_option
 @namespace_as_queue_option
-@click.option("--until-settled", is_flag=True, help="Leave when the sample has come to rest, with a summary.")
+@click.option("--until-settled", is_flag=True, help="Stop when the sample has settled, with a summary.")
 def up(no_sample: bool, **given: Any) -> None:
     """Start an embedded cluster with a scheduler in it.
 
-    A Kubernetes API server on loopback, hollow nodes on which pods start and end but run nothing, controllers, and the live
-    scheduler, in one process. Use kubectl with the kubeconfig whose path is printed.
+    One process runs a Kubernetes API server on loopback, hollow nodes (pods start and end there, but run nothing), controllers
+    and the live scheduler. Use kubectl with the printed kubeconfig.
     """
     if given["until_settled"] and no_sample:
         raise click.UsageError("--until-settled waits for the sample: it cannot go with --no-sample")
@@ -82,8 +82,8 @@ def _run(options: Any) -> int:
 async def _main(options: Any) -> int:
     from navarch.cli.tables.text import output_console
     from navarch.cli.up.cluster import UpCluster
+    from navarch.cli.up.event_log import EventLog, WarningHandler
     from navarch.cli.up.sample import Sample
-    from navarch.cli.up.story import Story, StoryHandler
     from navarch.cli.up.summary import summary
     from navarch.cli.up.view import View
 
@@ -96,32 +96,32 @@ async def _main(options: Any) -> int:
     live = console.is_terminal and not options.until_settled
     _quiet_logs()
     async with UpCluster(options) as cluster:
-        story = Story(cluster.server.store, cluster.hollow.timers, None if live else _line)
-        handler = StoryHandler(story)
+        events = EventLog(cluster.server.store, cluster.hollow.timers, None if live else _line)
+        handler = WarningHandler(events)
         logging.getLogger().addHandler(handler)
-        story.start()
-        sample = Sample(cluster, story)
+        events.start()
+        sample = Sample(cluster, events)
         work: list[asyncio.Task[Any]] = []
         settled = False
         try:
             _line(cluster.export)
             nodes = cluster.server.store.count("nodes")
-            story.say(f"{cluster.server.url} with {nodes} nodes is up after {time.perf_counter() - started:.1f} s")
+            events.add(f"{cluster.server.url} with {nodes} nodes is up after {time.perf_counter() - started:.1f} s")
             assert cluster.scheduling is not None
             work.append(asyncio.create_task(stop.wait(), name="stop"))
             if options.sample:
                 work.append(asyncio.create_task(_play(sample, options), name="sample"))
             if live:
-                work.append(asyncio.create_task(View(cluster, story, console).run(), name="view"))
+                work.append(asyncio.create_task(View(cluster, events, console).run(), name="view"))
             settled = await _until_over([cluster.scheduling, *work])
         finally:
             for task in work:
                 task.cancel()
             await asyncio.gather(*work, return_exceptions=True)
-            story.stop()
+            events.stop()
             logging.getLogger().removeHandler(handler)
         if options.until_settled and not stop.is_set():
-            summary(cluster, story, console, settled, time.perf_counter() - started)
+            summary(cluster, events, console, settled, time.perf_counter() - started)
             return 0 if settled else 1
     if live:
         _line("stopped")
@@ -129,7 +129,7 @@ async def _main(options: Any) -> int:
 
 
 async def _play(sample: Any, options: Any) -> bool:
-    """True when it has come to rest; without --until-settled it only ends with the command."""
+    """Returns whether the sample settled. Without --until-settled it runs until the command ends."""
     await sample.play()
     settled: bool = await sample.settled(REST_WITHIN)
     if not options.until_settled:
@@ -138,7 +138,7 @@ async def _play(sample: Any, options: Any) -> bool:
 
 
 async def _until_over(tasks: list[asyncio.Task[Any]]) -> bool:
-    """Wait for the first of these to end; an error of any of them is raised."""
+    """Wait for the first of these tasks to end; raises its error."""
     done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     settled = False
     for task in done:
@@ -154,7 +154,7 @@ def _line(text: str) -> None:
 
 
 def _quiet_logs() -> None:
-    """Nothing goes to the terminal beside the story."""
+    """Keep log lines off the terminal."""
     root = logging.getLogger()
     root.handlers[:] = [logging.NullHandler()]
     root.setLevel(logging.WARNING)

@@ -1,7 +1,7 @@
 """The queues that a fresh installation of KAI has, for an embedded cluster that runs its policy.
 
-Under that policy a queue without stated shares gives nothing, and pods that name no queue are in `default-queue`: without these two
-an empty cluster would refuse everything until its user has written queues of his own.
+Under that policy a queue without stated shares has no resources, and pods that name no queue are in `default-queue`. Without these two
+queues an empty cluster would refuse every pod until the user creates queues.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _UNBOUNDED = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
 
 
 def ensure_kai_queues(operations: Operations) -> None:
-    """A parent and its child, both without bounds, where there is no queue of KAI's yet."""
+    """Create a parent and its child, both without limits, if there is no KAI queue yet."""
     if operations.store.count(QUEUES):
         return
     kind = operations.kind(QUEUES)

@@ -1,4 +1,4 @@
-"""Plays the sample of `navarch up` act by act, and knows when the cluster has come to rest."""
+"""Runs the sample of `navarch up` step by step, and detects when the cluster has settled."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from navarch.cli.up.cluster import UpCluster
-from navarch.cli.up.story import Story, job_of
+from navarch.cli.up.event_log import EventLog, job_of
 from navarch.embedded.create_objects import create_all
 from navarch.embedded.kubelets.pod_behaviour import conduct_of
 from navarch.embedded.sample import ACTS, Act, documents
@@ -15,31 +15,31 @@ from navarch.embedded.storage.store import Store
 from navarch.object_types import Manifest
 
 PAUSE = 2.0
-"""Seconds of the cluster's time between acts, for the onlooker."""
+"""Seconds of the cluster's time between steps, so that a user can follow."""
 PATIENCE = 60.0
-"""Seconds of the cluster's time that an act may take to come about before the next begins all the same."""
+"""Seconds of the cluster's time after which the next step begins even if this one has not taken effect."""
 REST = 1.5
-"""Seconds for which nothing may change before the cluster counts as settled: more than the scheduler's period."""
+"""The cluster has settled when nothing changes for this many seconds, which is more than the scheduler's period."""
 SETTLING = 120.0
-"""Of our seconds: however fast the cluster's time passes, a slow machine needs its own to schedule what is left."""
+"""Seconds of real time: a slow machine needs them to schedule the rest, however fast the cluster's time passes."""
 LOOK = 0.1
 
 
 class Sample:
-    def __init__(self, cluster: UpCluster, story: Story) -> None:
+    def __init__(self, cluster: UpCluster, events: EventLog) -> None:
         self._cluster = cluster
-        self._story = story
+        self._events = events
         self._store: Store = cluster.server.store
         self.played = False
 
     async def play(self) -> None:
-        """Act by act. Until the last has begun no time passes faster than it is: who is to be displaced must still run when the next
-        act begins, however long this machine takes over it."""
+        """Run all steps. The cluster's time is not accelerated before the last step: pods that a step preempts must still run when it
+        begins, also on a slow machine."""
         size, timers = self._cluster.size(), self._cluster.hollow.timers
         figures, speed, pace = size.figures(), timers.speed, min(timers.speed, 1.0)
         timers.pass_at(pace)
         for act in ACTS:
-            self._story.say(f"--- {act.title}")
+            self._events.add(f"--- {act.title}")
             create_all(self._cluster.server.operations, documents(act, size))
             await self._wait(lambda act=act: self._came_about(act, figures), PATIENCE / pace)  # type: ignore[misc]
             await asyncio.sleep(PAUSE / speed)
@@ -55,7 +55,7 @@ class Sample:
         return all(running.get(job, 0) >= figures[figure] for job, figure in act.wants)
 
     async def _wait(self, holds: Callable[[], bool], seconds: float) -> bool:
-        """Whether it came to hold within so many of our seconds."""
+        """Whether the condition became true within this many seconds of real time."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         while not holds():
@@ -65,7 +65,7 @@ class Sample:
         return True
 
     async def settled(self, seconds: float) -> bool:
-        """Wait until nothing changes any more; False if that takes more of the cluster's seconds than these."""
+        """Wait until nothing changes; False if that takes longer than this many seconds of the cluster's time."""
         loop = asyncio.get_running_loop()
         quiet_since: float | None = None
         revision = 0
@@ -84,7 +84,7 @@ class Sample:
 
 
 def at_rest(cluster: UpCluster) -> bool:
-    """Whether every pod has ended, runs for ever, or is known to find no room; and nobody has work left."""
+    """Whether every pod has ended, runs for ever, or is unschedulable, and no controller has work left."""
     hollow = cluster.hollow
     if not hollow.kubelets.is_idle or not hollow.workloads.is_idle:
         return False

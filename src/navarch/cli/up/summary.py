@@ -1,4 +1,4 @@
-"""The last word of `navarch up --until-settled`: what became of the jobs, who had to go for whom, what can never run."""
+"""The summary of `navarch up --until-settled`: jobs, queues, evictions, and jobs that cannot run."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from navarch.cli.tables.overview import jobs_table, queues_table
 from navarch.cli.tables.rows import print_rows
 from navarch.cli.tables.text import print_line, print_table
 from navarch.cli.up.cluster import UpCluster
-from navarch.cli.up.story import Story
+from navarch.cli.up.event_log import EventLog
 from navarch.cli.up.view import current
 
 
-def summary(cluster: UpCluster, story: Story, console: Console, settled: bool, seconds: float) -> None:
+def summary(cluster: UpCluster, events: EventLog, console: Console, settled: bool, seconds: float) -> None:
     found = current(cluster)
     now = cluster.server.store.clock()
     print_line(console)
@@ -21,8 +21,8 @@ def summary(cluster: UpCluster, story: Story, console: Console, settled: bool, s
     print_line(console)
     print_line(console, "Queues", "bold")
     print_rows(console, found.queues, queues_table, wide=False)
-    if story.evictions:
-        evicted = [(job, str(count), why) for (job, why), count in sorted(story.evictions.items())]
+    if events.evictions:
+        evicted = [(job, str(count), why) for (job, why), count in sorted(events.evictions.items())]
         print_line(console)
         print_table(console, "Evicted", ("JOB", "PODS", "WHY"), evicted)
     else:

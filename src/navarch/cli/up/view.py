@@ -1,7 +1,7 @@
-"""The live terminal view of `navarch up`: queues, jobs, nodes and the last things that happened, four times a second at most.
+"""The live terminal view of `navarch up`: queues, jobs, nodes and the last events, at most four times a second.
 
-Drawing looks at the scheduler's own cache of the cluster. It is done again only when something changed, and less often the
-longer it takes, so that a large cluster is not slowed down by being looked at.
+The view reads the scheduler's own cache of the cluster. It is drawn again only when something changed, and less often the longer it
+takes, so that it does not slow down a large cluster.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rich.text import Text
 from navarch.cli.tables.overview import amounts, jobs_table, nodes_table, queues_table
 from navarch.cli.tables.rows import MakeTable, row_lines
 from navarch.cli.up.cluster import UpCluster
-from navarch.cli.up.story import Story
+from navarch.cli.up.event_log import EventLog
 from navarch.views.nodes import NodeRow
 from navarch.views.overview import Overview, overview
 
@@ -44,9 +44,9 @@ def current(cluster: UpCluster) -> Overview:
 class View:
     """`await view.run()` draws until it is cancelled."""
 
-    def __init__(self, cluster: UpCluster, story: Story, console: Console) -> None:
+    def __init__(self, cluster: UpCluster, events: EventLog, console: Console) -> None:
         self._cluster = cluster
-        self._story = story
+        self._events = events
         self._console = console
 
     async def run(self) -> None:
@@ -55,8 +55,8 @@ class View:
             try:
                 while True:
                     store = self._cluster.server.store
-                    state = (store.revision, len(self._story.lines))
-                    if state != (revision, told) or time.time() - drawn > 1.0:  # ages move on
+                    state = (store.revision, len(self._events.lines))
+                    if state != (revision, told) or time.time() - drawn > 1.0:  # ages change
                         revision, told = state
                         started = time.perf_counter()
                         live.update(self.draw(), refresh=True)
@@ -82,12 +82,12 @@ class View:
         parts += self._table("Nodes", found.nodes[:shown_nodes], lambda rows: nodes_table(rows, now))
         if len(found.nodes) > shown_nodes:
             parts.append(Text(f"... and {len(found.nodes) - shown_nodes} more; in all {_in_use(found.nodes)}", "dim"))
-        lines = list(self._story.lines)[-max(2, room // 4) :]
+        lines = list(self._events.lines)[-max(2, room // 4) :]
         parts += [Text(), *(Text(line, overflow="ellipsis", no_wrap=True) for line in lines)]
         return Group(*parts)
 
     def _table(self, title: str, rows: Sequence[Any], table_of: MakeTable) -> list[RenderableType]:
-        """Each row on a line of its own, cut at the terminal's edge: a view that folds moves under the reader's eyes."""
+        """Each row is one line, cut at the edge of the terminal: folded lines would move the view."""
         lines = row_lines(self._console, rows, table_of)
         for line in lines:
             line.no_wrap, line.overflow = True, "ellipsis"

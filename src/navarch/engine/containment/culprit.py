@@ -26,7 +26,7 @@ from navarch.model.snapshot import Snapshot
 from navarch.model.spec import JobSpec, TaskSpec
 
 _MOST_FRAMES = 400
-"""Frames that are looked at: an endless recursion has thousands, and the innermost ones are alike."""
+"""Frames that are read: an endless recursion has thousands, and the innermost ones are equal."""
 _FIRST = ("job", "best", "preemptor", "sub_job", "task", "change")
 """Names that say most; other locals follow in the order in which the function assigned them."""
 

@@ -1,7 +1,7 @@
-"""Which tasks of a job move together: the next to be placed, and the next to be evicted.
+"""Chunks: the tasks of a job that are placed together, or evicted together.
 
-A part below its minimum is brought to it in one step or not at all; beyond that a job grows task by task. It shrinks the other
-way round: single surplus tasks first, then whole surplus parts, and at last everything that is left at once.
+A part below its minimum reaches it in one chunk or not at all; above the minimum a job grows task by task. It shrinks in the
+reverse order: single surplus tasks first, then whole surplus parts, then all remaining tasks at once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _place(session: Session, tree: GangTree, part: Part, evicted: Container[int]
 
 
 def _of_leaf(tree: GangTree, leaf: Part, evicted: Container[int]) -> list[int]:
-    here = tree.standing(leaf)
+    here = tree.counts_of(leaf)
     candidates = here.pending
     if evicted and here.releasing:
         back = {task for task in here.releasing if task in evicted}
@@ -53,7 +53,7 @@ def next_to_evict(session: Session, tree: GangTree) -> list[int]:
 
 def _surplus(session: Session, tree: GangTree, part: Part) -> list[int]:
     if not part.children:
-        active = tree.standing(part).active
+        active = tree.counts_of(part).active
         return active[-1:] if len(active) > tree.required(part) else []
     satisfied = tree.count(part)
     if not satisfied:
@@ -65,7 +65,7 @@ def _surplus(session: Session, tree: GangTree, part: Part) -> list[int]:
             return chunk
     if satisfied > tree.required(part):
         for child in children:
-            chunk = [task for leaf in child.leaves() for task in tree.standing(leaf).active]
+            chunk = [task for leaf in child.leaf_parts() for task in tree.counts_of(leaf).active]
             if chunk:
                 return chunk
     return []

@@ -1,8 +1,7 @@
 """The parts of a job as a tree: leaves hold tasks and need a minimum of them, inner parts need a number of their children.
 
-A job that names no parts has one leaf. What stands where is counted from the session's statuses when it is asked for and kept
-until a task of the job moves. A *copy* of a tree holds fewer tasks of the same job: a search asks what a job would be if it
-consisted of just these, or of all but those.
+A job without sub-groups has one leaf. Counts are computed from the session's statuses when needed and cached until a task of the
+job moves. A *copy* of a tree holds fewer tasks of the same job, for a search that considers a part of the job.
 """
 
 from __future__ import annotations
@@ -39,23 +38,23 @@ class Part:
         if parent is not None:
             parent.children.append(self)
 
-    def leaves(self) -> Iterator[Part]:
+    def leaf_parts(self) -> Iterator[Part]:
         if not self.children:
             yield self
         for child in self.children:
-            yield from child.leaves()
+            yield from child.leaf_parts()
 
-    def walk(self) -> Iterator[Part]:
+    def descendants(self) -> Iterator[Part]:
         yield self
         for child in self.children:
-            yield from child.walk()
+            yield from child.descendants()
 
     def __repr__(self) -> str:
         return f"Part({self.name!r}, {self.minimum}, {self.tasks})"
 
 
 class SubGroupCounts:
-    """Of one leaf: tasks that hold or are promised a node, how many hold one in any way, and tasks that wait."""
+    """One leaf: tasks that hold or are promised a node, how many tasks use a node in any way, and pending tasks."""
 
     __slots__ = ("active", "pending", "releasing", "used")
 
@@ -67,19 +66,19 @@ class SubGroupCounts:
 
 
 class GangTree:
-    __slots__ = ("_standing", "_version", "job", "leaves", "root")
+    __slots__ = ("_counts", "_version", "job", "leaves", "root")
 
     def __init__(self, job: Job, root: Part) -> None:
         self.job = job
         self.root = root
-        self.leaves = list(root.leaves())
+        self.leaves = list(root.leaf_parts())
         self._version = -1
-        self._standing: list[SubGroupCounts] = []
+        self._counts: list[SubGroupCounts] = []
 
     # copies
 
     def holding(self, tasks: Collection[int]) -> GangTree:
-        """The tree of a job that consists of these tasks alone: empty parts fall away, no minimum exceeds what there is."""
+        """The tree of a job with only these tasks: without empty parts, and with no minimum above the number of tasks."""
         root = _copy(self.root, None, set(tasks), clip=True)
         return GangTree(self.job, root if root is not None else Part(self.root.name, 0))
 
@@ -92,15 +91,15 @@ class GangTree:
 
     # what stands where
 
-    def standing(self, leaf: Part) -> SubGroupCounts:
+    def counts_of(self, leaf: Part) -> SubGroupCounts:
         if self._version != self.job.version:
             self._count()
-        return self._standing[0 if len(self.leaves) == 1 else self.leaves.index(leaf)]
+        return self._counts[0 if len(self.leaves) == 1 else self.leaves.index(leaf)]
 
     def _count(self) -> None:
         session = self.job.session
         status, gated = session.status, session.snapshot.tasks.gated
-        self._standing = []
+        self._counts = []
         for leaf in self.leaves:
             here = SubGroupCounts()
             for task in leaf.tasks:
@@ -113,7 +112,7 @@ class GangTree:
                 elif at == _RELEASING:
                     here.releasing.append(task)
             here.used = len(here.active) + len(here.releasing)
-            self._standing.append(here)
+            self._counts.append(here)
         self._version = self.job.version
 
     def required(self, part: Part) -> int:
@@ -124,7 +123,7 @@ class GangTree:
     def count(self, part: Part) -> int:
         if part.children:
             return sum(1 for child in part.children if self.satisfied(child))
-        return len(self.standing(part).active)
+        return len(self.counts_of(part).active)
 
     def satisfied(self, part: Part) -> bool:
         return self.count(part) >= self.required(part)
@@ -134,27 +133,27 @@ class GangTree:
         part = self.root if part is None else part
         if part.children:
             return sum(1 for child in part.children if self.could_start(child)) >= self.required(part)
-        here = self.standing(part)
+        here = self.counts_of(part)
         return len(here.active) + len(here.pending) >= self.required(part)
 
     @property
     def active(self) -> list[int]:
-        return [task for leaf in self.leaves for task in self.standing(leaf).active]
+        return [task for leaf in self.leaves for task in self.counts_of(leaf).active]
 
     @property
     def used(self) -> int:
-        return sum(self.standing(leaf).used for leaf in self.leaves)
+        return sum(self.counts_of(leaf).used for leaf in self.leaves)
 
     @property
     def has_pending(self) -> bool:
         if not self.job.counts[_PENDING]:
             return False
-        return any(self.standing(leaf).pending for leaf in self.leaves)
+        return any(self.counts_of(leaf).pending for leaf in self.leaves)
 
     @property
     def is_whole(self) -> bool:
         """Every leaf holds its minimum, tasks that are leaving included."""
-        return all(self.standing(leaf).used >= self.required(leaf) for leaf in self.leaves)
+        return all(self.counts_of(leaf).used >= self.required(leaf) for leaf in self.leaves)
 
     @property
     def is_elastic(self) -> bool:
@@ -166,7 +165,7 @@ class GangTree:
         """-1: some leaf is below its minimum; 1: none is, and one is above; 0: all are at it."""
         above = 0
         for leaf in self.leaves:
-            surplus = len(self.standing(leaf).active) - self.required(leaf)
+            surplus = len(self.counts_of(leaf).active) - self.required(leaf)
             if surplus < 0:
                 return -1
             above |= surplus > 0
@@ -177,7 +176,7 @@ class GangTree:
 
 
 def gang_tree(job: Job) -> GangTree:
-    """The tree of a job's own parts, with its tasks in task order. Tasks that name a part which is no leaf are in none."""
+    """The tree of a job's parts, with its tasks in task order. A task that names a part which is no leaf is in no part."""
     spec, session = job.spec, job.session
     root = Part("", spec.min_sub_groups, spec.topology)
     if not spec.sub_groups:
@@ -211,7 +210,7 @@ def gang_tree(job: Job) -> GangTree:
 
 def _copy(part: Part, parent: Part | None, kept: set[int], *, clip: bool) -> Part | None:
     tasks = [task for task in part.tasks if task in kept]
-    if clip and not any(task in kept for leaf in part.leaves() for task in leaf.tasks):
+    if clip and not any(task in kept for leaf in part.leaf_parts() for task in leaf.tasks):
         return None
     out = Part(part.name, part.minimum, part.topology, parent)
     out.tasks = tasks

@@ -1,6 +1,6 @@
-"""A job with fewer of its tasks: what is left of a victim, or the part of a job that a search tries to place first.
+"""A copy of a job with fewer tasks: the rest of a victim, or the part of a job that a search places first.
 
-It is ordered and looked at as the job that it would be; where its tasks stand, and everything that moves, is the whole job's.
+Order and tree are those of the smaller job. Statuses, counts and everything else that changes belong to the whole job.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from navarch.engine.gangs.gang_tree import GangTree
 from navarch.engine.job import Job
 
 
-class JobCopy(Job):
+class PartialJob(Job):
     __slots__ = ("whole",)
 
     def __init__(self, job: Job, tree: GangTree) -> None:
-        whole = job.whole if isinstance(job, JobCopy) else job
+        whole = job.whole if isinstance(job, PartialJob) else job
         self.whole: Job = whole
         for name in _SHARED:
             setattr(self, name, getattr(whole, name))
@@ -27,4 +27,4 @@ _SHARED = tuple(name for name in Job.__slots__ if name not in ("_sub_jobs", "_tr
 
 
 def whole_job(job: Job) -> Job:
-    return job.whole if isinstance(job, JobCopy) else job
+    return job.whole if isinstance(job, PartialJob) else job

@@ -1,4 +1,4 @@
-"""When jobs last started and were last evicted, within a cycle too: what a decision of this cycle did counts at once."""
+"""When jobs last started and were last evicted. Decisions of the current cycle count at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from navarch.engine.session import Session
 
 
-class Lifetimes:
+class RunTimes:
     """Made with `Session.shared`."""
 
     def __init__(self, session: Session) -> None:
@@ -39,11 +39,11 @@ class Lifetimes:
         job.told = job.told or since != job.spec.stale_since
 
     def stale_since(self, job: Job) -> float | None:
-        """None: it is whole, or nobody looked and it was never called stale."""
+        """None: the gang is complete, or no action checked it and it was never stale."""
         return self.stale.get(job.row) if self.looked else job.spec.stale_since
 
     def may_evict_from(self, job: Job) -> float:
-        """From when on the job may evict others."""
+        """The earliest time at which the job may evict others."""
         return max(job.spec.created, self.evicted(job) or 0.0) + job.spec.preemption_delay
 
     def waited(self, job: Job) -> bool:

@@ -1,7 +1,7 @@
 """Sub-groups of a job: parts of a gang with a minimum of their own.
 
 A policy of the job (`SubGroupSpec`) selects pods by labels and splits them by the values of its keys; the first policy that
-matches a pod wins. Pods that no policy takes form the default sub-job, which is the whole job where there are no policies.
+matches a pod wins. Pods that match no policy form the default sub-job, which is the whole job where there are no policies.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class SubJob:
             self.min_member = 1 if job.spec.sub_groups else job.min_member
 
     def count(self, *statuses: TaskStatus) -> int:
-        standing = np.bincount(self.job.session.status[self.rows], minlength=STATUS_COUNT).tolist()
-        return int(sum(standing[status] for status in statuses))
+        counts = np.bincount(self.job.session.status[self.rows], minlength=STATUS_COUNT).tolist()
+        return int(sum(counts[status] for status in statuses))
 
     @property
     def pending_best_effort(self) -> int:
@@ -109,7 +109,7 @@ def enough(job: Job, test: str) -> bool:
 
 
 def lacking(job: Job, test: str) -> list[str]:
-    """What each policy that has too few such sub-jobs has of what it needs: pods, where it is one part that has a name."""
+    """For each policy with too few such sub-jobs: how many it has and how many it needs, in pods where it is one named part."""
     return [_shortage(job, policy, good) for policy, good in _good(job, test) if good < policy.min_groups]
 
 

@@ -1,9 +1,9 @@
-"""Where a class of tasks may go and which node is best: one mask and one score vector a class, kept fresh by change.
+"""The view of one task class: a mask and a score vector over all nodes, updated by changed rows.
 
-A `ClassView` is made when a class is first looked at and then repaired: rows in the change log since it last looked are
-computed again, nothing else. Equal tasks are placed in one step (`choose`): a greedy run over the k best nodes with their
-ladders, which gives exactly what placing them one by one would: a placement changes only the node it went to, or, for tasks
-that keep out of each other's way, closes its domain. Cost: bench/decide, bench/predicates.
+A `ClassView` is made when a class is first used. Afterwards only rows in the change log since its last update are computed again.
+Equal tasks are placed in one step (`choose`): a greedy run over the k best nodes with their ladders. The result equals placing
+them one by one, because a placement changes only its own node, or, for tasks with anti-affinity to each other, excludes its
+domain. Cost: bench/decide, bench/predicates.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LADDER = 32
 _FIRST_STEPS = 3
 """Steps computed for all candidates together once a run turns out to spread."""
 _UNREAD = 64
-"""Entries of the change log that are gone through one by one: they mostly tell of few rows."""
+"""Entries of the change log that are read one by one, because most name few rows."""
 _LOOK = 4
 """A run that needs more distinct nodes than this spreads."""
 
@@ -92,8 +92,8 @@ class ClassView:
         self._singles = 0
 
     def _judge(self, at: Figures, rows: Rows | slice | None = None) -> tuple[BoolArray, BoolArray, BoolArray, FloatArray]:
-        """Row answers for any columns: passes filters, fits what is idle, fits what will be idle, plain score. `rows`: of the
-        columns, where `at` is not to be asked for them."""
+        """Row answers for any columns: passes filters, fits idle resources, fits future idle resources, plain score. `rows`: the
+        node rows of the columns, where they differ from those of `at`."""
         task, dims, need = self.task, self.dims, self.need
         rows = at.rows if rows is None else rows
         free = at.allocatable[dims] - at.used[dims]
@@ -116,7 +116,7 @@ class ClassView:
         return possible, idle, future, score
 
     def refresh(self) -> None:
-        """Read the change log from where it was left."""
+        """Update the rows that the change log names since the last update."""
         nodes = self.session.nodes
         log = nodes.changed
         if self.read == len(log):
@@ -159,8 +159,8 @@ class ClassView:
             self._standing = None
 
     def merits(self, at_once: float) -> FloatArray:
-        """Scores of the nodes that take the task now or later, `at_once` more where now; minus infinity elsewhere. Kept by
-        change, and only for a view that `is_local`."""
+        """Scores of the nodes that can take the task now or later, plus `at_once` where now; minus infinity elsewhere. Updated by
+        changed rows, and only for a view that `is_local`."""
         self.refresh()
         if self._merits is None or self._merits[0] != at_once:
             self._merits = (at_once, self._merit(slice(None), at_once))
@@ -192,14 +192,14 @@ class ClassView:
         return at is None or all(f.mask(self.task, at)[0] for f in self.global_filters)
 
     def admits(self, row: int) -> bool:
-        """As `passes`, without bringing the class's figures up to date: for trials, which leave nothing behind."""
+        """As `passes`, without updating the class's figures: for what-if trials."""
         if not self.static[row]:
             return False
         at = self.session.nodes.at(np.array([row]))
         return all(f.mask(self.task, at)[0] for f in (*self.row_filters, *self.global_filters))
 
     def refusal_at(self, row: int) -> tuple[list[str], bool]:
-        """What the first filter that refuses one node says of it now, and whether no eviction could change it."""
+        """The reasons of the first filter that refuses this node, and whether no eviction could change it."""
         at = self.session.nodes.at(np.array([row]))
         for f in self.session.filters_for(self.task):
             said = [r for r in f.explain(self.task, at) if r.refused[0]]
@@ -208,8 +208,8 @@ class ClassView:
         return [], False
 
     def slots(self, most: int) -> IntArray:
-        """How many further tasks of the class each node can take, counting what is being released: at most so many, and at
-        most `most`. Rules that look at other pods are not asked."""
+        """An upper bound on the further tasks of the class that each node can take, resources in release included; at most `most`.
+        Filters on other pods are not asked."""
         self.refresh()
         room: IntArray = np.where(self.possible & self.future, most, 0)
         if len(self.dims):
@@ -236,13 +236,13 @@ class ClassView:
         return out
 
     def totals(self, group: BoolArray) -> FloatArray:
-        """The score of every node, with normalised scores over the nodes of `group` (others' figures mean nothing)."""
+        """The score of every node, normalised over the nodes of `group`. Scores of other nodes have no meaning."""
         self.refresh()
         extra = self._extra(group)
         return self.score if extra is None else self.score + extra
 
     def _extra(self, group: BoolArray) -> FloatArray | None:
-        """What does not change while equal tasks are placed: added to plain scores last, so that equal sums stay equal."""
+        """The scores that do not change while equal tasks are placed. They are added last, so that equal sums stay equal."""
         total: FloatArray | None = None
         for number, scorer in enumerate(self.normalised):
             column = self._normalised(number, scorer, group)
@@ -270,8 +270,8 @@ class ClassView:
     # choosing
 
     def groups(self, within: BoolArray | None = None, *, tolerant: bool = False) -> list[tuple[BoolArray, bool]]:
-        """Candidate groups, best first, with whether they only fit what is being released. `within`: of these nodes only.
-        `tolerant`: nodes count whose filters refuse for a reason that some eviction might undo."""
+        """Candidate groups, best first, each with whether it fits only the resources in release. `within`: only these nodes.
+        `tolerant`: include nodes whose filters refuse for a reason that an eviction might undo."""
         feasible = ~self.unresolvable() if tolerant else self.feasible()
         if within is not None:
             feasible = feasible & within
@@ -284,9 +284,9 @@ class ClassView:
         return [(idle & mine, False), (idle & ~mine, False), (future & mine, True), (future & ~mine, True)]
 
     def choose(self, count: int, within: BoolArray | None = None) -> tuple[list[int], bool]:
-        """Nodes for up to `count` tasks of the class, one after the other, and whether they are promises only.
+        """Nodes for up to `count` tasks of the class in order, and whether they are promises only.
 
-        May return fewer than asked (the group is exhausted, or must be looked at again): call again for the rest."""
+        May return fewer nodes than `count` (the group is exhausted, or must be updated): call again for the rest."""
         if count == 1 and within is None and self._may_stand:
             row = self._best_standing()
             if row is not None:
@@ -303,7 +303,7 @@ class ClassView:
         return [], False
 
     def _best_standing(self) -> int | None:
-        """The node for one task, by totals that are kept from the second such question on; None: no node takes it at once."""
+        """The node for one task, by cached totals from the second call on. None: no node has room now."""
         self.refresh()
         if self._standing is not None:
             return self._standing.best()
@@ -339,7 +339,7 @@ class ClassView:
         return int(np.where(group, self.totals(group), WORST).argmax())
 
     def _run(self, total: FloatArray, extra: FloatArray | None, count: int, pipelined: bool) -> list[int]:
-        """Greedy: always the best of the nodes already taken from (each at its next step) and the best one untouched."""
+        """Greedy: take the best of the nodes used so far (each at its next ladder step) and the best unused node."""
         ladders: dict[int, list[float | None]] = {}
         untouched = self._untouched(total, extra, count, pipelined, ladders)
         fresh = next(untouched, None)
@@ -370,7 +370,7 @@ class ClassView:
         return chosen
 
     def _apart(self, total: FloatArray, count: int, closing: list[tuple[Rows, int]]) -> list[int]:
-        """Always the best node whose domains no task of the run is in: about 10 us a task at 5,000 nodes."""
+        """Take the best node whose domains hold no task of the run: about 10 us a task at 5,000 nodes."""
         chosen: list[int] = []
         while len(chosen) < count:
             row = int(total.argmax())
@@ -389,7 +389,7 @@ class ClassView:
     def _untouched(
         self, total: FloatArray, extra: FloatArray | None, count: int, pipelined: bool, ladders: dict[int, list[float | None]]
     ) -> Iterator[tuple[float, int]]:
-        """Nodes best first. The first few one by one; if a run needs more, it spreads, and all are looked at together."""
+        """Nodes best first. The first few are found one by one; if a run needs more, it spreads, and all are sorted."""
         for _ in range(0 if self.session.runs_spread else _LOOK):
             row = int(total.argmax())
             best = float(total[row])
@@ -429,7 +429,7 @@ class ClassView:
         self.refresh()
         whole = resources and within is None and not self.global_filters
         if whole and self._refused is not None and self._refused[0] == self.read:
-            return self._refused[1]  # a long backlog of equal tasks asks again and again
+            return self._refused[1]  # a long backlog of equal tasks asks repeatedly
         open_ = np.ones(len(session.nodes), dtype=bool) if within is None else within.copy()
         unresolvable = np.zeros(len(session.nodes), dtype=bool)
         counts: dict[str, int] = {}
@@ -440,7 +440,7 @@ class ClassView:
             short = _insufficient(self, session)
             asked = open_
             if session.semantics.refusals_tell_all and not session.shard_is_hard:
-                asked = open_ & self.static  # of a node that its labels or taints rule out, room is not what to wait for
+                asked = open_ & self.static  # free resources do not help a node that labels or taints exclude
             for refusal in short:
                 _count(refusal, asked, counts, codes, unresolvable)
             for refusal in short:

@@ -1,6 +1,6 @@
 """Shared devices whose books are balanced by counting, as KAI keeps them (`devices_are_counted`).
 
-`Devices` derives what a group does to its node's whole devices from the group's three figures. Here every move changes the whole
+`SharedDevices` derives what a group does to its node's whole devices from the group's three figures. Here every move changes the whole
 devices by itself: a group takes an idle device when its first user sits down, and gives it back when its last user goes, if the idle
 and the used devices of the node then add up. A promised device counts as used although it is idle, so the sums of a node with
 promises can be off by one device, and stay off for the rest of the cycle. Decisions depend on that.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from navarch.engine.node_functions import TaskClass
-from navarch.engine.placement.shared_devices import ONE, Devices
+from navarch.engine.placement.shared_devices import ONE, SharedDevices
 from navarch.model.node_facts import labelled_gpu_counts
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ LEAVES: Final = 1
 PROMISED: Final = 2
 
 
-class CountedDevices(Devices):
+class CountedDevices(SharedDevices):
     def __init__(self, session: Session) -> None:
         self._taken = [0] * len(session.nodes)
         """Node -> devices that its groups have taken from what is idle."""
@@ -62,17 +62,17 @@ class CountedDevices(Devices):
         self._remove(kind, node, self.groups.get(task, ()), PROMISED if promised else SITS)
         self.groups[task] = before
 
-    def leaves(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
+    def start_leaving(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
         groups = self.groups.get(task, ())
         self._remove(kind, node, groups, PROMISED if promised else SITS)
         self._add(kind, node, groups, LEAVES)
 
-    def leaves_again(self, kind: TaskClass, task: int, node: int) -> None:
+    def leave_again(self, kind: TaskClass, task: int, node: int) -> None:
         groups = self.groups.get(task, ())
         self._remove_leaving(kind, task, node, groups)
         self._add(kind, node, groups, LEAVES)
 
-    def stays(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
+    def stop_leaving(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
         groups = self.groups.get(task, ())
         self._remove_leaving(kind, task, node, groups)
         self._add(kind, node, groups, PROMISED if promised else SITS)

@@ -1,7 +1,7 @@
-"""Why a task found no node: the histogram users know, with the numbers behind it.
+"""Fit errors: why a task found no node, as a histogram of reasons over nodes, with the numbers.
 
-Built only when a task fails, by asking each filter once over all nodes. Nodes are judged by the first filter that refuses
-them, as the systems we follow do; a filter may give several texts for one node (each insufficient resource).
+Built only when a task fails, by one call of each filter over all nodes. Each node counts for the first filter that refuses it, as
+in kube-scheduler; a filter may give several texts for one node (one for each insufficient resource).
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class FitErrors(Struct):
     unresolvable: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
     codes: tuple[str, ...] = ()
     message: str = ""
-    """Set where the refusal was not any node's: the role failed before, a pre-check said no."""
+    """Set where no node was filtered: the role failed before, or a check before filtering refused the task."""
     domain: str = ""
-    """Set where only the nodes of one domain were asked."""
+    """Set where only the nodes of one domain were filtered."""
     figures: dict[str, int | float | str] = field(default_factory=dict)
-    """The numbers behind the words, by what they are numbers of."""
+    """The numbers in the text, by name."""
     beside: int = 0
-    """How many pods of the same job stood on nodes while these were asked: they may have been taken back since."""
+    """How many pods of the same job the attempt had placed before. They may be undone since."""
     undone_by: tuple[Event, ...] = ROOM
-    """What may happen that changes the answer: room, and what the filters that refused name."""
+    """Events that may change the answer: those that free resources, and those of the filters that refused."""
 
     def available_text(self, nodes: int, rejection: str = "", after: str = "") -> str:
         """The text on a pod that found no node, as kube-scheduler writes it: how many of `nodes` gave each reason, or
@@ -43,7 +43,7 @@ class FitErrors(Struct):
         return f"0/{nodes} nodes are available:{reasons}{' ' if after else ''}{after}"
 
     def text(self, semantics: Semantics = STRICT) -> str:
-        """What most nodes said comes first; in the words of a system that sorts the finished texts, as `histogram` does."""
+        """The reasons by how many nodes gave them, most first; under a compat, in the order of `histogram`."""
         if self.message:
             return self.message
         where = f"In hyperNode {self.domain}: " if self.domain else ""
@@ -55,5 +55,5 @@ class FitErrors(Struct):
 
 
 def histogram(counts: Mapping[str, int]) -> str:
-    """The finished texts are sorted, not the counts: "10 x" stands before "2 x"."""
+    """The texts are sorted, not the counts: "10 x" comes before "2 x", as in kube-scheduler."""
     return ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))

@@ -1,8 +1,8 @@
-"""How nodes stand for a class whose tasks are placed one at a time, kept by change.
+"""Total scores of nodes for a class whose tasks are placed one at a time, updated by changed rows.
 
-A ready job that may grow takes one task a turn, so the same class asks for its best node again and again, and between two
-questions a few rows have changed. Totals over all nodes are then made once and repaired in those rows; what is left of a
-question is to find the highest. They are made anew when the extremes may have changed over which some score is normalised.
+A ready job that may grow places one task a turn, so the same class asks for its best node repeatedly, and only a few rows change
+in between. The totals over all nodes are computed once and updated in those rows; each question then is one argmax. They are
+computed again when the extremes of a normalised score may have changed.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class NodeRanking:
     def __init__(
         self, group: BoolArray, score: FloatArray, extra: FloatArray | None, normalised: Sequence[tuple[FloatArray, float, float]]
     ) -> None:
-        """`group`: the nodes that take the task. `extra`: normalised scores, of which each has its raw column and the extremes
-        of that over the group."""
+        """`group`: the nodes that take the task. `extra`: normalised scores, each with its raw column and the extremes of
+        that column over the group."""
         self._extra = extra
         self._normalised = normalised
         self.total: FloatArray = np.where(group, score if extra is None else score + extra, WORST)
@@ -33,7 +33,7 @@ class NodeRanking:
         return row if self.total[row] > WORST else None
 
     def repair_row(self, row: int, takes: bool, score: float) -> bool:
-        """One node answers otherwise now. False: all totals must be made anew."""
+        """Update one node. False: all totals must be computed again."""
         total = self.total
         if self._normalised and (total[row] > WORST) != takes:
             for raw, low, high in self._normalised:
@@ -43,7 +43,7 @@ class NodeRanking:
         return True
 
     def repair(self, rows: Rows, takes: BoolArray, score: FloatArray) -> bool:
-        """The same for several nodes."""
+        """Update several nodes. False: all totals must be computed again."""
         if self._normalised:
             moved = np.flatnonzero((self.total[rows] > WORST) != takes).tolist()
             for raw, low, high in self._normalised if moved else ():

@@ -1,7 +1,7 @@
 """The session's node figures, and the log of rows that changed.
 
-The log is how answers are kept fresh at the price of what changed: each task class remembers how far it has read, and
-recomputes its masks and scores for the rows after that mark only.
+Each task class remembers its position in the log and recomputes its masks and scores only for the rows after it. So updates cost
+as much as what changed.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ class NodeState(Figures):
         self.changed.append(rows)
 
     def imagine(self, row: int, request: IntArray, footprint: IntArray, sign: int) -> None:
-        """A pod joins or leaves the pods' view alone (see `trial`)."""
+        """A pod joins or leaves only the pods' view (see `victims/what_if.py`)."""
         self.requested[:, row] += sign * request
         self.scoring[:, row] += sign * footprint
         self.changed.append(np.array([row], dtype=np.intp))
 
     def release(self, row: int, request: IntArray, footprint: IntArray, sign: int, *, view: bool = True) -> None:
-        """A task starts to leave its node (sign 1), or stays after all (-1). `view`: the pods' view follows too."""
+        """A task starts to leave its node (sign 1), or that is undone (-1). `view`: the pods' view changes too."""
         self.releasing[:, row] += sign * request
         if view:
             self.requested[:, row] -= sign * request

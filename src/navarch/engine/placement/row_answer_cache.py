@@ -1,10 +1,10 @@
-"""Answers about rows by their figures: remembered, and worked out for figures that no row has yet.
+"""A cache of answers about rows, keyed by the rows' figures, that also computes answers for likely next figures.
 
-Where single tasks of several classes take turns, each class finds a row or two changed whenever it looks. Working out an
-answer takes some sixty array operations however few columns they have (bench/decide, "elastic"), so one question also answers
-what comes next: more tasks of the same class on the row, and more of what came to it since the class last looked, which is
-what comes again while the same jobs take turns. Nodes of one kind go through the same figures, so an answer that no function
-made out of the row itself holds for every row of equal figures, whoever brought them about.
+When single tasks of several classes take turns, each class finds one or two changed rows at each update. An answer takes about
+sixty array operations, independent of the number of columns (bench/decide, "elastic"). So one computation also covers the likely
+next states: more tasks of the same class on the row, and more of the change since the last update, because the same jobs take
+turns again. Equal nodes pass through the same figures. So an answer that depends on nothing but figures holds for every row with
+equal figures.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ Answer = tuple[bool, bool, bool, float]
 Judge = Callable[[Figures, Rows], tuple[BoolArray, BoolArray, BoolArray, FloatArray]]
 
 FEW = 24
-"""More rows than this are better looked at all together, without looking ahead."""
+"""More rows than this are computed together, without next states."""
 _STEPS = 16
 _KEPT = 1 << 14
-"""As many answers are remembered, and the figures of as many rows; then all are forgotten."""
+"""The cache holds this many answers, and the figures of this many rows; then it is cleared."""
 _COLUMNS = ("allocatable", "used", "requested", "scoring", "releasing", "pipelined")
 
 
 class Asked(Selected):
-    """Figures that notice whether a function looks at more than the columns."""
+    """Figures that detect whether a function reads more than the columns."""
 
     def __init__(self, table: Figures, rows: Rows, extra: dict[str, IntArray], added: IntArray) -> None:
         self._table = table
@@ -54,7 +54,7 @@ class Asked(Selected):
 
 class RowAnswerCache:
     def __init__(self, nodes: NodeState, task: TaskClass, judge: Judge, static: BoolArray, base: FloatArray) -> None:
-        """`static` and `base`: what the judge knows of each row besides its figures."""
+        """`static` and `base`: the static mask and the static score of each row."""
         self._nodes = nodes
         self._judge = judge
         self._static = static
@@ -70,11 +70,10 @@ class RowAnswerCache:
         self._seen: dict[int, IntArray] = {}
         """Row -> the figures it had when it was last asked about."""
         self._any_row = True
-        """No function looks at what a row is besides its figures."""
+        """True: every function reads nothing but figures."""
 
     def of(self, rows: Collection[int]) -> list[Answer] | None:
-        """Answers about these few rows as they are now. None: some function counts tasks by itself, so that figures do not tell
-        what it would say."""
+        """Answers about these few rows. None: some function keeps counts of its own, so that figures do not determine its answer."""
         n = self._nodes
         columns = (n.allocatable, n.used, n.requested, n.scoring, n.releasing, n.pipelined)
         figures = [np.concatenate([column[:, row] for column in columns]) for row in rows]
@@ -94,11 +93,11 @@ class RowAnswerCache:
                 return None
 
     def _kind(self, row: int) -> Hashable:
-        """What rows must have in common, figures aside, for their answers to be the same."""
+        """What rows must share besides figures for their answers to be equal."""
         return (bool(self._static[row]), float(self._base[row])) if self._any_row else row
 
     def _look_ahead(self, unknown: Sequence[tuple[int, IntArray]]) -> bool:
-        """Work out the answers for what these rows are and for their next steps, all in one go, if figures tell them."""
+        """Compute the answers for the current figures of these rows and for their next states together."""
         steps: list[IntArray] = []
         added: list[IntArray] = []
         for row, now in unknown:

@@ -1,4 +1,4 @@
-"""Devices that tasks share: who sits on which, how full each is, and what that does to a node's whole devices.
+"""Devices that tasks share: the users of each, how full each is, and the effect on a node's whole devices.
 
 A *group* is one device of one node that several tasks share, known by a name; its figures are in units of device memory. A task
 asks for the same amount on `count` devices. Per node there are as many slots as groups, each a column entry:
@@ -7,8 +7,8 @@ asks for the same amount on `count` devices. Per node there are as many slots as
     allocated   of all but promised ones
     releasing   of those that leave, less what is promised to others (so it may be negative)
 
-What a group does to its node's whole devices is a function of these three: the first who really sits on it takes one device,
-one device is released once all that is used of it is, and one is promised away while only promises stand on it.
+These three figures of a group determine its effect on the node's whole devices: its first placed user takes one device, one
+device is released once everything used of it is released, and one device is promised while the group has only promises.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def shares_devices(task: TaskClass) -> bool:
     return devices is not None and bool(devices.fraction or devices.memory)
 
 
-class Devices:
+class SharedDevices:
     def __init__(self, session: Session) -> None:
         self.session = session
         nodes = session.nodes
@@ -97,7 +97,7 @@ class Devices:
         (self._promise if promised else self._sit)(kind, node, self.groups.get(task, ()), -1)
         self.groups[task] = before
 
-    def leaves(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
+    def start_leaving(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
         """A task is evicted from its groups. `promised`: they were only promised to it; it stands there as leaving all the same."""
         groups = self.groups.get(task, ())
         if promised:
@@ -105,11 +105,11 @@ class Devices:
             self._sit(kind, node, groups, 1)
         self._leave(kind, node, groups, 1)
 
-    def leaves_again(self, kind: TaskClass, task: int, node: int) -> None:
+    def leave_again(self, kind: TaskClass, task: int, node: int) -> None:
         """A task that leaves already is evicted once more."""
 
-    def stays(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
-        """The opposite of `leaves`."""
+    def stop_leaving(self, kind: TaskClass, task: int, node: int, *, promised: bool = False) -> None:
+        """The opposite of `start_leaving`."""
         groups = self.groups.get(task, ())
         self._leave(kind, node, groups, -1)
         if promised:

@@ -1,8 +1,8 @@
-"""Static answers kept across cycles: a mask or a raw score that only labels, taints and the like can change.
+"""Static answers cached across cycles: masks and raw scores that depend only on labels, taints and other node properties.
 
-The memo belongs to the cluster mirror and is handed on by each snapshot. An entry is good while the nodes' version is the
-same; it is keyed by the Shape value and the function's identity, so nothing has to be invalidated by hand. Least recently
-used entries go first when the memo is full: fewer fit the more nodes there are, so that memory stays bounded.
+The memo belongs to the cluster and every snapshot carries it. An entry is valid while the nodes' version is the same. Its key is
+the Shape value and the function's identity, so there is no explicit invalidation. When the memo is full, the least recently used
+entries are dropped; the more nodes, the fewer entries fit, so that memory stays bounded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which tasks stand on which node: built when an evicting action first asks, then kept by change.
+"""Tasks by node: built when an evicting action first asks, then updated by changes.
 
 One sort over the task column groups all tasks by node; only the nodes that changed since differ from it.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from navarch.engine.session import Session
 
 
-class Residents:
+class TasksByNode:
     def __init__(self, session: Session) -> None:
         self.session = session
         self._order: Rows | None = None
@@ -44,7 +44,7 @@ class Residents:
         self._start = np.searchsorted(where[order], np.arange(len(session.nodes) + 1))
 
     def moved(self, tasks: Sequence[int], nodes: Sequence[int], *, joined: bool) -> None:
-        """Placements change the lists of their nodes. Before the first question nothing is kept, so nothing to do."""
+        """Update the lists of nodes after a placement. Before the first question there is nothing to update."""
         if self._order is None:
             return
         for task, node in zip(tasks, nodes):

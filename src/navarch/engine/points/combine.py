@@ -1,7 +1,7 @@
-"""How the answers of several plugins become one: the rules that a policy's tiers mean.
+"""Rules that combine the answers of several plugins at one point.
 
-Each function takes the plugins of one point as tiers, in policy order. Strict mode reads what looks like AND as AND over
-all tiers; the switches of `Semantics` bring back the short cuts that some files rely on.
+Each function takes the plugins of one point as tiers, in policy order. In strict mode an AND covers all tiers; switches of
+`Semantics` restore the shortcuts of other systems.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def first_opinion(opinions: Iterable[int]) -> int:
 
 
 def votes(tiers: Tiers[P], ask: Callable[[P], Vote | Reason]) -> Reason | bool:
-    """Any rejection refuses; a tier that permitted ends the asking; silence permits. Returns the Reason, or whether yes."""
+    """Any rejection refuses. A permit ends the vote at the end of its tier. No vote at all permits. Returns the Reason, or True or
+    False."""
     for tier in tiers:
         permitted = False
         for plugin in tier:
@@ -55,10 +56,10 @@ def starving(tiers: Tiers[P], ask: Callable[[P], bool], semantics: Semantics) ->
 
 
 def victims(tiers: Tiers[P], ask: Callable[[P], list[int] | None], candidates: Sequence[int], semantics: Semantics) -> list[int]:
-    """What every plugin with an opinion offers; nothing where none has one: an eviction needs somebody's word.
+    """The victims that every plugin with an opinion offers; none if no plugin has an opinion.
 
-    With `victims_first_tier_decides`: the first tier that offers any decides alone, an empty list ends its tier, and a tier
-    whose lists share nothing may start afresh; whether a tier that refuses decides too is `refusing_tier_is_final`."""
+    With `victims_first_tier_decides` the first tier that offers any victim decides alone, an empty list ends its tier, and a tier
+    whose lists share nothing may start again. `refusing_tier_is_final` says whether a tier that refuses decides too."""
     if not semantics.victims_first_tier_decides:
         allowed: set[int] | None = None
         for tier in tiers:
@@ -77,7 +78,7 @@ def victims(tiers: Tiers[P], ask: Callable[[P], list[int] | None], candidates: S
 
 
 def _tier_victims(tier: Sequence[P], ask: Callable[[P], list[int] | None], semantics: Semantics) -> list[int] | None:
-    """What the tier offers; None if nobody in it has an opinion."""
+    """The victims that the tier offers; None if no plugin in it has an opinion."""
     found: list[int] | None = None
     for plugin in tier:
         offered = ask(plugin)
@@ -96,7 +97,7 @@ def _tier_victims(tier: Sequence[P], ask: Callable[[P], list[int] | None], seman
 
 
 def united(tiers: Tiers[P], ask: Callable[[P], list[int] | None]) -> list[int]:
-    """The union inside a tier; the first tier that names any wins."""
+    """The union inside a tier. The first tier that names any task decides."""
     for tier in tiers:
         named = dict.fromkeys(task for plugin in tier for task in ask(plugin) or ())
         if named:

@@ -1,8 +1,8 @@
-"""Who judges which pods, where a policy has several profiles, each for the pods of one scheduler name.
+"""Node functions by profile, for policies with several profiles, each for the pods of one scheduler name.
 
-The class of a pod carries its profile and is judged by that profile's node functions alone; everything else of a cycle is the
-same for all pods. Profiles mostly differ in a weight or two: a plugin that several of them want in the same way exists once, and
-so do its functions and what they count.
+The class of a pod carries its profile; only the node functions of that profile apply to it. Everything else of a cycle is the
+same for all pods. Profiles often differ only in a weight: a plugin that several profiles configure equally exists once, with its
+functions and their counts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from navarch.engine.points.protocols import NodeFilters, NodeScorers
 P = TypeVar("P")
 
 THE_FIRST = ""
-"""The first profile, which is also that of pods whose scheduler name no profile has; the only one of most policies."""
+"""The first profile. It also applies to pods whose scheduler name has no profile. Most policies have only this one."""
 
 
 class NodeFunctions(Struct, frozen=True):
@@ -31,7 +31,7 @@ class NodeFunctions(Struct, frozen=True):
 def functions_by_profile(
     filtering: Mapping[str, Sequence[NodeFilters]], scoring: Mapping[str, Sequence[NodeScorers]]
 ) -> dict[str, NodeFunctions]:
-    """From the plugins that give filters and those that give scorers, by profile. Each plugin is asked once."""
+    """The filters and scorers of each profile. Each plugin is asked once."""
     filters = {id(plugin): plugin.node_filters() for plugin in _distinct(filtering)}
     scorers = {id(plugin): plugin.node_scorers() for plugin in _distinct(scoring)}
     return {

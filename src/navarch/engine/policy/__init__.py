@@ -1,4 +1,4 @@
-"""Policy files: what a scheduler is told to do, in any of the forms its users already have."""
+"""Policy files: the configuration of a cycle, in the formats of Volcano, kube-batch, KAI and kube-scheduler."""
 
 from navarch.engine.policy.catalogue import Catalogue, Entry
 from navarch.engine.policy.load import load, preset

@@ -1,4 +1,4 @@
-"""What exists to be named in a policy file: actions and plugins, what each may be told and where each answers.
+"""The catalogue of actions and plugins that a policy file can name, with their arguments and extension points.
 
 The registry fills one from the classes that are installed; the loader only ever sees the catalogue. Where two systems
 have different plugins under one name, the second is entered as `DIALECT:NAME` (`kai:proportion`) and found when a file
@@ -15,13 +15,13 @@ from navarch.engine.arguments import Argument
 
 
 class Entry(Struct, frozen=True):
-    """An action or a plugin. `points` are the extension points at which a plugin answers; unknown when None."""
+    """An action or a plugin. `points` are the extension points that a plugin implements; unknown when None."""
 
     arguments: tuple[Argument, ...] = ()
     points: tuple[str, ...] | None = None
     doc: str = ""
     made_from: type | None = None
-    """The class, for those who want to read more of what it says about itself."""
+    """The class, for readers of its docstring."""
 
 
 class Catalogue(Struct, frozen=True):

@@ -36,7 +36,7 @@ def check_together(
 
 
 def _shares_in_gang_reclaim(findings: Findings, tiers: tuple[tuple[PluginOption, ...], ...], catalogue: Catalogue) -> None:
-    """A plugin that guards queues against reclaim but is silent about whole gangs leaves them unguarded there."""
+    """A plugin with `reclaimable` but without `unified_evictable` does not protect queues against gangreclaim."""
     for index, tier in enumerate(tiers):
         for option in tier:
             entry = catalogue.plugin(option.name)

@@ -1,7 +1,7 @@
-"""Whom a policy may imitate: the one table from `compat` to switches, and the names each system knows.
+"""The systems that a policy can follow: the one table from `compat` to switches, and the names each system knows.
 
-The names serve three ends: to tell a plugin that a peer has and Navarch lacks from a plain typing error, to recognise a
-file that can only be KAI's, and to keep `proportion` of one system apart from `proportion` of another.
+The names tell a plugin that another system has and Navarch lacks from a typing error, recognise a file that can only be KAI's,
+and keep `proportion` of one system apart from `proportion` of another.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ COMPAT: Mapping[str, Semantics] = {
     ),
     "kai": Semantics(
         implied_queues=False,
+        nodes_are_pooled=True,
         impossible_demand_counts=True,
         victims_are_minimal=False,
         nominations_last=False,

@@ -1,7 +1,7 @@
-"""For a file that strict mode refuses and the system it came from would take: which `compat` to add, in a sentence.
+"""Advice for a file that strict mode refuses and its own system would accept: which `compat` to add.
 
-Files in the field hold quoted numbers, arguments of releases long gone and plugins that nobody else has. Their owners should
-not have to find out by themselves that there is a mode for that.
+Existing files hold quoted numbers, arguments of old releases and plugins of one system only. The advice tells their owners
+about the mode that reads them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a policy will really do, as plain data: the answer of `navarch policy check`."""
+"""A description of a policy in effect, as plain data: the output of `navarch policy check`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from navarch.engine.semantics import Semantics
 _VICTIM_POINTS = frozenset({"preemptable", "reclaimable", "unified_evictable"})
 _NOT_ASKED = frozenset({"hierarchy"})
 _OTHER_QUESTIONS = frozenset({"kai", "kube-scheduler"})
-"""Whose actions never ask most of the points that a policy file can switch: that nobody answers there says nothing."""
+"""Dialects whose actions never ask most switchable points, so that a point without a plugin is not worth a note."""
 
 
 def describe(policy: Policy, catalogue: Catalogue) -> dict[str, object]:
-    """JSON-ready, in a total order: what runs, who answers where, which arguments hold."""
+    """JSON-ready, in a total order: actions, plugins, the plugins of each point, and arguments in effect."""
     points = _points(policy, catalogue)
     answered = {point["point"] for point in points if point["plugins"]}
     all_points = policy.dialect not in _OTHER_QUESTIONS
@@ -89,7 +89,7 @@ def _arguments(declared: tuple[Argument, ...], given: Mapping[str, object]) -> l
 
 
 def _answers(option: PluginOption, dialect: str, catalogue: Catalogue) -> set[str] | None:
-    """The switches' names of the points at which a plugin has something to say; None if that is not known."""
+    """The switches of the points that a plugin implements; None if unknown."""
     entry = catalogue.plugin(option.name, dialect)
     if entry is None or entry.points is None:
         return None
@@ -119,7 +119,7 @@ def _points(policy: Policy, catalogue: Catalogue) -> list[dict[str, object]]:
 
 
 def _unswitched(policy: Policy, catalogue: Catalogue) -> list[dict[str, object]]:
-    """Points that no file knows: asked by one system's actions alone, each in its own way."""
+    """Points without a switch, which only the actions of one system ask."""
     found: dict[str, list[list[str]]] = {}
     for number, tier in enumerate(policy.tiers):
         for option in tier:

@@ -1,4 +1,4 @@
-"""Whose file is this? Decided from what the document says, never from its name, and always with a sentence why."""
+"""The form and the origin of a policy file, decided from its content and never from its name, with the reason as a sentence."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _is_flat(document: Mapping[str, object]) -> bool:
 
 
 def _only_in_kai(document: Mapping[str, object]) -> Iterator[str]:
-    """Sentences, best first, each of which is enough to know the file for KAI's."""
+    """Reasons, best first, to read the file as KAI's; each is sufficient."""
     for action in _words(document.get("actions")):
         if action in ONLY_KAI_ACTIONS:
             yield f"only KAI has the action {action!r}"

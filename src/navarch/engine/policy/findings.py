@@ -1,7 +1,7 @@
-"""What the reading of one policy document brought to light: mistakes that refuse it, warnings that do not.
+"""Findings of the loader about one policy document: mistakes, which refuse it, and warnings.
 
-Strict mode refuses what it does not understand. Under a `compat` the system that is imitated says what happens, and
-most of them pass over such things in silence: Navarch does what they do, and says so.
+Strict mode refuses what it does not understand. Under a `compat` Navarch does what that system does, which mostly is to ignore
+it, and adds a warning.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def dotted(path: Path) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches  # only where somebody is mistaken
+    from difflib import get_close_matches  # only where a name is wrong
 
     close = get_close_matches(name, sorted(known), n=1, cutoff=0.6)
     return f" (did you mean {close[0]!r}?)" if close else ""

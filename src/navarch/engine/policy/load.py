@@ -24,7 +24,7 @@ from navarch.engine.policy.values import Policy, PolicyError
 def load(document: str | Mapping[str, object], catalogue: Catalogue, name: str = "policy") -> Policy:
     """The policy of a file's text or of its decoded mapping; `name` stands before each mistake.
 
-    Raises PolicyError with all mistakes. Warnings do not refuse a policy; they travel in it.
+    Raises PolicyError with all mistakes. Warnings do not refuse a policy; it carries them.
     """
     source = read(document, name)
     choice = choose(source)

@@ -1,8 +1,8 @@
 """Policies by name, as decoded documents: they are read by the same loader as any file.
 
 `navarch` is Navarch's own judgement (docs/policy.md gives the reasons). `packing` is the best placement of GPU pods that we have:
-jobs in order of arrival, none waits for another, and `fragmentation` chooses the node. The others are what those systems run when
-nobody tells them anything; each implies its `compat`.
+jobs in order of arrival, none waits for another, and `fragmentation` chooses the node. The others are the defaults of those systems;
+each implies its `compat`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ KAI_BUILT_IN: Mapping[str, object] = {
         )
     ],
 }
-"""What KAI's scheduler fills in where its file is silent; the preset is what its operator deploys."""
+"""What KAI's scheduler uses for parts that its file leaves out; the preset is what its operator deploys."""
 
 PRESETS: Mapping[str, Mapping[str, object]] = {
     "navarch": {
@@ -135,5 +135,6 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "percentageOfNodesToScore": 100,
+        "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "GangScheduling"}]}}}],
     },
 }

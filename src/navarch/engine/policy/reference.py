@@ -1,6 +1,6 @@
-"""Everything a policy may name, as plain data: what the classes declare and say about themselves, and nothing else.
+"""Everything a policy may name, as plain data, generated from the declarations and docstrings of the classes.
 
-`navarch policy plugins` prints it and docs/plugins.md is made from it, so neither can tell of an argument that is not there.
+`navarch policy plugins` prints it and docs/plugins.md is generated from it, so both always match the code.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from navarch.engine.policy.compat import PEERS
 from navarch.engine.policy.point_switches import BY_NAME, SAME_SWITCH
 
 _FEW = 3
-"""A module with more classes than this tells what they have in common, not what each of them does."""
+"""The docstring of a module with more classes than this describes what they share, not a single class."""
 
 
 def reference(catalogue: Catalogue) -> dict[str, list[dict[str, object]]]:
@@ -46,7 +46,7 @@ def _entry(key: str, entry: Entry, all_of_them: Mapping[str, Entry]) -> dict[str
 
 
 def _systems(name: str, all_of_them: Mapping[str, Entry]) -> list[str]:
-    """Whose files mean this one by the name: those that have the name and no class of their own for it."""
+    """The systems whose files mean this class by the name: they have the name and no class of their own for it."""
     return [
         dialect for dialect, peer in PEERS.items() if name in peer.actions | peer.plugins and f"{dialect}:{name}" not in all_of_them
     ]
@@ -67,7 +67,7 @@ def _argument(argument: Argument) -> dict[str, object]:
 
 
 def _about(entry: Entry, all_of_them: Mapping[str, Entry]) -> str:
-    """What the class and its module say below their first lines."""
+    """The docstrings of the class and its module without their first lines."""
     made_from = entry.made_from
     if made_from is None:
         return ""

@@ -10,16 +10,17 @@ from collections.abc import Mapping
 
 from navarch.engine.arguments import Argument
 
+_ALL_NODES = "every feasible node is scored, so no search stops early"
 _ALL: tuple[Argument, ...] = (
     Argument("schedulerName", "str", "", "whose pending pods are decided; empty: everyone's"),
     Argument("defaultQueue", "str", "default", "the queue of a group that names none"),
     Argument("shardingMode", "str", "none", "whether this scheduler keeps to its shard's nodes", ("none", "hard", "soft")),
-    Argument("shardName", "str", "", "the name of this scheduler's shard"),
+    Argument("shardName", "str", "", "a shard's nodes are those of nodesInShard", has_effect=False),
     Argument("nodesInShard", "list", (), "the nodes of this scheduler's shard"),
-    Argument("ignoredProvisioners", "list", (), "storage provisioners whose volumes are not looked at"),
-    Argument("percentageNodesToFind", "int", 100, "stop looking once this share of the nodes is feasible; 0: adaptive"),
-    Argument("minimumFeasibleNodes", "int", 100, "never stop looking before this many nodes are feasible"),
-    Argument("minimumPercentageNodesToFind", "int", 5, "the floor of the adaptive share"),
+    Argument("ignoredProvisioners", "list", (), "volumes of every provisioner are looked at", has_effect=False),
+    Argument("percentageNodesToFind", "int", 100, _ALL_NODES, has_effect=False),
+    Argument("minimumFeasibleNodes", "int", 100, _ALL_NODES, has_effect=False),
+    Argument("minimumPercentageNodesToFind", "int", 5, _ALL_NODES, has_effect=False),
     Argument("maxNumberConsolidationPreemptees", "int", 16, "how many pods one consolidation may move; -1: no limit"),
     Argument("allowConsolidatingReclaim", "bool", True, "victims that get a new place do not count as reclaimed"),
     Argument("fullHierarchyFairness", "bool", True, "fair shares follow the whole tree of queues, not two levels"),
@@ -27,14 +28,14 @@ _ALL: tuple[Argument, ...] = (
     Argument("globalDefaultStalenessGracePeriod", "duration", 60.0, "how long a broken gang may stay; negative: for ever"),
     Argument("stuckInReleasingThreshold", "duration", 120.0, "after this long a terminating pod is not waited for"),
     Argument("restrictSchedulingNodes", "bool", False, "GPU pods go to GPU workers and other pods to CPU workers only"),
-    Argument("scheduleCSIStorage", "bool", False, "storage capacity is tracked and must suffice"),
+    Argument("scheduleCSIStorage", "bool", False, "storage capacity always counts, by the driver's own figures", has_effect=False),
     Argument("queueLabelKey", "str", "kai.scheduler/queue", "the label of a pod that names its queue"),
     Argument("nodePoolLabelKey", "str", "kai.scheduler/node-pool", "the label that divides nodes among schedulers"),
     Argument("partitionLabelValue", "str", "", "the pool of this scheduler; empty: nodes without the label"),
     Argument("cpuWorkerNodeLabelKey", "str", "node-role.kubernetes.io/cpu-worker", "the label of CPU workers"),
     Argument("gpuWorkerNodeLabelKey", "str", "node-role.kubernetes.io/gpu-worker", "the label of GPU workers"),
     Argument("migWorkerNodeLabelKey", "str", "node-role.kubernetes.io/mig-enabled", "the label of nodes with MIG"),
-    Argument("detailedFitErrors", "bool", False, "reasons name each node instead of counting nodes"),
+    Argument("detailedFitErrors", "bool", False, "reasons count nodes; `navarch explain` names them", has_effect=False),
 )
 PARAMETERS: Mapping[str, Argument] = {a.name: a for a in _ALL}
 

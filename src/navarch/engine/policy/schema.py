@@ -1,4 +1,4 @@
-"""Nested parts of a policy file, declared once and checked with every mistake named by its way and line."""
+"""Nested sections of a policy file, declared once and checked. Every mistake names its path and line."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ def check(findings: Findings, path: Path, value: object, fields: Fields, what: s
         if argument is None:
             findings.unknown(inner, f"field of {what}", name, [f.name for f in fields])
             continue
+        if not argument.has_effect:
+            findings.warn(inner, f"{name} of {what} has no effect: {argument.doc}")
         try:
             held[name] = argument.read(raw, findings.reading)
         except WrongKind as wrong:

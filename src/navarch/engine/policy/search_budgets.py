@@ -1,6 +1,6 @@
-"""How long searches for victims may go on, as a policy file says it: per action, per job, per way of choosing victims.
+"""Budgets of victim searches in a policy file: per action, per job, per scenario generator.
 
-Durations in seconds; zero is no bound. What a file leaves out has the defaults of those who brought the setting.
+Durations in seconds; zero is no bound. Defaults are KAI's.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class SearchBudgets(Struct, frozen=True):
 
 
 def check_budgets(findings: Findings, given: Mapping[str, object]) -> None:
-    """What the kinds of the fields do not say: the least that a job gets is less than the most."""
+    """A check across fields: the minimum for a job must not exceed its maximum."""
     least = _seconds(given.get("minJobSearchDuration", _MIN_JOB))
     most = _seconds(given.get("maxJobSearchDuration", _JOB))
     if most and least >= most:

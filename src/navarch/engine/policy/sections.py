@@ -1,4 +1,4 @@
-"""Reading what a policy file says besides actions and plugins: parameters, usage, metrics."""
+"""Sections of a policy file besides actions and plugins: parameters, usage, metrics."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ USAGE: Fields = (
         ),
     ),
 )
+_NO_METRICS = "no plugin that is installed reads the load of nodes from a metrics server"
 METRICS: Fields = (
-    Argument("type", "str", "", "", ("prometheus", "prometheus_adaptor", "elasticsearch")),
-    Argument("*", "any"),
+    Argument("type", "str", "", _NO_METRICS, ("prometheus", "prometheus_adaptor", "elasticsearch"), has_effect=False),
+    Argument("*", "any", None, _NO_METRICS, has_effect=False),
 )

@@ -29,7 +29,7 @@ class TiersReader(Struct):
     catalogue: Catalogue
 
     def known_keys(self, document: Mapping[str, object]) -> Mapping[str, object]:
-        """The document without what its system would not read."""
+        """The document without the keys that its system does not read."""
         known = (*_KEYS, *_KAI_KEYS) if self.choice.dialect in ("kai", "navarch") else _KEYS
         for key in document:
             if key not in known:
@@ -48,7 +48,7 @@ class TiersReader(Struct):
         return tuple(name for where, name in named if self._action_exists(where, name))
 
     def _action_exists(self, path: Path, name: str) -> bool:
-        """Every system refuses a file with an action it does not know; what nobody has may be a plugin author's."""
+        """Every system refuses a file with an unknown action. An action that no system has may come from a plugin author."""
         peer = PEERS.get(self.choice.compat)
         exists = self.catalogue.action(name, self.choice.dialect) is not None
         if peer is not None and name not in peer.actions and owners(name):

@@ -1,4 +1,4 @@
-"""What a policy file becomes: plain frozen values that the engine runs and anyone may print."""
+"""A loaded policy as plain frozen values."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Evictions = Literal["api", "delete"]
 
 
 class PluginOption(msgspec.Struct, frozen=True):
-    """One plugin as the policy wants it. `arguments` holds what was given, already of its declared kind."""
+    """One plugin of a policy. `arguments` holds the given values, converted to their declared kinds."""
 
     name: str
     enabled: Mapping[str, bool] = msgspec.field(default_factory=lambda: DEFAULTS)
-    """By switchable point: every one of them, defaults filled in."""
+    """Switchable point -> whether it is on; defaults filled in."""
     arguments: Mapping[str, object] = msgspec.field(default_factory=dict)
     line: int | None = None
 
@@ -34,8 +34,7 @@ class PluginOption(msgspec.Struct, frozen=True):
 
 
 class Profile(msgspec.Struct, frozen=True):
-    """How the pods of one scheduler name are judged, where a policy tells them apart: by which plugins, and with which arguments
-    the action treats them."""
+    """The plugins and the action's arguments for the pods of one scheduler name."""
 
     plugins: tuple[PluginOption, ...]
     arguments: Mapping[str, object]
@@ -45,8 +44,8 @@ class Profile(msgspec.Struct, frozen=True):
 class Policy:
     """One scheduling policy, checked: what runs, in which order, under which rules.
 
-    `compat` says whose quirks are reproduced ("strict": nobody's), `dialect` whose plugin is meant where systems share
-    a name; `semantics` is what the first one turns on. `document` is the decoded file: loaded again, it gives this.
+    `compat` names the system whose behaviour is reproduced ("strict": none). `dialect` names the system whose plugin is meant
+    where several share a name. `semantics` are the switches of `compat`. `document` is the decoded file.
     """
 
     actions: tuple[str, ...]
@@ -65,9 +64,11 @@ class Policy:
     search_budgets: Mapping[str, object] = field(default_factory=dict)
     evictions: Evictions = "api"
     """How victims are removed: through the Eviction API, which keeps disruption budgets, or by deleting the pod."""
+    backoff: tuple[float, float] = (1.0, 10.0)
+    """Seconds that a job which found no room waits before it is tried again without an event: at first, and at most."""
     scheduler_name: str = ""
     profiles: Mapping[str, Profile] = field(default_factory=dict)
-    """By scheduler name, if there are several; pods of no such name are judged by the first, which is that of `tiers`."""
+    """Scheduler name -> profile, if there are several. The first, which is that of `tiers`, applies to all other names."""
     warnings: tuple[str, ...] = ()
     source: str = ""
     chosen: str = ""
@@ -98,7 +99,7 @@ class Mistake(msgspec.Struct, frozen=True):
     path: str = ""
     line: int | None = None
     not_here: bool = False
-    """It names a plugin or an action that is not installed here; an installation with more plugins may have it."""
+    """It names a plugin or an action that is not installed here; another installation may have it."""
 
     def __str__(self) -> str:
         where = ", ".join(part for part in (f"line {self.line}" if self.line else "", self.path) if part)

@@ -1,9 +1,9 @@
-"""Which nodes lie together: a tree of domains over the node rows, whoever says so.
+"""Topology domains: a tree over the node rows.
 
-Levels of node labels (zone, block, rack) and HyperNode objects make the same tree. A domain has a tier: the lower, the closer its
-nodes lie; above all stands one domain that holds every node. What a domain holds in sum is one pass over its rows (`sums`), so
-"does the gang fit in this rack" is a comparison. A tree is built when labels or objects change and kept in the cluster's memo
-until they do; cost: bench/topology.
+Levels of node labels (zone, block, rack) and HyperNode objects both give such a tree. A domain has a tier: nodes of a lower tier
+are closer to each other. The root is one domain that holds every node. The sum of a column over each domain is one pass over its
+rows (`sums`), so "does the gang fit in this rack" is a comparison. A tree is built when labels or objects change and cached in
+the cluster's memo until then. Cost: bench/topology.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from navarch.model.snapshot import Snapshot
 from navarch.model.spec import NodeSpec
 
 NOWHERE = -1
-"""No domain: the root's parent, or the domain of a node that none holds."""
+"""No domain: the parent of the root, or the domain of a node outside all domains."""
 
 
 class DomainTree(Struct, frozen=True, eq=False):
@@ -36,7 +36,7 @@ class DomainTree(Struct, frozen=True, eq=False):
     """How many nodes there are."""
     tier_names: Mapping[str, int] = field(default_factory=dict)
     mistakes: tuple[str, ...] = ()
-    """What the objects say that cannot be; it was left out."""
+    """Invalid parts of the objects, which were left out."""
     _masks: dict[int, BoolArray] = field(default_factory=dict)
     _at_tier: dict[int, IntArray] = field(default_factory=dict)
     _around: list[IntArray] = field(default_factory=list)

@@ -1,8 +1,8 @@
 """The tree of domains that HyperNode objects describe.
 
-Members are found by name, by pattern or by labels. Each has one parent: a second one, a member that is missing and a ring of
-members are mistakes which are reported and left out; the rest of the tree stands. Above all is one domain with every node, a tier
-higher than any other, so a demand without a fitting HyperNode can still be told from one that may spread over the cluster.
+Members are given by name, by pattern or by labels. Each has one parent. A second parent, a missing member and a cycle of members
+are errors, which are reported and left out; the rest of the tree stays. The root is one domain with every node, a tier above all
+others, so that a demand which no HyperNode fits differs from one that may spread over the cluster.
 """
 
 from __future__ import annotations
@@ -111,9 +111,9 @@ def _tier_names(specs: Mapping[str, HyperNodeSpec], names: Sequence[str], mistak
 
 
 def bound_of(tree: DomainTree, demand: TopologyDemand | None) -> int | None:
-    """The highest tier in which a demand may be met; None where it bounds nothing.
+    """The highest tier that a demand allows; None where it sets no bound.
 
-    A soft demand may be met anywhere, but low tiers are tried first, which is what a hard one with the top's tier says."""
+    A soft demand allows every tier but tries low tiers first, as a hard demand with the root's tier does."""
     if demand is None or demand.topology:
         return None
     if not demand.hard:

@@ -1,8 +1,8 @@
-"""Where in the tree of HyperNodes a job stands: what its parts demand, which domain they are in, and how far a search has moved that.
+"""The HyperNode domains of a job and its sub-groups: what each demands, and the domain it occupies.
 
-A part that runs already is found from the nodes its tasks hold: the lowest domain with all of them. While an attempt places a
-part, its *anchor* follows each placement; scores read the anchor, so that the next task is drawn to the last one. Nothing here
-survives the session: the domain is found again from where the tasks are.
+The domain of a running part is the lowest domain that holds all nodes of its tasks. While an attempt places a part, its *anchor*
+follows each placement; scores prefer nodes close to the anchor. Nothing here survives the session: the next session derives the
+domains from the tasks' nodes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class JobDomains:
     # what is demanded
 
     def bound(self, job: Job) -> int | None:
-        """The highest tier the job may spread over; None: it does not care."""
+        """The highest tier the job may spread over; None: no bound."""
         return bound_of(self.tree, job.spec.topology)
 
     def bound_of_part(self, sub_job: SubJob) -> int | None:
@@ -52,7 +52,7 @@ class JobDomains:
         return any(self.bound_of_part(sub) is not None for sub in job.sub_jobs)
 
     def unknown_tier(self, job: Job) -> str:
-        """The name of a tier that the job must stay below and that no HyperNode has; empty where that is not minded."""
+        """The name of a tier that the job demands and no HyperNode has; empty if there is none, or the policy ignores it."""
         if not self.session.semantics.unknown_tier_is_nowhere:
             return ""
         for demand in (job.spec.topology, *(group.topology for group in job.spec.sub_groups)):
@@ -87,13 +87,13 @@ class JobDomains:
         self._jobs[job.key] = whole
 
     def settle(self, job: Job, domain: int, parts: Sequence[tuple[SubJob, int]]) -> None:
-        """A decision was carried out: the job now spreads over `domain` too, and each part over its own."""
+        """After a commit: the job now also occupies `domain`, and each part its own domain."""
         self._jobs[job.key] = self.tree.common(self.of_job(job), domain)
         for sub, where in parts:
             self._parts[_key(sub)] = self.tree.common(self.of_part(sub), where)
 
     def widen(self, sub_job: SubJob, domain: int) -> int:
-        """Within an attempt: the part spreads over this domain as well. Returns what it was, for `restore`."""
+        """Within an attempt: the part now also occupies this domain. Returns its previous domain, for `restore`."""
         before = self.of_part(sub_job)
         self._parts[_key(sub_job)] = self.tree.common(before, domain)
         return before
@@ -104,7 +104,7 @@ class JobDomains:
     # the anchor of the attempt under way
 
     def anchor(self, sub_job: SubJob) -> int:
-        """The domain that the next task of the part is drawn to; NOWHERE outside of attempts and before any placement."""
+        """The domain that scores prefer for the next task of the part; NOWHERE outside of attempts and before any placement."""
         return self._anchors.get(_key(sub_job), NOWHERE)
 
     def drop_anchor(self, sub_job: SubJob) -> None:

@@ -1,12 +1,12 @@
-"""The search for victims: who may go, in which order, how many are enough, and who can stay after all.
+"""Functions that the victim searches of all evicting actions share.
 
-Every evicting action uses these pieces on a statement, as a dry run that it keeps or rolls back:
+An action uses them on a statement, as a dry run that it keeps or rolls back:
 
-- `freed_at_most` bounds what evicting could free on each node, in one pass over the task columns, so that nodes which can
-  never be enough are not looked at;
+- `freed_at_most` bounds what evictions could free on each node, in one pass over the task columns, so that the search skips
+  nodes that can never have enough;
 - `victim_order` is the order of eviction;
 - `evict_until` evicts along that order until a test holds;
-- `give_back` takes back every eviction that turns out not to be needed.
+- `give_back` undoes every eviction that turns out not to be needed.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def freed_at_most(session: Session, candidates: BoolArray) -> IntArray:
 
 
 def candidates_in_queue(session: Session, queue: Queue, statuses: Sequence[TaskStatus]) -> BoolArray:
-    """Task rows that stand in one of these statuses, may be evicted, and belong to the queue's jobs."""
+    """Mask of the preemptable task rows in one of these statuses that belong to jobs of the queue."""
     return _standing(session, statuses) & _job_mask(session, lambda number, name: name == queue.name)
 
 
 def candidates_elsewhere(session: Session, queue: Queue, statuses: Sequence[TaskStatus]) -> BoolArray:
-    """Task rows of every other queue that lets itself be reclaimed from."""
+    """The same for every other queue that is reclaimable."""
 
     def other(number: int, name: str) -> bool:
         found = session.queues.get(name)
@@ -71,7 +71,7 @@ def _job_mask(session: Session, wanted: Callable[[int, str], bool]) -> BoolArray
 
 
 def within_reach(session: Session, task: TaskClass, freed: IntArray) -> BoolArray:
-    """Nodes where the task would fit if all that `freed` promises were evicted."""
+    """Nodes where the task would fit if everything in `freed` were released."""
     dims = np.flatnonzero(task.request)
     room = session.nodes.future_idle[dims] + freed[dims]
     reach: BoolArray = np.all(task.request[dims, None] <= room, axis=0)
@@ -79,7 +79,7 @@ def within_reach(session: Session, task: TaskClass, freed: IntArray) -> BoolArra
 
 
 def fits(session: Session, task: TaskClass, row: int, freed: IntArray | None = None) -> bool:
-    """The task's request against what the node will have, plus `freed`."""
+    """Whether the task's request fits the future idle resources of the node plus `freed`."""
     nodes = session.nodes
     room = nodes.allocatable[:, row] - nodes.used[:, row] + nodes.releasing[:, row] - nodes.pipelined[:, row]
     if freed is not None:
@@ -94,8 +94,8 @@ def total_request(session: Session, tasks: Sequence[int]) -> IntArray:
 
 
 def victim_order(session: Session, victims: Sequence[int], preemptor: Queue) -> list[int]:
-    """Who is evicted first: across queues by the victims' queue order, inside a queue the job that would be served last,
-    inside a job (or between jobs that the plugins do not tell apart) the task that would be placed last."""
+    """The order of eviction: across queues by the victims' queue order, inside a queue by reverse job order, inside a job (or
+    between jobs that the plugins order equally) by reverse task order."""
     keys: dict[int, Key] = {}
 
     def job_key(job: Job) -> Key:
@@ -120,13 +120,14 @@ def victim_order(session: Session, victims: Sequence[int], preemptor: Queue) -> 
 
 
 def as_offered(session: Session, candidates: Sequence[int], preemptor: Queue) -> list[int]:
-    """Candidates as plugins are asked about them. A plugin that gives up only so many gives up the first it is shown, so they
-    come in the order in which they would go, not in that of their arrival; without `victims_are_minimal`, as they stand there."""
+    """Candidates in the order in which plugins see them. A plugin that offers a limited number offers the first ones, so they are
+    in the order of eviction; without `victims_are_minimal`, in the order given."""
     return victim_order(session, candidates, preemptor) if session.semantics.victims_are_minimal else list(candidates)
 
 
 def evict_until(statement: Statement, victims: Sequence[int], enough: Callable[[], bool], *, for_: str, reason: str) -> int | None:
-    """Evict in order until the test holds (asked before any eviction too). How many went, or None if it never held."""
+    """Evict in order until the test holds; it is checked before the first eviction too. Returns the number of evictions, or None
+    if the test never held."""
     if enough():
         return 0
     for number, victim in enumerate(victims, 1):
@@ -137,7 +138,7 @@ def evict_until(statement: Statement, victims: Sequence[int], enough: Callable[[
 
 
 def give_back(statement: Statement, save_point: int, enough: Callable[[], bool]) -> int:
-    """Undo every eviction since the save point without which the test still holds, last first. How many remain."""
+    """Undo evictions since the save point, last first, as long as the test still holds without them. Returns how many remain."""
     evictions = [op for op in statement.operations[save_point:] if op.kind == TaskStatus.RELEASING]
     remain = len(evictions)
     for operation in reversed(evictions):

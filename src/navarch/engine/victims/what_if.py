@@ -1,7 +1,7 @@
-"""What if these pods were gone, or those were there? A trial moves pods in the view that rules read, and moves them back.
+"""What-if trials: add or remove pods in the view that filters and scores read, then restore it.
 
-Statements move jobs, queues and both accounts of a node and are meant to be kept; a trial touches only the pods' view of nodes
-and what rules count by it, so it is cheap, needs no job, and leaves nothing behind.
+Statements change jobs, queues and both accounts of a node, and are meant to be kept. A trial changes only the pods' view of nodes
+and the counts of rules on other pods. So it is cheap, needs no job, and leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class FollowsTrials(Protocol):
-    """A shared object of the session that counts pods: it is told of imagined moves too."""
+    """A shared object of the session that counts pods and follows the moves of trials."""
 
     def trial_begins(self) -> None: ...
 
@@ -26,8 +26,8 @@ class FollowsTrials(Protocol):
 
     def imagined(self, task: TaskClass, tasks: Sequence[int], nodes: Sequence[int], step: int) -> None: ...
 
-    def leaves(self, task: TaskClass, row: int, node: int) -> None:
-        """A pod was asked to leave its node. It stands there until it is gone, but some rules no longer count it."""
+    def pod_evicted(self, task: TaskClass, row: int, node: int) -> None:
+        """A pod on this node was evicted. It stays on the node until it is gone, but some rules no longer count it."""
 
 
 class WhatIf:

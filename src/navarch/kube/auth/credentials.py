@@ -1,8 +1,8 @@
-"""Who we are, as the value of an `Authorization` header.
+"""Credentials, as the value of an `Authorization` header.
 
-A credential can change while the process runs: service account tokens are rotated on disk, exec plugins hand out
-tokens for minutes. So a request asks for the header each time; an answer that is still fresh costs no I/O. When the
-server says 401, `rejected()` drops what is cached, and the next request asks again.
+A credential can change while the process runs: service account tokens are rotated on disk, and tokens of exec plugins last for
+minutes. So each request asks for the header; a cached one costs no I/O. After a 401, `rejected()` drops the cached value, and the next
+request fetches a new one.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Credentials(Protocol):
     """A source of the `Authorization` header."""
 
     def cached(self) -> str | None:
-        """The header's value if a fresh one is at hand without I/O or waiting (`""`: no header is needed)."""
+        """The header's value if it is available without I/O or waiting (`""`: no header is needed)."""
 
     async def authorization(self) -> str:
-        """The header's value, fetched if need be; `""` for none."""
+        """The header's value, fetched if necessary; `""` for none."""
 
     def rejected(self) -> None:
         """The server did not accept the last one."""
@@ -60,9 +60,9 @@ class StaticCredentials:
 
 
 class TokenFileCredentials:
-    """A bearer token in a file that somebody else rotates; read again each minute and after a 401.
+    """A bearer token in a file that is rotated; read again each minute and after a 401.
 
-    A read that fails keeps the last token: the file is replaced by renames, and the token in hand may still be good.
+    If reading fails, the last token is kept: the file may be in replacement, and the token may still be valid.
     """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
@@ -84,7 +84,7 @@ class TokenFileCredentials:
         self._read_at = None
 
     def _read(self) -> str:
-        # A small file on a tmpfs: reading it in the loop is cheaper than handing it to a thread.
+        # A small file on a tmpfs: reading it in the loop is cheaper than in a thread.
         try:
             token = self._path.read_text(encoding="utf-8").strip()
             if not token:
@@ -99,7 +99,8 @@ class TokenFileCredentials:
 
 
 def bearer(token: str, where: str) -> str:
-    """The header of a token. What no header can hold is refused here, where it can be said whose it is, and never shown.
+    """The header of a token. A token with characters that no header can hold is refused here; the message names its source, not the
+    token.
 
     >>> bearer("abc\\ndef", "token")
     Traceback (most recent call last):

@@ -1,8 +1,8 @@
 """Credentials from a program: the `exec` form of a kubeconfig user (cloud vendors' log-in helpers).
 
-The program prints an `ExecCredential` with a token, or a client certificate, or both, and perhaps until when they hold.
-It is run when there is none, shortly before it expires, and after a 401; requests that need it meanwhile wait for the
-one run. A certificate is handed to the endpoint's `Tls`: connections made from then on show it, and older ones are let go.
+The program prints an `ExecCredential` with a token, a client certificate, or both, and optionally their expiry. It runs when there
+is no credential, shortly before the expiry, and after a 401; requests meanwhile wait for that run. A certificate is given to the
+endpoint's `Tls`: new connections use it, and older connections are closed.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from navarch.kube.errors import ConfigError
 log = logging.getLogger(__name__)
 
 API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
-#: A token this close to its end is renewed first: requests take time, clocks differ.
+#: A token is renewed this many seconds before its expiry: requests take time, and clocks differ.
 EXPIRY_MARGIN = 10.0
-#: What a program just handed out is used for so long, whatever it says of its end: a program with a cache of its own, or a clock
-#: that was set, gives what has run out already, and then the server is the one to say so.
+#: A new credential is used for at least this long, whatever its expiry says. A program with a cache, or a wrong clock, may give an
+#: expired one; then the server decides.
 LEAST_USE = 5.0
 
 
@@ -53,13 +53,13 @@ class ExecCommand(Struct, frozen=True):
     env: Mapping[str, str] = field(default_factory=dict)
     api_version: str = API_VERSIONS[0]
     install_hint: str = ""
-    #: The `spec.cluster` handed over where the user asked for `provideClusterInfo`.
+    #: The `spec.cluster` for the program, if the kubeconfig has `provideClusterInfo`.
     cluster: Mapping[str, object] | None = None
     timeout: float = 60.0
 
 
 class ExecCredentials:
-    """The `Authorization` header from an `ExecCommand`. `wall_clock` is what expiry is compared with."""
+    """The `Authorization` header from an `ExecCommand`. Expiry is compared with `wall_clock`."""
 
     def __init__(self, command: ExecCommand, tls: Tls | None, wall_clock: Callable[[], float] = time.time) -> None:
         self._command = command
@@ -133,7 +133,7 @@ class ExecCredentials:
         try:
             output, complaint = await asyncio.wait_for(process.communicate(), self._command.timeout)
         except (TimeoutError, asyncio.CancelledError) as error:
-            with contextlib.suppress(ProcessLookupError):  # it ended at this very moment
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
                 process.kill()
             await process.wait()
             if isinstance(error, asyncio.CancelledError):

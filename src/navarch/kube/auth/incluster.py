@@ -20,7 +20,7 @@ def in_cluster(folder: Path = SERVICE_ACCOUNT, environ: Mapping[str, str] = os.e
 
 
 def load_in_cluster(folder: Path = SERVICE_ACCOUNT, environ: Mapping[str, str] = os.environ) -> Endpoint:
-    """The API server of the cluster this pod runs in, with its token and authority read again as they are rotated."""
+    """The API server of the cluster that this pod runs in. Token and certificate authority are read again when they are rotated."""
     host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT", "443")
     if not host:
         raise ConfigError("KUBERNETES_SERVICE_HOST: expected the API server's address, found nothing: not in a pod")

@@ -1,8 +1,7 @@
-"""Reading kubeconfig files: clusters, users, contexts, the way kubectl reads them.
+"""Kubeconfig files: clusters, users and contexts, read as kubectl does.
 
-Several files merge with the first mention of a name winning; paths inside a file are relative to that file. What
-cannot be honoured (a SOCKS proxy, a removed auth-provider) is refused by name rather than ignored, because ignoring it would
-talk to the wrong server or as nobody.
+Several files are merged: the first entry of a name wins. Paths in a file are relative to that file. A setting that is not supported
+(a SOCKS proxy, a removed auth-provider) is an error: ignoring it could use the wrong server or no credentials.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ Section = TypeVar("Section", KubeconfigCluster, User, Context)
 
 
 class Merged:
-    """All named entries of the given files, each with the folder its relative paths start from."""
+    """All named entries of the given files, each with the directory of its relative paths."""
 
     def __init__(self) -> None:
         self.current_context = ""
@@ -128,7 +127,7 @@ class Merged:
             raise ConfigError(f"kubeconfig {path}: {plural}: expected a list, found {type(entries).__name__}")
         for position, entry in enumerate(entries):
             if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
-                # Not its values: a token may be among them.
+                # Without values: a token may be among them.
                 found = sorted(map(str, entry)) if isinstance(entry, Mapping) else type(entry).__name__
                 raise ConfigError(f"kubeconfig {path}: {plural}[{position}].name: expected a name, found {found}")
             given = entry.get(singular) or {}
@@ -180,7 +179,7 @@ def _named(entries: Mapping[str, tuple[Section, Path]], name: str, kind: str, wh
 
 def _decoded(value: str, field: str) -> bytes:
     try:
-        # Long values are often broken into lines, which kubectl passes over.
+        # Long values are often folded; kubectl ignores the line breaks.
         return base64.b64decode(value.replace("\r", "").replace("\n", ""), validate=True)
     except binascii.Error as error:
         raise ConfigError(f"{field}: expected base64: {error}") from error

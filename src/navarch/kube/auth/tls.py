@@ -1,11 +1,11 @@
-"""TLS to an API server: always verified unless the user said in so many words that it must not be, never older than its files.
+"""TLS to an API server: verified unless the user disables it, and always with the current certificate files.
 
-Certificates are replaced while a process runs: by the kubelet, by cert-manager, by an exec plugin. So whoever opens a connection
-asks `context()`, which looks whether the files are still the ones it read; what is kept open is compared with it by identity,
-since an API server judges a client certificate at every request and refuses an expired one on an old connection as well. A change
-makes a new context: OpenSSL can add an authority to one that exists but not take one away.
+Certificates are replaced while a process runs: by the kubelet, by cert-manager, by an exec plugin. Each new connection calls
+`context()`, which checks whether the files have changed. Open connections compare their context with it by identity, because an API
+server checks the client certificate for each request and refuses an expired one on an old connection too. A change makes a new
+context: OpenSSL can add an authority to an existing context but not remove one.
 
-A set of files that cannot be used (a certificate whose key is not there yet) leaves the last good one in force.
+If the files are not valid (a certificate without its key yet), the last valid context stays in use.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from navarch.kube.errors import ConfigError
 log = logging.getLogger(__name__)
 
 Source = Path | bytes
-"""Where PEM comes from: a file that may be replaced, or what was given once and for all."""
+"""The source of PEM data: a file that may be replaced, or constant data."""
 
 
 class Tls:
-    """The contexts of one API server, one after the other. Without an authority the system's are trusted.
+    """The TLS contexts of one API server over time. Without an authority those of the system are trusted.
 
     `insecure` is `insecure-skip-tls-verify: true`: with an authority it is a contradiction and refused, as kubectl does.
     """
@@ -52,23 +52,23 @@ class Tls:
         self._for_proxy: tuple[ssl.SSLContext, ssl.SSLContext] | None = None
 
     def context(self) -> ssl.SSLContext:
-        """The context for a connection made now. Cost: one `stat` for each file, some 2 us."""
+        """The context for a new connection. Cost: one `stat` for each file, about 2 us."""
         stamp = self._look()
         if stamp != self._stamp:
             try:
                 self._context = self._make()
             except ConfigError as error:
                 if stamp != self._refused:
-                    log.warning("certificates were replaced by what cannot be used, keeping the last ones: %s", error)
+                    log.warning("the new certificates are not valid, keeping the last ones: %s", error)
                 self._refused = stamp
             else:
-                log.info("certificates were replaced; connections from now on use the new ones")
+                log.info("certificates were replaced; new connections use the new ones")
                 self._stamp, self._refused = stamp, None
         return self._context
 
     def proxy_context(self) -> ssl.SSLContext:
-        """For TLS to an https:// proxy on the way, which only carries ours. kubectl trusts there whom it trusts as an API
-        server; a company's proxy is known to the system: either will do. It is shown no client certificate."""
+        """The context for TLS to an https:// proxy. It trusts the authorities of the API server, as kubectl does, and those of the
+        system. It has no client certificate."""
         ours = self.context()
         if self._for_proxy is None or self._for_proxy[0] is not ours:
             context = _believing() if self._insecure else _verifying(self._authority)
@@ -79,13 +79,13 @@ class Tls:
         return self._for_proxy[1]
 
     def show(self, certificate: bytes, key: bytes) -> None:
-        """From now on show this client certificate."""
+        """Use this client certificate from now on."""
         before = self._pair
         if before == (certificate, key):
             return
         self._pair = (certificate, key)
         try:
-            # The stamp first: a file that changes while it is read is then read again.
+            # The stamp is taken first: a file that changes while it is read is read again.
             stamp, self._context = self._look(), self._make()
         except ConfigError:
             self._pair = before
@@ -93,7 +93,7 @@ class Tls:
         self._stamp = stamp
 
     def _look(self) -> list[tuple[int, ...] | None]:
-        """What tells one state of the files from another; the targets of links count, as in a mounted Secret."""
+        """Identifies the state of the files; link targets count, as in a mounted Secret."""
         stamps: list[tuple[int, ...] | None] = []
         for source in (self._authority, *(self._pair or ())):
             if isinstance(source, Path):
@@ -123,20 +123,21 @@ def _believing() -> ssl.SSLContext:
 def _verifying(authority: Source | None) -> ssl.SSLContext:
     file = str(authority) if isinstance(authority, Path) else None
     try:
-        # Certificates are ASCII; what stands between them may be a name in any language.
+        # Certificates are ASCII; text between them may be in any language.
         data = authority.decode("ascii", "ignore") if isinstance(authority, bytes) else None
         context = ssl.create_default_context(cafile=file, cadata=data)
     except (OSError, ssl.SSLError, ValueError) as error:
         raise ConfigError(f"{file or 'certificate-authority-data'}: expected PEM certificates: {error}") from error
-    # As kubectl verifies: what is named as an authority is one, also where it was signed by another; and it need not have every
-    # extension of RFC 5280, which Python 3.13 asks for unless told otherwise and authorities of older clusters lack.
+    # As kubectl: a named authority is trusted even if another authority signed it. It need not have every extension of RFC 5280, which
+    # Python 3.13 requires by default and authorities of older clusters lack.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     return context
 
 
 def _load_pair(context: ssl.SSLContext, certificate: Source, key: Source) -> None:
-    """Python's `ssl` loads from files only: what is not in one stands for a moment in a folder that only we can read."""
+    """The paths of PEM files. Python's `ssl` loads only from files, so data is written to a private temporary directory for a
+    moment."""
     names = [str(source) if isinstance(source, Path) else "given as data" for source in (certificate, key)]
     with tempfile.TemporaryDirectory(prefix="navarch-") as folder:
         certificate_file = _in_file(certificate, Path(folder, "client.crt"))
@@ -158,5 +159,5 @@ def _in_file(source: Source, spare: Path) -> Path:
 
 
 def _no_password() -> str:
-    """Asked for a key that is encrypted: OpenSSL would otherwise ask the terminal."""
+    """Called for an encrypted key, which is refused. OpenSSL would otherwise prompt on the terminal."""
     raise ValueError("the key is encrypted")

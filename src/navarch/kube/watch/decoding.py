@@ -1,17 +1,17 @@
-"""From the bytes of a watch or a list to typed objects, with what cannot be decoded set aside.
+"""From the bytes of a watch or a list to typed objects. Objects that cannot be decoded become `BadObject`.
 
-The caller's type is decoded in one pass straight from the wire, a whole chunk of lines in one call into C. Only when
-that fails is the chunk taken apart line by line: bookmarks, errors and bad objects are rare, so they may be slow. A
-bad object is one that is valid JSON but not of the caller's type; its metadata is read apart from the rest, so that its
-deletion can be told from its presence. Bytes that are not JSON mean a broken stream (`BrokenStream`), not a bad object.
+The caller's type is decoded in one pass from the wire, a whole chunk of lines in one call into C. Only if that fails is the chunk
+decoded line by line: bookmarks, errors and bad objects are rare and may be slow. A bad object is valid JSON that does not have the
+caller's type. Its metadata is decoded on its own, so that its deletion can be recognised. Bytes that are not JSON mean a broken
+stream (`BrokenStream`), not a bad object.
 
-Of an object that its owner must not lose sight of, what can be read may be enough: `salvage` makes an object of it, or None.
+`salvage` may make an object from the readable part of a bad one, for objects that must not be lost; None: it cannot.
 
-An API server keeps what is nested ten thousand deep where a kind lets its users write what they like (the parameters of a
-ResourceClaim), and a decoder that recurses cannot read it. Nothing that we read lies so deep: `shallow` leaves it out.
+An API server stores values that are nested ten thousand levels deep where a kind has free-form fields (the parameters of a
+ResourceClaim), and a recursive decoder cannot read them. No field that is read is so deep: `shallow` drops it.
 
-A reply that is not what was asked for (`decoded`) comes from something that stands before the server, such as a proxy with a
-page for people: nobody knows what became of the request.
+A reply that does not have the expected form (`decoded`) comes from a proxy before the server, for example as an HTML page. The outcome
+of the request is then unknown.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]')
 
 
 class Metadata(Protocol):
-    """What an informer must know of an object; the attribute names that a caller's Struct has to have."""
+    """The attributes that an informer needs; a caller's Struct must have them."""
 
     @property
     def name(self) -> str: ...
@@ -72,7 +72,7 @@ class Change(msgspec.Struct, Generic[T], gc=False):
 
 
 class Bookmark(msgspec.Struct, frozen=True, gc=False):
-    """All up to this version has been sent; `initial_end`: the initial events of a WatchList are complete."""
+    """All changes up to this version have been sent. `initial_end`: the initial events of a WatchList are complete."""
 
     resource_version: str
     initial_end: bool
@@ -121,7 +121,7 @@ Salvage = Callable[[bytes, Exception], T | None]
 
 
 class ObjectDecoder(Generic[T]):
-    """Decodes one kind. Stateless but for the tail of an unfinished line: one decoder a stream (`restart`)."""
+    """Decodes one kind. Its only state is an unfinished line: use one decoder for each stream (`restart`)."""
 
     def __init__(self, kind: type[T], salvage: Salvage[T] | None = None) -> None:
         self._salvage = salvage
@@ -168,7 +168,7 @@ class ObjectDecoder(Generic[T]):
         except RecursionError:
             return self._salvage(shallow(raw), error)
         except msgspec.DecodeError:
-            return None  # a number that no machine holds, say: worse than not of our type
+            return None  # for example a number that is too large for any type
 
     def _line(self, line: bytes) -> Event[T]:
         try:
@@ -207,12 +207,12 @@ def _metadata(raw: msgspec.Raw) -> ObjectMetadata:
     try:
         return _METADATA.decode(raw).metadata
     except msgspec.ValidationError:
-        # Not even a name: nobody can be told which object it is, only that there is one.
+        # Without a name the object cannot be identified, only reported.
         return ObjectMetadata()
 
 
 def shallow(json: bytes) -> bytes:
-    """The same JSON with `null` for what is nested deeper than `DEEPEST`. Slow: for what a decoder gave up on.
+    """The same JSON with `null` for values nested deeper than `DEEPEST`. Slow: only for JSON that the decoder refused.
 
     >>> len(shallow(b"[" * 5000 + b"]" * 5000))
     204
@@ -233,13 +233,13 @@ def shallow(json: bytes) -> bytes:
 
 
 def key_of(metadata: Metadata) -> ObjectKey:
-    """What an object is known by while it lives."""
+    """Namespace and name of an object."""
     return (metadata.namespace or "", metadata.name)
 
 
 def decoded(decoder: msgspec.json.Decoder[Any], body: bytes, method: str, path: str, *, whole: bool = True) -> Any:
-    """The body of a reply. Raises `OutcomeUnknown` where it is something else. `whole` False: it is read only, never sent back,
-    and may lack what is nested too deep to be decoded."""
+    """The body of a reply. Raises `OutcomeUnknown` if it is something else. `whole` False: the result is only read and never sent
+    back, so it may lack values that are nested too deep."""
     try:
         return decoder.decode(body)
     except RecursionError as error:

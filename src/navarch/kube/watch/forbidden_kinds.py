@@ -1,7 +1,6 @@
-"""Kinds that our account may not watch, told in one line: an account without rights lacks them for every kind at once.
+"""Kinds that the account may not watch, in one log line: an account without rights lacks them for every kind at once.
 
-Refusals are gathered for a moment, so that whoever starts a program under the wrong account reads one sentence that says so,
-and not the same sentence for each of fifty kinds.
+Refusals are collected for a moment, so that the log has one line and not the same line for each of fifty kinds.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 class ForbiddenKinds:
-    """`advice` is what would help, for people."""
+    """`advice` is added to the log line."""
 
     def __init__(self, advice: str = "", pause: float = 1.0) -> None:
         self._advice = advice
@@ -32,4 +31,4 @@ class ForbiddenKinds:
         gathered, self._gathered = self._gathered, {}
         kinds = sorted(gathered)
         others = f" The same holds for {len(kinds) - 1} other kinds: {', '.join(kinds[1:])}." if len(kinds) > 1 else ""
-        log.warning("%s; tried again until it is allowed.%s%s", gathered[kinds[0]], self._advice and f" {self._advice}.", others)
+        log.warning("%s; retrying until it is allowed.%s%s", gathered[kinds[0]], self._advice and f" {self._advice}.", others)

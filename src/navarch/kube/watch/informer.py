@@ -1,26 +1,25 @@
-"""A live mirror of one kind of object: list it, watch it, and keep at it whatever happens to the connection.
+"""An informer: keeps all objects of one kind up to date by list and watch, through any failure of the connection.
 
     informer = Informer(client, PODS, Pod, handler, field_selector="status.phase!=Succeeded")
     task = asyncio.create_task(informer.run())      # until cancelled
-    await informer.wait_for_sync()                  # the handler has seen all that there is
+    await informer.wait_for_sync()                  # the handler has received all objects
 
 `Pod` is a msgspec Struct of the fields you read, with `metadata.name`, `.namespace`, `.uid` and `.resource_version`
 (`rename="camel"`); `handler` has `added(new)`, `updated(old, new)`, `deleted(old)`, called synchronously in the loop;
-`on_bad(metadata, error)` is told of objects that are not a `Pod`, unless `salvage(json, error)` makes one of them. What the
-handler may rely on is in `mirror`.
+`on_bad(metadata, error)` is called for objects that are not a `Pod`, unless `salvage(json, error)` makes one of them. `object_store`
+lists what the handler may rely on.
 
-How it goes: WatchList first (one stream: all objects, then a bookmark that says so, then changes), on servers without
-it a paged list and then a watch. A stream that ends or breaks is resumed from the last version seen; 410, as a reply or
-as an event, or a version from the future (a server restored from a backup), starts over with a new list, of which the
-handler hears the difference only. So does a version that the server cannot go on from for other reasons, as far as one can tell:
-a mirror that asks the same for ever shows what is long past. Both kinds of start read the latest state, never a cache's older one.
+The informer starts with WatchList: one stream of all objects, then a bookmark, then changes. On servers without WatchList it reads a
+paged list and then watches. A stream that ends or breaks is resumed from the last version. These start over with a new list, and the
+handler receives only the difference: 410, as a reply or as an event; a version from the future (a server restored from a backup); a
+version that the server refuses repeatedly without such a reason. Each start reads the latest state, not an older one from a cache.
 
-A kind that is not served (404) is waited for. With `optional=True` it counts as synced meanwhile; `poke()` makes
-the informer look again at once (see `informer_group`). A kind that vanishes takes its objects with it; that it did is believed
-when the server's own list of kinds says so, since proxies that have lost their server answer 404 as well, and never of a kind
-that must be there. Of a kind that servers have in several versions, `versions` names all, the best first: where the one in use
-is not served, the others are tried in turn, `on_version` is told which one it is from then on, and the handler is told all objects
-anew, as they are in that version. `on_served` is told when a kind turns out to be absent, appears or goes; by default that is logged.
+A kind that is not served (404) is waited for. With `optional=True` it counts as synced meanwhile; `retry_now()` makes the informer
+try again at once (see `informer_group`). When a kind disappears, its objects are deleted. A 404 counts as that only if discovery
+confirms it, because proxies that have lost their server also answer 404, and never for a kind that is not optional. `versions` lists
+the versions of a kind, the best first: if the current one is not served, the others are tried in turn. `on_version` is called with
+the new version, and the handler receives all objects again in that version. `on_served` is called when a kind is absent, appears or
+disappears; by default that is logged.
 """
 
 from __future__ import annotations
@@ -66,31 +65,31 @@ from navarch.object_types import ObjectKey
 log = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=HasMetadata)
-#: A stream that lasted this many seconds worked; the next failure starts with the shortest wait.
+#: After a stream of this many seconds, the next failure starts with the shortest wait.
 LONG_ENOUGH = 1.0
-#: Refusals that say nothing about what was asked for: who asks, or that it is not the time.
+#: Refusals that do not concern the requested version: missing rights, too many requests.
 NOT_NOW = frozenset({401, 403, 429, 502, 503, 504})
-#: So often in a row a version may be refused without a telling reason.
+#: How often in a row a version may be refused without a clear reason.
 REFUSALS = 3
 
 
 class Patience(Struct, frozen=True):
-    """How long an informer waits for what, in seconds."""
+    """Time-outs and waits of an informer, in seconds."""
 
-    #: Without a byte for this long a watch is taken for dead. API servers send a bookmark about each minute.
+    #: A watch without a byte for this long counts as broken. API servers send a bookmark about each minute.
     idle: float = 90.0
-    #: Without a byte for this long, or in all for `initial_total`, the initial events are asked for as a list instead.
+    #: If the initial events bring no byte for this long, or take `initial_total` in all, a list is requested instead.
     initial_idle: float = 20.0
     initial_total: float = 120.0
-    #: The server is asked to end a watch after a time drawn from here, so that connections spread over its replicas.
+    #: The server ends a watch after a random time from this range, so that connections spread over its replicas.
     watch_shortest: float = 300.0
     watch_longest: float = 600.0
     #: Waits after failures grow from first to longest.
     retry_first: float = 0.1
     retry_longest: float = 10.0
-    #: Up to here a server's Retry-After is obeyed: a mirror that nothing reaches for an hour is of no use.
+    #: A Retry-After of the server is followed up to this: waiting for an hour would be useless.
     asked_longest: float = 60.0
-    #: The longest wait before looking again for a kind that is not served.
+    #: The longest wait before trying again a kind that is not served.
     absent_longest: float = 10.0
 
 
@@ -107,21 +106,21 @@ class InformerCounters(Struct):
 
 
 class _StartOver(Exception):
-    """The next attempt must begin with the whole state."""
+    """The next attempt must start with all objects."""
 
 
 def log_served(resource: Resource, served: bool) -> None:
-    """The `on_served` of those who brought none."""
+    """The default for `on_served`."""
     log.info("%s is served now" if served else "%s is not served; waiting for it", resource)
 
 
 def log_forbidden(resource: Resource, error: Forbidden) -> None:
-    """The `on_forbidden` of those who brought none."""
-    log.warning("%s: %s; tried again until it is allowed", resource, error)
+    """The default for `on_forbidden`."""
+    log.warning("%s: %s; retrying until it is allowed", resource, error)
 
 
 class Informer(Generic[T]):
-    """See the module's text. `store` maps (namespace, name) to the objects that the handler has been told of."""
+    """See the module. `store` maps (namespace, name) to the objects that the handler has received."""
 
     def __init__(
         self,
@@ -160,15 +159,15 @@ class Informer(Generic[T]):
         self._on_bad = on_bad
         self._mirror = ObjectStore(handler, self._count_bad)
         self._backoff = Backoff(first=self._patience.retry_first, cap=self._patience.retry_longest, rng=self._rng)
-        self._version = ""  # empty: the whole state is needed first
+        self._version = ""  # empty: all objects are needed first
         self._watch_list = True
         self._broken_starts = 0
         self._missing = 0
         self._refusals = 0
-        self._mirrored: Resource | None = None  # the version that the handler has the objects in
+        self._mirrored: Resource | None = None  # the version of the objects that the handler has
         self._last_failure = ""
         self._synced = asyncio.Event()
-        self._poked = asyncio.Event()
+        self._retry = asyncio.Event()
 
     @property
     def store(self) -> dict[tuple[str, str], T]:
@@ -176,7 +175,7 @@ class Informer(Generic[T]):
 
     @property
     def synced(self) -> bool:
-        """Whether the handler has been told the whole state once (or the kind is optional and not served)."""
+        """Whether the handler has received all objects once (or the kind is optional and not served)."""
         return self._synced.is_set()
 
     @property
@@ -186,27 +185,27 @@ class Informer(Generic[T]):
 
     @property
     def resource_version(self) -> str:
-        """The version up to which all is known; empty before the first list."""
+        """The resourceVersion up to which all changes are known; empty before the first list."""
         return self._version
 
     async def wait_for_sync(self) -> None:
         await self._synced.wait()
 
-    def poke(self) -> None:
-        """Something changed that may let a failing or absent kind work: try again now."""
-        self._poked.set()
+    def retry_now(self) -> None:
+        """Try again now: something changed that a failing or absent kind may wait for."""
+        self._retry.set()
 
     async def run(self) -> None:
-        """Mirror until cancelled."""
+        """List and watch until cancelled."""
         while True:
-            # A poke from here on is about what this attempt did not see: `_pause` returns at once.
-            self._poked.clear()
+            # A retry requested from here on makes `_pause` return at once.
+            self._retry.clear()
             wait = await self._attempt()
             if wait > 0:
                 await self._pause(wait)
 
     async def _attempt(self) -> float:
-        """One list or one stream; the seconds to wait before the next."""
+        """One list or one stream; returns the seconds to wait before the next."""
         clock = asyncio.get_running_loop().time
         started = clock()
         initial = not self._version
@@ -227,7 +226,7 @@ class Informer(Generic[T]):
             self._watch_list = False
             return 0.0
         except KubeError as error:
-            # Credentials that cannot be had are among these: whatever gives them out may be back in a moment.
+            # Missing credentials are among these: their source may be back in a moment.
             if initial and self._watch_list and _is_no_start(error):
                 self._count_broken_start()
             if clock() - started >= LONG_ENOUGH:
@@ -236,7 +235,7 @@ class Informer(Generic[T]):
         if clock() - started >= LONG_ENOUGH:
             self._backoff.reset()
             return 0.0
-        # After a list the watch follows at once. A stream that ends at once, again and again, must not be a busy loop.
+        # The watch follows a list at once. Streams that end at once must not make a busy loop.
         return 0.0 if initial and not self._watch_list and self._version else self._backoff.next()
 
     async def _list(self) -> None:
@@ -260,7 +259,7 @@ class Informer(Generic[T]):
             except Gone:
                 if page_size == 0:
                     raise
-                log.info("%s: pages expired under way, listing in one piece", self.resource)
+                log.info("%s: pages expired, listing in one reply", self.resource)
         self._whole_state(items, version)
 
     async def _stream(self, initial: bool, clock: Callable[[], float]) -> None:
@@ -302,7 +301,7 @@ class Informer(Generic[T]):
             self._count_broken_start()
 
     def _live(self, events: Sequence[Event[T]]) -> None:
-        """The hot path: one call a chunk, no task and no await an event."""
+        """The hot path: one call for each chunk, no task and no await for each event."""
         apply = self._mirror.apply
         version = self._version
         for event in events:
@@ -342,7 +341,7 @@ class Informer(Generic[T]):
         self._missing += 1
         if self._missing == 1:
             self._backoff.reset()
-        # Twice, because an API server that starts up may answer 404 for a moment before it knows its CRDs.
+        # Twice, because a starting API server may answer 404 before it has loaded its CRDs.
         rounds = 2 if self._served else 1
         if self._served is not False and self._missing >= rounds * len(self.versions) and await self._is_gone(error):
             self._mirror.replace([])
@@ -357,17 +356,17 @@ class Informer(Generic[T]):
         return min(self._backoff.next(), self._patience.absent_longest)
 
     async def _is_gone(self, error: NotFound) -> bool:
-        """Whether 404 means what it says."""
+        """Whether a 404 means that the kind is not served."""
         if not self.optional:
             if self._served and self._missing == 2 * len(self.versions):
-                log.warning("%s: %s; what is known of it stands, since it must be there", self.resource, error)
+                log.warning("%s: %s; keeping the known objects, because the kind is required", self.resource, error)
             return not self._served
         try:
             return await self._client.discovery.lacks(self.versions)
         except Forbidden:
-            return True  # there is nobody else to ask
+            return True  # discovery does not answer
         except KubeError as doubt:
-            log.info("%s: %s; not believed: %s", self.resource, error, doubt)
+            log.info("%s: %s; ignored: %s", self.resource, error, doubt)
             return False
 
     def _failed(self, error: KubeError) -> float:
@@ -381,7 +380,7 @@ class Informer(Generic[T]):
                 self._refusals += 1
             if isinstance(error, (Gone, BadRequest)) or _is_from_the_future(error) or self._refusals >= REFUSALS:
                 self._version, self._refusals = "", 0
-        # The same refusal is told once, not at every attempt.
+        # The same refusal is reported once, not for each attempt.
         known = str(error) == self._last_failure
         self._last_failure = str(error)
         if isinstance(error, Forbidden) and not known:
@@ -392,7 +391,7 @@ class Informer(Generic[T]):
         return wait
 
     def _count_broken_start(self) -> None:
-        """Twice without reaching the end of the initial events: this server or what stands before it cannot."""
+        """After two streams without the end of the initial events, use lists: the server or a proxy does not support WatchList."""
         self._broken_starts += 1
         if self._broken_starts >= 2:
             log.info("%s: the initial events did not end, listing instead", self.resource)
@@ -405,20 +404,20 @@ class Informer(Generic[T]):
     async def _pause(self, wait: float) -> None:
         try:
             async with asyncio.timeout(wait):
-                await self._poked.wait()
+                await self._retry.wait()
         except TimeoutError:
             return
         self._backoff.reset()
 
 
 def _emptied(collected: dict[ObjectKey, T | BadObject]) -> Iterator[T | BadObject]:
-    """The objects in their order, let go of one by one: whoever takes them is the only one who holds them."""
+    """Yield the objects in order and drop each reference, so that the consumer holds the only one."""
     for key in list(collected):
         yield collected.pop(key)
 
 
 def _collect(events: Sequence[Event[T]], into: dict[ObjectKey, T | BadObject]) -> tuple[Bookmark, Sequence[Event[T]]] | None:
-    """Initial events, of any type since live changes come between them; at their end, the bookmark and what follows."""
+    """Initial events, of any type because live changes may come between them; at their end, the bookmark and what follows."""
     for position, event in enumerate(events):
         if isinstance(event, Change):
             key = key_of(event.object.metadata)
@@ -440,7 +439,7 @@ def _collect(events: Sequence[Event[T]], into: dict[ObjectKey, T | BadObject]) -
 
 
 def _ended(failure: Failure) -> Exception:
-    """What an ERROR event means."""
+    """The error of an ERROR event."""
     status = failure.status
     if status.code == 410 or status.reason in ("Expired", "Gone"):
         return _StartOver(status.message or "410 Gone")
@@ -448,7 +447,7 @@ def _ended(failure: Failure) -> Exception:
 
 
 def _is_no_start(error: KubeError) -> bool:
-    """Whether the initial events failed for a reason that a list may not have."""
+    """Whether the initial events failed for a reason that does not concern a list."""
     return isinstance(error, (OutcomeUnknown, BrokenStream)) or (isinstance(error, ApiError) and error.code not in NOT_NOW)
 
 

@@ -1,4 +1,4 @@
-"""Many informers as one: started together, in sync together, and told when a CRD makes a kind appear.
+"""Many informers: started together, synced together, and retried when a CRD makes a kind available.
 
     group = InformerGroup(client)
     group.add(PODS, Pod, pods_handler)
@@ -6,11 +6,10 @@
     task = asyncio.create_task(group.run())
     await group.wait_for_sync()
 
-An optional kind whose CRD is absent looks for itself now and then (`Patience.absent_longest`). So that it need not wait
-for that, the group watches CustomResourceDefinitions and pokes the informers whose kind was just established. Where
-our account may not read CRDs, the looking now and then is what remains. A cluster lacks half of the kinds that one could
-have: those that are absent at the start are logged together, and after that each that appears or goes; so are those that may not
-be watched.
+The informer of an optional kind without a CRD tries again now and then (`Patience.absent_longest`). The group also watches
+CustomResourceDefinitions and retries the informers of a kind at once when it is established. Without the right to read CRDs only the
+periodic retries remain. Kinds that are absent at the start are logged in one line, and later each kind that appears or disappears.
+Kinds that the account may not watch are logged in one line too.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class CrdStatus(msgspec.Struct, frozen=True, gc=False):
 
 
 class Crd(msgspec.Struct, frozen=True, gc=False):
-    """The few fields of a CustomResourceDefinition that tell which kind it establishes."""
+    """The fields of a CustomResourceDefinition that name its kind and say whether it is established."""
 
     metadata: ObjectMetadata
     spec: CrdSpec = CrdSpec()
@@ -65,22 +64,22 @@ class Crd(msgspec.Struct, frozen=True, gc=False):
 
 
 class InformerGroup:
-    """Informers that share a client, a patience and a random source."""
+    """Informers that share a client, time-outs and a random source."""
 
     def __init__(
         self, client: Client, *, patience: Patience | None = None, rng: random.Random | None = None, advice: str = ""
     ) -> None:
-        """`advice` is told to whoever runs this under an account that lacks rights."""
+        """`advice` is added to the log line about missing rights."""
         self.informers: list[Informer[Any]] = []
         self._forbidden = ForbiddenKinds(advice)
         self._client = client
         self._patience = patience
         self._rng = rng or random.Random()
         self._all_asked = False
-        """It is known of each optional kind whether it is served, and that was logged."""
+        """Whether it is known and logged for each optional kind if it is served."""
 
     def add(self, resource: Resource, type: type[T], handler: Handler[T], **options: Any) -> Informer[T]:
-        """One more kind to mirror, before `run`. Options are those of `Informer`."""
+        """Add a kind, before `run`. The options are those of `Informer`."""
         options.setdefault("patience", self._patience)
         options.setdefault("on_served", self._tell_later if options.get("optional") else log_served)
         options.setdefault("on_forbidden", self._forbidden.add)
@@ -90,7 +89,7 @@ class InformerGroup:
 
     @property
     def unsynced(self) -> list[Resource]:
-        """The kinds that `wait_for_sync` is still waiting for, for whoever is asked why nothing happens."""
+        """The kinds that `wait_for_sync` is still waiting for."""
         return [informer.resource for informer in self.informers if not informer.synced]
 
     @property
@@ -98,12 +97,12 @@ class InformerGroup:
         return all(informer.synced for informer in self.informers)
 
     async def wait_for_sync(self) -> None:
-        """Return when every handler has been told the whole state of its kind."""
+        """Return when every handler has received all objects of its kind."""
         for informer in self.informers:
             await informer.wait_for_sync()
 
     async def run(self) -> None:
-        """Mirror all kinds until cancelled."""
+        """List and watch all kinds until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for informer in self.informers:
                 tasks.create_task(informer.run(), name=f"informer {informer.resource}")
@@ -113,7 +112,7 @@ class InformerGroup:
                     self._client,
                     CRDS,
                     Crd,
-                    _Poker(self.informers),
+                    CrdHandler(self.informers),
                     optional=True,
                     on_bad=_pass_over,
                     on_forbidden=self._forbidden.add,
@@ -128,7 +127,7 @@ class InformerGroup:
             await informer.wait_for_sync()
         absent = sorted(str(informer.versions[0]) for informer in optional if informer.absent)
         if absent:
-            log.info("not served here, and waited for: %s", ", ".join(absent))
+            log.info("not served, waiting for: %s", ", ".join(absent))
         self._all_asked = True
 
     def _tell_later(self, resource: Resource, served: bool) -> None:
@@ -136,8 +135,8 @@ class InformerGroup:
             log_served(resource, served)
 
 
-class _Poker:
-    """Tells informers that wait for a kind when its CRD is there."""
+class CrdHandler:
+    """Retries informers that wait for a kind when its CRD is established."""
 
     def __init__(self, informers: list[Informer[Any]]) -> None:
         self._informers = informers
@@ -147,7 +146,7 @@ class _Poker:
             for informer in self._informers:
                 resource = informer.resource
                 if (resource.group, resource.plural) == (new.spec.group, new.spec.names.plural):
-                    informer.poke()
+                    informer.retry_now()
 
     def updated(self, old: Crd, new: Crd, /) -> None:
         self.added(new)
@@ -157,4 +156,4 @@ class _Poker:
 
 
 def _pass_over(metadata: Metadata, error: Exception) -> None:
-    """A CRD that cannot be read pokes nobody."""
+    """A CRD that cannot be read is ignored."""

@@ -1,16 +1,15 @@
-"""The objects of one kind as last seen, and the exact difference told to a handler.
+"""The objects of one kind as last seen. A handler receives each difference exactly once.
 
-No I/O: an informer feeds it events and whole lists, tests do so directly. What holds, however the stream behaves:
+It does no I/O: an informer passes in events and whole lists. Whatever the stream does, these hold:
 
-- A handler hears `added` once for an object, then `updated` for each newer version, then `deleted` once. Never an event
-  twice, never one that goes back in time. `deleted(old)` gets the object as the handler last saw it, so that what it
-  added up can be taken off again.
-- Objects are told apart by uid. An object that was deleted and made again under the same name while nobody watched
-  is `deleted(old)` and `added(new)`.
-- A whole list replaces what is known: what vanished is deleted first, then the list is gone through in its order.
-- A bad object (see `decoding`) goes to `on_bad`, once for each version of it. If an earlier version was good, that one
-  stands, since forgetting it would free what the object still holds. Its deletion is noticed all the same.
-- A handler that raises makes that object a bad one; the others are not touched.
+- For an object a handler gets `added` once, then `updated` for each newer version, then `deleted` once. It never gets an event
+  twice or an older version. `deleted(old)` has the object as the handler last received it, so that it can subtract what it added.
+- Objects are identified by uid. An object that was deleted and created again under the same name between two lists gives
+  `deleted(old)` and `added(new)`.
+- A whole list replaces what is known: missing objects are deleted first, then the list is processed in its order.
+- A bad object (see `decoding`) goes to `on_bad`, once for each of its versions. If an earlier version was good, it stays: forgetting
+  it would free what the object still holds. The deletion of a bad object is still recognised.
+- If a handler raises, that object becomes a bad one; the others are not affected.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class Handler(Protocol[T_contra]):
-    """What is told of each change, synchronously, in the event loop: be quick, do not block."""
+    """Called for each change, synchronously in the event loop: it must be quick and must not block."""
 
     def added(self, new: T_contra, /) -> None: ...
     def updated(self, old: T_contra, new: T_contra, /) -> None: ...
@@ -40,12 +39,12 @@ OnBad = Callable[[Metadata, Exception], None]
 
 
 def log_bad(metadata: Metadata, error: Exception) -> None:
-    """The `on_bad` of those who brought none."""
-    log.warning("%s/%s (uid %s) is set aside: %s", metadata.namespace, metadata.name, metadata.uid, error)
+    """The default for `on_bad`."""
+    log.warning("%s/%s (uid %s) cannot be read: %s", metadata.namespace, metadata.name, metadata.uid, error)
 
 
 class ObjectStore(Generic[T]):
-    """`objects` by (namespace, name); `bad` holds the metadata of those set aside."""
+    """`objects` by (namespace, name); `bad` holds the metadata of bad objects."""
 
     def __init__(self, handler: Handler[T], on_bad: OnBad = log_bad) -> None:
         self.objects: dict[ObjectKey, T] = {}
@@ -70,21 +69,21 @@ class ObjectStore(Generic[T]):
         if bad.type == "DELETED":
             self._gone(key, bad.metadata.uid)
         else:
-            self._set_aside(bad)
+            self._report_bad(bad)
 
     def replace(self, items: Iterable[T | BadObject], *, anew: bool = False) -> None:
-        """The whole truth of a moment: tell the difference from what is known. `anew`: objects of the same version may look
-        different from before, so all are told."""
+        """A whole list: pass the difference on to the handler. `anew`: pass on all objects, because objects of the same version may
+        look different."""
         found: dict[ObjectKey, T | BadObject] = {key_of(item.metadata): item for item in items}
         for key in sorted(self.objects.keys() - found.keys()):
             self._gone(key, self.objects[key].metadata.uid)
         for key in sorted(self.bad.keys() - found.keys()):
             del self.bad[key]
         for key in list(found):
-            # Taken out one by one: a handler that keeps less than the object lets go of the rest at once.
+            # One by one: a handler that keeps only a part of the object frees the rest at once.
             item = found.pop(key)
             if isinstance(item, BadObject):
-                self._set_aside(item)
+                self._report_bad(item)
                 continue
             old = self.objects.get(key)
             new = item.metadata
@@ -115,7 +114,7 @@ class ObjectStore(Generic[T]):
             del self.objects[key]
             self._tell(old.metadata, self._handler.deleted, old)
 
-    def _set_aside(self, bad: BadObject) -> None:
+    def _report_bad(self, bad: BadObject) -> None:
         key = key_of(bad.metadata)
         old = self.objects.get(key)
         if old is not None and old.metadata.uid != bad.metadata.uid:
@@ -139,7 +138,7 @@ class ObjectStore(Generic[T]):
 
 
 def is_newer(metadata: Metadata, than: Metadata) -> bool:
-    """Resource versions are decimal integers on every API server in use; others can only be told equal or not."""
+    """Resource versions are decimal integers on every API server in use; others can only be compared for equality."""
     new, old = metadata.resource_version, than.resource_version
     if new == old:
         return False

@@ -48,7 +48,7 @@ class RequestHead:
 
 
 class Connection(asyncio.Protocol):
-    """Sends a request and calls back with its reply, or with the reason why there will be none."""
+    """Sends a request and calls back with its reply or its error."""
 
     def __init__(
         self,
@@ -57,9 +57,9 @@ class Connection(asyncio.Protocol):
         lost: Callable[[Connection, str], None],
     ) -> None:
         self.idle_since = 0.0
-        #: Whether a reply ever came on it.
+        #: Whether it has carried a reply.
         self.proven = False
-        #: It was made with certificates that have been replaced: no further write goes over it.
+        #: Its certificates have been replaced: it carries no further write.
         self.outdated = False
         self.closed = asyncio.Event()
         self._head = head
@@ -114,7 +114,7 @@ class Connection(asyncio.Protocol):
         self._lost(self, self._reason)
 
     def abort(self, reason: str) -> None:
-        """Give the connection up; `lost` follows from the loop."""
+        """Close the connection; the loop then calls `lost`."""
         self._reason = reason
         if self._transport is not None:
             self._transport.abort()

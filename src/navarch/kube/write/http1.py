@@ -1,8 +1,8 @@
-"""HTTP/1.1 replies out of bytes: the small part of the protocol that short JSON writes need, with no I/O in it.
+"""A parser of HTTP/1.1 replies: the part of the protocol that short JSON writes need, without I/O.
 
-A general HTTP client spends more time on a 200-byte reply than the API server's own handler does. This parser handles
-what API servers and the proxies before them send: a status line, headers of which four matter, and a body of known
-length, in chunks, or up to the end of the connection. Anything else is a `ProtocolError`, never a guess.
+A general HTTP client takes more time for a 200-byte reply than the API server. This parser handles what API servers and proxies
+send: a status line, headers (four of them are read), and a body of known length, in chunks, or up to the end of the connection.
+Anything else is a `ProtocolError`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from navarch.kube.errors import KubeError, parse_retry_after
 
 MAX_HEAD = 64 * 1024
 _CHUNK_SIZE = re.compile(rb"[0-9A-Fa-f]{1,16}")
-"""What `int` takes besides (a sign, 0x, underscores) is no size."""
+"""Digits of a size; `int` would also accept a sign, 0x and underscores."""
 
 
 class ProtocolError(KubeError):
-    """Bytes that are no HTTP/1.1 reply; the connection they came on is of no further use."""
+    """Bytes that are not an HTTP/1.1 reply; their connection must be closed."""
 
 
 class Reply(msgspec.Struct, frozen=True, gc=False):
@@ -32,7 +32,7 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
 
 
 class ReplyParser:
-    """Feed it what arrives on a connection that carries one request at a time; it gives the reply when complete.
+    """Parses the bytes of a connection that carries one request at a time; returns the reply when it is complete.
 
     >>> parser = ReplyParser()
     >>> parser.feed(b"HTTP/1.1 201 Created\\r\\nContent-Length: 2\\r\\n\\r\\n{")
@@ -50,7 +50,7 @@ class ReplyParser:
 
     @property
     def started(self) -> bool:
-        """Whether part of a reply is here."""
+        """Whether a part of a reply has arrived."""
         return bool(self._buffer) or self._head is not None
 
     def feed(self, data: bytes) -> Reply | None:
@@ -63,7 +63,7 @@ class ReplyParser:
                 return None
             head = _parse_head(bytes(self._buffer[:end]))
             del self._buffer[: end + 4]
-            # 1xx replies are announcements; the real one follows.
+            # The final reply follows a 1xx reply.
             if head.status >= 200:
                 self._head = head
         if self._head_only:
@@ -78,7 +78,7 @@ class ReplyParser:
         return self._finish()
 
     def end(self) -> Reply | None:
-        """The connection ended: complete a body that was to last until then; None if nothing is complete."""
+        """The connection ended: complete a body without a length; None if no reply is complete."""
         if self._head is None or self._head.chunked or self._head.length is not None:
             return None
         self._body.append(bytes(self._buffer))
@@ -90,11 +90,11 @@ class ReplyParser:
         assert head is not None
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         self._body.clear()
-        # Bytes beyond the reply to our only request are not ours.
+        # Bytes after the reply to the only request are an error.
         return Reply(head.status, body, head.retry_after, head.reusable and not self._buffer)
 
     def _take_chunks(self) -> bool:
-        """Move complete chunks from the buffer to the body; whether the last one was among them."""
+        """Move complete chunks from the buffer to the body; returns whether the last one was among them."""
         buffer = self._buffer
         while (end := buffer.find(b"\r\n")) >= 0:
             size_text = bytes(buffer[:end]).split(b";", 1)[0].strip()
@@ -112,7 +112,7 @@ class ReplyParser:
         return False
 
     def _take_trailers(self, end: int) -> bool:
-        """After the last chunk come trailers, mostly none, and an empty line."""
+        """Skip the trailers after the last chunk, up to an empty line."""
         if self._buffer[end : end + 4] == b"\r\n\r\n":
             del self._buffer[: end + 4]
             return True

@@ -1,25 +1,25 @@
 """Thousands of small writes a second over a few keep-alive connections.
 
-A scheduler's throughput ends at how fast it can post bindings. Through a general client each costs more CPU here than in
-the API server; so this pool speaks HTTP/1.1 itself (`http1`), one request in flight on each connection, and sends the
-next one from the very callback that completed the last: no task, no lock, no await a request.
+The rate of bindings limits the throughput of a scheduler. With a general HTTP client a binding costs more CPU here than in the API
+server. So this pool implements HTTP/1.1 itself (`http1`), with one request in flight on each connection. The callback that completes a
+request sends the next one: no task, no lock and no await for each request.
 
     pool = WritePool(endpoint)
     await pool.bind("default", "p", uid=uid, node="n1")                  # raises ApiError, Unreachable, OutcomeUnknown
     pool.submit(Write("POST", path, body, priority=Priority.EVENT), done)  # done(outcome), called in the loop
     await pool.drain(); await pool.close()
 
-What a caller can rely on:
-- Waiting writes go out by priority, then in the order they came; a lower one that waited for `patience` goes first.
-- 429, and 5xx with Retry-After, are sent again after that time if it lies within the write's own; 401 once, with the
-  credential fetched anew.
-- A write that was on the wire when its connection broke or its time ran out is `OutcomeUnknown`. It is sent again by
-  itself only if it said `repeatable=True`: that doing it twice is the same as doing it once.
-- A write that was never sent, or was only refused with 429, fails as `Unreachable`; after 5xx nobody knows.
-- Only 2xx with JSON is a yes: a proxy that asks for a log-in, by a redirect or by a page, has bound no pod.
+Guarantees:
+- Waiting writes are sent by priority, then in order of submission; a write of lower priority that waited for `patience` goes first.
+- After 429, and 5xx with Retry-After, a write is sent again after that time, if its time-out allows it; after 401 once, with a new
+  credential.
+- A write whose connection broke or whose time ran out after it was sent is `OutcomeUnknown`. The pool sends it again only if it has
+  `repeatable=True`: doing it twice is the same as doing it once.
+- A write that was never sent, or was only refused with 429, fails as `Unreachable`; after 5xx its outcome is unknown.
+- Only 2xx with JSON is a success: a proxy that asks for a log-in, by a redirect or by a page, has bound no pod.
 - Every write gets exactly one outcome.
-- `may_write` is asked before each is put on the wire. Once it says no, all that wait fail as `Unreachable`.
-- Replaced certificates hold for the writes after them: connections made with older ones are given up between two writes.
+- `may_write` is asked before each write is sent. After it returns False, all waiting writes fail as `Unreachable`.
+- Replaced certificates hold for all later writes: connections with older ones are closed between two writes.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from navarch.kube.write.http1 import Reply
 
 log = logging.getLogger(__name__)
 
-#: How often time-outs are looked at. One timer for all writes, since one a write would cost as much as the write.
+#: How often time-outs are checked. There is one timer for all writes: a timer for each would cost as much as the write.
 TICK = 0.25
-#: API servers close idle connections after 90 s or more; we do so earlier, so that no write races with that.
+#: API servers close idle connections after 90 s or more; the pool does so earlier, so that no write meets that.
 IDLE_LIMIT = 45.0
 
 _JSON = (b"{", b"")
-"""How what an API server says begins."""
+"""The first bytes of an API server's JSON."""
 
 Outcome = Reply | KubeError
 Done = Callable[[Outcome], None]
@@ -84,7 +84,7 @@ class Write:
     submitted: float = 0.0
     credential: str | None = field(default=None, repr=False)
     refreshed: bool = False
-    #: It was on a connection that broke, or was answered with 5xx: the server may have done it.
+    #: Its connection broke, or it was answered with 5xx: the server may have processed it.
     maybe_done: bool = False
 
 
@@ -101,7 +101,7 @@ class PoolCounters:
 
 
 class WritePool:
-    """See the module's text."""
+    """See the module."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class WritePool:
         self._busy: dict[Connection, Write] = {}
         self._opening: set[asyncio.Task[None]] = set()
         self._backoff = Backoff(first=0.05, cap=5.0, rng=self._rng)
-        #: The last connection failed before it carried a reply: probe with one at a time, not with all at once.
+        #: The last connection failed before it carried a reply: open one at a time, not all at once.
         self._troubled = False
         self._last_connect_error = ""
         self._tick: asyncio.TimerHandle | None = None
@@ -147,11 +147,11 @@ class WritePool:
 
     @property
     def idle(self) -> int:
-        """Connections that wait for work."""
+        """Idle connections."""
         return len(self._idle)
 
     def submit(self, write: Write, done: Done) -> None:
-        """Send as soon as a connection is free; `done` is called once, in the loop; what it raises is logged."""
+        """Send as soon as a connection is free. `done` is called once, in the loop; its exceptions are logged."""
         loop = asyncio.get_running_loop()
         write.done, write.submitted = done, loop.time()
         if self._closed:
@@ -178,7 +178,7 @@ class WritePool:
         return await future
 
     async def bind(self, namespace: str, name: str, *, uid: str, node: str) -> None:
-        """Assign a pod to a node, before all other kinds of writes."""
+        """Bind a pod to a node, before all other kinds of writes."""
         await self.request(bind_write(namespace, name, uid, node))
 
     async def drain(self, timeout: float | None = None) -> bool:
@@ -195,7 +195,7 @@ class WritePool:
         return True
 
     async def close(self) -> None:
-        """Close all connections. Whoever still waits is told: unknown if it was on the wire, unreachable if not."""
+        """Close all connections. Writes without an outcome fail: `OutcomeUnknown` if they were sent, otherwise `Unreachable`."""
         self._closed = True
         if self._tick is not None:
             self._tick.cancel()
@@ -216,7 +216,7 @@ class WritePool:
         for connection in closing:
             await connection.closed.wait()
 
-    # The way of a write: waiting -> busy -> outcome, or back to waiting.
+    # States of a write: waiting -> busy -> outcome, or back to waiting.
 
     def _dispatch(self) -> None:
         """Put waiting writes on free connections, and open more while writes wait and the limit allows."""
@@ -265,7 +265,7 @@ class WritePool:
         connection.send(write.method, write.path, write.content_type, write.body)
 
     def _refresh(self) -> None:
-        """The credential is stale: fetch it, then go on."""
+        """Fetch a new credential, then continue."""
         if self._refreshing is None and any(self._waiting):
             self._refreshing = asyncio.get_running_loop().create_task(self._fetch_credential())
 
@@ -285,7 +285,7 @@ class WritePool:
         if self._troubled:
             await asyncio.sleep(self._backoff.next())
         try:
-            # A credential can be a client certificate, which must be there before the handshake.
+            # A credential can be a client certificate, which the handshake needs.
             if self._head.current() is None:
                 await self._head.fetch()
             context = self._look_at_certificates()
@@ -322,7 +322,7 @@ class WritePool:
         return Connection(self._head, self._replied, self._lost)
 
     def _look_at_certificates(self) -> ssl.SSLContext | None:
-        """What connections are made with now; if it is new, those made before are let go as soon as they carry nothing."""
+        """The TLS context for new connections. If it changed, older connections are closed when they are idle."""
         context = self._endpoint.ssl_context
         if context is not self._context:
             self._context = context
@@ -335,7 +335,7 @@ class WritePool:
 
     def _replied(self, connection: Connection, reply: Reply) -> None:
         if reply.status == 401:
-            # Perhaps it is the certificate that has run out, and its successor is there.
+            # The certificate may have expired, and a new one may be there.
             self._look_at_certificates()
         write = self._busy.pop(connection)
         self.counters.replies += 1
@@ -344,7 +344,7 @@ class WritePool:
             self._backoff.reset()
         kept = reply.reusable and not connection.outdated
         if kept:
-            # The next write first: the server works on it while we look at this reply.
+            # Send the next write first: the server works on it while this reply is processed.
             following = self._next()
             if following is not None:
                 self._send(connection, following)
@@ -353,7 +353,7 @@ class WritePool:
                 self._idle.append(connection)
         else:
             connection.abort("certificates were replaced" if reply.reusable else "the server does not keep it open")
-        if reply.status < 300:  # a redirection is no success: something before the server sent it, and nothing was done
+        if reply.status < 300:  # a redirect is no success: a proxy sent it, and nothing was done
             self._finish(write, reply if reply.body[:1] in _JSON else _unreadable(write, reply))
         else:
             self._refused(connection, write, reply)
@@ -363,14 +363,14 @@ class WritePool:
     def _refused(self, connection: Connection, write: Write, reply: Reply) -> None:
         if reply.status == 401 and not write.refreshed:
             write.refreshed = True
-            # Others may have been refused at the same time, and the credential fetched anew meanwhile.
+            # Other writes may have been refused too, and a new credential may have been fetched meanwhile.
             if self._endpoint.credentials.cached() == write.credential and not connection.outdated:
                 self._endpoint.credentials.rejected()
             self._waiting[write.priority].appendleft(write)
             self._dispatch()
             return
         later = reply.status == 429 or (reply.status >= 500 and reply.retry_after is not None)
-        # A store that timed out says 5xx and when to come back, and may have taken it all the same.
+        # A store that timed out answers 5xx with Retry-After, and may still have stored the object.
         write.maybe_done |= reply.status >= 500
         asked = 0.5 if reply.retry_after is None else reply.retry_after
         pause = asked * (1 + 0.1 * self._rng.random())
@@ -419,13 +419,13 @@ class WritePool:
             self._drained.clear()
 
     def _give_up(self, write: Write, reason: str) -> None:
-        """No reply will come. Only what was never on the wire is known not to have been done."""
+        """No reply will come. Only a write that was never sent is certainly not processed."""
         self.counters.unknown += write.maybe_done
         kind = OutcomeUnknown if write.maybe_done else Unreachable
         self._finish(write, kind(reason, method=write.method, path=write.path))
 
     def _look_at_the_clock(self) -> None:
-        """Time-outs of writes on the wire and in the queue, and connections nobody needs any more."""
+        """Check time-outs of sent and waiting writes, and close idle connections."""
         loop = asyncio.get_running_loop()
         now = loop.time()
         self._look_at_certificates()
@@ -449,13 +449,13 @@ class WritePool:
 
 
 def bind_write(namespace: str, name: str, uid: str, node: str) -> Write:
-    """A binding as a write. Not repeatable: a second one is refused, and that refusal would hide the success."""
+    """A binding as a write. Not repeatable: a second binding is refused, and the refusal would hide the success of the first."""
     body = binding(namespace, name, uid, node)
     return Write("POST", PODS.path(namespace, name, "binding"), body, priority=Priority.BINDING)
 
 
 def _unreadable(write: Write, reply: Reply) -> OutcomeUnknown:
-    """200, and a page for people: what became of the write is not in it."""
+    """The error for a 200 with an HTML page: it does not say what happened to the write."""
     return OutcomeUnknown(f"a reply that cannot be read: {reply.body[:80]!r}", method=write.method, path=write.path)
 
 

@@ -48,7 +48,7 @@ class ClusterCache(AssumedObjects):
         self._ingest = Ingest(
             settings,
             self.cluster,
-            owners=Owners(comes=lambda kind: self.owners_come(kind)),
+            owners=Owners(will_arrive=lambda kind: self.owners_come(kind)),
             overlay=DecisionOverlay(self.assumed, self, self._uid_of),
             changes=ChangeNotices(
                 self.cluster,

@@ -2,7 +2,7 @@
 
 A bad object never stops the others: it is counted, told once for each of its versions, and what was known of it before stands
 (forgetting a running pod would give its node away a second time). Of a pod that holds a node and was never good, what can be read
-counts (see `half_read`), and if that does not say how much it holds, its node takes no more pods (see `unread`).
+counts (see `read_partial_pod`), and if that does not say how much it holds, its node takes no more pods (see `unread`).
 
 Nodes, and pods that have one, are the bulk of a large cluster. Once the cache has read them, the informer's store keeps no
 more of them than who they are: half of the memory.
@@ -18,7 +18,7 @@ import msgspec
 from navarch.apis.core.kept_objects import kept_spec
 from navarch.apis.core.nodes import Node
 from navarch.apis.core.objects import KubeObject, Metadata
-from navarch.apis.core.partial_pod import PartialPod, half_read
+from navarch.apis.core.partial_pod import PartialPod, read_partial_pod
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.errors import ObjectError
 from navarch.kube.resources import Resource
@@ -60,7 +60,7 @@ class PodHandler:
             self._cache.put_pod(new, old)
             keep = not new.spec.node_name
         except ObjectError as error:
-            half = half_read(new, error)
+            half = read_partial_pod(new, error)
             if half is not None:
                 self._put_half(half)
             else:

@@ -13,7 +13,7 @@ import msgspec
 
 from navarch.apis.core.nodes import Node
 from navarch.apis.core.objects import KubeObject
-from navarch.apis.core.partial_pod import half_read
+from navarch.apis.core.partial_pod import read_partial_pod
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.operators.readers import KINDS as WORKLOAD_KINDS
 from navarch.kube.backoff import Backoff
@@ -45,7 +45,7 @@ class Informers:
         self.resources: dict[str, Resource] = {}
         """Kind -> the version that is watched (the last one, for kinds that several groups have)."""
         self.pod_handler = PodHandler(cache, PODS, on_invalid)
-        self.pods: Informer[Pod] = self.group.add(PODS, Pod, self.pod_handler, on_bad=self.pod_handler.bad, salvage=half_read)
+        self.pods: Informer[Pod] = self.group.add(PODS, Pod, self.pod_handler, on_bad=self.pod_handler.bad, salvage=read_partial_pod)
         self.pod_handler.store = self.pods.store
         self._of_owners: dict[str, Informer[Any]] = {}
         """Of kinds that own pods and say how many of them form a gang."""
@@ -115,7 +115,7 @@ class Informers:
             else:
                 for found in list(informer.store.values()):
                     handler.added(found)
-        async for pod in self._fetch(PODS, Pod, half_read):
+        async for pod in self._fetch(PODS, Pod, read_partial_pod):
             if _is_current(pod, self.pods.store.get((pod.metadata.namespace or "", pod.metadata.name))):
                 self.pod_handler.added(pod)
 

@@ -36,7 +36,7 @@ from navarch.model.objects.storage import (
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import TaskSpec
 from navarch.plugins.predicates.volumes.claims import find_claim, storage_classes
-from navarch.plugins.predicates.volumes.search import Assumed, VolumeSearch, chosen_at, reaches
+from navarch.plugins.predicates.volumes.search import PromisedVolumes, VolumeSearch, chosen_at, reaches
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ class Volumes:
         return uid in self._plans
 
     def plan(self, cycle: Cycle) -> None:
-        promised = Assumed()
+        promised = PromisedVolumes()
         search: VolumeSearch | None = None
         for bind in cycle.record.binds:
             task = self._cache.cluster.task(bind.uid)

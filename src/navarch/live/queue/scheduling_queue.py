@@ -58,8 +58,7 @@ class SchedulingQueue:
     """Times are on the caller's monotonic clock."""
 
     def __init__(self, initial_backoff: float = INITIAL_BACKOFF, max_backoff: float = MAX_BACKOFF) -> None:
-        self._initial_backoff = initial_backoff
-        self._max_backoff = max_backoff
+        self._initial_backoff, self._max_backoff = initial_backoff, max_backoff
         self._attempts: dict[str, Attempts] = {}
         self._next_cleanup = 0.0
         self._inactive: dict[str, EquivalenceClass] = {}
@@ -82,6 +81,10 @@ class SchedulingQueue:
         """Jobs that never failed and were updated since the last cycle."""
         self._probed: set[ClassKey] = set()
         """Classes whose oldest job was activated since the last cycle by an event that freed no resources."""
+
+    def set_backoff(self, initial: float, longest: float) -> None:
+        """Seconds of the first and of the longest back-off, from the next failure on."""
+        self._initial_backoff, self._max_backoff = initial, longest
 
     def add_unschedulable(
         self,

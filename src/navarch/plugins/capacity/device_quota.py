@@ -1,7 +1,7 @@
-"""Quotas of device classes: how many devices of a class the claims of a queue's pods may ask for together.
+"""Quotas of device classes: how many devices of a class the claims of a queue's pods may request together.
 
 A queue's capability may name `deviceclass/CLASS`. A claim that several pods of the queue share counts once. Requests for
-administrative access take nothing away from anyone and do not count; of alternatives, the first does.
+administrative access do not count, because they reserve nothing. Of alternatives, the first counts.
 """
 
 from __future__ import annotations

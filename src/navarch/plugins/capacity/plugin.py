@@ -1,11 +1,11 @@
-"""Capacity: each queue has what it deserves, what it is guaranteed and what it may hold at most, as its owner wrote them.
+"""Capacity: each queue has a deserved amount, a guarantee and a capability, as its owner wrote them.
 
-A queue takes on work up to its capability, the cluster's idle resources included; whoever is below what it deserves may reclaim
-from queues that are above theirs. With `enableHierarchy` queues form a tree (`capacity_tree`): a placement must find room in the
-queue and in every ancestor, and two leaves are compared by their ancestors just below the one they share.
+A queue may grow up to its capability, idle resources of the cluster included. A queue below its deserved amount may reclaim from
+queues above theirs. With `enableHierarchy` queues form a tree (`queue_tree`): a placement must fit the queue and every ancestor,
+and two leaves are compared by their ancestors just below the lowest common one.
 
-A queue that does not belong to the tree refuses its own work and says why. Where the policy wants it so
-(`bad_queue_disables_capacity`), one such queue, or a job in a queue that has children, makes the plugin refuse everything.
+A queue outside the tree refuses its own jobs with a reason. With `bad_queue_disables_capacity`, one such queue, or a job in a
+queue that has children, makes the plugin refuse everything.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from navarch.model.resources import CPU, MEMORY, PODS, BoolArray
 from navarch.model.spec import QueueSpec
 from navarch.plugins.capacity import queue_tree as capacity_tree
 from navarch.plugins.capacity.device_quota import DeviceQuota
-from navarch.plugins.capacity.reclaim import Taking
+from navarch.plugins.capacity.reclaim import ReclaimAttempt
 from navarch.plugins.queues.amounts import CLOSE, largest_part
 from navarch.plugins.queues.ledger import FREED, QueueLedger, closed, real_capabilities
 
@@ -162,7 +162,7 @@ class Capacity(Plugin):
         return line[level] if level < len(line) else number
 
     def victim_queue_order(self, left: Queue, right: Queue, preemptor: Queue) -> int:
-        """Relatives first: the queue that shares more ancestors with the preemptor's gives way before others."""
+        """Near queues first: the queue that shares more ancestors with the preemptor's loses victims first."""
         return self.tree.level(right.number, preemptor.number) - self.tree.level(left.number, preemptor.number)
 
     # limits
@@ -208,11 +208,11 @@ class Capacity(Plugin):
         job = session.job_of(reclaimer)
         if job is None or self.fault(job.queue, leaf=False) is not None:
             return []
-        taking = Taking(self, session.class_of(reclaimer), job.queue.number)
+        attempt = ReclaimAttempt(self, session.class_of(reclaimer), job.queue.number)
         out = []
         for candidate in victim_order(session, candidates, job.queue):
             other = session.job_of(candidate)
-            if other is not None and taking.take(other.queue.number, session.class_of(candidate)):
+            if other is not None and attempt.try_take(other.queue.number, session.class_of(candidate)):
                 out.append(candidate)
         return out
 
@@ -221,11 +221,11 @@ class Capacity(Plugin):
             return list(candidates)
         if self.refuses_all is not None:
             return []
-        taking = Taking(self)
+        attempt = ReclaimAttempt(self)
         out = []
         for candidate in candidates:
             other = self.session.job_of(candidate)
-            if other is not None and taking.take(other.queue.number, self.session.class_of(candidate)):
+            if other is not None and attempt.try_take(other.queue.number, self.session.class_of(candidate)):
                 out.append(candidate)
         return out
 

@@ -1,9 +1,9 @@
-"""The queue tree of the capacity plugin: who stands under whom, what each may hold, what each deserves.
+"""The queue tree of the capacity plugin: the ancestors of each queue, its limit, and its deserved amount.
 
-A queue's parent is the one it names, else the root. A queue whose way up does not reach the root (a parent that does not exist, a
-circle) is broken, and so is everything below it; the rest of the tree is sound without them. Limits come down from the root: a
-child may hold what its parent may, less what is guaranteed to its siblings, within its own capability; what a capability does
-not name is inherited.
+A queue's parent is the one it names, else the root. A queue whose parents do not lead to the root (a missing parent, a cycle) is
+broken, and so is everything below it; the rest of the tree works without them. Limits come down from the root: a child may hold
+what its parent may, minus the guarantees of its siblings, within its own capability. What a capability does not name is
+inherited.
 """
 
 from __future__ import annotations

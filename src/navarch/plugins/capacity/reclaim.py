@@ -1,9 +1,9 @@
-"""Which tasks of a queue may be taken from it, one after the other, as the capacity plugin's rules have it.
+"""Which tasks the capacity plugin lets a queue lose, one after another.
 
-A task may go if the queue keeps its guarantee without it and either none of the resources it holds is anything the queue
-deserves, or the queue is above what it deserves in a resource that the task holds (and, unless the policy says otherwise, the
-reclaimer asks for). Each task taken lowers what its queue holds before the next is judged. With ancestors counted in, the same
-must hold for those of the victim's ancestors, up to that many levels, that are not the reclaimer's too.
+A task may go if the queue keeps its guarantee without it, and either the queue deserves none of the task's resources, or the queue
+is above its deserved amount in a resource that the task holds (and, unless the policy says otherwise, that the reclaimer
+requests). Each task that goes lowers what its queue holds before the next one is judged. With ancestors counted, the same must
+hold for the victim's ancestors, up to that many levels, that are not ancestors of the reclaimer too.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from navarch.plugins.capacity.plugin import Capacity
 
 
-class Taking:
-    """One search for victims. Without a reclaimer (whole gangs take), only the victim's own queue is looked at."""
+class ReclaimAttempt:
+    """One search for victims. Without a reclaimer (whole-gang eviction), only the victim's own queue is checked."""
 
     def __init__(self, capacity: Capacity, reclaimer: TaskClass | None = None, queue: int = -1) -> None:
         self.capacity = capacity
@@ -29,7 +29,7 @@ class Taking:
         self.held: dict[int, IntArray] = {}
         """Queue number -> what it holds less what was taken."""
 
-    def take(self, number: int, victim: TaskClass) -> bool:
+    def try_take(self, number: int, victim: TaskClass) -> bool:
         capacity = self.capacity
         if number in capacity.tree.broken or (self.reclaimer is not None and not _share_a_resource(victim, self.reclaimer)):
             return False
@@ -67,7 +67,7 @@ class Taking:
         return bool((relevant & (self._of(number) > capacity.due.deserved[number].values)).any())
 
     def _both_owed_nothing_together(self, number: int) -> bool:
-        """Two queues under one near ancestor, neither of which deserves what is at stake, do not take from each other."""
+        """Two queues under one near ancestor do not take from each other if neither deserves the resources."""
         capacity = self.capacity
         if self.reclaimer is None or not capacity.reclaim_level:
             return False

@@ -1,7 +1,7 @@
-"""DRF: the job whose largest share of any resource is smallest goes first (dominant resource fairness).
+"""DRF, dominant resource fairness: the job with the smallest dominant share goes first.
 
-A job may evict tasks of jobs that would still hold at least as large a share as it will. With `enableHierarchy` queues are
-ordered by the shares of a tree of queues, and a queue may reclaim from one that would still be ahead of it (`share_tree`).
+A job may evict tasks of jobs that would still hold at least as large a share as its own. With `enableHierarchy` queues are ordered
+by shares in a tree of queues, and a queue may reclaim from one that would still be ahead of it (`share_tree`).
 """
 
 from __future__ import annotations

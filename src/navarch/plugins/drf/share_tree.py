@@ -1,12 +1,11 @@
 """A tree of queues in which dominant shares are compared level by level (hierarchical DRF).
 
-Queues are paths (`root/research/vision`) with a weight at each level, jobs are leaves. What a node is held to have is not the
-plain sum of its children: a child that could still grow is scaled down to the smallest share among such children, so that a
-branch is not judged greedy for what one of its jobs alone took. A job is saturated when some resource it holds is all that it
-asked for or is gone from the cluster; a node when all its children are. Unsaturated nodes go first, then the smaller share by
-weight.
+Queues are paths (`root/research/vision`) with a weight at each level; jobs are leaves. The amount of an inner node is not the plain
+sum of its children: a child that could still grow is scaled down to the smallest share among such children, so that one job does
+not make its whole branch look large. A job is saturated when it holds all it requested of some resource, or that resource is used
+up in the cluster; a node is saturated when all its children are. Unsaturated nodes go first, then the smaller share by weight.
 
-Nodes are computed when a comparison asks for them and something below them changed, each in a few passes over its jobs.
+Nodes are computed when a comparison needs them and something below them changed, each in a few passes over its jobs.
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ class ShareTree:
         return 0.0
 
     def _demanding(self) -> BoolArray:
-        """Resources of which the cluster has any left."""
+        """Resources that are not used up in the cluster."""
         some: BoolArray = (self.total >= CLOSE) & (self.all_held < self.total)
         return some
 

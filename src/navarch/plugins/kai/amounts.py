@@ -1,9 +1,9 @@
-"""Tasks and nodes in the three resources that fair shares are made of: millicores, bytes, and GPUs.
+"""Amounts of tasks and nodes in the three resources of KAI's fair shares: millicores, bytes, and GPUs.
 
-A GPU is a GPU here, whoever made it: whole devices of the device plugins count one each, a slice of a partitioned device as
-many as its profile says (`mig-3g.20gb`: three), a fraction its part, devices of dynamic claims one each. A share of memory
-counts by the memory of a GPU: of the node it runs on, rounded up to hundredths; while it is pending, of the smallest GPU in
-the cluster, and for limits of the largest, because nobody knows yet where it will go.
+All GPUs count equally: a whole device of a device plugin counts one, a MIG slice as many as its profile says (`mig-3g.20gb`:
+three), a fraction its part, a device of a dynamic claim one. A request for GPU memory counts by the memory of a GPU: that of its
+node, rounded up to hundredths; while it is pending, that of the smallest GPU in the cluster; for limits that of the largest,
+because its node is not known yet.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GPU_CLASSES: Final = frozenset({"nvidia.com/gpu", "amd.com/gpu", "gpu.nvidia.com
 
 
 def node_amounts(node: NodeSpec) -> Floats:
-    """What a node has."""
+    """The amounts that a node has."""
     out = np.zeros(len(RESOURCES))
     for name, amount in node.allocatable:
         _add(out, name, amount)
@@ -36,8 +36,8 @@ def node_amounts(node: NodeSpec) -> Floats:
 
 
 def shape_amounts(shape: Shape, memory: int | None, claimed: float = 0.0) -> Floats:
-    """What a task of this shape counts for. `memory` is that of the GPU by which shares of memory are measured; None:
-    nobody knows, and they count for nothing. `claimed`: GPUs by dynamic claims."""
+    """The amounts that a task of this shape counts for. `memory` is the memory of the GPU by which requests for GPU memory are
+    measured; None: unknown, and such requests count nothing. `claimed`: GPUs of dynamic claims."""
     out = np.zeros(len(RESOURCES))
     for name, amount in shape.requests:
         _add(out, name, amount)
@@ -65,8 +65,8 @@ def _add(out: Floats, name: str, amount: int) -> None:
         out[GPU] += gpus * amount / 1000
 
 
-class FairAmounts:
-    """The same for one session, looked up by task row and computed once per shape. Made with `Session.shared`."""
+class KaiAmounts:
+    """The amounts of one session, looked up by task row and computed once for each shape. Made with `Session.shared`."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -80,7 +80,7 @@ class FairAmounts:
         self._placed: dict[tuple[int, int], Floats] = {}
 
     def total(self) -> Floats:
-        """What all ready nodes have."""
+        """The amounts of all ready nodes."""
         snapshot = self.session.snapshot
         out = of_nodes(snapshot, "fair total", _total).copy()
         for name, count in self.sliced_gpus().items():
@@ -89,7 +89,7 @@ class FairAmounts:
         return out
 
     def pending(self, task: int) -> Floats:
-        """What the task asks for, wherever it may go."""
+        """What the task requests while its node is not known."""
         number = int(self.session.shape[task])
         found = self._pending.get(number)
         if found is None:
@@ -98,7 +98,7 @@ class FairAmounts:
         return found
 
     def asked(self, task: int) -> Floats:
-        """What the task's own words name: a share of memory names no part of a GPU."""
+        """What the task requests explicitly: a request for GPU memory counts no GPU."""
         devices = self.session.snapshot.shapes[int(self.session.shape[task])].devices
         if devices is None or not devices.memory:
             return self.pending(task)
@@ -107,7 +107,7 @@ class FairAmounts:
         return found
 
     def at_least(self, task: int) -> Floats:
-        """The least that the task can come to, for limits: a share of memory is smallest on the largest GPU."""
+        """The smallest amounts of the task on any node, for limits: GPU memory is the smallest share of the largest GPU."""
         number = int(self.session.shape[task])
         found = self._limit.get(number)
         if found is None:
@@ -139,7 +139,7 @@ class FairAmounts:
         return _devices_asked(manifest) if manifest else 0
 
     def sliced_gpus(self) -> dict[str, int]:
-        """GPUs that drivers announce for each node."""
+        """GPUs that drivers publish for each node."""
         found: dict[str, int] = {}
         for _, manifest in sorted(self.session.snapshot.objects.get("ResourceSlice", {}).items()):
             spec = manifest.get("spec") or {}
@@ -152,7 +152,7 @@ class FairAmounts:
 def wants_gpu(session: Session, task: int) -> bool:
     """Whether the task asks for a GPU in any form: whole, a fraction, memory, or by a claim."""
     devices = session.snapshot.shapes[int(session.shape[task])].devices
-    return bool(session.shared(FairAmounts).pending(task)[GPU] > 0 or (devices is not None and (devices.fraction or devices.memory)))
+    return bool(session.shared(KaiAmounts).pending(task)[GPU] > 0 or (devices is not None and (devices.fraction or devices.memory)))
 
 
 def _total(nodes: Sequence[NodeSpec]) -> Floats:

@@ -1,8 +1,8 @@
-"""Config maps that pods need and that do not exist: such a pod would be given a node and never start there.
+"""Pods that need config maps which do not exist: such a pod would get a node and never start there.
 
-Whoever fills the cluster says which pods lack one (`KIND`: a pod's namespace and name -> what it lacks). Manifests can tell, if
-they hold config maps at all. A live scheduler does not read config maps, which may hold anything: it would need leave to list all
-of them for a mistake that the kubelet reports as well.
+The source of the objects lists these pods (`KIND`: namespace and name of a pod -> the missing names). Manifests can tell if they
+hold config maps at all. A live scheduler does not read config maps: it would need the right to list all of them, and the kubelet
+reports the error as well.
 """
 
 from __future__ import annotations

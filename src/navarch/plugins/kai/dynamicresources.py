@@ -1,7 +1,7 @@
-"""dynamicresources: devices that pods claim, where evictions count as well as placements.
+"""dynamicresources: devices that pods claim, with evictions taken into account.
 
-What a pod holds by a claim of its own is free again as soon as it is evicted, so that a search sees who could use it; undoing
-the eviction takes it back. A claim on GPUs that several pods share must say by a label in whose queue it counts.
+The devices of a pod's own claim are free as soon as the pod is evicted, so that a search for victims can use them; undoing the
+eviction reserves them again. A claim on GPUs that several pods share must name its queue by a label.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from navarch.engine.reasons import Event, Reason
 from navarch.model.objects.devices import ResourceClaimSpec
 from navarch.model.status import ON_NODE
 from navarch.object_types import ObjectKey
-from navarch.plugins.kai.amounts import FairAmounts
+from navarch.plugins.kai.amounts import KaiAmounts
 from navarch.plugins.predicates.devices.dynamic_resources import MOST_USERS, Claims, DynamicResources
 
 _UNDONE_BY = (Event.CLAIM_CHANGED, Event.POD_REMOVED)
 
 
 class DynamicClaims(Plugin):
-    """Places pods where the devices that they claim can be had"""
+    """Places pods where the devices that they claim are available"""
 
     name = "dynamicresources"
     arguments = (Argument("maxCelCacheEntries", "int", 10, "expressions are compiled once each", has_effect=False),)
@@ -35,9 +35,9 @@ class DynamicClaims(Plugin):
     def open(self) -> None:
         session = self.session
         self.users: dict[ObjectKey, set[int]] = {}
-        """Claim -> tasks that stand on a node with it, or are promised one."""
+        """Claim -> tasks on a node, or promised a node, that use it."""
         self.freed: dict[int, list[ResourceClaimSpec]] = {}
-        """Task that was evicted -> its own claims as they were."""
+        """Evicted task -> its own claims before the eviction."""
         claiming = [bool(shape.claims) for shape in session.snapshot.shapes]
         self.in_use = any(claiming)
         if not self.in_use:
@@ -47,8 +47,8 @@ class DynamicClaims(Plugin):
         self.claims.claims = self.specs
         self.manifests: Mapping[ObjectKey, Mapping[str, Any]] = session.snapshot.objects.get("ResourceClaim", {})
         tasks = session.snapshot.tasks
-        standing = np.flatnonzero(tasks.alive & ON_NODE[session.status] & np.array(claiming, dtype=bool)[tasks.shape])
-        for task in standing.tolist():
+        users = np.flatnonzero(tasks.alive & ON_NODE[session.status] & np.array(claiming, dtype=bool)[tasks.shape])
+        for task in users.tolist():
             spec = tasks.spec(task)
             for _, name in spec.shape.claims:
                 self.users.setdefault((spec.namespace, name), set()).add(task)
@@ -79,7 +79,7 @@ class DynamicClaims(Plugin):
             if len(others) >= MOST_USERS:
                 text = f"resource claim {pod.namespace}/{name} has reached its maximum number of consumers ({MOST_USERS})"
                 return Reason("PodSchedulingErrors", text, undone_by=_UNDONE_BY)
-            if claim.owner is None and session.shared(FairAmounts).claimed_gpus(task.namespace, name):
+            if claim.owner is None and session.shared(KaiAmounts).claimed_gpus(task.namespace, name):
                 labels = (self.manifests[task.namespace, name].get("metadata") or {}).get("labels") or {}
                 wrong = _wrong_queue(name, labels.get(key), key, job.queue.name if job is not None else "")
                 if wrong:

@@ -1,4 +1,4 @@
-"""How jobs, their parts and their tasks are ordered where jobs are elastic: small plugins, each one line of a policy."""
+"""The order of jobs, their parts and their tasks in KAI: small plugins, each for one criterion."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Elastic(Plugin):
 
 
 class SubGroupOrder(Plugin):
-    """Parts of a job that lack something come first, then those that hold the smallest part of what they need"""
+    """Parts of a job below their minimum come first, then those with the smallest fraction of it"""
 
     name = "subgrouporder"
 

@@ -1,7 +1,7 @@
-"""Jobs run for a while before they may be evicted: a guard by queue, for preemption and for reclaim.
+"""Minimum run times: jobs that started a short time ago are protected from preemption and reclaim, by queue.
 
-A job that has not run long enough is no victim; an elastic one is, as long as it keeps its minimum. For reclaim the guard that
-counts is that of the victim's queue at the level where the two families of queues part, or of the nearest above that has one.
+A protected job is no victim, except an elastic job that keeps its minimum. For reclaim the setting of the victim's queue counts, at
+the level just below the common ancestor of both queues, or of the nearest ancestor that has one.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from navarch.engine.arguments import Argument
-from navarch.engine.gangs.run_times import Lifetimes
+from navarch.engine.gangs.run_times import RunTimes
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.gang_protocols import Scenario
@@ -30,7 +30,7 @@ class MinRuntime(Plugin):
     )
 
     def open(self) -> None:
-        self.lifetimes = self.session.shared(Lifetimes)
+        self.lifetimes = self.session.shared(RunTimes)
         self._guards: dict[tuple[str, str], float] = {}
         self._spared: dict[int, tuple[Job, str, float]] = {}
         """Row of a job that looked for victims -> the job, the protected one that may go first, and when that is."""
@@ -88,7 +88,7 @@ class MinRuntime(Plugin):
         """Whether each part that loses a task keeps its minimum. A task that is named twice counts twice."""
         tree = victim.tree
         gone = [(leaf, sum(tasks.count(task) for task in leaf.tasks)) for leaf in tree.leaves]
-        return all(tree.standing(leaf).used - lost >= tree.required(leaf) for leaf, lost in gone if lost)
+        return all(tree.counts_of(leaf).used - lost >= tree.required(leaf) for leaf, lost in gone if lost)
 
     def _preempt_guard(self, queue: Queue) -> float:
         kept = self._guards.get(("", queue.name))

@@ -1,7 +1,7 @@
-"""Which node is best where GPUs are dear: small plugins in bands, so that each outweighs all below it.
+"""KAI's node scores: small plugins in bands, so that each outweighs all bands below it.
 
-density 0..9, kind of node 10, room at once 1,000, a shared device with room 10,000, pods that belong together 1,000,000 times
-the score of their affinity, and the node that was promised before 10,000,000. Domains of a topology stand at 100,000.
+density 0 to 9, kind of node 10, idle room now 1,000, a shared device with room 10,000, topology domains 100,000, pod affinity
+1,000,000 times its weight, and the node that was promised before 10,000,000.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from navarch.engine.session import Session
 from navarch.model.gpus import GPU_RESOURCES, mig_gpus
 from navarch.model.node_facts import labelled_gpu_counts
 from navarch.model.resources import CPU, BoolArray, FloatArray, IntArray
-from navarch.plugins.kai.amounts import FairAmounts, wants_gpu
+from navarch.plugins.kai.amounts import KaiAmounts, wants_gpu
 from navarch.plugins.nodeorder.pod_preferences import PodPreferences
 
 DENSITY, KIND, AVAILABLE, SHARING, TOGETHER, PROMISED = 9.0, 10.0, 1_000.0, 10_000.0, 1_000_000.0, 10_000_000.0
@@ -38,10 +38,10 @@ class NodePlacement(Plugin):
 
 
 class _Density(NodeScorer):
-    """The fuller the better, or the emptier, on a scale that is the same for all.
+    """The fuller the better, or the emptier, on a fixed scale.
 
-    The rule stretches the scale between the fullest and the emptiest of the nodes at hand (`_Stretched`). That changes no
-    order as long as other scores come in steps that outweigh the whole scale, so it is left out where they do."""
+    KAI scales between the fullest and the emptiest of the candidate nodes (`_Stretched`). That changes no order as long as all other
+    scores differ by more than the whole scale, so the fixed scale is used where they do."""
 
     name = "nodeplacement"
     scope = Scope.ROW
@@ -86,7 +86,7 @@ class _Density(NodeScorer):
 
 
 class _Stretched(_Density):
-    """The rule to the letter: asked for every placement, with the nodes at hand."""
+    """KAI's exact rule, computed for every placement over the candidate nodes."""
 
     scope = Scope.GLOBAL
 
@@ -112,7 +112,7 @@ class _Stretched(_Density):
 
 
 class NodeAvailability(Plugin):
-    """Prefers nodes where the pod can start at once to those where it must wait for others to leave"""
+    """Prefers nodes with idle room now to nodes where the pod must wait for a release"""
 
     name = "nodeavailability"
 
@@ -139,7 +139,7 @@ class _Kind(NodeScorer):
         names, nodes = session.snapshot.resource_names, session.nodes
         dims = [i for i, name in enumerate(names) if name in GPU_RESOURCES or mig_gpus(name)]
         plain = (nodes.allocatable[dims] == 0).all(axis=0)
-        sliced = session.shared(FairAmounts).sliced_gpus()
+        sliced = session.shared(KaiAmounts).sliced_gpus()
         rows = [row for name, count in sliced.items() if count and (row := session.snapshot.nodes.row(name)) is not None]
         plain[rows] = False
         self.plain: BoolArray = plain
@@ -153,7 +153,7 @@ class _Kind(NodeScorer):
 
 
 class GpuSharingOrder(Plugin):
-    """Prefers nodes where a GPU that is shared already has room for the pod; a pod without GPU has room on any"""
+    """Prefers nodes where a shared GPU has room for the pod; a pod without GPU has room on any"""
 
     name = "gpusharingorder"
 
@@ -191,7 +191,7 @@ class GpuPack(Plugin):
 
 
 class GpuSpread(Plugin):
-    """Takes a GPU of its own where there is one, else the emptiest shared one"""
+    """Takes an unused GPU if there is one, else the emptiest shared one"""
 
     name = "gpuspread"
 
@@ -203,7 +203,7 @@ class GpuSpread(Plugin):
 
 
 class NominatedNode(Plugin):
-    """Keeps a pod to the node that it was promised before"""
+    """Keeps a pod on the node that it was promised before"""
 
     name = "nominatednode"
 
@@ -214,7 +214,7 @@ class NominatedNode(Plugin):
 
 
 class PodAffinityScore(Plugin):
-    """Prefers nodes near pods that this one likes, or that like it"""
+    """Prefers nodes by the preferred pod affinity of this pod and of the pods there"""
 
     name = "podaffinity"
 

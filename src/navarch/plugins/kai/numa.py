@@ -1,8 +1,8 @@
-"""Numa: no pod where its node's kubelet would refuse to align it, and rather a node where it stays in one zone.
+"""NUMA: keeps pods off nodes whose kubelet could not align them, and prefers nodes where a pod stays in one zone.
 
-Reads NodeResourceTopology objects. Nodes whose policy is `single-numa-node` or `restricted` refuse pods that cannot be aligned
-there now; every node is scored by how few zones the pod would span, 100 for one. What each pod holds is taken from what was
-observed or foretold for it, unless `reconstructAvailable` is off and the reported figures are believed.
+Reads NodeResourceTopology objects. Nodes with the policy `single-numa-node` or `restricted` refuse pods that cannot be aligned
+there now. Every node is scored by how few zones the pod would span, 100 for one zone. The zones of each pod come from its
+recorded or predicted placement, unless `reconstructAvailable` is off; then the reported figures are used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CANNOT_ALIGN = "node cannot NUMA-align the pod's resources under its Topology Ma
 
 
 class Numa(Plugin):
-    """Foresees how kubelets align pods with NUMA zones, and keeps pods off nodes that would refuse them"""
+    """Predicts how kubelets align pods with NUMA zones, and keeps pods off nodes that would refuse them"""
 
     name = "numa"
     arguments = (

@@ -1,8 +1,8 @@
-"""NUMA zones of nodes: what is free in each, and which of them a pod would be given.
+"""NUMA zones of nodes: the free resources of each zone, and the zones that a pod would get.
 
-Kubelets align a pod's cpus, memory and devices by a policy; the scheduler foresees what they will do so as not to send a pod
-where it would be refused. The ledger is exact within a cycle: every placement and promise takes from the zones at once, every
-eviction gives back at once, and what is undone is undone. Resources that no zone of the node reports are not aligned there.
+Kubelets align cpus, memory and devices of a pod by a policy. The scheduler predicts the result, so that it sends no pod to a node
+that would refuse it. The accounts are exact within a cycle: placements and promises take from the zones at once, evictions give
+back at once, and undo restores both. Resources that no zone of the node reports are not aligned there.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class NodeZones:
         self.allocatable = self._table([zone.allocatable for zone in spec.zones])
         self.free = self._table([zone.available for zone in spec.zones]) if as_reported else self.allocatable.copy()
         self.kind = (self.policy, self.scope, tuple(self.resources), self.allocatable.tobytes())
-        """Nodes of one kind with the same free zones answer alike."""
+        """Nodes of one kind with the same free zones have the same answers."""
 
     def _table(self, zones: Sequence[Requests]) -> IntArray:
         amounts = [dict(zone) for zone in zones]
@@ -111,7 +111,7 @@ class NodeZones:
 
 
 class Zones:
-    """All nodes that report zones, and what each task holds there. Told of every change in the session."""
+    """All nodes that report zones, and what each task holds there. It follows every change in the session."""
 
     def __init__(self, session: Session, specs: Mapping[str, NodeNumaSpec], ignored: frozenset[str], *, as_reported: bool) -> None:
         self.session = session
@@ -144,7 +144,7 @@ class Zones:
         return is_guaranteed(shape) or any(name in self.reported and not _is_basic(name) for name, _ in shape.requests)
 
     def would_take(self, task: TaskClass, row: int, already: int = 0) -> IntArray | None:
-        """What a task of the class would take on a node with zones; `already`: after so many more of its like."""
+        """What a task of the class would take on a node with zones; `already`: after this many further tasks of the class."""
         here = self.nodes[row]
         if not already:
             key = (task.shape_number, here.kind, here.free.tobytes())

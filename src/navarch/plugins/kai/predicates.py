@@ -1,8 +1,8 @@
-"""Where pods may go in a pool of GPU nodes: conditions of the node, kinds of GPU, and kube-scheduler's filters.
+"""KAI's filters: node conditions, kinds of GPU, and kube-scheduler's filters.
 
-A pod that asks for whole GPUs has no business on a node whose GPUs are all sliced, slices none where they are not; a share of
-GPU memory needs a node that tells how much its GPUs have. A pod that is larger than every node is refused before any is looked
-at, and no eviction can help it.
+A pod with whole GPUs needs a node with unsliced GPUs, a pod with MIG slices a node with slices. A request for GPU memory needs a
+node that reports its GPU memory. A pod that is larger than every node is refused before any node is filtered, and no eviction
+helps it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from navarch.model.node_facts import fit_nodes, labelled
 from navarch.model.resources import BoolArray, format_amount
 from navarch.model.snapshot import Snapshot
 from navarch.model.status import ON_NODE, TaskStatus
-from navarch.plugins.kai.amounts import GPU, FairAmounts, wants_gpu
+from navarch.plugins.kai.amounts import GPU, KaiAmounts, wants_gpu
 from navarch.plugins.kai.config_maps import KIND, RULE, lacking
 from navarch.plugins.kai.quota_messages import amount as short
 from navarch.plugins.predicates.nodes.affinity import NodeAffinity
@@ -54,7 +54,7 @@ class KaiPredicates(Plugin):
         self._largest: dict[int, tuple[str, int] | None] = {}
 
     def close(self) -> None:
-        """A job that waits as a whole says so in a condition; one that was placed no longer does."""
+        """Set a condition on jobs that wait as a whole, and remove it from placed jobs."""
         for job in self.session.touched_jobs:
             waits = bool(job.counts[TaskStatus.PENDING]) and not job.tree.active
             if waits and job.reasons and job.reasons[0].code != "NotReady":
@@ -105,7 +105,7 @@ class KaiPredicates(Plugin):
         return missing or next((reason for _, reason, unresolvable in found if unresolvable), None)
 
     def _objections(self, task: TaskClass) -> list[tuple[str, Reason, bool]]:
-        """Who has a word against the pod before any node is looked at, what it is, and whether no eviction can help."""
+        """The rules that refuse the pod before any node is filtered: the rule, its reason, and whether no eviction helps."""
         rejected = [(rule, rule.reject(task)) for rule in self._rejecting(task)]
         found = [(rule.name, word.as_reason(rule.undone_by), word.unresolvable) for rule, word in rejected if word is not None]
         short = self._beyond(task)
@@ -120,7 +120,7 @@ class KaiPredicates(Plugin):
         return found
 
     def _beyond(self, task: TaskClass) -> tuple[str, int] | None:
-        """A resource of which the class asks for more than any single node has, even if it were empty, and the most there is."""
+        """A resource that the class requests more of than any empty node has, and the largest amount on a node."""
         if task.number not in self._largest:
             self._largest[task.number] = self._lacking_everywhere(task)
         return self._largest[task.number]
@@ -132,7 +132,7 @@ class KaiPredicates(Plugin):
         largest = nodes.allocatable.max(axis=1)
         for dim in np.flatnonzero(task.request > largest).tolist():
             return names[dim], int(largest[dim])
-        amounts = self.session.shared(FairAmounts)
+        amounts = self.session.shared(KaiAmounts)
         most = max(amounts.sliced_gpus().values(), default=0)
         claimed = sum(amounts.claimed_gpus(task.namespace, claim) for _, claim in task.shape.claims)
         return (GPU_RESOURCES[0], most * ONE) if claimed > most else None
@@ -153,7 +153,7 @@ class KaiPredicates(Plugin):
         """What the pod asks for, GPUs first, slices of them last."""
         names, request = self.session.snapshot.resource_names, task.request
         dims = [dim for dim in np.flatnonzero(request).tolist() if names[dim] not in GPU_RESOURCES]
-        gpus = float(self.session.shared(FairAmounts).asked(task.task)[GPU])
+        gpus = float(self.session.shared(KaiAmounts).asked(task.task)[GPU])
         out = [("GPU", f"{gpus:.15g}" if gpus < 1e15 else str(round(gpus)))] if gpus else []
         out += [(_known(names[dim]), _figure(names[dim], int(request[dim]))) for dim in dims if not mig_gpus(names[dim])]
         return out + [(f"mig {names[dim]}", _figure(names[dim], int(request[dim]))) for dim in dims if mig_gpus(names[dim])]
@@ -207,7 +207,7 @@ class GpuKind(NodeFilter):
         self.single = labelled(snapshot, MIG_STRATEGY, "single")
         self.mixed = labelled(snapshot, MIG_STRATEGY, "mixed")
         self.dynamic: BoolArray = np.zeros(len(nodes), dtype=bool)
-        for name, count in session.shared(FairAmounts).sliced_gpus().items():
+        for name, count in session.shared(KaiAmounts).sliced_gpus().items():
             if count and (row := snapshot.nodes.row(name)) is not None:
                 self.dynamic[row] = True
         self.whole = frozenset(GPU_RESOURCES)
@@ -280,7 +280,7 @@ class WorkerKind(NodeFilter):
 
 
 class LegacySlices(NodeFilter):
-    """Slices that a pod took by annotation are on nobody's account, so no other slice is given out beside them."""
+    """No account covers slices that a pod took by annotation, so its node gives out no other slice."""
 
     name = "LegacySlices"
     scope = Scope.ROW
@@ -305,7 +305,7 @@ class LegacySlices(NodeFilter):
         return found
 
     def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:
-        """A word for each such node: there are few, and whoever reads it must find the pods."""
+        """A reason for each such node: there are few, and the reader must find the pods."""
         rows = np.arange(len(self.taken))[at.rows]
         said = "MIG job cannot be scheduled on node with legacy MIG jobs"
         for row, pods in sorted(self.holders.items()):

@@ -1,4 +1,4 @@
-"""How a queue that is full says so: the sentences that users of fair queues look for, with the figures behind them.
+"""Messages of queues that refuse a job, in KAI's words, with the amounts.
 
 Amounts are in the units of the fair shares: thousandths of a core, bytes, GPUs.
 """
@@ -46,7 +46,7 @@ def over_quota(queue: str, resource: str, asked: float, quota: float, held: floa
 
 
 def beyond_share(queue: str, resource: str, asked: float, share: float, held: float) -> str:
-    """Why a queue may not take from others."""
+    """Why a queue may not reclaim."""
     _, _, unit, scale = _WORDS.get(resource, _GPUS)
     return (
         f"{queue} may not take from other queues: it holds {amount(held, scale)} {unit} and the workload requested "

@@ -1,4 +1,4 @@
-"""Ways of choosing victims; see `actions.scenarios` for what each does. A policy that names none never evicts for a job."""
+"""KAI's scenario generators; `actions/kai/solver/scenarios.py` implements them. A policy without any never evicts for a job."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from navarch.engine.plugin import Plugin
 
 
 class NodeLocalGreedy(Plugin):
-    """Looks for room on one node at a time: the jobs on it, whole, in the order in which they would give way"""
+    """Tries scenarios on one node at a time: all pods of the jobs on it, in order of eviction"""
 
     name = "sg-nodelocalgreedy"
 
@@ -15,7 +15,7 @@ class NodeLocalGreedy(Plugin):
 
 
 class MultiNodeGang(Plugin):
-    """Looks for room on several nodes at once, taking those first that have the least to clear"""
+    """Tries scenarios on several nodes at once, those with the least free resources first"""
 
     name = "sg-multinodegang"
 

@@ -1,12 +1,12 @@
-"""Topology: parts of a job in one zone, block or rack, by levels of node labels.
+"""Topology: places parts of a job in one zone, block or rack, by levels of node labels.
 
 A part may *require* a level (all of its pods in one domain of it) and *prefer* a finer one. The domains that could hold the pods
-are offered as node sets: the finest level first, up to the required one (or the whole topology where none is required), and
-inside a level the tightest domain first, so that roomy ones stay free for those who need them. Where a level is preferred its
-domains are scored as well, the roomiest highest: a part that must spread over several fills the large ones first.
+are offered as node sets: the finest level first, up to the required one (or the whole topology if none is required). Inside a
+level the fullest domain comes first, so that emptier ones stay free for larger parts. The domains of a preferred level are
+scored too, the emptiest highest: a part that spreads over several domains fills the large ones first.
 
-Pods that run already tie a part to the domains they are in. How many pods fit is counted per node; where pods differ too much for
-that, the sum of what they ask for is compared with the sum of what is free.
+Running pods bind a part to their domains. The number of pods that fit is counted for each node. Where pods differ too much for
+that, the sum of their requests is compared with the sum of free resources.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _HOLDING: Final = [
 
 
 class Topology(Plugin):
-    """Puts parts of a job into one domain of a topology, the tightest that holds them"""
+    """Puts parts of a job into one domain of a topology, the fullest that can hold them"""
 
     name = "topology"
 
@@ -71,7 +71,7 @@ class Topology(Plugin):
         """Domains of the required level that hold pods of the leaves which now get more; None: no pod ties them."""
         session, wanted = self.session, set(tasks)
         held: set[int] = set()
-        for leaf in part.leaves():
+        for leaf in part.leaf_parts():
             if wanted.isdisjoint(leaf.tasks):
                 continue
             there = [t for t in leaf.tasks if session.status[t] in _HOLDING and session.node[t] >= 0]
@@ -106,7 +106,7 @@ def _no_room(search: _Search, job: Job, demand: TopologyDemand, tied: set[int] |
         labels = "no node at hand carries all labels of the topology"
         return (Reason("PodSchedulingErrors", f"{whole}: {labels}", figures=figures, undone_by=_CHANGES),)
     if not search.fits(search.start):
-        if search.alike:
+        if search.is_uniform:
             figures["room"] = int(search.room[search.start])
         text = f"{whole}: not enough resources in the cluster to allocate the job"
         return (Reason("PodSchedulingErrors", text, figures=figures, undone_by=_ROOM),)
@@ -181,7 +181,7 @@ class _Search:
         return np.where(self.at_hand, devices.idle_parts() + devices.releasing_parts(), 0.0)
 
     @cached_property
-    def alike(self) -> bool:
+    def is_uniform(self) -> bool:
         """Whether each resource is asked for by all tasks or by none: then one task can be counted for the other."""
         asked = (self.requests > 0).copy()
         names = self.session.snapshot.resource_names
@@ -229,7 +229,7 @@ class _Search:
         return found
 
     def fits(self, domain: int) -> bool:
-        return bool(self.room[domain] >= len(self.tasks) if self.alike else self.filled[domain] <= 1)
+        return bool(self.room[domain] >= len(self.tasks) if self.is_uniform else self.filled[domain] <= 1)
 
     def sets(self, tied: set[int] | None) -> list[NodeSet]:
         if not self.at_hand.any() or not self.fits(self.start):
@@ -249,7 +249,7 @@ class _Search:
     def lacks(self, domain: int) -> str:
         """What a domain without room lacks."""
         name = self.tree.names[domain]
-        if self.alike:
+        if self.is_uniform:
             return f"node-group {name} can allocate only {int(self.room[domain])} of {len(self.tasks)} required pods"
         names, total = self.session.snapshot.resource_names, self.requests.sum(axis=0)
         free = self.tree.sums(self.free)[:, domain]

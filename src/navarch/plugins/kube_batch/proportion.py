@@ -1,8 +1,8 @@
-"""Proportion as kube-batch has it: weights alone divide the cluster, and what a queue deserves bounds only others' reclaiming.
+"""kube-batch's proportion: weights alone divide the cluster, and a queue's deserved amount only limits reclaim from it.
 
-In rounds, what is left goes by weight to the queues that still want more; a queue whose share exceeds its request in every
-resource keeps to its request and leaves the rest. There are no guarantees, capabilities or admissions, pods are not a resource,
-and small amounts count as none: 10 millicores, 10 MiB, a hundredth of a device.
+In rounds, the rest goes by weight to the queues that request more; a queue whose share exceeds its request in every resource keeps
+its request and leaves the rest. There are no guarantees, capabilities or admissions, pods are not a resource, and small amounts
+count as none: 10 millicores, 10 MiB, a hundredth of a device.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""kube-scheduler's plugins by their own names, for policies that are KubeSchedulerConfiguration files.
+"""kube-scheduler's plugins under their own names, for policies that are KubeSchedulerConfiguration files.
 
-Each is a thin hand on the same rules that `predicates` and `nodeorder` switch and weigh: it reads its arguments as that
-file writes them. `weight` is the factor of the plugin's score.
+Each wraps the same rules that `predicates` and `nodeorder` use, and reads its arguments in that file's format. `weight` is the
+factor of the plugin's score.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class NodeUnschedulable(_Filtering):
 
 
 class NodeName(_Filtering):
-    """A pod that names its node goes nowhere else"""
+    """A pod that names its node can only go there"""
 
     name = "NodeName"
 
@@ -135,7 +135,7 @@ def weighted(entries: Sequence[Mapping[str, Any]] | None) -> tuple[tuple[str, in
 
 
 class NodeResourcesFit(_Filtering):
-    """Room for what the pod asks for, and how full the node would be"""
+    """Free resources for the pod's requests, and how full the node would be"""
 
     name = "NodeResourcesFit"
     arguments = (
@@ -177,7 +177,7 @@ class ImageLocality(KubePlugin):
 
 
 class PodTopologySpread(_Filtering):
-    """Pods of a kind evenly over the domains of a node label"""
+    """Spreads pods evenly over the domains of a node label"""
 
     name = "PodTopologySpread"
     arguments = (
@@ -252,7 +252,7 @@ class VolumeBinding(_Filtering):
     name = "VolumeBinding"
     arguments = (
         _WEIGHT,
-        Argument("bindTimeoutSeconds", "int", 600, "how long binding waits for volumes"),
+        Argument("bindTimeoutSeconds", "int", 600, "binding waits ten minutes for volumes", has_effect=False),
         Argument("shape", "list", None, "Kubernetes scores volumes only behind a feature gate", has_effect=False),
     )
 
@@ -270,13 +270,13 @@ class VolumeZone(_Filtering):
 
 
 class DynamicResources(_Filtering):
-    """Devices that the pod claims exist and are free where it goes"""
+    """The devices that the pod claims exist and are free on the node"""
 
     name = "DynamicResources"
     arguments = (
         _WEIGHT,
         Argument("filterTimeout", "duration", 10.0, "the search for devices has its own bound", has_effect=False),
-        Argument("bindingTimeout", "duration", 600.0, "how long binding waits for devices"),
+        Argument("bindingTimeout", "duration", 600.0, "binding waits for devices as long as they are prepared", has_effect=False),
     )
 
     def node_filters(self) -> list[NodeFilter]:

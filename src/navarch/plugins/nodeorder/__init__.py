@@ -1,1 +1,1 @@
-"""Where a pod had better go: kube-scheduler's scores, each a vectorised rule over all nodes, and the plugin that weighs them."""
+"""kube-scheduler's scores, each a vectorised rule over all nodes, and the plugin that weighs them."""

@@ -1,6 +1,6 @@
-"""ImageLocality: how much of what the pod would pull lies on the node already.
+"""ImageLocality: how much of the pod's images the node already has.
 
-An image that many nodes hold weighs more, so that pods do not pile up on the few nodes that happen to have pulled it first.
+An image on many nodes weighs more, so that pods do not pile up on the few nodes that pulled it first.
 """
 
 from __future__ import annotations

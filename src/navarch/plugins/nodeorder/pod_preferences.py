@@ -1,7 +1,7 @@
-"""InterPodAffinity's score: near pods that this one likes or that like it, far from those where either would rather not.
+"""InterPodAffinity's score: preferred affinity and anti-affinity of this pod, and of the pods on nodes towards it.
 
-Each term that matches adds its weight for every pod it means in the node's domain. Terms of pods that stand somewhere count
-too: their preferences about this pod, and their required affinity for it with a weight of its own.
+Each matching term adds its weight for every matching pod in the node's domain. Terms of placed pods count too: their preferences
+about this pod, and their required affinity for it with a weight of its own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""PodTopologySpread's score: the emptier a node's domains are of pods like this one, the better.
+"""PodTopologySpread's score: the fewer matching pods in a node's domains, the better.
 
 A count weighs more the more domains there are among the candidates. Candidates that lack a key score nothing, unless the
-constraints are the system's defaults, for which a missing label is a domain of its own that is not scored.
+constraints are the system's defaults; for these a missing label is a domain of its own that is not scored.
 """
 
 from __future__ import annotations

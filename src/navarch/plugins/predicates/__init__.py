@@ -1,1 +1,1 @@
-"""Where a pod may go: kube-scheduler's filters, each a vectorised rule over all nodes, and the plugins that switch them."""
+"""kube-scheduler's filters, each a vectorised rule over all nodes, and the plugin that switches them."""

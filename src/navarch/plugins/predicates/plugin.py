@@ -1,7 +1,7 @@
 """The `predicates` plugin of Volcano's policy files: kube-scheduler's filters, each with a switch.
 
-Resources are not among them, the engine fits those itself. Filters that an eviction could satisfy do not have the last
-word: a node that has too many pods and no free port says both.
+Resources are not among them: the engine checks those itself. Filters whose refusal an eviction could undo do not end the checks: a
+node with too many pods and no free port gives both reasons.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Predicates(Plugin):
         *(Argument(f"predicate.{name}Enable", "bool", True, doc) for name, doc in _SWITCHES),
         Argument("predicate.CacheEnable", "bool", False, "answers are always cached by shape", has_effect=False),
         Argument("volumebinding.weight", "int", 1, "Kubernetes scores volumes only behind a feature gate", has_effect=False),
-        Argument("bindTimeoutSeconds", "int", 600, "how long binding waits for volumes"),
-        Argument("shape", "list", None, "see volumebinding.weight", has_effect=False),
+        Argument("bindTimeoutSeconds", "int", 600, "binding waits ten minutes for volumes", has_effect=False),
+        Argument("shape", "list", None, "Kubernetes scores volumes only behind a feature gate", has_effect=False),
         Argument("dynamicresources.filterTimeoutSeconds", "int", 10, "the search for devices has its own bound", has_effect=False),
     )
 

@@ -1,4 +1,4 @@
-"""A pod that needs what Navarch does not model is refused with a word that says so; it is never placed by guess."""
+"""Refuses a pod that needs a feature that Navarch does not model, with a reason. It is never placed by guess."""
 
 from __future__ import annotations
 

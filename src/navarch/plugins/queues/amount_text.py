@@ -1,7 +1,7 @@
-"""Amounts of one resource side by side in a sentence: in one unit, as people write them.
+"""Amounts of one resource in one sentence: all in the same unit.
 
-`asks 500, holds 16200m of 125600m` makes a reader convert before he can compare. Kubernetes writes each quantity by itself in the
-largest unit that needs no point; here the largest amount picks the unit for all and the point is used.
+`asks 500, holds 16200m of 125600m` must be converted before it can be compared. Kubernetes writes each quantity in the largest unit
+that needs no decimal point. Here the largest amount picks the unit for all, and decimal points are used.
 """
 
 from __future__ import annotations

@@ -29,11 +29,10 @@ class Amounts(Struct, frozen=True):
 
     @classmethod
     def of(cls, names: Sequence[str], requests: Requests | None) -> Amounts:
-        """From a resource list; names that the space does not know are of no consequence to anyone.
+        """From a resource list. Names that the resource space does not know are left out.
 
         >>> Amounts.of(("cpu", "memory", "pods", "gpu"), (("gpu", 0),)).given.tolist()
-        [True, True, False, True]
-        """
+        [True, True, False, True]"""
         values, given = [0] * len(names), [False] * len(names)
         given[CPU] = given[MEMORY] = True
         for name, amount in requests or ():
@@ -75,7 +74,7 @@ class Amounts(Struct, frozen=True):
 
     @property
     def counted(self) -> BoolArray:
-        """Names of which there is any, pods included."""
+        """Names with an amount above zero, pods included."""
         counted: BoolArray = self.values >= CLOSE
         return counted
 
@@ -113,5 +112,5 @@ def largest_part(held: Vector, of: Vector, dims: Rows) -> float:
 
 
 def in_order(dims: Iterable[int], names: Sequence[str]) -> list[str]:
-    """Names as people are used to read them: cpu, memory, then the others by name."""
+    """Names in the usual order: cpu, memory, then the others by name."""
     return [names[d] for d in sorted(dims, key=lambda d: (min(d, PODS), names[d]))]

@@ -1,11 +1,11 @@
-"""What queues hold, ask for and have promised: the sums that proportion and capacity judge by.
+"""The ledger of queues: what each queue holds, requests, and has admitted. proportion and capacity share it.
 
-Taken from the job columns in a few passes when a session opens, whatever the number of jobs; from then on `allocated` moves with
-each placement and eviction and `inqueue` with each admission. Arrays are (queues, resources) by `Queue.number`, so that a queue's
-figures lie together.
+It is computed from the job columns in a few passes when a session opens. Afterwards `allocated` follows each placement and
+eviction, and `inqueue` each admission. Arrays are (queues, resources) by `Queue.number`, so that the figures of a queue are
+adjacent.
 
-`inqueue` is what admitted jobs may still claim: their minimum less what they hold. `elastic` is what jobs hold beyond their
-minimum: it can be taken back, so it does not stand in the way of an admission.
+`inqueue` is what admitted jobs may still claim: their minimum minus what they hold. `elastic` is what jobs hold above their minimum.
+It can be taken back, so it does not prevent an admission.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class QueueLedger:
             self.allocated[number] -= change.total
 
     def admit(self, queues: Iterable[int], job: Job) -> None:
-        amount = without_gated(least(job), self._gated, job)
+        amount = without_gated(minimum_of(job), self._gated, job)
         for number in queues:
             self.inqueue[number] += amount
 
@@ -134,7 +134,7 @@ class QueueLedger:
 
     def enqueueable(self, queue: Queue, job: Job, limit: Vector) -> Reason | None:
         """Whether the job's minimum finds room beside what the queue holds and has admitted, less what can be taken back."""
-        number, asked = queue.number, least(job)
+        number, asked = queue.number, minimum_of(job)
         dims = asked_dims(asked)
         held = self.allocated[number] + self.inqueue[number] - self.elastic[number]
         short = dims[held[dims] + asked[dims] > limit[dims]]
@@ -240,7 +240,7 @@ def in_phase(session: Session, phase: str, rows: Rows | slice = _ALL) -> BoolArr
     return mask
 
 
-def least(job: Job) -> IntArray:
+def minimum_of(job: Job) -> IntArray:
     """What the job needs to start, as it says itself."""
     columns = job.session.snapshot.jobs
     amount: IntArray = columns.min_resources[:, job.row] * columns.has_min_resources[job.row]
@@ -252,7 +252,7 @@ def without_gated(amount: IntArray, gated: Mapping[int, IntArray], job: Job) -> 
 
 
 def gated_requests(session: Session) -> dict[int, IntArray]:
-    """Job row -> what its gated pods ask for: they wait for someone else, so nothing is kept for them."""
+    """Job row -> what its gated pods request. Nothing is reserved for them."""
     snapshot, out = session.snapshot, dict[int, IntArray]()
     tasks = snapshot.tasks
     if not tasks.gated.any():

@@ -1,7 +1,6 @@
-"""CDP, cooldown protection: a pod that has just started is not evicted for a while.
+"""CDP, cooldown protection: protects a pod from eviction for some time after it was scheduled.
 
-How long is the pod's own word: label, else annotation, `volcano.sh/cooldown-time` (a duration such as `10m`), counted from when
-it was scheduled.
+The pod sets the time by the label or annotation `volcano.sh/cooldown-time` (a duration such as `10m`).
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class Cdp(Plugin):
 
 
 def cooldown(spec: TaskSpec) -> float | None:
-    """Seconds; a text that is no duration protects nobody."""
+    """Seconds; 0 if the text is no duration."""
     text = spec.labels.get(COOLDOWN, spec.annotations.get(COOLDOWN))
     if text is None:
         return None
@@ -48,6 +47,6 @@ def cooldown(spec: TaskSpec) -> float | None:
 
 
 def scheduled_at(spec: TaskSpec) -> float | None:
-    """When the pod got its node; where nobody noted it, when it started."""
+    """When the pod was scheduled; if its condition does not tell, when it started."""
     when = [changed for type_, status, _, changed in spec.conditions if type_ == "PodScheduled" and status == "True"]
     return max(when) if when else spec.started

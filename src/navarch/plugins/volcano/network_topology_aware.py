@@ -1,11 +1,11 @@
-"""Network-topology-aware: gangs close together in the tree of HyperNodes, and everyone else where HyperNodes are fullest.
+"""Network-topology-aware: places gangs close together in the tree of HyperNodes, and other pods in the fullest HyperNodes.
 
-- Which domains a job or a part of it may use (`hyper_node_gradient_*`): those within its highest tier, lowest tier first, that
-  could hold what it asks for; a job that runs already stays below the highest ancestor its bound allows. For evictions the widest
-  come first, and only so many.
-- Which of them is best for a part (`hyper_node_order`): the one that it fills most; among equals the one that has more of it.
-- Which node is best: for a pod of such a part, the one closest to what was placed before; for any other pod, one in HyperNodes
-  that are full already, low tiers counting more, so that whole HyperNodes stay free for gangs.
+- Domains that a job or a part of it may use (`hyper_node_gradient_*`): those up to its highest tier, lowest tier first, that could
+  hold its requests. A running job stays below the highest ancestor that its bound allows. For evictions the widest domains come
+  first, up to a limit.
+- The best domain for a part (`hyper_node_order`): the one that it fills most; among equals the one that holds more of it.
+- The best node: for a pod of such a part, the one closest to the last placement; for any other pod, one in full HyperNodes, with
+  low tiers counting more, so that whole HyperNodes stay free for gangs.
 
         score = 100 * weight * closeness      closeness = (highest tier - tier of the common HyperNode) / (highest - lowest tier)
         score = 100 * weight * sum over tiers of fading^(tier-1) * filling / sum over tiers of fading^(tier-1)

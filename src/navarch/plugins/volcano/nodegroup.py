@@ -1,8 +1,8 @@
-"""Nodegroup: nodes belong to groups by label, and queues say which groups their pods may, should and should not use.
+"""Nodegroup: nodes belong to groups by label, and queues say which groups their pods must, should and should not use.
 
-A group is allowed when the queue requires or prefers it; what it must avoid is refused, unless it is among what it would merely
-rather avoid. A queue may be limited in what it holds of a group (annotation `volcano.sh/nodegroup-resource-limits`, JSON of
-group -> resources). With `enableHierarchy` a queue without affinity takes that of its nearest ancestor that has one.
+A group is allowed if the queue requires or prefers it. A group under required anti-affinity is refused, unless it is also under
+preferred anti-affinity. A queue may have a limit in a group (annotation `volcano.sh/nodegroup-resource-limits`, JSON of group ->
+resources). With `enableHierarchy` a queue without affinity uses that of its nearest ancestor that has one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class NodeGroup(Plugin):
 
     name = "nodegroup"
     arguments = (
-        Argument("strict", "bool", True, "a node without a group is for nobody; otherwise for queues without affinity"),
+        Argument("strict", "bool", True, "a node without a group takes no pod; otherwise pods of queues without affinity"),
         Argument("enablePreferredOrder", "bool", False, "preferred groups score by their place in the list"),
     )
 
@@ -58,7 +58,7 @@ class NodeGroup(Plugin):
         self.group_of_node: IntArray = np.array([*(number[group] for group in column.values), -1], dtype=np.intp)[column.codes]
         self.affinity = {name: self._affinity(queue) for name, queue in session.queues.items()}
         self.limits: dict[str, Limits | None] = {}
-        """Queues with limits; None where the annotation makes no sense."""
+        """Queues with limits; None where the annotation is invalid."""
         for name, queue in session.queues.items():
             if LIMITS in queue.spec.annotations:
                 self.limits[name] = read_limits(session, queue.spec.annotations[LIMITS])
@@ -102,8 +102,8 @@ class NodeGroup(Plugin):
     def _move(self, change: Change, sign: int) -> None:
         held = self.held.get(change.job.queue.name)
         if held is not None:
-            for node in change.nodes:
-                held[:, self.group_of_node[node]] += sign * change.task.request
+            counts = np.bincount(self.group_of_node[list(change.nodes)] % held.shape[1], minlength=held.shape[1])
+            held += sign * change.task.request[:, None] * counts
 
     def by_group(self, values: Iterable[float], none: float) -> FloatArray:
         """A value a group, as a table that a node's group number indexes; -1, no group, finds the last."""

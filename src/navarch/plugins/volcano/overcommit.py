@@ -1,7 +1,7 @@
 """Overcommit: how much work may be admitted beyond what the cluster can run at once.
 
-Admitted jobs make pods, and pods that cannot run weigh on the API server. So the minimums of admitted jobs may add up to no more
-than `overcommit-factor` times the cluster, less what is used.
+Admitted jobs create pods, and pods that cannot run load the API server. So the minimums of admitted jobs may add up to at most
+`overcommit-factor` times the cluster, minus what is used.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from navarch.engine.points.protocols import Vote
 from navarch.engine.reasons import Event, Reason
 from navarch.model.resources import FloatArray, IntArray
 from navarch.plugins.queues.amounts import asked_dims, in_order
-from navarch.plugins.queues.ledger import gated_requests, in_phase, least, queue_of_job, running_in_full, without_gated
+from navarch.plugins.queues.ledger import gated_requests, in_phase, minimum_of, queue_of_job, running_in_full, without_gated
 
 FACTOR = 1.2
 _FREED = (Event.POD_REMOVED, Event.JOB_CHANGED, Event.NODE_ADDED, Event.NODE_CHANGED)
@@ -47,7 +47,7 @@ class Overcommit(Plugin):
     def job_enqueueable(self, job: Job) -> Vote | Reason:
         if job.spec.min_resources is None:
             return Vote.PERMIT
-        asked, names = least(job), self.session.snapshot.resource_names
+        asked, names = minimum_of(job), self.session.snapshot.resource_names
         dims = asked_dims(asked)
         short = dims[self.inqueue[dims] + asked[dims] > self.idle[dims]].tolist()
         if not short:
@@ -62,4 +62,4 @@ class Overcommit(Plugin):
 
     def job_enqueued(self, job: Job) -> None:
         if job.spec.min_resources is not None:
-            self.inqueue = self.inqueue + without_gated(least(job), self._gated, job)
+            self.inqueue = self.inqueue + without_gated(minimum_of(job), self._gated, job)

@@ -1,8 +1,8 @@
-"""PDB: no more pods are offered as victims than their disruption budgets allow.
+"""PDB: offers no more pods as victims than their disruption budgets allow.
 
-Budgets count over the whole cycle: what was evicted for one job is not there for the next. A pod without labels, which no
-budget can mean, is free to go. Where the policy wants it so (`budgets_are_strict` off) budgets are counted afresh for each
-question, pods without labels are never offered, and the plugin names every allowed pod when asked who had better go.
+Budgets count over the whole cycle: an eviction for one job lowers what is allowed for the next. A pod without labels, which no
+budget selects, may be evicted. Without `budgets_are_strict` budgets are counted again for each question, pods without labels are
+never offered, and the plugin names every allowed pod to `shuffle`.
 """
 
 from __future__ import annotations

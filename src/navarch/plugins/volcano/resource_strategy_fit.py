@@ -1,11 +1,11 @@
-"""Resource-strategy-fit: pack some resources and spread others, and keep plain pods off nodes with scarce devices.
+"""Resource-strategy-fit: packs some resources and spreads others, and keeps plain pods off nodes with scarce devices.
 
 Three parts, each with its own arguments:
 
-- `resources`: per resource, prefer nodes where it is fuller (MostAllocated) or emptier (LeastAllocated). A pod may bring its own
-  strategy and weights by annotation; with only one of the two, or one that makes no sense, no node is preferred;
+- `resources`: per resource, prefer nodes where it is fuller (MostAllocated) or emptier (LeastAllocated). A pod may set its own
+  strategy and weights by annotation; if only one of the two is there, or one is invalid, no node is preferred;
 - `sra`: the fewer of the listed scarce resources a node has, the better for a pod that does not need them;
-- `proportional`: a pod that asks for none of the listed resources must leave so much cpu and memory for each idle one.
+- `proportional`: a pod that requests none of the listed resources must leave a share of cpu and memory for each idle one.
 """
 
 from __future__ import annotations

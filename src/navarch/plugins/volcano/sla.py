@@ -1,7 +1,7 @@
-"""SLA: a job that has waited as long as it may goes first and is no longer held back by plugins of later tiers.
+"""SLA: a job that has waited for its maximum time goes first, and plugins of later tiers no longer hold it back.
 
-How long a job may wait is its own word (annotation `volcano.sh/sla-waiting-time`, or `sla-waiting-time`), else the policy's. A
-rejection always wins over a permit of the same or a later tier, so to override a plugin, sla stands in a tier before it.
+The maximum time is set by the job (annotation `volcano.sh/sla-waiting-time`, or `sla-waiting-time`), else by the policy. A
+rejection always wins over a permit of the same or a later tier, so sla must be in a tier before the plugins that it overrides.
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
-"""TDM, time-division multiplexing: nodes that belong to batch work only in certain hours.
+"""TDM, time-division multiplexing: nodes that belong to batch work only at certain times of the day.
 
-A node labelled `volcano.sh/revocable-zone` is open to revocable tasks while its zone's window is (`tdm.revocable-zone.NAME:
-"20:00-06:00"`, times of day in UTC; an end at or before the start is on the next day), and preferred by them. When the window
+A node labelled `volcano.sh/revocable-zone` is open to revocable tasks, and preferred by them, while the window of its zone is open
+(`tdm.revocable-zone.NAME: "20:00-06:00"`, times of day in UTC; an end at or before the start is on the next day). When the window
 closes, preemptable tasks there are named as victims for `shuffle`, once a period and only as many of a job as its own budget
-lets go. Elsewhere, a job that is not preemptable may evict tasks that are.
+allows. On other nodes, a job that is not preemptable may evict preemptable tasks.
 
-The time is the session's. When victims were last named is remembered with the cluster's mirror, so a restarted scheduler starts a
-new period; the same moment asked again gives the same answer.
+The time is that of the session. The time of the last evictions is kept in the cluster's memo, so a restarted scheduler starts a new
+period; the same time asked again gives the same answer.
 
-Rules are worked out once for each zone that nodes name and looked up by node; which zone a node names is read again only when
-nodes' labels change.
+Rules are evaluated once for each zone and looked up by node. The zone of each node is read again only when node labels change.
 """
 
 from __future__ import annotations
@@ -142,7 +141,7 @@ def is_open(window: str, now: float, *, cross_midnight: bool = True) -> bool | N
 
 
 def most_evictions(job: Job) -> int:
-    """How many running pods the job can lose at once, by its annotations; one where it does not say."""
+    """How many running pods the job can lose at once, by its annotations; one without them."""
     annotations, counts = job.spec.annotations, job.counts
     running, tasks = counts[TaskStatus.RUNNING], len(job.tasks)
     if MIN_AVAILABLE in annotations:
@@ -188,7 +187,7 @@ class ZoneOpen(NodeFilter):
 
 
 class ZonePreferred(NodeScorer):
-    """Revocable tasks had better use the nodes that are theirs for now."""
+    """Revocable tasks prefer the nodes of open zones."""
 
     name = "tdm"
     scope = Scope.STATIC

@@ -1,10 +1,10 @@
-"""The fewest victims: a choice by figures, one exact trial, then everybody back whom the job can do without.
+"""The minimal search: finds a smallest set of victims by resource sums, exact trials, and removal of victims that are not needed.
 
-What figures choose (`strict_search`) is played through. Where a rule that they do not see refuses it, more of the line is offered.
-Then victims are given back, from those who would go last. First all at once whom figures can spare: what `room_bound` turns down
-without one more of them cannot hold, so if that smaller choice holds, each of the rest is proved to be needed by a single
-trial. If it does not, halves are tried, and halves of halves, down to single victims; again, until nobody more can be
-spared. A search that used up its budget on the way keeps what it has proved so far.
+The set that resource sums choose (`victim_columns`) is tried. If a rule refuses it, the search offers more victims. When a set
+holds, victims are removed from it, starting with those that would be evicted last. First the search removes at once all victims
+that the sums do not need: `resource_bound` refuses the set without one more of them, so if the smaller set holds, a single trial
+proves that each of the rest is needed. If it does not hold, halves are tried, then halves of halves, down to single victims,
+until removing any further victim makes the scenario fail. A search that runs out of budget keeps the smallest set proven so far.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from itertools import islice
 
 import numpy as np
 
-from navarch.actions.kai.solver.resource_bound import RoomBound
-from navarch.actions.kai.solver.scenario_trial import Found, ScenarioTrial, take_back
+from navarch.actions.kai.solver.resource_bound import ResourceBound
+from navarch.actions.kai.solver.scenario_trial import ProvenScenario, ScenarioTrial, take_back
 from navarch.actions.kai.solver.search_budget import JobBudget
-from navarch.actions.kai.solver.victim_columns import Line, VictimColumns, admissible
+from navarch.actions.kai.solver.victim_columns import RoomEstimate, VictimColumns, admissible
 from navarch.actions.kai.solver.victim_queue import Batch, VictimPool, batches
-from navarch.engine.gangs.partial_job import JobCopy
+from navarch.engine.gangs.partial_job import PartialJob
 from navarch.engine.job import Job
 from navarch.engine.session import Session
 from navarch.engine.statement import Statement
@@ -27,7 +27,7 @@ from navarch.engine.statement import Statement
 FIRST_VICTIMS = 4
 
 
-class LeastVictims:
+class MinimalSearch:
     def __init__(
         self,
         session: Session,
@@ -41,29 +41,29 @@ class LeastVictims:
     ) -> None:
         self.session, self.pool, self.trial, self.budget = session, pool, trial, budget
         self.chunk = chunk
-        self.part = JobCopy(job, job.tree.holding([*job.tree.active, *chunk]))
+        self.part = PartialJob(job, job.tree.holding([*job.tree.active, *chunk]))
         self.moves_only = moves_only
-        self.outlook = VictimColumns(session, chunk)
-        self.line = Line(session, [])
+        self.estimate = RoomEstimate(session, chunk)
+        self.ordered = VictimColumns(session, [])
         self._everywhere = np.ones(len(session.nodes), dtype=bool)
 
     def solve(self) -> Statement | None:
         waiting = batches(self.session, self.pool)
-        self.line = self._beginning(waiting)
+        self.ordered = self._first_victims(waiting)
         if self.budget.is_over():
             return None
-        found = self._offer(self.outlook.choose(self.line))
+        found = self._offer(self.estimate.choose(self.ordered))
         if found is not None:
             return found.statement
         if self.budget.is_over():
             return None
         more = list(waiting)
         self.budget.spend(len(more))
-        self.line = Line(self.session, [*self.line.batches, *more])
-        if not self.moves_only and not self._could_be_had():
+        self.ordered = VictimColumns(self.session, [*self.ordered.batches, *more])
+        if not self.moves_only and not self._enough_exists():
             return None
-        places = self.outlook.choose(self.line)
-        for count in _wider(len(places), len(self.line.batches)):
+        places = self.estimate.choose(self.ordered)
+        for count in _wider(len(places), len(self.ordered.batches)):
             if self.budget.is_over():
                 return None
             found = self._offer(sorted({*places, *range(count)}))
@@ -71,51 +71,51 @@ class LeastVictims:
                 return found.statement
         return None
 
-    def _beginning(self, waiting: Iterator[Batch]) -> Line:
-        """As much of the line of victims as figures ask for, in steps that grow: most jobs need only its beginning."""
-        taken = list(islice(waiting, max(FIRST_VICTIMS, self.outlook.size)))
+    def _first_victims(self, waiting: Iterator[Batch]) -> VictimColumns:
+        """The first victims in order, in growing steps, until the sums show enough room. Most jobs need only few."""
+        taken = list(islice(waiting, max(FIRST_VICTIMS, self.estimate.size)))
         while True:
-            line = Line(self.session, taken)
-            more = [] if self.outlook.sees_room(line) else list(islice(waiting, 4 * len(taken)))
+            ordered = VictimColumns(self.session, taken)
+            more = [] if self.estimate.has_room(ordered) else list(islice(waiting, 4 * len(taken)))
             if not more:
                 self.budget.spend(len(taken))
-                return line
+                return ordered
             taken += more
 
-    def _could_be_had(self) -> bool:
-        """Whether as much as the job asks for is free or may be taken, wherever that is."""
-        allowed = Line(self.session, admissible(self.line, self.part, self.chunk, self.trial.validate))
-        room = allowed.sum_of(range(len(allowed.batches)), self.outlook.room)
+    def _enough_exists(self) -> bool:
+        """Whether as much as the job requests is free or may be taken, on any nodes."""
+        allowed = VictimColumns(self.session, admissible(self.ordered, self.part, self.chunk, self.trial.validate))
+        room = allowed.with_freed(range(len(allowed.batches)), self.estimate.room)
         return all(
-            bool((np.maximum(room, 0).sum(axis=1) >= count * self.outlook.need(kind)).all()) for kind, count in self.outlook.kinds
+            bool((np.maximum(room, 0).sum(axis=1) >= count * self.estimate.need(kind)).all()) for kind, count in self.estimate.kinds
         )
 
     # trials
 
-    def play(self, places: list[int]) -> Found | None:
-        victims = [self.line.batches[place] for place in places]
+    def play(self, places: list[int]) -> ProvenScenario | None:
+        victims = [self.ordered.batches[place] for place in places]
         self.budget.spend(len(self.chunk) + sum(len(batch.tasks) for batch in victims))
         return self.trial.play(self.part, self.chunk, self._everywhere, victims)
 
-    def _offer(self, offered: list[int]) -> Found | None:
-        """Play one choice of victims, and keep as few of them as will do."""
-        bound = RoomBound(self.session, self.chunk, [self.line.batches[place] for place in offered], all_return=self.moves_only)
+    def _offer(self, offered: list[int]) -> ProvenScenario | None:
+        """Try one set of victims, and reduce it if it holds."""
+        bound = ResourceBound(self.session, self.chunk, [self.ordered.batches[place] for place in offered], all_return=self.moves_only)
         found = self.play(offered)
-        return None if found is None else GiveBack(self, found, offered, bound).least()
+        return None if found is None else VictimReduction(self, found, offered, bound).reduce()
 
 
-class GiveBack:
-    """Takes victims out of a choice that holds, until it holds without none of the rest."""
+class VictimReduction:
+    """Removes victims from a set that holds, until removing any further victim makes the scenario fail."""
 
-    def __init__(self, search: LeastVictims, found: Found, offered: list[int], bound: RoomBound) -> None:
+    def __init__(self, search: MinimalSearch, found: ProvenScenario, offered: list[int], bound: ResourceBound) -> None:
         self.search = search
         self.offered = offered
-        self._found: Found | None = found
-        """The choice as it is, played; None after a trial that failed."""
+        self._found: ProvenScenario | None = found
+        """The current set as tried; None after a trial that failed."""
         self._bound = bound
 
-    def least(self) -> Found:
-        place_of = {id(batch): place for place, batch in enumerate(self.search.line.batches)}
+    def reduce(self) -> ProvenScenario:
+        place_of = {id(batch): place for place, batch in enumerate(self.search.ordered.batches)}
         gone = {place_of[id(batch)] for batch in self._played().victims}
         idle = [place for place in self.offered if place not in gone]
         if idle:
@@ -126,28 +126,28 @@ class GiveBack:
                 pass
         return self._played()
 
-    def _played(self) -> Found:
+    def _played(self) -> ProvenScenario:
         if self._found is None:
             self._found = self.search.play(self.offered)
         assert self._found is not None, "what held once holds again"
         return self._found
 
     def _spared_by_figures(self) -> list[int]:
-        """Victims, those first who would go last, without all of whom together figures still leave hope."""
+        """Victims, last first, that the resource sums allow to keep together."""
         spare = []
         for place in self.offered[::-1]:
-            batch = self.search.line.batches[place]
-            self._bound.give_back(batch)
+            batch = self.search.ordered.batches[place]
+            self._bound.remove(batch)
             if self._bound.admits():
                 spare.append(place)
             else:
-                self._bound.take(batch)
+                self._bound.add(batch)
         for place in spare:
-            self._bound.take(self.search.line.batches[place])
+            self._bound.add(self.search.ordered.batches[place])
         return spare if len(spare) < len(self.offered) else spare[:-1]
 
     def _by_trial(self, candidates: list[int]) -> bool:
-        """Try without them, half by half. True if somebody was spared after somebody else had proved to be needed."""
+        """Try the set without these victims, half by half. True if a victim was removed after another had proved to be needed."""
         again = needed = False
         stack = [candidates]
         while stack and not self.search.budget.is_over():
@@ -162,12 +162,12 @@ class GiveBack:
         return again
 
     def _try_without(self, places: list[int]) -> bool:
-        """Let these stay if the scenario holds then. No trial where figures tell."""
+        """Remove these victims if the scenario holds without them. No trial where resource sums exclude it."""
         stay = set(places)
         fewer = [place for place in self.offered if place not in stay]
-        those = [self.search.line.batches[place] for place in places]
+        those = [self.search.ordered.batches[place] for place in places]
         for batch in those:
-            self._bound.give_back(batch)
+            self._bound.remove(batch)
         if fewer and self._bound.admits() and not self.search.budget.is_over():
             if self._found is not None:
                 take_back(self._found.statement)
@@ -176,12 +176,12 @@ class GiveBack:
                 self.offered = fewer
                 return True
         for batch in those:
-            self._bound.take(batch)
+            self._bound.add(batch)
         return False
 
 
 def _wider(first: int, most: int) -> Iterator[int]:
-    """Nothing beyond what was chosen, then more and more of the line."""
+    """Nothing beyond the chosen victims, then more and more victims in order."""
     yield 0
     size = max(1, first)
     while size < most:

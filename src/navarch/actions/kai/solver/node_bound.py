@@ -1,11 +1,10 @@
-"""When no single node can be cleared for the tasks: an end to a walk node by node that is known before its first step.
+"""The single-node bound: proves before the first step that the search node by node cannot succeed.
 
-A scenario of that walk evicts, beside the victims it has settled on, batches of the jobs that stand on one node. So on that node
-at most everything goes that may go at all, and other nodes are touched only by those of these jobs that span several. For every
-node the tasks that would fit more than now are summed over these nodes, each counted as if everything on it went; a job
-whose tasks must be placed again brings that much less, or nothing. If no node brings as many as are lacking, `room_bound` would turn
-down every scenario of the walk, and nothing is walked. Devices that are shared are not counted, so with any of them
-nothing is ruled out.
+A scenario of that search evicts, besides the recorded victims, batches of the jobs on one node. So on that node at most everything
+evictable is freed, and other nodes are affected only by those of these jobs that span several nodes. For every node the bound sums
+how many more tasks would fit on these nodes if everything evictable on them were freed. A job whose tasks must be placed again
+brings that much less, or nothing. If no node reaches the missing number, `resource_bound` would refuse every scenario of the
+search, and the search is skipped. Shared devices are not counted; if there are any, nothing is excluded.
 """
 
 from __future__ import annotations
@@ -14,19 +13,19 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from navarch.actions.kai.solver.resource_bound import Kind, RoomBound
+from navarch.actions.kai.solver.resource_bound import ClassDemand, ResourceBound
 from navarch.engine.job import Job
 from navarch.engine.session import Session
 from navarch.model.resources import IntArray
 
 _MOST_NODES = 64
-"""A job on more nodes than this is not looked into: its nodes may bring anything."""
+"""A job on more nodes than this is not examined: its nodes count as unlimited."""
 _ANYTHING = 1 << 40
 
 
-class LocalBound:
+class SingleNodeBound:
     def __init__(self, session: Session, victims: Iterable[Job]) -> None:
-        """`victims`: all jobs that may give something."""
+        """`victims`: all jobs that may be victims."""
         held = [(job.row, task) for job in victims for task in job.tree.active if session.node[task] >= 0]
         rows = np.array([task for _, task in held], dtype=np.intp)
         nodes = session.node[rows].astype(np.intp)
@@ -43,16 +42,16 @@ class LocalBound:
             at.add(node)
             tasks.append(task)
         self._spread = [(sorted(at), tasks) for at, tasks in spots.values() if len(at) > 1]
-        """Of each job on several nodes: those, and its tasks."""
+        """For each job on several nodes: these nodes, and its tasks."""
 
-    def rules_out(self, bound: RoomBound) -> bool:
-        """Whether no scenario can bring what `bound`, which knows the settled victims, lacks."""
+    def excludes_all(self, bound: ResourceBound) -> bool:
+        """Whether no scenario can provide what `bound`, which includes the recorded victims, lacks."""
         if self.traces or bound.traces:
             return False
-        return any(kind.total + self._brings(kind, bound) < kind.wanted for kind in bound.kinds)
+        return any(kind.total + self._most_gained(kind, bound) < kind.wanted for kind in bound.kinds)
 
-    def _brings(self, kind: Kind, bound: RoomBound) -> int:
-        """The most tasks of a kind that any one node's victims make room for."""
+    def _most_gained(self, kind: ClassDemand, bound: ResourceBound) -> int:
+        """The largest number of further tasks of a class that the victims of any one node make room for."""
         gain = np.maximum(kind.most(kind.free + self._held[kind.dims]) - kind.counts, 0)
         out = gain.copy()
         for spots, tasks in self._spread:

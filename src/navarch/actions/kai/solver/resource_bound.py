@@ -1,21 +1,19 @@
-"""Scenarios that cannot hold, told by figures alone: what is free and what its victims hold is too little for the tasks.
+"""The resource bound: finds scenarios that cannot hold, by resource sums alone.
 
-Why a scenario that `admits` turns down would fail if it were played. A task is placed on a node only while its request fits what
-is or will be free there. Evicting a victim adds its request to that, on its own node alone; every placement, and every victim that
-stays after all, takes from it. So while a scenario is played, no node ever has more than what it has now plus the requests of the
-victims on it, and takes at most as many tasks of a kind as fit into that at once. Static filters only take nodes away. If these
-numbers, summed over nodes, stay below the tasks of the kind that must be placed together, one of them finds no node, the
-job is not placed, and the trial fails, whatever else happens in it. A shared device is counted as if its user's leaving freed it
-whole.
+A task is placed on a node only if its request fits what is free or in release there. An eviction adds the victim's request on its
+own node only; every placement, and every victim that stays, takes from it. So during a trial no node ever has more than its
+current free resources plus the requests of its victims, and takes at most as many tasks of a class as fit into that at once.
+Static filters only exclude nodes. If these numbers, summed over nodes, are below the tasks of the class that must be placed
+together, one task finds no node and the trial fails. A shared device counts as if the eviction of its user freed it entirely.
 
-If nobody may lose a place (`all_return`), victims that ask for no less than a task of the kind must find room of that size as well,
-and count with it. That is left out where a node is used beyond what it has, or not every node is open to the kind.
+If every victim must be placed again (`all_return`), victims that request at least as much as a task of the class need room of that
+size too, and count with it. This is left out where a node is over-committed, or where not every node is open to the class.
 
-More victims never hurt: each adds at least as much room of the kind's size as it takes again itself. So what is turned down for
-some victims is turned down for any part of them.
+Further victims never hurt: each adds at least as much room as it needs again itself. So if a set of victims is refused, every
+subset is.
 
-Where requests are not what decides (filters judge resources, or what is being released counts apart), and where even a failed
-trial would leave something behind (`trial.leaves_nothing`), nothing is turned down.
+Nothing is refused where requests do not decide (filters check resources, or resources in release count separately), and where a
+failed trial leaves something behind (`leaves_nothing`).
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ from navarch.model.resources import IntArray
 _MANY = 1 << 40
 
 
-class Kind:
+class ClassDemand:
     """Tasks of one class: how many are wanted, and how many each node could take."""
 
     __slots__ = ("_need", "_now", "_room", "_within", "all_return", "counts", "dims", "free", "need", "total", "usable", "wanted")
@@ -47,25 +45,25 @@ class Kind:
         self.wanted = wanted
         self.usable = view.static
         self.free: IntArray = (session.nodes.future_idle + session.slack[:, None])[self.dims]
-        """Before anyone goes."""
+        """Before any eviction."""
         self.all_return = all_return and bool(self.usable.all()) and bool((self.free >= 0).all())
         self._need = np.array(self.need, dtype=np.int64)[:, None]
         self._now = self.free.copy()
         self._room: dict[int, list[int]] = {}
-        """Columns of `_now` that were looked at one by one; they are ahead of it."""
+        """Columns of `_now` that were updated one by one; they are newer than it."""
         self._within: dict[int, bool] = {}
         self.counts: IntArray = self.most(self.free)
         self.total = int(self.counts.sum())
 
     def within(self, shape: int, request: Sequence[int]) -> bool:
-        """Whether who asks for this asks for no less than the kind."""
+        """Whether a task with this request asks for at least as much as the class."""
         known = self._within.get(shape)
         if known is None:
             known = self._within[shape] = all(request[dim] >= need for dim, need in zip(self.dims, self.need))
         return known
 
     def most(self, free: IntArray) -> IntArray:
-        """How many fit on every node, with so much free of the resources that the kind asks for."""
+        """How many tasks fit on every node, given free amounts of the resources that the class requests."""
         out: IntArray = (np.maximum(free, 0) // self._need).min(axis=0, initial=_MANY) * self.usable
         return out
 
@@ -94,8 +92,8 @@ class Kind:
 
     # all nodes
 
-    def with_all(self, more: IntArray) -> IntArray:
-        """What would be free on every node with so much more of everything."""
+    def with_more(self, more: IntArray) -> IntArray:
+        """The free amounts on every node plus `more`."""
         for node, room in self._room.items():
             self._now[:, node] = room
         self._room.clear()
@@ -103,18 +101,18 @@ class Kind:
         return out
 
     def settle(self, now: IntArray) -> None:
-        """So much is free from now on."""
+        """Set the free amounts."""
         self._now = now
         self.counts = self.most(now)
         self.total = int(self.counts.sum())
 
 
-class RoomBound:
-    """Figures are as of when it was made: while nothing is evicted."""
+class ResourceBound:
+    """Its figures are those at its creation, while nothing is evicted."""
 
     def __init__(self, session: Session, tasks: Sequence[int], recorded: Iterable[Batch] = (), *, all_return: bool = False) -> None:
         self.session = session
-        self.kinds: list[Kind] = []
+        self.kinds: list[ClassDemand] = []
         self._node = session.node.copy()
         self._requests: dict[int, tuple[int, ...]] = {}
         if not session.semantics.releasing_is_apart and not session.resources_by_filters:
@@ -122,17 +120,17 @@ class RoomBound:
             for task in tasks:
                 kind = session.class_of(task)
                 wanted[kind.number] = (kind, wanted.get(kind.number, (kind, 0))[1] + 1)
-            every = [Kind(session, kind, count, all_return=all_return) for kind, count in wanted.values()]
+            every = [ClassDemand(session, kind, count, all_return=all_return) for kind, count in wanted.values()]
             self.kinds = [kind for kind in every if kind.dims]
         devices = session.devices
         self._shared = devices is not None and bool(devices.dims) and devices.any_shared
         self.traces = False
-        """Something was taken whose trial leaves traces."""
+        """A victim was added whose trial leaves changed figures behind."""
         for batch in recorded:
-            self.take(batch)
+            self.add(batch)
 
-    def take(self, batch: Batch) -> None:
-        """The batch goes in every scenario from now on."""
+    def add(self, batch: Batch) -> None:
+        """From now on every scenario evicts this batch."""
         self.traces = self.traces or not leaves_nothing(self.session, (batch,))
         for node, amounts in self._more((batch,)).items():
             for kind in self.kinds:
@@ -140,12 +138,12 @@ class RoomBound:
         for kind in self.kinds:
             kind.wanted += self._returning(kind, (batch,))
 
-    def take_unless_enough(self, batches: Sequence[Batch]) -> bool:
-        """Take all of these if even so the tasks could not find room, else none. Whether they were taken."""
+    def add_unless_enough(self, batches: Sequence[Batch]) -> bool:
+        """Add all of these if even then the tasks could not fit, else none. Returns whether they were added."""
         if self.traces or not self.kinds or not leaves_nothing(self.session, batches):
             return False
         table = self._table(batches)
-        after = [kind.with_all(table) for kind in self.kinds]
+        after = [kind.with_more(table) for kind in self.kinds]
         again = [self._returning(kind, batches) for kind in self.kinds]
         if all(int(kind.most(now).sum()) >= kind.wanted + back for kind, now, back in zip(self.kinds, after, again, strict=True)):
             return False
@@ -154,8 +152,8 @@ class RoomBound:
             kind.wanted += back
         return True
 
-    def give_back(self, batch: Batch) -> None:
-        """The opposite of `take`."""
+    def remove(self, batch: Batch) -> None:
+        """Undo `add`."""
         for node, amounts in self._more((batch,)).items():
             for kind in self.kinds:
                 kind.add(node, [-amount for amount in amounts])
@@ -163,7 +161,7 @@ class RoomBound:
             kind.wanted -= self._returning(kind, (batch,))
 
     def admits(self, batches: Sequence[Batch] = ()) -> bool:
-        """Whether the tasks could find room if these go as well; False only if they cannot."""
+        """Whether the tasks may fit if these are evicted too. False only if they cannot."""
         if self.traces or all(kind.total >= kind.wanted for kind in self.kinds) or not leaves_nothing(self.session, batches):
             return True
         more = self._more(batches)
@@ -175,16 +173,16 @@ class RoomBound:
                 return False
         return True
 
-    def _returning(self, kind: Kind, batches: Iterable[Batch]) -> int:
+    def _returning(self, kind: ClassDemand, batches: Iterable[Batch]) -> int:
         if not kind.all_return:
             return 0
         return sum(self.asks_no_less(task, kind) for batch in batches for task in batch.tasks)
 
-    def asks_no_less(self, task: int, kind: Kind) -> bool:
+    def asks_no_less(self, task: int, kind: ClassDemand) -> bool:
         return kind.within(int(self.session.shape[task]), self.request(task))
 
     def _more(self, batches: Iterable[Batch]) -> dict[int, tuple[int, ...]]:
-        """Node -> what these hold on it."""
+        """Node -> what these batches hold on it."""
         node_of = self._node
         freed: dict[int, tuple[int, ...]] = {}
         for batch in batches:
@@ -221,7 +219,7 @@ class RoomBound:
         return known
 
     def _amounts(self, task: int, node: int) -> tuple[int, ...]:
-        """What leaving frees."""
+        """What the eviction of the task frees."""
         known = self.request(task)
         if self._shared:
             kind = self.session.class_of(task)

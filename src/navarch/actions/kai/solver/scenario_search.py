@@ -1,18 +1,18 @@
-"""Scenario after scenario along the line of victims until one holds: the search of those who expect just these victims.
+"""The scenario search: tries one scenario after another, in the order of victims, until one holds.
 
-Few tasks first: a gang is tried with 1, 2, 4 ... of its tasks and, after a failure, with numbers between, keeping the victims
-that it has settled on (`recorded`). The last word has a probe with all of its tasks.
+A gang is probed with few of its tasks first: 1, 2, 4 ... and, after a failure, with numbers in between. A probe keeps the victims
+of the last successful probe (`recorded`). The last probe places all tasks of the chunk and decides.
 
-What comes out is what playing every scenario would give; three shortcuts leave out work whose end is known:
+The result equals that of trying every scenario. Three shortcuts leave out work whose result is known:
 
-- a scenario that figures prove to fail is not played (`room_bound`), nor is one that failed before, and a walk node by node ends
-  where they prove it of every node (`local_bound`);
-- a probe of which a rule says that no choice of victims could please it is given up (`could_take`): if the tasks lack more than
-  is free anywhere, the difference is lost by somebody, and rules say how much at most may be lost;
-- if the probe with all tasks has held and every batch that it evicted is gone, the last probe would evict the same batches in the
-  same order on the same nodes, so its statement is that of the one before.
+- a scenario that resource sums prove to fail is not tried (`resource_bound`), nor is one that failed before; the search node by
+  node ends where the sums prove failure for every node (`node_bound`);
+- a probe ends if a rule says that no set of victims can be allowed (`rules_may_allow`): if the tasks need more than is free
+  anywhere, victims must lose the difference, and rules bound what victims may lose;
+- if the probe with all tasks held and all batches that it evicted are lost, the last probe would evict the same batches in the
+  same order on the same nodes, so the statement of the probe is used.
 
-`plain` turns them off; tests/properties compare the two.
+`exhaustive` turns them off; tests/properties compare both.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from navarch.actions.kai.solver.node_bound import LocalBound
-from navarch.actions.kai.solver.resource_bound import RoomBound
-from navarch.actions.kai.solver.scenario_trial import Found, ScenarioTrial, with_nodes
-from navarch.actions.kai.solver.scenarios import GENERATORS, NODE_BY_NODE, Ground
+from navarch.actions.kai.solver.node_bound import SingleNodeBound
+from navarch.actions.kai.solver.resource_bound import ResourceBound
+from navarch.actions.kai.solver.scenario_trial import ProvenScenario, ScenarioTrial, with_nodes
+from navarch.actions.kai.solver.scenarios import GENERATORS, NODE_BY_NODE, Probe
 from navarch.actions.kai.solver.search_budget import JobBudget
-from navarch.actions.kai.solver.victim_queue import VictimLine, VictimPool, Victims, batches, without_repeats
-from navarch.engine.gangs.partial_job import JobCopy
+from navarch.actions.kai.solver.victim_queue import VictimPool, Victims, VictimSequence, batches, without_repeats
+from navarch.engine.gangs.partial_job import PartialJob
 from navarch.engine.job import Job
 from navarch.engine.points.gang_protocols import ScenarioGenerator
 from navarch.engine.session import Session
@@ -35,36 +35,36 @@ from navarch.engine.statement import Statement
 from navarch.model.resources import BoolArray, FloatArray, IntArray
 
 Named = frozenset[int] | tuple[int, ...]
-CouldTake = Callable[[Sequence[int], IntArray], bool]
-"""Could victims be found for these tasks who lose at least so much, column by column, without breaking a rule?"""
+RulesMayAllow = Callable[[Sequence[int], IntArray], bool]
+"""Whether the rules may allow victims for these tasks that lose at least so much in every column."""
 
 
 class Exhausted(Exception):
-    """The budget of a way of choosing victims, or of the whole job, is used up."""
+    """The budget of a scenario generator, or of the whole job, is used up."""
 
 
-class Walk:
+class ScenarioSearch:
     def __init__(
         self,
         session: Session,
         pool: VictimPool,
         trial: ScenarioTrial,
         budget: JobBudget,
-        could_take: CouldTake | None = None,
+        rules_may_allow: RulesMayAllow | None = None,
         *,
         all_return: bool = False,
-        plain: bool = False,
+        exhaustive: bool = False,
     ) -> None:
         """`all_return`: rules want every victim to be placed again."""
         self.session, self.pool, self.trial, self.budget = session, pool, trial, budget
-        self.could_take = could_take
+        self.rules_may_allow = rules_may_allow
         self.all_return = all_return
-        self.plain = plain
-        self.line = VictimLine(session, pool)
+        self.exhaustive = exhaustive
+        self.ordered = VictimSequence(session, pool)
         self._failed: set[tuple[int, Named, Named]] = set()
-        self._known_local: LocalBound | None = None
+        self._single_node_bound: SingleNodeBound | None = None
         self._free: FloatArray
-        """GPUs that are or will be free on each node, before anyone is evicted."""
+        """GPUs on each node that are free or in release, before any eviction."""
 
     def solve(self, job: Job, chunk: list[int]) -> Statement | None:
         feasible = self._feasible(job)
@@ -79,14 +79,14 @@ class Walk:
             except Exhausted:
                 if self.budget.is_over():
                     return None
-                self.budget.way_is_cut()
+                self.budget.generator_was_cut()
                 continue
             if found is not None:
                 return found.statement
         return None
 
     def _feasible(self, job: Job) -> BoolArray:
-        """Nodes that may be used: those with a free GPU, or part of one, if every task of the job wants one."""
+        """Nodes that may be used: those with a free GPU or part of one, if every task of the job wants a GPU."""
         session = self.session
         devices = session.devices
         assert devices is not None
@@ -97,7 +97,7 @@ class Walk:
 
     # few tasks first
 
-    def _search(self, job: Job, chunk: list[int], feasible: BoolArray, generator: str) -> Found | None:
+    def _search(self, job: Job, chunk: list[int], feasible: BoolArray, generator: str) -> ProvenScenario | None:
         recorded: Victims = []
         done, too_many, size = 0, len(chunk) + 1, 1
         while done < size < too_many:
@@ -105,18 +105,18 @@ class Walk:
             if found is None:
                 too_many = size
             else:
-                if size == len(chunk) and self._is_last_word(found, chunk, feasible):
+                if size == len(chunk) and self._is_final(found, chunk, feasible):
                     return found
                 found.statement.discard()
                 recorded, done = found.victims, size
             size = (done + too_many) // 2 if too_many <= len(chunk) else min(2 * size, len(chunk))
         return self._probe(job, chunk, feasible, recorded, generator) if done else None
 
-    def _is_last_word(self, found: Found, chunk: list[int], feasible: BoolArray) -> bool:
-        """Whether the last probe would play just this again: it begins with its recorded victims if they pass the tests."""
+    def _is_final(self, found: ProvenScenario, chunk: list[int], feasible: BoolArray) -> bool:
+        """Whether the last probe would repeat exactly this one: it starts with its recorded victims if they pass the tests."""
         devices = self.session.devices
         assert devices is not None
-        if self.plain or len(found.victims) < len(found.played) or devices.any_shared:
+        if self.exhaustive or len(found.victims) < len(found.played) or devices.any_shared:
             return False
         if sum(len(batch.tasks) for batch in found.played) > len(found.came_from):
             return False
@@ -125,24 +125,24 @@ class Walk:
         free = self._free.copy()
         for task, node in found.came_from.items():
             free[node] += devices.gpus_of(self.session.class_of(task), int(devices.memory[node]))
-        ground = Ground(self.session, chunk, with_nodes(feasible, found.came_from.values()), ())
-        return ground.could_fit(free, np.zeros(len(free), dtype=bool))
+        probe = Probe(self.session, chunk, with_nodes(feasible, found.came_from.values()), ())
+        return probe.could_fit(free, np.zeros(len(free), dtype=bool))
 
     def _with_nodes(self, feasible: BoolArray, victims: Victims) -> BoolArray:
         node = self.session.node
         return with_nodes(feasible, (int(node[task]) for batch in victims for task in batch.tasks))
 
-    def _probe(self, job: Job, tasks: list[int], feasible: BoolArray, recorded: Victims, generator: str) -> Found | None:
+    def _probe(self, job: Job, tasks: list[int], feasible: BoolArray, recorded: Victims, generator: str) -> ProvenScenario | None:
         session = self.session
-        part = JobCopy(job, job.tree.holding([*job.tree.active, *tasks]))
+        part = PartialJob(job, job.tree.holding([*job.tree.active, *tasks]))
         named = _named(recorded)
         settled = frozenset(named)
-        bound = RoomBound(session, () if self.plain else tasks, without_repeats(recorded), all_return=self.all_return)
+        bound = ResourceBound(session, () if self.exhaustive else tasks, without_repeats(recorded), all_return=self.all_return)
         nodes = self._with_nodes(feasible, recorded)
-        ground = Ground(session, tasks, nodes, recorded, plain=self.plain, all_return=self.all_return, spend=self._spend)
-        asked = self.plain
-        line = batches(session, self.pool, settled) if self.plain else self.line.without(recorded)
-        for chosen in GENERATORS[generator](ground, line):
+        probe = Probe(session, tasks, nodes, recorded, exhaustive=self.exhaustive, all_return=self.all_return, spend=self._spend)
+        asked = self.exhaustive
+        ordered = batches(session, self.pool, settled) if self.exhaustive else self.ordered.without(recorded)
+        for chosen in GENERATORS[generator](probe, ordered):
             self._spend(1)
             key = (len(tasks), named, _named(chosen))
             if key in self._failed:
@@ -150,37 +150,37 @@ class Walk:
             victims = [*recorded, *chosen]
             if bound.admits(without_repeats(victims)[len(without_repeats(recorded)) :]):
                 self._spend(len(tasks) + sum(len(batch.tasks) for batch in victims))
-                found = self.trial.play(part, tasks, ground.feasible, victims)
+                found = self.trial.play(part, tasks, probe.feasible, victims)
                 if found is not None:
                     return found
             self._failed.add(key)
             if not asked:
                 asked = True
-                if not self._could_be_taken(tasks) or (generator == NODE_BY_NODE and self._local.rules_out(bound)):
+                if not self._rules_may_allow(tasks) or (generator == NODE_BY_NODE and self._node_bound.excludes_all(bound)):
                     return None
         return None
 
     @property
-    def _local(self) -> LocalBound:
-        if self._known_local is None:
-            self._known_local = LocalBound(self.session, self.pool.jobs())
-        return self._known_local
+    def _node_bound(self) -> SingleNodeBound:
+        if self._single_node_bound is None:
+            self._single_node_bound = SingleNodeBound(self.session, self.pool.jobs())
+        return self._single_node_bound
 
     def _spend(self, steps: int) -> None:
         if self.budget.generator_is_over():
             raise Exhausted
         self.budget.spend(steps)
 
-    def _could_be_taken(self, tasks: list[int]) -> bool:
-        """Whether rules let go of as much as the tasks need and nobody has free.
+    def _rules_may_allow(self, tasks: list[int]) -> bool:
+        """Whether the rules may allow victims that lose what the tasks need and is not free.
 
-        Figures of requests say what must be lost only if nothing is shared and nothing is placed beyond what there is."""
+        Sums of requests tell what victims must lose only if no device is shared and no node is over-committed."""
         session = self.session
-        if self.could_take is None or session.devices is None or session.devices.any_shared or session.slack.any():
+        if self.rules_may_allow is None or session.devices is None or session.devices.any_shared or session.slack.any():
             return True
         asked = session.snapshot.shape_request[:, session.shape[tasks]].sum(axis=1)
         lacking = asked - np.maximum(session.nodes.future_idle, 0).sum(axis=1)
-        return self.could_take(tasks, lacking)
+        return self.rules_may_allow(tasks, lacking)
 
 
 def _named(victims: Victims) -> Named:

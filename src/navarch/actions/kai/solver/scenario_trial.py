@@ -1,12 +1,11 @@
-"""One scenario, played through on a statement: does it hold?
+"""A scenario trial: plays one scenario on a statement and checks whether it holds.
 
-Its victims leave, then every job concerned (the one that waits, and the victims, in the order of fairness) is placed again where
-it still fits, all by promise. A victim that finds its old place stays; one that finds another is moved; the rest are lost. What
-comes out must please the action's validator.
+The trial evicts the victims. Then it places every job concerned (the pending job, and the victims, in fairness order) where it
+still fits, by promise. A victim that gets its old place stays; one that gets another place is moved; the others are lost. The
+action's validator decides on the result.
 
-A trial that fails leaves nothing behind, with two exceptions that a `compat` asks for: a share of a GPU that moved inside its node
-(`moved_share_leaves_ghost`), and the count of whole GPUs beside shared ones (`devices_are_counted`). `leaves_nothing`
-says whether a scenario is free of that.
+A failed trial leaves nothing behind, except where a `compat` asks for it: the accounts of shared GPUs may then stay changed.
+`leaves_nothing` says whether a scenario is free of that.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from navarch.actions.kai.placing import Placing
-from navarch.actions.kai.queue_forest import JobForest
+from navarch.actions.kai.placing import ChunkPlacement
+from navarch.actions.kai.queue_forest import QueueForest
 from navarch.actions.kai.solver.victim_queue import Batch, Victims
 from navarch.engine.gangs.chunks import next_to_place
-from navarch.engine.gangs.partial_job import JobCopy, whole_job
+from navarch.engine.gangs.partial_job import PartialJob, whole_job
 from navarch.engine.job import Job
 from navarch.engine.placement.shared_devices import shares_devices
 from navarch.engine.points.gang_protocols import Scenario
@@ -32,14 +31,14 @@ _RELEASING, _PIPELINED, _PENDING = int(TaskStatus.RELEASING), int(TaskStatus.PIP
 
 
 @dataclass(slots=True)
-class Found:
-    """A scenario that holds: its statement, still open, what was evicted, and the batches of it that are gone or moved."""
+class ProvenScenario:
+    """A scenario that holds: its open statement, the evicted batches, and the batches with a task that is lost or moved."""
 
     statement: Statement
     played: Victims
     victims: Victims
     came_from: dict[int, int]
-    """Every task that was evicted and the node it stood on."""
+    """Every evicted task and its node before the eviction."""
 
 
 @dataclass(slots=True)
@@ -47,16 +46,16 @@ class ScenarioTrial:
     session: Session
     validate: Validate
     _pending: list[Job] = field(default_factory=list)
-    """Jobs that wait and have nothing to do with the scenario. Under a `compat` they take part in its order."""
+    """Pending jobs that are not part of the scenario. Under a `compat` they take part in the order."""
     played: int = 0
-    """How many scenarios were played."""
+    """How many scenarios were tried."""
 
     def prepare(self) -> None:
-        """Before the scenarios of a job, while nothing is evicted for it."""
+        """Called before the scenarios of a job, while nothing is evicted for it."""
         if not self.session.semantics.victims_are_minimal:
             self._pending = [each for each in self.session.jobs_with_pending() if each.tree.has_pending]
 
-    def play(self, job: JobCopy, tasks: list[int], feasible: BoolArray, victims: Victims) -> Found | None:
+    def play(self, job: PartialJob, tasks: list[int], feasible: BoolArray, victims: Victims) -> ProvenScenario | None:
         session = self.session
         if not victims:
             return None
@@ -83,17 +82,17 @@ class ScenarioTrial:
         if job.tree.used <= used or not job.tree.is_whole or not self._valid(job, tasks, victims, evicted - lost, came_from):
             take_back(statement)
             return None
-        return Found(statement, victims, _affected(victims, lost | moved), came_from)
+        return ProvenScenario(statement, victims, _affected(victims, lost | moved), came_from)
 
-    def _place_all(self, statement: Statement, job: JobCopy, nodes: BoolArray, victims: Victims, evicted: set[int]) -> bool:
-        """Place the job and what was evicted, once each, in the order of fairness. False if the job finds no place.
+    def _place_all(self, statement: Statement, job: PartialJob, nodes: BoolArray, victims: Victims, evicted: set[int]) -> bool:
+        """Place the job and the evicted tasks, once each, in fairness order. False if the job finds no place.
 
-        Room only shrinks on the way, so once no class of task that is still to come finds a node the rest is left out."""
+        Free resources only shrink on the way. Once every class that is still to come has failed, the rest is skipped."""
         session = self.session
         concerned = {batch.job.row: batch.job for batch in victims}
         others = [each for each in self._pending if each.row not in concerned and each.row != job.row]
         left = {*concerned, job.row}
-        forest = JobForest(session, [job, *concerned.values(), *others], lambda each: next_to_place(session, each.tree, evicted))
+        forest = QueueForest(session, [job, *concerned.values(), *others], lambda each: next_to_place(session, each.tree, evicted))
         hopeless: set[int] = set()
         kinds = self._kinds(concerned.values())
         waits = True
@@ -101,8 +100,8 @@ class ScenarioTrial:
             if each.row not in left:
                 continue
             left.discard(each.row)
-            placing = Placing(session, statement, nodes, evicted, hopeless)
-            placed = placing.place(whole_job(each), each.tree)
+            placement = ChunkPlacement(session, statement, nodes, evicted, hopeless)
+            placed = placement.place(whole_job(each), each.tree)
             if each.row == job.row:
                 if not placed:
                     return False
@@ -112,11 +111,11 @@ class ScenarioTrial:
         return True
 
     def _kinds(self, jobs: Iterable[Job]) -> set[int]:
-        """Every class of task that a victim may bring back."""
+        """Every task class of the victims."""
         class_of = self.session.class_of
         return {class_of(task).number for job in jobs for task in job.tasks}
 
-    def _valid(self, job: JobCopy, tasks: list[int], victims: Victims, stays: set[int], came_from: dict[int, int]) -> bool:
+    def _valid(self, job: PartialJob, tasks: list[int], victims: Victims, stays: set[int], came_from: dict[int, int]) -> bool:
         by_job: dict[int, tuple[Job, list[int]]] = {}
         for batch in victims:
             by_job.setdefault(batch.job.row, (batch.job, []))[1].extend(batch.tasks)
@@ -135,7 +134,7 @@ def _affected(victims: Victims, gone: set[int]) -> Victims:
 
 
 def take_back(statement: Statement) -> None:
-    """Discard what was only a trial: nobody is told afterwards that it could have run."""
+    """Discard a trial without the note that its tasks could have run."""
     jobs = [op.job for op in statement.operations if op.before == _PENDING and op.job is not None]
     kept = {job.row: (job, dict(job.last_undone)) for job in jobs}
     statement.discard()
@@ -145,7 +144,7 @@ def take_back(statement: Statement) -> None:
 
 
 def leaves_nothing(session: Session, victims: Sequence[Batch]) -> bool:
-    """Whether a trial with these victims is taken back to the last byte."""
+    """Whether a discarded trial with these victims restores every figure."""
     devices = session.devices
     traces = session.semantics.moved_share_leaves_ghost or session.semantics.devices_are_counted
     if not traces or devices is None or not devices.any_shared:

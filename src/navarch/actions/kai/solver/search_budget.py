@@ -1,12 +1,12 @@
-"""How long a search for victims may go on, counted in steps and not by a clock.
+"""Search budgets: how much a search for victims may cost, counted in steps and not by a clock.
 
-`scenarioSearchBudgets` are durations. A decision that depended on how fast a machine happens to be could not be replayed, so
-every second of them is worth `STEPS_PER_SECOND` steps: a batch of victims taken from the line is one, so is every task that
-a trial evicts or places. On the machine of the benchmarks a step takes about a ten-thousandth of a second (bench/solver).
+`scenarioSearchBudgets` are durations. A decision that depended on the speed of a machine could not be replayed, so each second is
+worth `STEPS_PER_SECOND` steps. A batch of victims that is taken is one step, and so is every task that a trial evicts or places.
+On the machine of the benchmarks a step takes about a ten-thousandth of a second (bench/solver).
 
-An action has a budget, each job in it one of its own within what the action has left, and each way of choosing victims one within
-the job's; zero means no bound. A job gets `minJobSearchDuration` even if the action has less left. What ends a search is
-told to the job: that it was cut short, after how much, and which setting would let it go on.
+An action has a budget; each job has its own within the rest of the action's; each scenario generator has its own within the job's.
+Zero means no bound. A job gets `minJobSearchDuration` even if the action has less left. When a budget ends a search, the job gets a
+reason that names the budget, how far the search came, and the setting to raise.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNDONE_BY = (Event.POLICY_CHANGED, Event.POD_REMOVED, Event.NODE_ADDED, Event.N
 
 
 class ActionBudget:
-    """What the searches of one action in one cycle may cost."""
+    """The budget of all searches of one action in one cycle."""
 
     def __init__(self, session: Session, action: str) -> None:
         self.session = session
@@ -36,7 +36,7 @@ class ActionBudget:
         return JobBudget(self)
 
     def nothing_found(self, job: Job, budget: JobBudget, tried: int) -> None:
-        """The search for the job ended without victims; it is told if that was not for want of any."""
+        """The search for the job ended without victims. If a budget ended it, the job gets the reason."""
         if budget.is_over():
             self._cut = job.key, budget
         reason = budget.reason(tried)
@@ -47,7 +47,7 @@ class ActionBudget:
         return self._cut is not None and self._cut[0] == job.key
 
     def closed_to(self, job: Job) -> bool:
-        """Whether no search is made any more, because one that was cut short ended the action; the job is told."""
+        """Whether the action makes no further search because one was cut short; the job gets the reason."""
         if self._cut is None or not self.session.semantics.cut_search_ends_action:
             return False
         key, budget = self._cut
@@ -58,7 +58,7 @@ class ActionBudget:
 
 
 class JobBudget:
-    """What the search for one job may cost."""
+    """The budget of the search for one job."""
 
     def __init__(self, action: ActionBudget) -> None:
         limits = action.limits
@@ -69,32 +69,32 @@ class JobBudget:
         self.spent = 0
         self.field = "maxJobSearchDuration" if own <= action.left else f"maxActionSearchDuration of {action.action}"
         self.seconds = limits.job if own <= action.left else limits.action(action.action)
-        self._way, self._generator = "", inf
+        self._generator_name, self._generator_left = "", inf
         self._cut: list[str] = []
-        """Ways of choosing victims that did not come to their end."""
+        """Scenario generators that ran out of budget."""
 
     def begin(self, generator: str) -> None:
-        """Another way of choosing victims is tried."""
-        self._way, self._generator = generator, _steps(self.action.limits.generator(generator))
+        """Start another scenario generator."""
+        self._generator_name, self._generator_left = generator, _steps(self.action.limits.generator(generator))
 
-    def way_is_cut(self) -> None:
-        """The way that is being tried used up its own budget; another may follow."""
-        self._cut.append(self._way)
+    def generator_was_cut(self) -> None:
+        """The current generator used up its own budget; another may follow."""
+        self._cut.append(self._generator_name)
 
     def spend(self, steps: int) -> None:
         self.spent += steps
         self.left -= steps
         self.action.left -= steps
-        self._generator -= steps
+        self._generator_left -= steps
 
     def is_over(self) -> bool:
         return self.left <= 0
 
     def generator_is_over(self) -> bool:
-        return self._generator <= 0 or self.left <= 0
+        return self._generator_left <= 0 or self.left <= 0
 
     def reason(self, tried: int) -> Reason | None:
-        """Why the search did not come to its end, if it did not."""
+        """Why the search was cut short; None if it was not."""
         setting, seconds, steps = self.field, self.seconds, self.whole
         if not self.is_over():
             if not self._cut:

@@ -1,8 +1,9 @@
-"""Who must go so that a job can be placed: a search that proves a whole scenario before anything is evicted.
+"""The solver: finds the victims that make room for a job, and proves the whole scenario before anything is evicted.
 
-A scenario is played through on a statement (`trial`). Which are played depends on what the victims must be: the fewest (`least`),
-or those that a walk along the line of victims comes to first (`walk`). Either stops when its budget is used up
-(`search_budget`); the job is then told that the search was cut short, which is not to say that it found nothing.
+A scenario is tried on a statement (`scenario_trial`). Which scenarios are tried depends on the policy: with minimal victims
+`minimal_search` looks for the smallest set, otherwise `scenario_search` tries the scenarios of KAI's generators in order. Both
+stop when their budget is used up (`search_budget`). The job is then told that the search was cut short, which does not mean that
+there are no victims.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from navarch.actions.kai.solver.minimal_search import LeastVictims
-from navarch.actions.kai.solver.scenario_search import CouldTake, Walk
+from navarch.actions.kai.solver.minimal_search import MinimalSearch
+from navarch.actions.kai.solver.scenario_search import RulesMayAllow, ScenarioSearch
 from navarch.actions.kai.solver.scenario_trial import ScenarioTrial, Validate, take_back
 from navarch.actions.kai.solver.search_budget import ActionBudget, JobBudget
 from navarch.actions.kai.solver.victim_queue import VictimPool, Victims
 from navarch.engine.gangs.chunks import next_to_place
-from navarch.engine.gangs.partial_job import JobCopy
+from navarch.engine.gangs.partial_job import PartialJob
 from navarch.engine.job import Job
 from navarch.engine.points.gang_protocols import ScenarioGenerator, SearchStarted
 from navarch.engine.session import Session
@@ -31,10 +32,10 @@ class Solver:
     validate: Validate
     budget: ActionBudget
     moves_only: bool = False
-    """Nobody may lose a place, so a victim that finds none spoils the scenario."""
-    could_take: CouldTake | None = None
-    plain: bool = False
-    """Without the shortcuts of `walk`."""
+    """Every victim must be placed again; otherwise the scenario fails."""
+    rules_may_allow: RulesMayAllow | None = None
+    exhaustive: bool = False
+    """Without the shortcuts of `scenario_search`, for tests."""
     trial: ScenarioTrial = field(init=False)
 
     def __post_init__(self) -> None:
@@ -57,14 +58,22 @@ class Solver:
 
     def _search(self, job: Job, chunk: list[int], budget: JobBudget) -> Statement | None:
         if self.session.semantics.victims_are_minimal:
-            return LeastVictims(self.session, self.pool, self.trial, budget, job, chunk, moves_only=self.moves_only).solve()
-        walk = Walk(self.session, self.pool, self.trial, budget, self.could_take, all_return=self.moves_only, plain=self.plain)
-        return walk.solve(job, chunk)
+            return MinimalSearch(self.session, self.pool, self.trial, budget, job, chunk, moves_only=self.moves_only).solve()
+        search = ScenarioSearch(
+            self.session,
+            self.pool,
+            self.trial,
+            budget,
+            self.rules_may_allow,
+            all_return=self.moves_only,
+            exhaustive=self.exhaustive,
+        )
+        return search.solve(job, chunk)
 
     def holds(self, job: Job, victims: Victims) -> bool:
-        """Whether the next tasks of the job find room, and every rule is kept, if just these go."""
+        """Whether the next tasks of the job can be placed, and all rules allow it, if exactly these victims are evicted."""
         chunk = next_to_place(self.session, job.tree)
-        part = JobCopy(job, job.tree.holding([*job.tree.active, *chunk]))
+        part = PartialJob(job, job.tree.holding([*job.tree.active, *chunk]))
         found = self.trial.play(part, chunk, np.ones(len(self.session.nodes), dtype=bool), victims)
         if found is not None:
             take_back(found.statement)

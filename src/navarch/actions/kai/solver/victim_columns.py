@@ -1,8 +1,8 @@
-"""Who would have to go, by figures: the line of victims as columns, and which of them make room soonest.
+"""Victims as columns, and an estimate by resource sums of which victims make room first.
 
-All who may go stand in one line, worst first. What evicting frees is summed along the line on every node, so it is known without
-a trial how far one must go down the line before a node has room for one more of the waiting tasks. The nodes that have it soonest
-are taken, and only the victims on them that are needed. `least` plays that choice through and gives back whom it can.
+The victims are ordered, worst first. What their eviction frees is summed in this order for every node, so that no trial is
+needed to see how many victims must go before a node has room for one more task. The estimate takes the nodes that have room
+first, and only the victims on them that are needed. `minimal_search` tries that choice and reduces it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from navarch.engine.session import Session
 from navarch.model.resources import BoolArray, IntArray
 
 
-class Line:
-    """Batches in the order in which they give way, and their tasks as columns sorted by node."""
+class VictimColumns:
+    """Batches in order of eviction, and their tasks as columns sorted by node."""
 
     def __init__(self, session: Session, batches: list[Batch]) -> None:
         self.session = session
@@ -42,7 +42,7 @@ class Line:
         order = np.lexsort((self.place, self.node))
         self.place, self.node, self.freed = self.place[order], self.node[order], self.freed[:, order]
         self.start = np.searchsorted(self.node, np.arange(len(session.nodes) + 1))
-        """Where each node's tasks begin."""
+        """The first column of each node."""
         self.of: list[list[int]] = [[] for _ in batches]
         """The columns of each batch."""
         for column, place in enumerate(self.place.tolist()):
@@ -51,14 +51,14 @@ class Line:
     def here(self, node: int) -> slice:
         return slice(int(self.start[node]), int(self.start[node + 1]))
 
-    def sum_of(self, places: Sequence[int], room: IntArray) -> IntArray:
-        """A table of free resources with what these batches hold added."""
+    def with_freed(self, places: Sequence[int], room: IntArray) -> IntArray:
+        """A copy of a table of free resources, plus what these batches hold."""
         out = room.copy()
-        self.free_in(out, np.array([column for place in places for column in self.of[place]], dtype=np.intp))
+        self.add_freed(out, np.array([column for place in places for column in self.of[place]], dtype=np.intp))
         return out
 
-    def free_in(self, room: IntArray, tasks: IntArray) -> None:
-        """Add to a table of free resources what these columns hold."""
+    def add_freed(self, room: IntArray, tasks: IntArray) -> None:
+        """Add what these columns hold to a table of free resources."""
         if len(tasks) <= 2:
             for column in tasks:
                 room[:, self.node[column]] += self.freed[:, column]
@@ -69,8 +69,8 @@ class Line:
                 room[resource] += np.bincount(nodes, weights=amount, minlength=room.shape[1]).astype(np.int64)
 
 
-class VictimColumns:
-    """What a waiting job could have where, by figures."""
+class RoomEstimate:
+    """Where the tasks of a chunk may fit, by resource sums."""
 
     def __init__(self, session: Session, chunk: Sequence[int]) -> None:
         self.session = session
@@ -81,55 +81,55 @@ class VictimColumns:
             kinds[kind.number] = (kind, kinds.get(kind.number, (kind, 0))[1] + 1)
         self.kinds = sorted(kinds.values(), key=lambda entry: (-_size(session, entry[0]), entry[0].number))
         self.room: IntArray = session.nodes.future_idle
-        """What is or will be free, before anyone is evicted."""
+        """Resources that are free or in release, before any eviction."""
         self.possible = [session.view(kind).feasible().copy() for kind, _ in self.kinds]
 
     def need(self, kind: TaskClass) -> IntArray:
-        """What the figures ask for; of a shared device, nothing: whether it has room only a trial can tell."""
+        """The request of a task. A shared device counts nothing here: only a trial can tell whether it has room."""
         return kind.request
 
     def fits(self, kind: TaskClass, room: IntArray) -> IntArray:
-        """How many such tasks each column of free resources holds."""
+        """How many such tasks fit into each column of free resources."""
         need = self.need(kind)
         dims = np.flatnonzero(need)
         count: IntArray = (np.maximum(room[dims], 0) // need[dims, None]).min(axis=0)
         return count
 
-    def sees_room(self, line: Line) -> bool:
-        """Whether evicting the whole line would make room for each kind of task by itself."""
-        room = line.sum_of(range(len(line.batches)), self.room)
+    def has_room(self, ordered: VictimColumns) -> bool:
+        """Whether evicting all these victims would make room for each class of tasks by itself."""
+        room = ordered.with_freed(range(len(ordered.batches)), self.room)
         return all(
             int(self.fits(kind, room)[possible].sum()) >= count
             for (kind, count), possible in zip(self.kinds, self.possible, strict=True)
         )
 
-    def choose(self, line: Line) -> list[int]:
-        """Places in the line of the victims that make room soonest; all of them if figures see no way."""
+    def choose(self, ordered: VictimColumns) -> list[int]:
+        """Places of the victims that make room first; all places if the sums find no way."""
         room = self.room.copy()
         chosen: set[int] = set()
         for (kind, count), possible in zip(self.kinds, self.possible, strict=True):
-            events = sorted(self._events(kind, count, room, line, possible, chosen))[:count]
+            events = sorted(self._events(kind, count, room, ordered, possible, chosen))[:count]
             for _, _, node, upto in events:
                 room[:, node] -= self.need(kind)
-                for place in line.place[line.here(node)].tolist():
+                for place in ordered.place[ordered.here(node)].tolist():
                     if place <= upto and place not in chosen:
                         chosen.add(place)
-                        line.free_in(room, np.array(line.of[place], dtype=np.intp))
+                        ordered.add_freed(room, np.array(ordered.of[place], dtype=np.intp))
         return sorted(chosen)
 
     def _events(
-        self, kind: TaskClass, most: int, room: IntArray, line: Line, possible: BoolArray, chosen: set[int]
+        self, kind: TaskClass, most: int, room: IntArray, ordered: VictimColumns, possible: BoolArray, chosen: set[int]
     ) -> Iterator[tuple[int, int, int, int]]:
-        """(place in the line from which on, victims there, node, place): one for each further task that a node could take."""
+        """(place of the last victim, number of victims, node, place): one for each further task that a node could take."""
         idle = self.fits(kind, room)
         for node in np.flatnonzero(possible & (idle > 0)).tolist():
             for _ in range(min(int(idle[node]), most)):
                 yield -1, 0, node, -1
-        for node in np.flatnonzero(possible & (np.diff(line.start) > 0)).tolist():
-            here = line.here(node)
-            places = line.place[here]
+        for node in np.flatnonzero(possible & (np.diff(ordered.start) > 0)).tolist():
+            here = ordered.here(node)
+            places = ordered.place[here]
             gains = np.where(np.isin(places, list(chosen)), 0, 1) if chosen else np.ones(len(places), dtype=np.int64)
-            steps = self.fits(kind, room[:, node, None] + np.cumsum(line.freed[:, here] * gains, axis=1))
+            steps = self.fits(kind, room[:, node, None] + np.cumsum(ordered.freed[:, here] * gains, axis=1))
             had = int(idle[node])
             for i in np.flatnonzero(np.diff(steps, prepend=had) > 0).tolist():
                 for _ in range(min(int(steps[i]) - had, most)):
@@ -138,29 +138,30 @@ class VictimColumns:
 
 
 def _size(session: Session, kind: TaskClass) -> float:
-    """The largest part of the cluster that a task asks for."""
+    """The largest share of the cluster that a task requests, over all resources."""
     total = np.maximum(session.total, 1)
     return float((kind.request / total).max())
 
 
-def admissible(line: Line, job: Job, tasks: Sequence[int], validate: Callable[[Scenario], bool]) -> list[Batch]:
-    """Of each queue, as much of the line as may be taken from it at all: more would break a rule, whoever else gives."""
+def admissible(ordered: VictimColumns, job: Job, tasks: Sequence[int], validate: Callable[[Scenario], bool]) -> list[Batch]:
+    """For each queue, its first batches as far as the rules allow taking them all. More from one queue breaks a rule, independent
+    of the other queues."""
     by_queue: dict[str, list[Batch]] = {}
-    for batch in line.batches:
+    for batch in ordered.batches:
         by_queue.setdefault(batch.job.queue.name, []).append(batch)
     allowed: set[int] = set()
     for batches in by_queue.values():
         low, high = 0, len(batches)
-        if validate(_all_lost(line.session, job, tasks, batches)):
+        if validate(_all_lost(ordered.session, job, tasks, batches)):
             low = high
         while low < high:
             middle = (low + high + 1) // 2
-            if validate(_all_lost(line.session, job, tasks, batches[:middle])):
+            if validate(_all_lost(ordered.session, job, tasks, batches[:middle])):
                 low = middle
             else:
                 high = middle - 1
         allowed.update(id(batch) for batch in batches[:low])
-    return [batch for batch in line.batches if id(batch) in allowed]
+    return [batch for batch in ordered.batches if id(batch) in allowed]
 
 
 def _all_lost(session: Session, job: Job, tasks: Sequence[int], batches: Sequence[Batch]) -> Scenario:

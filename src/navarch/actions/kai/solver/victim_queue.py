@@ -1,12 +1,12 @@
-"""Victims in the order in which they give way: batch after batch, each of which goes as a whole.
+"""Victims in order of eviction, batch after batch. A batch is evicted as a whole.
 
-An elastic job gives one surplus task at a time and stands in the pool again with what is left of it; at last what it needs goes
-at once. Batches that a search has settled on already (`recorded`) do not come again.
+An elastic job gives one surplus task at a time and returns to the pool with the rest; at last its minimum is one batch. Batches
+that a search has already chosen (`recorded`) are left out.
 
-A search walks along the line many times from its beginning. `VictimLine` keeps what was popped and hands it out again: the line
-with some batches recorded is the line without them, as long as each recorded batch is all that its job holds. Such a job is
-popped once in either case and weighs the same on its queue, so every later pop compares the same figures; only that batch is
-passed over. An elastic job of which a part is recorded is popped less often than before, so there the line is made anew.
+A search iterates over the order many times from the start. `VictimSequence` keeps the batches that were popped and returns them
+again. The order without recorded batches equals the full order minus these, as long as each recorded batch is everything that
+its job holds: such a job is popped once in either case and its queue has the same weight, so later pops compare the same values.
+If only a part of an elastic job is recorded, the job is popped less often, so the order is computed again.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from navarch.actions.kai.queue_forest import JobForest
-from navarch.actions.kai.sorted_jobs import JobShelf
+from navarch.actions.kai.queue_forest import QueueForest
+from navarch.actions.kai.sorted_jobs import SortedJobs
 from navarch.engine.gangs.chunks import next_to_evict
-from navarch.engine.gangs.partial_job import JobCopy, whole_job
+from navarch.engine.gangs.partial_job import PartialJob, whole_job
 from navarch.engine.job import Job
 from navarch.engine.session import Session
 
@@ -30,26 +30,26 @@ class Batch:
 
 @dataclass(slots=True)
 class VictimPool:
-    """Who may be a victim: running jobs in order, of the queues and of the kind that the action allows."""
+    """The jobs that may be victims: running jobs in order, of the queues that the action allows."""
 
-    shelf: JobShelf
+    sorted_jobs: SortedJobs
     allows: Callable[[Job], bool]
     limit: int | None = None
-    """How many jobs at most take part."""
+    """The maximum number of victim jobs."""
     _known: dict[int, bool] = field(default_factory=dict)
     _jobs: list[Job] | None = None
 
     def accepts(self, job: Job) -> bool:
-        """Found out once, before anything is evicted."""
+        """Whether the job may be a victim. Evaluated once, before any eviction."""
         known = self._known.get(job.row)
         if known is None:
             known = self._known[job.row] = self.allows(job)
         return known
 
     def jobs(self) -> list[Job]:
-        """All who may give something, found out once."""
+        """All jobs that may be victims. Evaluated once."""
         if self._jobs is None:
-            self._jobs = [job for entries in self.shelf.queues.values() for _, _, job in entries if self.accepts(job)]
+            self._jobs = [job for entries in self.sorted_jobs.queues.values() for _, _, job in entries if self.accepts(job)]
         return self._jobs
 
 
@@ -69,8 +69,8 @@ def without_repeats(victims: Sequence[Batch]) -> Victims:
     return out
 
 
-class VictimLine:
-    """The line of victims as of when it was made, popped as far as somebody asked for it."""
+class VictimSequence:
+    """The order of victims at the time of creation, popped only as far as needed."""
 
     def __init__(self, session: Session, pool: VictimPool) -> None:
         self.session, self.pool = session, pool
@@ -78,13 +78,13 @@ class VictimLine:
         self._rest = batches(session, pool, unlimited=True)
 
     def without(self, recorded: Sequence[Batch]) -> Iterator[Batch]:
-        """Batch after batch, those that are recorded already left out. The same as popping anew."""
+        """The batches in order without the recorded ones. Equal to popping all again."""
         settled = frozenset(task for batch in recorded for task in batch.tasks)
         if any(len(next_to_evict(self.session, batch.job.tree)) < len(batch.job.tree.active) for batch in recorded):
             return batches(self.session, self.pool, settled)
-        return self._passing_over(settled, self.pool.limit)
+        return self._skipping(settled, self.pool.limit)
 
-    def _passing_over(self, settled: Collection[int], limit: int | None) -> Iterator[Batch]:
+    def _skipping(self, settled: Collection[int], limit: int | None) -> Iterator[Batch]:
         known, seen, place = self._known, set[int](), 0
         while True:
             if place == len(known):
@@ -106,13 +106,13 @@ class VictimLine:
 
 
 def batches(session: Session, pool: VictimPool, recorded: Collection[int] = (), *, unlimited: bool = False) -> Iterator[Batch]:
-    """The line popped afresh, without `recorded`, as of now. `unlimited`: however many jobs take part."""
+    """The batches in order as of now, without `recorded`. `unlimited`: ignore the pool's limit."""
     found = _popped(session, pool, recorded)
     return found if unlimited else _limited(found, pool.limit)
 
 
 def _popped(session: Session, pool: VictimPool, recorded: Collection[int]) -> Iterator[Batch]:
-    forest = JobForest(session, (), _held, victims=True, shelf=pool.shelf, accepts=pool.accepts)
+    forest = QueueForest(session, (), _held, victims=True, sorted_jobs=pool.sorted_jobs, accepts=pool.accepts)
     while (job := forest.pop()) is not None:
         chunk = next_to_evict(session, job.tree)
         if not chunk:
@@ -121,18 +121,18 @@ def _popped(session: Session, pool: VictimPool, recorded: Collection[int]) -> It
         active = job.tree.active
         gone = [task for task in active if task in recorded] if again else chunk
         if len(gone) < len(active):
-            forest.push(JobCopy(job, job.tree.without(gone)))
+            forest.push(PartialJob(job, job.tree.without(gone)))
         if not again:
             yield Batch(whole_job(job), tuple(chunk))
 
 
-def _limited(line: Iterator[Batch], limit: int | None) -> Iterator[Batch]:
-    """Batches of the first `limit` jobs; what others would give is passed over."""
+def _limited(ordered: Iterator[Batch], limit: int | None) -> Iterator[Batch]:
+    """The batches of the first `limit` jobs; batches of other jobs are skipped."""
     if limit is None:
-        yield from line
+        yield from ordered
         return
     seen: set[int] = set()
-    for batch in line:
+    for batch in ordered:
         if batch.job.row not in seen:
             if len(seen) == limit:
                 continue

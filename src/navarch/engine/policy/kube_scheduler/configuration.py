@@ -27,29 +27,33 @@ from navarch.engine.policy.source import Path
 from navarch.engine.policy.values import PluginOption, Policy, Profile
 
 ACTION = "schedule"
-BUILT_IN = frozenset({"DefaultBinder", "DefaultPreemption", "PrioritySort", "SchedulingGates"})
+BUILT_IN = frozenset({"DefaultBinder", "DefaultPreemption", "GangScheduling", "PrioritySort", "SchedulingGates"})
 _PERCENTAGE = "percentageOfNodesToScore"
 _KEYS = ("apiVersion", "kind", "profiles", _PERCENTAGE, "extenders", "compat", "schedulerParams", EVICTIONS)
-_OF_THE_PROCESS = (
-    "parallelism",
-    "leaderElection",
-    "clientConnection",
-    "healthzBindAddress",
-    "metricsBindAddress",
-    "enableProfiling",
-    "enableContentionProfiling",
-    "podInitialBackoffSeconds",
-    "podMaxBackoffSeconds",
-    "delayCacheUntilActive",
-)
+_INITIAL_BACKOFF, _MAX_BACKOFF = "podInitialBackoffSeconds", "podMaxBackoffSeconds"
+OF_THE_PROCESS: Mapping[str, str] = {
+    "parallelism": "filters and scores are computed over all nodes at once",
+    "leaderElection": "it is an option of `navarch run`: --leader-elect and what belongs to it",
+    "clientConnection": "the kubeconfig and the rates are options of `navarch run`",
+    "healthzBindAddress": "it is an option of `navarch run`: --listen",
+    "metricsBindAddress": "it is an option of `navarch run`: --listen",
+    "enableProfiling": "no profile is served",
+    "enableContentionProfiling": "no profile is served",
+    "delayCacheUntilActive": "every replica keeps its cache, so a new leader starts at once",
+    _INITIAL_BACKOFF: "",
+    _MAX_BACKOFF: "",
+}
+"""What kube-scheduler's process is told beside its profiles, and why it has no effect here; empty: it has."""
 _PERCENTAGE_ARGUMENT = Argument(_PERCENTAGE, "int", 0, minimum=0)
 
 
 def read_policy(findings: Findings, choice: Choice, catalogue: Catalogue) -> Policy:
     document = findings.source.value
     for key in document:
-        if key not in _KEYS and key not in _OF_THE_PROCESS:
-            findings.unknown((key,), "key", key, (*_KEYS, *_OF_THE_PROCESS))
+        if key not in _KEYS and key not in OF_THE_PROCESS:
+            findings.unknown((key,), "key", key, (*_KEYS, *OF_THE_PROCESS))
+        elif OF_THE_PROCESS.get(key) and document[key] is not None:
+            findings.warn((key,), f"{key} has no effect: {OF_THE_PROCESS[key]}")
     if document.get("apiVersion") != f"{KUBE_SCHEDULER_GROUP}v1":
         found = document.get("apiVersion")
         findings.mistake(("apiVersion",), f"found {found!r}, expected '{KUBE_SCHEDULER_GROUP}v1'")
@@ -78,6 +82,7 @@ def read_policy(findings: Findings, choice: Choice, catalogue: Catalogue) -> Pol
         semantics=COMPAT[choice.compat],
         params=read_params(findings, document.get("schedulerParams")),
         evictions=read_evictions(findings, document, choice.compat),
+        backoff=_backoff(findings, document),
         scheduler_name=first,
         profiles=profiles if len(profiles) > 1 else {},
         warnings=tuple(str(w) for w in findings.warned),
@@ -85,6 +90,20 @@ def read_policy(findings: Findings, choice: Choice, catalogue: Catalogue) -> Pol
         chosen=choice.why,
         document=document,
     )
+
+
+def _backoff(findings: Findings, document: Mapping[str, object]) -> tuple[float, float]:
+    """Seconds that a pod which found no node waits before the next attempt: at first, and at most."""
+    seconds = [1.0, 10.0]
+    for place, key in enumerate((_INITIAL_BACKOFF, _MAX_BACKOFF)):
+        found = document.get(key)
+        if isinstance(found, int) and not isinstance(found, bool) and found > 0:
+            seconds[place] = float(found)
+        elif found is not None:
+            findings.mistake((key,), f"found {found!r}, expected a number of seconds greater than 0")
+    if seconds[1] < seconds[0]:
+        findings.mistake((_MAX_BACKOFF,), f"found {seconds[1]:g}, expected no less than {_INITIAL_BACKOFF} ({seconds[0]:g})")
+    return seconds[0], seconds[1]
 
 
 def _percentage(findings: Findings, path: Path, given: Mapping[str, object]) -> int | None:
@@ -129,6 +148,7 @@ class _ProfileReader:
         points = merge(sets, implements)
         self._required(points)
         self.search["preemption"] = any(name == "DefaultPreemption" for name, _ in points["postFilter"])
+        self.search["gangs"] = any(name == "GangScheduling" for name, _ in points["permit"])
         self.search.update(args.get("DefaultPreemption", {}))
         weights = dict(points["score"])
         order = dict.fromkeys(n for point in ("filter", "preFilter", *POINTS) for n, _ in points[point])
@@ -136,7 +156,7 @@ class _ProfileReader:
         return tuple(option for option in options if option is not None)
 
     def _installed(self) -> dict[str, tuple[str, ...]]:
-        """Plugins of ours and of plugin authors: their points in kube-scheduler's words."""
+        """Plugins that kube-scheduler does not have: their points under kube-scheduler's names."""
         words = {"predicate": "filter", "node_filters": "filter", "node_order": "score", "node_scorers": "score"}
         return {
             name: tuple(words[p] for p in entry.points or () if p in words)

@@ -1,4 +1,4 @@
-"""kube-scheduler's own plugins: where each takes part, how much its score weighs, what it may be told.
+"""kube-scheduler's own plugins: the points, the score weight and the arguments of each.
 
 Facts of the v1 configuration API. The order of `DEFAULTS` is the default profile's, which fixes the order of filters and
 with it the reason a node gives first.
@@ -84,6 +84,7 @@ DEFAULTS: tuple[tuple[str, int], ...] = (
 _RESOURCES = Nested("resources", (Argument("name", "str"), Argument("weight", "int", 1, minimum=1)), many=True)
 _SHAPE = (Argument("utilization", "int", 0, minimum=0), Argument("score", "int", 0, minimum=0))
 _TYPES = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
+_VOLUME_TIMEOUT = "binding waits ten minutes for volumes"
 ARGS: Mapping[str, Fields] = {
     "NodeResourcesFit": (
         Argument("ignoredResources", "list"),
@@ -112,12 +113,12 @@ ARGS: Mapping[str, Fields] = {
         Argument("minCandidateNodesAbsolute", "int", 100, minimum=0),
     ),
     "VolumeBinding": (
-        Argument("bindTimeoutSeconds", "int", 600, minimum=0),
+        Argument("bindTimeoutSeconds", "int", 600, _VOLUME_TIMEOUT, minimum=0, has_effect=False),
         Nested("shape", _SHAPE, many=True),
     ),
     "DynamicResources": (
-        Argument("filterTimeout", "duration", 10.0),
-        Argument("bindingTimeout", "duration", 600.0),
+        Argument("filterTimeout", "duration", 10.0, "the search for devices has its own bound", has_effect=False),
+        Argument("bindingTimeout", "duration", 600.0, "binding waits for devices as long as they are prepared", has_effect=False),
     ),
 }
 """Plugins that are absent take no arguments."""

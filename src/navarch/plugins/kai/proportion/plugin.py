@@ -1,8 +1,8 @@
-"""Fair shares in a tree of queues: who is owed what, who is served first, and who may take from whom.
+"""KAI's proportion: fair shares in a tree of queues, the order of queues, and the rules of reclaim.
 
-When a session opens, the cluster is divided over the tree (`fair_share`) by what every queue's subtree holds and asks for. The
-shares stay as they are for the cycle; what is allocated follows every placement and eviction. On these figures stand the
-bounds (`queue_tree.over_capacity`), the order of queues (`queue_ranking`) and the rules of reclaim (`reclaim_rules`).
+When a session opens, the cluster is divided over the tree (`share_division`) by the amounts that each subtree holds and requests.
+The shares are fixed for the cycle; the allocated amounts follow every placement and eviction. The limits
+(`queue_tree.over_capacity`), the order of queues (`queue_ranking`) and the rules of reclaim (`reclaim_rules`) use these figures.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from navarch.model.objects.queue_usage import QUEUE_USAGE
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.spec import JobSpec, TaskSpec
 from navarch.model.status import IS_ALLOCATED, TaskStatus
-from navarch.plugins.kai.amounts import GPU, RESOURCES, FairAmounts
+from navarch.plugins.kai.amounts import GPU, RESOURCES, KaiAmounts
 from navarch.plugins.kai.proportion.queue_problems import displaced
-from navarch.plugins.kai.proportion.queue_ranking import LAST, QueueStanding, standing
+from navarch.plugins.kai.proportion.queue_ranking import LAST, QueueRankKey, rank_key
 from navarch.plugins.kai.proportion.queue_tree import QueueTree, over_capacity
 from navarch.plugins.kai.proportion.reclaim_rules import may_reclaim, may_take, most_taken, worth_reclaiming
 from navarch.plugins.kai.proportion.share_division import NO_PARENT, UNLIMITED, Floats, Ints, QueueClaims, fair_shares, seniority
@@ -49,13 +49,13 @@ class KaiProportion(Plugin):
     dialect = "kai"
     arguments = (
         Argument("kValue", "float", 1.0, "how much past usage weighs; 0: not at all", minimum=0.0),
-        Argument("relcaimerSaturationMultiplier", "float", 1.0, "how much better saturated who is taken from must be", minimum=1.0),
+        Argument("relcaimerSaturationMultiplier", "float", 1.0, "how much more saturated a victim queue must be", minimum=1.0),
     )
 
     def after_open(self) -> None:
         """What is asked for in vain is known only when the node functions are."""
         session = self.session
-        self.amounts = session.shared(FairAmounts)
+        self.amounts = session.shared(KaiAmounts)
         self.full = bool(session.policy.param("fullHierarchyFairness"))
         self.queues = linked(session.queues.values(), full=self.full)
         self.row = {queue.name: row for row, (queue, _) in enumerate(self.queues)}
@@ -71,7 +71,7 @@ class KaiProportion(Plugin):
         """Queues in which no job may stand, and why."""
         self.moved = [0] * len(self.queues)
         self._held_by_victims: tuple[Sequence[Job], list[tuple[int, Floats]]] | None = None
-        """Who was asked about last, and the queue and the holdings of each: a search asks many times."""
+        """The victims of the last question, with the queue and the holdings of each: a search asks many times."""
         self._worth: dict[int, tuple[tuple[int, ...], bool]] = {}
         self.paths = [list(self.tree.path(row)) for row in range(len(self.queues))]
         self.bounded = [bool(np.isfinite(self.tree.limit[:, path]).any()) for path in self.paths]
@@ -82,7 +82,7 @@ class KaiProportion(Plugin):
         ]
 
     def close(self) -> None:
-        """Jobs in a queue without a place are never reached; they are told."""
+        """Give the reason to jobs in a queue without a place in the tree; no action reaches them."""
         if not self.displaced:
             return
         for job in self.session.jobs_with_pending():
@@ -193,7 +193,7 @@ class KaiProportion(Plugin):
         return np.sum([self.amounts.pending(task) for task in tasks], axis=0) if tasks else np.zeros(len(RESOURCES))
 
     def weigh_held(self, tasks: Sequence[int]) -> Floats:
-        """What the tasks that are allocated ask for; a share of memory counts for no GPU here, a promise for nothing."""
+        """What the allocated tasks request. GPU memory counts no GPU here; a promise counts nothing."""
         status = self.session.status
         held = [self.amounts.asked(task) for task in tasks if IS_ALLOCATED[status[task]]]
         return np.sum(held, axis=0) if held else np.zeros(len(RESOURCES))
@@ -205,13 +205,13 @@ class KaiProportion(Plugin):
     def above(self, queue: Queue) -> Queue | None:
         return queue.parent if self.full else None
 
-    def queue_rank(self, queue: Queue, waiting: Floats | None, leaving: Floats | None) -> QueueStanding:
+    def queue_rank(self, queue: Queue, waiting: Floats | None, leaving: Floats | None) -> QueueRankKey:
         row = self.row.get(queue.name)
         if row is None:
             return LAST
         zero = _ZERO
         share, quota, due = self.fixed_figures[row]
-        return standing(
+        return rank_key(
             self.tree.allocated[:, row].tolist(),
             share,
             quota,
@@ -225,7 +225,7 @@ class KaiProportion(Plugin):
     # bounds
 
     def chunk_refusal(self, job: Job, tasks: Sequence[int]) -> Reason | None:
-        """Why these tasks of the job may not be placed together, if a limit or a quota on the way to the root forbids it."""
+        """Why these tasks of the job may not be placed together, if a limit or a quota up to the root forbids it."""
         row = self.row.get(job.queue.name)
         if row is None:
             return self.displaced[job.queue.name]
@@ -235,7 +235,7 @@ class KaiProportion(Plugin):
         return self.refusal(job, row, amount)
 
     def within_bounds(self, job: Job, task: int) -> BoolArray | None:
-        """Nodes on which the task keeps to the bounds; only a share of memory counts for more on one than on another."""
+        """Nodes on which the task stays within the limits. Only requests for GPU memory differ between nodes."""
         devices = self.session.class_of(task).shape.devices
         row = self.row.get(job.queue.name)
         if devices is None or not devices.memory or row is None:
@@ -270,7 +270,7 @@ class KaiProportion(Plugin):
     # reclaim
 
     def search_started(self, job: Job) -> None:
-        """Takings are judged by what queues hold before anything is evicted for the job."""
+        """Keep what the queues hold before anything is evicted for the job: reclaim is judged by it."""
         self.before = replace(self.tree, allocated=self.tree.allocated.copy(), fixed=self.tree.fixed.copy())
 
     def may_reclaim(self, job: Job, tasks: Sequence[int]) -> Reason | None:
@@ -383,8 +383,8 @@ class KaiProportion(Plugin):
 
 
 def linked(queues: Iterable[Queue], *, full: bool) -> list[tuple[Queue, str]]:
-    """Queues with the name of their parent, by name: those with shares of their own whose way up reaches a top. Without
-    `full` the tree is flat: queues that hold jobs stand side by side under what is nobody's."""
+    """Queues with the name of their parent, by name: those with shares whose parents lead to a root. Without `full` the tree is
+    flat: all queues that hold jobs are siblings under one root."""
     found = {queue.name: queue for queue in queues if set(RESOURCES) <= set(queue.spec.shares)}
 
     def reaches_top(queue: Queue) -> bool:
@@ -426,13 +426,12 @@ def _mapping(amounts: Floats) -> dict[str, float]:
 
 
 def part_of(job: JobSpec, task: TaskSpec) -> str | None:
-    """The name of the task's sub-group; None if it names one that the job does not have (or has as a mere parent).
+    """The name of the task's sub-group; None if the job does not have it as a leaf.
 
     >>> from navarch.model.spec import Shape, SubGroupSpec
     >>> job = JobSpec("n/j", "q", sub_groups=(SubGroupSpec("a"), SubGroupSpec("b", parent="a")))
     >>> [part_of(job, TaskSpec("u", "n", "t", Shape(), sub_group=name)) for name in ("b", "a", "")]
-    ['b', None, None]
-    """
+    ['b', None, None]"""
     parents = {group.parent for group in job.sub_groups}
     leaves = {group.name for group in job.sub_groups if group.name not in parents} or {DEFAULT_PART}
     name = task.sub_group or DEFAULT_PART

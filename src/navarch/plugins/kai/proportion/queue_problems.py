@@ -1,4 +1,4 @@
-"""Why a queue has no place in the tree, or holds no jobs there: what is wrong, and with which queue on the way up."""
+"""Why a queue has no place in the tree, or may hold no jobs: the error, and the ancestor that has it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _UNDONE_BY = (Event.QUEUE_CHANGED, Event.JOB_CHANGED)
 
 
 def displaced(queues: Mapping[str, Queue], resources: Collection[str]) -> dict[str, Reason]:
-    """Queue -> why no job may stand in it. `resources`: of which a queue of this tree has shares."""
+    """Queue -> why it may hold no jobs. `resources`: the resources of which every queue must state shares."""
     below: dict[str, list[str]] = {}
     for name, queue in sorted(queues.items()):
         below.setdefault(queue.spec.parent, []).append(name)
@@ -27,7 +27,7 @@ def displaced(queues: Mapping[str, Queue], resources: Collection[str]) -> dict[s
 
 
 def _fault(queues: Mapping[str, Queue], queue: Queue, resources: Collection[str]) -> str:
-    """What is wrong on the way from the queue to the top."""
+    """The error on the path from the queue to the root; empty if there is none."""
     above, seen = queue, [queue.name]
     while True:
         missing = sorted(set(resources) - set(above.spec.shares))

@@ -1,8 +1,8 @@
-"""Which queue is served first, given what its next job would make of it.
+"""The order of queues, given the share that each would have with its next job.
 
-In this order: who holds no more than its share, who stays within its quota with the job, priority, who has a right to every
-resource that it would use, the smaller part of its due with the job, the same without it, the smaller due. All but the last
-compare figure by figure; of two dues one is smaller only if it is so in some resource and larger in none.
+The criteria, in this order: the queue holds no more than its share; it stays within its quota with the job; priority; it has a
+share of every resource that it would use; the smaller dominant share with the job; the same without it; the smaller due. All but
+the last compare single values. One due is smaller than another only if no resource of it is larger and some resource is smaller.
 """
 
 from __future__ import annotations
@@ -11,29 +11,29 @@ from dataclasses import dataclass
 
 _NO_BOUND = float("inf")
 NO_RIGHT = 1000.0
-"""What holding one unit of a resource weighs for a queue that is due none of it."""
+"""The weight of one unit of a resource for a queue without a share of it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class QueueStanding:
-    """A sort key; see the module. Equal keys are those of which neither is smaller."""
+class QueueRankKey:
+    """A sort key; see the module. Two keys are equal if neither is smaller."""
 
     figures: tuple[bool, bool, int, bool, float, float]
     due: tuple[float, ...]
 
-    def __lt__(self, other: QueueStanding) -> bool:
+    def __lt__(self, other: QueueRankKey) -> bool:
         if self.figures != other.figures:
             return self.figures < other.figures
         return _less(self.due, other.due)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, QueueStanding):
+        if not isinstance(other, QueueRankKey):
             return NotImplemented
         return self.figures == other.figures and not _less(self.due, other.due) and not _less(other.due, self.due)
 
 
-LAST = QueueStanding((True, True, 1 << 62, True, float("inf"), float("inf")), ())
-"""Of a queue that has no place in the tree."""
+LAST = QueueRankKey((True, True, 1 << 62, True, float("inf"), float("inf")), ())
+"""For a queue without a place in the tree."""
 
 
 def _less(left: tuple[float, ...], right: tuple[float, ...]) -> bool:
@@ -41,7 +41,7 @@ def _less(left: tuple[float, ...], right: tuple[float, ...]) -> bool:
 
 
 def dominant(held: list[float], due: list[float], total: list[float]) -> float:
-    """The largest part of its due that a queue holds in any resource; without bound it is due everything there is."""
+    """The largest fraction of its due that a queue holds in any resource. An unlimited due is the whole cluster."""
     most = 0.0
     for amount, right, all_ in zip(held, due, total):
         if right == _NO_BOUND:
@@ -52,7 +52,7 @@ def dominant(held: list[float], due: list[float], total: list[float]) -> float:
     return most
 
 
-def standing(
+def rank_key(
     allocated: list[float],
     share: list[float],
     quota: list[float],
@@ -61,7 +61,7 @@ def standing(
     priority: int,
     waiting: list[float],
     leaving: list[float],
-) -> QueueStanding:
+) -> QueueRankKey:
     """Plain floats: a comparison of queues stands between any two jobs, and three numbers are too few for arrays."""
     over = True
     beyond = no_right = False
@@ -73,4 +73,4 @@ def standing(
         no_right = no_right or (with_job > 0 and not right)
         after.append(with_job - less)
     figures = (over, beyond, -priority, no_right, dominant(after, due, total), dominant(allocated, due, total))
-    return QueueStanding(figures, tuple(due))
+    return QueueRankKey(figures, tuple(due))

@@ -1,8 +1,7 @@
-"""Where queues stand in a cycle: a tree with quota, limit, fair share and what is allocated, as arrays.
+"""The tree of queues as arrays: quota, limit, fair share, and allocated amounts.
 
-Arrays are (resources, queues); `UNLIMITED` bounds are infinite, so that every comparison reads as it is said. A queue is a
-row number, amounts are vectors over the same resources. Nothing here changes a queue: whoever allocates owns `allocated`
-and `fixed` and writes them.
+Arrays are (resources, queues); `UNLIMITED` is infinity, so that comparisons need no special case. A queue is a row number; amounts
+are vectors over the same resources. This module only reads the arrays: the plugin owns `allocated` and `fixed`.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ class QueueTree:
 
     def siblings(self, queue: int) -> Ints:
         """The other children of the queue's parent."""
-        alike = self.parent == self.parent[queue]
-        alike[queue] = False
-        return np.flatnonzero(alike)
+        siblings = self.parent == self.parent[queue]
+        siblings[queue] = False
+        return np.flatnonzero(siblings)
 
     def rivals(self, one: int, other: int) -> tuple[int, int]:
-        """The ancestors of both just below the lowest they have in common: the two queues between which a taking is
-        judged. Where one leads to the other there is no such pair, and each stands for itself."""
+        """The ancestors of both queues just below their lowest common ancestor; reclaim is judged between these two. If one queue
+        is an ancestor of the other, the two queues themselves."""
         ours, theirs = list(self.path(one))[::-1], list(self.path(other))[::-1]
         for mine, yours in zip(ours, theirs):
             if mine != yours:
@@ -49,7 +48,7 @@ class QueueTree:
         return one, other
 
     def allocatable(self, queue: int | Ints | slice = slice(None)) -> Floats:
-        """What a queue may hold without owing any of it: its fair share or quota, whichever is more, within its limit."""
+        """What a queue may hold without owing it: the larger of fair share and quota, within its limit."""
         return np.minimum(self.limit[:, queue], np.maximum(self.quota[:, queue], self.share[:, queue]))
 
 
@@ -60,17 +59,17 @@ def exceeds(amount: Floats, bound: Floats) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OverCapacity:
-    """Which queue on the way up refuses an amount, and in which resources (flags)."""
+    """The queue on the path to the root that refuses an amount, and the resources (flags)."""
 
     queue: int
     over_limit: bool
-    """False: the quota, which what cannot be preempted must stay within."""
+    """False: the quota, which bounds non-preemptible jobs."""
     resources: NDArray[np.bool_]
 
 
 def over_capacity(tree: QueueTree, queue: int, amount: Floats, preemptible: bool) -> OverCapacity | None:
-    """The first bound that `amount` more in `queue` would break: limits from leaf to root, then, for what cannot be
-    preempted, quotas from leaf to root. Resources that are not asked for are not looked at."""
+    """The first bound that `amount` more in `queue` would break: limits from leaf to root, then, for non-preemptible jobs, quotas
+    from leaf to root. Only requested resources are checked."""
     path = list(tree.path(queue))
     checks = [(True, tree.limit, tree.allocated)]
     if not preemptible:

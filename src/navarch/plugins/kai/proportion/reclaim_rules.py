@@ -1,11 +1,11 @@
-"""May a job of one queue take from another queue, and from which: pure rules over a tree of queues.
+"""Rules of reclaim: whether a job of one queue may take from another queue. Pure functions over the tree of queues.
 
-Three questions, cheapest first. May the job start at all: only within its queue's fair share, and only within quota if it
-cannot be preempted itself. Is a queue worth looking at for victims. And, once victims are known, may just these go: a queue
-loses what it holds beyond its fair share (or quota, if that is more), or, to a queue that stays within its own quota, what
-it holds beyond its quota. And nobody may end better saturated than those it took from.
+There are three questions, cheapest first. May the job reclaim at all: only within its queue's fair share, and only within quota if
+it is non-preemptible. Can a queue have victims for it. And, once victims are known, may exactly these go: a queue loses what it
+holds above its fair share (or quota, if that is more), or, to a queue that stays within its own quota, what it holds above its
+quota. The reclaiming queue must not end with a higher saturation than the queues it takes from.
 
-Takings are judged between the two ancestors just below the common one, where the two families of queues part.
+Reclaim is judged between the two ancestors just below the lowest common one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Takings = Sequence[tuple[int, Sequence[Floats]]]
 
 
 def may_reclaim(tree: QueueTree, queue: int, required: Floats, preemptible: bool) -> bool:
-    """Whether a job that needs `required` may take from others, as far as its own queue is concerned."""
+    """Whether a job that needs `required` may reclaim, by the state of its own queue."""
     if exceeds(tree.allocated[:, queue] + required, tree.share[:, queue]):
         return False
     return preemptible or not exceeds(tree.fixed[:, queue] + required, tree.quota[:, queue])
@@ -44,8 +44,8 @@ def worth_reclaiming(tree: QueueTree, queue: int, required: Floats, victim: int)
 
 
 def may_take(tree: QueueTree, queue: int, required: Floats, preemptible: bool, takings: Takings, saturation: float = 1.0) -> bool:
-    """Whether these victims may go for a job of `queue`. `saturation` above one asks the giver to be that much better
-    saturated than the taker."""
+    """Whether these victims may go for a job of `queue`. `saturation` above one requires the giver to have that much higher
+    saturation than the taker."""
     held = tree.allocated.copy()
     lost = np.zeros(tree.allocated.shape[1], dtype=bool)
     involved = np.zeros(tree.allocated.shape, dtype=bool)
@@ -70,12 +70,12 @@ def may_take(tree: QueueTree, queue: int, required: Floats, preemptible: bool, t
 
 
 def most_taken(tree: QueueTree, queue: int, required: Floats, victims: Sequence[tuple[int, Floats]]) -> Floats:
-    """More than `may_take` would ever let go for a job of `queue` that needs `required`, resource by resource, whoever is chosen
-    among `victims`: each a leaf queue and all that one of its jobs holds, which is no less than any unit of it.
+    """An upper bound, for each resource, on what `may_take` allows to take for a job of `queue` that needs `required`, over all
+    choices among `victims`: each is a leaf queue and all that one of its jobs holds, which is at least as much as any unit of it.
 
-    A unit goes only while the giver holds more than its due of some resource. So if that can be one resource alone, all that is
-    taken before the last unit is less than what the giver holds beyond its due, and the last unit is no larger than
-    the largest. If it can be another resource as well, or figures are not whole numbers (sums would round), everything counts.
+    A unit may go only while the giver holds more than its due of some resource. If that can be only one resource, everything taken
+    before the last unit is less than what the giver holds above its due, and the last unit is no larger than the largest. If it can
+    be several resources, or figures are not whole numbers (sums would round), everything counts.
     """
     by_leaf: dict[int, list[Floats]] = {}
     for victim, amount in victims:

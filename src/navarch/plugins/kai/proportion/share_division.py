@@ -1,11 +1,11 @@
 """The division of a cluster's resources over a tree of queues.
 
-Level by level from the top, what a queue gets is what its children divide. Among siblings, and for each resource on its
-own: every queue first gets its quota as far as it asks for it, even where quotas together exceed what there is. What quota
-left goes to those who still want more, those of the highest priority first, by weight, in rounds: a queue that wants less
-than its part takes what it wants and the rest goes round again, any other gets its part rounded down to a whole unit (one
-device, one millicore, one byte). The units that rounding left go, one each, to the largest fractions, then to the senior
-queue. A queue that has used more than its weight in the past weighs less: `w + k * (w - u)`, never below zero.
+The division goes level by level from the root: the share of a queue is what its children divide. Siblings divide each resource
+separately. Every queue first gets its quota as far as it requests it, even where the quotas together exceed the total. The rest
+goes to queues that request more, highest priority first, by weight, in rounds. A queue that requests less than its part gets its
+request, and what it leaves goes into the next round; any other queue gets its part rounded down to a whole unit (one device,
+one millicore, one byte). The units that rounding left go, one each, to the largest fractions, then to the senior queue. A
+queue that has used more than its weight in the past weighs less: `w + k * (w - u)`, never below zero.
 
 Sibling groups do not interact, and neither do resources, so a level is one call: every (resource, queue) pair is a *claim*
 in flat arrays, every (resource, parent) pair a *pot*. A round costs a few passes over the claims of one priority.
@@ -27,7 +27,7 @@ UNLIMITED = np.inf
 
 @dataclass(frozen=True, slots=True)
 class QueueClaims:
-    """What queues are owed, may have and ask for: arrays of (resources, queues), `UNLIMITED` where nothing bounds them."""
+    """Quota, limit, weight and requests of queues: arrays of (resources, queues), `UNLIMITED` where there is no bound."""
 
     quota: Floats
     limit: Floats
@@ -150,12 +150,12 @@ def _rounds(
         np.maximum(left, 0.0, out=left)
         again = np.zeros(len(left), dtype=bool)
         again[where[missing < part]] = True
-        # All contenders, also those whose usage left them no weight in this round: fewer rivals raise everyone's weight.
+        # All contenders, also those without weight in this round because of their usage: fewer rivals raise every weight.
         claim = contenders[again[pot[contenders]]]
 
 
 def _hand_out_units(pot: Ints, left: Floats, share: Floats, remainder: Floats, wanted: Floats, tier: Ints, seniority_of: Ints) -> None:
-    """What rounding left, one unit each: priority, then the largest fraction, then the senior."""
+    """Distribute the units that rounding left, one each: by priority, then the largest fraction, then seniority."""
     claim = np.flatnonzero((remainder > 0) & (left[pot] > 0))
     if not len(claim):
         return

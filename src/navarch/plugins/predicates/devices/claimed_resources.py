@@ -1,7 +1,7 @@
-"""Extended resources that a node offers only as devices to be claimed: such nodes are refused, with a word that says so.
+"""Extended resources that a node offers only as devices to be claimed: such nodes are refused, with a reason that says so.
 
-A pod may ask for devices of a class by an extended resource name. Where nodes report the resource they are treated like any
-other; where only published devices stand behind it, someone would have to make a claim for the pod, which Navarch does not.
+A pod may request devices of a class by an extended resource name. Where nodes report the resource they are treated like any other.
+Where only published devices stand behind it, a controller would have to create a claim for the pod, which Navarch does not do.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ class Claims:
         return solution
 
     def record(self) -> None:
-        """Allocations of pods that are bound in this cycle: whoever binds writes them to the claims first."""
+        """Allocations of pods that are bound in this cycle. The binder writes them to the claims first."""
         session = self.session
         for row, reserved in sorted(self.reserved.items(), key=lambda entry: session.task(entry[0]).key):
             if session.status[row] == TaskStatus.BINDING:
@@ -195,8 +195,8 @@ class Claims:
             self.renew(reserved.devices)
 
     def renew(self, devices: Iterable[DeviceId]) -> None:
-        """Nodes in reach of these devices are looked at again. One that no slice offers any more is in nobody's reach, though a claim
-        may still hold it."""
+        """Search the nodes that reach these devices again. A device that no slice offers any more is reached by no node, though a
+        claim may still hold it."""
         for device in devices:
             if (known := self.pools.by_id.get(device)) is not None:
                 self.version[known.nodes] += 1

@@ -1,7 +1,7 @@
-"""Extended resources that stand for devices: which class is behind a name, and how many such devices a node can reach.
+"""Extended resources that stand for devices: the class behind a name, and how many such devices a node can reach.
 
-A pod may ask for devices of a class as if they were an ordinary extended resource. On nodes that do not report the resource
-themselves, scores count the devices in published slices instead, and the fit of the request is the claims' affair.
+A pod may request devices of a class as if they were an ordinary extended resource. On nodes that do not report the resource
+themselves, scores count the devices in published slices instead, and the device claims check the request.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class DevicePools:
 
 
 def complete(slices: Iterable[ResourceSliceSpec]) -> list[ResourceSliceSpec]:
-    """Slices of pools of which every slice of the newest generation is known, by driver, pool and name."""
+    """Slices of complete pools (every slice of the newest generation is known), by driver, pool and name."""
     pools: dict[tuple[str, str], list[ResourceSliceSpec]] = {}
     for slice_ in slices:
         pools.setdefault((slice_.driver, slice_.pool), []).append(slice_)

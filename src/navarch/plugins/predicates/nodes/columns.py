@@ -1,7 +1,7 @@
-"""What nodes say about themselves, as columns: labels, names, taints and images interned to small numbers.
+"""Node properties as columns: labels, names, taints and images interned to small numbers.
 
-A rule that reads labels then costs a few comparisons of integer arrays, whatever the number of nodes. A column is made the
-first time a rule reads its key and is kept in the snapshot's memo while the nodes' version stays, so across cycles too.
+A rule that reads labels costs a few comparisons of integer arrays. A column is made when a rule first reads its key, and cached in
+the snapshot's memo while the nodes' version is the same, so across cycles too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ V = TypeVar("V")
 
 
 def kept(snapshot: Snapshot, key: Hashable, version: Hashable, compute: Callable[[], V]) -> V:
-    """A value of the memo that is good while `version` stays."""
+    """A value of the memo that is valid while `version` is the same."""
     memo = snapshot.memo
     held: tuple[Hashable, V] | None = memo.pop(key, None)
     if held is None or held[0] != version:

@@ -1,7 +1,7 @@
-"""NodeResourcesFit: room for a pod and for everything it asks for, by what the pods on the node request together.
+"""NodeResourcesFit: free pod slots and free resources for everything the pod requests, by the requests of the pods on the node.
 
-All that is short is said, each resource in its own words. A request that exceeds what the node has when empty is beyond any
-eviction. An extended resource that a node does not report may stand for devices; those are the claims' affair.
+Each missing resource gives a reason. A request above what the empty node has cannot be helped by any eviction. An extended
+resource that a node does not report may stand for devices; the device claims check those.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""InterPodAffinity: pods that must be near others, pods that must not, and pods that keep others away.
+"""InterPodAffinity: required affinity and anti-affinity of the pod, and required anti-affinity of placed pods against it.
 
-Three tests a node, in this order: some pod that all required terms mean stands in the node's domain of each term (or no such
-pod exists anywhere and the pod itself would be the first); none that a required anti-affinity term means stands in its
-domain; none of those who stand in the node's domains keep this pod away by their own terms.
+Three tests for each node, in this order. For each required term, a pod that matches all required terms is in the node's domain (or
+no such pod exists and the pod itself would be the first). No pod that matches a required anti-affinity term is in its domain. No
+pod in the node's domains excludes this pod by its own terms.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How many pods of a kind stand on each node and in each domain of a topology, kept by change.
+"""Counts of matching pods on each node and in each topology domain, updated by changes.
 
-A count is built when a rule first asks for it, from the pods it means, and then follows placements: each touches one node and
-one domain of the counts that mean the placed pods, which are filed by the identities and the shapes they mean. So what a
-count costs does not grow with the number of other counts. Asking is a gather over nodes. Cost: bench/predicates, `own label`.
+A count is built when a rule first asks for it, and then follows placements. Each placement touches one node and one domain of the
+counts that match the placed pods; counts are indexed by the identities and shapes they match. So the cost of a count does not grow
+with the number of other counts. Reading is a gather over nodes. Cost: bench/predicates, `own label`.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class PodCounts:
         return found
 
     def imagined_in(self, namespace: str) -> PodCount:
-        """Pods that a trial moves in a namespace, and no others: what a selector that selects nobody still follows."""
+        """Pods that a trial moves in a namespace, and no others: a selector that selects no pod still follows these."""
         found = self._imagined.get(namespace)
         if found is None:
             found = self._imagined[namespace] = PodCount(self.session, np.zeros(0, dtype=np.int32))

@@ -1,7 +1,7 @@
-"""Spread constraints for pods that have none of their own: the scheduler's defaults, over the pod's like.
+"""Default spread constraints for pods without their own: the scheduler's defaults, over the pod's peers.
 
-Who its like are is inferred: pods that the same Services select and that the same controller owns. A pod that neither
-selects gets no constraint at all.
+The peers are pods that the same Services select and that the same controller owns. A pod without Service and controller gets no
+constraint.
 """
 
 from __future__ import annotations

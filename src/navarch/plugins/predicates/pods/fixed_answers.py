@@ -1,7 +1,7 @@
-"""Rules about other pods whose answer can be fixed for one attempt at a class of tasks.
+"""Filters on other pods whose answer can be fixed for one attempt at a class of tasks.
 
-A scheduler that looks at the pods once before it searches for victims does not see, in that search, whom it evicts. Whoever follows
-it (`pods_counted_once_an_attempt`) freezes these rules before each attempt.
+Volcano counts the pods once before it searches for victims, so the search does not see its own evictions. With
+`pods_counted_once_an_attempt` these filters are fixed before each attempt.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Where pods stand in the view that kube-scheduler's rules read: placed and promised pods are in, evicted ones out at once.
+"""The nodes of pods in the view of kube-scheduler's filters: it includes placed and promised pods and excludes evicted ones at once.
 
-One object a session, told of every change. Rules that depend on other pods (ports, affinity, spread, volumes) take what
-stands there when they are first asked, by one pass over columns, and from then on are told of changes: nothing is scanned again.
+There is one object a session, which follows every change. Rules on other pods (ports, affinity, spread, volumes) count the placed
+pods when they are first asked, in one pass over columns, and then follow changes: nothing is scanned again.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ class PlacedPods:
             self._by_identity = Grouped(self.session.snapshot.tasks.labels)
         return self._by_identity.rows(numbers)
 
-    def leaves(self, task: TaskClass, row: int, node: int) -> None:
-        """The pod is being deleted from now on, though it still stands on its node."""
+    def pod_evicted(self, task: TaskClass, row: int, node: int) -> None:
+        """The pod is being deleted from now on, though it is still on its node."""
         self._leaving[row] = True
         for listener in self._leaving_listeners:
             listener(task, (row,), (node,), -1)
@@ -137,11 +137,11 @@ class PlacedPods:
 
 
 def placed_pods(session: Session) -> PlacedPods:
-    """Made when the session opens (`watch_pods`): later, what was moved meanwhile could not be told from what stood there."""
+    """Made when the session opens (`watch_pods`): later, moved pods could not be told from those that were there at the start."""
     return session.shared(PlacedPods)
 
 
 def watch_pods(session: Session, wanted: Callable[[Shape], object]) -> None:
-    """Called by a rule when plugins open: pods are followed from now on if any shape in the cluster concerns the rule."""
+    """Called by a rule when plugins open: starts the object if any shape in the cluster concerns the rule."""
     if any(wanted(shape) for shape in session.snapshot.shapes):
         placed_pods(session)

@@ -1,8 +1,8 @@
-"""Which pods a rule means, as sets of identities: namespace and labels, numbered once for the whole cluster.
+"""The pods that a rule selects, as sets of identities: namespace and labels, numbered once for the whole cluster.
 
 Matching a selector against every pod would cost a pass over pods for each rule. Pods of one template share an identity, so a
-selector is matched against identities: those that have a label it names, or, if it names none, all of them, once in its life:
-that answer is kept across cycles and only grows.
+selector is matched against identities: those with a label that it names, or, if it names none, all of them. The answer is cached
+across cycles and only grows.
 """
 
 from __future__ import annotations

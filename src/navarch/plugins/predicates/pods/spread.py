@@ -1,7 +1,8 @@
-"""PodTopologySpread: no domain of a node label may run ahead of the emptiest one by more than a constraint allows.
+"""PodTopologySpread: no domain of a node label may have more matching pods than the emptiest one by more than the constraint
+allows.
 
-Counted are pods of the namespace that the constraint selects, on nodes that carry all the keys and pass the constraint's
-policies. A pod that is being deleted does not count; one that leaves or comes in the course of an attempt moves the count.
+It counts pods of the namespace that the constraint selects, on nodes that have all the keys and pass the constraint's policies. A
+pod that is being deleted does not count; a pod that is evicted or placed during an attempt changes the count.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ class Limit(Struct):
 
 
 def counted_pods(session: Session, constraint: SpreadConstraint, namespace: str) -> PodCount:
-    """Pods that a constraint counts. An empty selector counts nobody, though it matches the pod itself; but when a trial
-    moves pods, it follows them."""
+    """Pods that a constraint counts. An empty selector counts none, though it matches the pod itself; when a trial moves pods, it
+    follows them."""
     if constraint.selector is not None and not constraint.selector.requirements:
         return pod_counts(session).imagined_in(namespace)
     return pod_counts(session).selected((Selection(frozenset({namespace}), constraint.selector),), leaving=False)
@@ -122,7 +123,7 @@ class PodTopologySpread(FixableFilter):
         return out
 
     def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:
-        """The first constraint that fails speaks, and of each first the label, then the skew."""
+        """The first constraint that fails gives the reason: first the missing label, then the skew."""
         open_: BoolArray = np.ones(len(self.session.nodes), dtype=bool)[at.rows]
         missing, skewed = np.zeros_like(open_), np.zeros_like(open_)
         for limit in self._of(task):

@@ -1,7 +1,7 @@
-"""Every rule about other pods that any pod of the cluster carries, gathered once a cycle.
+"""Every rule on other pods that any pod of the cluster carries, collected once a cycle.
 
-Without any, the rules between pods apply to nobody and cost nothing. With some, pods are told apart by just the labels that
-these rules read, so that pods which differ in nothing else still share their masks and scores.
+Without any, the filters on other pods do not apply and cost nothing. With some, classes of pods differ only in the labels that these
+rules read, so that pods which differ in nothing else share masks and scores.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class CarriedTerm(Struct, frozen=True, eq=False):
 
 
 class TermList:
-    """Distinct terms of one list, in the order in which shapes were first seen, filed by who they may mean: a namespace they
-    name and a label they demand. Asking which of them mean a pod looks at those filed under its own labels alone."""
+    """Distinct terms of one list, in the order in which shapes were first seen, indexed by the pods they may match: a namespace they
+    name and a label they demand. To find the terms that match a pod, only those indexed under its own labels are checked."""
 
     def __init__(self, session: Session, entries: Iterable[tuple[int, int, PodTerm]]) -> None:
         """`entries`: (shape number, weight, term)."""
@@ -53,7 +53,7 @@ class TermList:
     def _file(self, carried: CarriedTerm) -> None:
         term = carried.term
         if term.selector is None:
-            return  # means nobody
+            return  # matches no pod
         spaces = frozenset(term.namespaces) if term.namespace_selector is None else None
         anchor = identity_index(self.session.snapshot).anchor(term.selector, spaces)
         pairs = [None] if anchor is None else [(anchor.key, value) for value in dict.fromkeys(anchor.values)]

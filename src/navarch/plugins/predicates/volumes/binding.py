@@ -20,7 +20,7 @@ from navarch.model.objects.storage import ClaimSpec
 from navarch.model.resources import BoolArray
 from navarch.plugins.predicates.pods.placed_pods import placed_pods, watch_pods
 from navarch.plugins.predicates.volumes.claims import find_claim, missing, ownership_problem, storage_classes
-from navarch.plugins.predicates.volumes.search import Assumed, Found, VolumeSearch, chosen_at
+from navarch.plugins.predicates.volumes.search import PromisedVolumes, VolumeMatches, VolumeSearch, chosen_at
 
 CONFLICT = "node(s) didn't match PersistentVolume's node affinity"
 NOTHING_TO_BIND = "node(s) didn't find available persistent volumes to bind"
@@ -34,7 +34,7 @@ class Needs(Struct):
     bound: list[ClaimSpec] = field(default_factory=list)
     delayed: list[ClaimSpec] = field(default_factory=list)
     problem: Rejection | None = None
-    found: Found | None = None
+    found: VolumeMatches | None = None
 
 
 class VolumeBinding(NodeFilter):
@@ -45,7 +45,7 @@ class VolumeBinding(NodeFilter):
     def __init__(self, session: Session) -> None:
         self.session = session
         watch_pods(session, lambda shape: shape.volumes)
-        self.assumed = Assumed()
+        self.assumed = PromisedVolumes()
         self.search = VolumeSearch(session.snapshot, self.assumed)
         self._needs: dict[int, Needs] = {}
         self._listening = False
@@ -104,7 +104,7 @@ class VolumeBinding(NodeFilter):
             return f'persistentvolumeclaim "{name}" is being deleted'
         return ownership_problem(self.session, task, claim) if ephemeral else ""
 
-    def _found(self, task: TaskClass) -> Found | None:
+    def _found(self, task: TaskClass) -> VolumeMatches | None:
         """None: the pod can go nowhere."""
         needs = self._of(task)
         if needs.problem is not None:
@@ -133,7 +133,7 @@ class VolumeBinding(NodeFilter):
 
     def _moved(self, task: TaskClass, tasks: Sequence[int], nodes: Sequence[int], step: int) -> None:
         if placed_pods(self.session).journal is not None:
-            return  # volumes are given with a placement; who is only imagined somewhere takes none and gives none back
+            return  # only placements reserve volumes; pods of a trial reserve and release none
         for row, node in zip(tasks, nodes):
             if step < 0:
                 self._give_back(row)

@@ -31,7 +31,7 @@ class NodeVolumeLimits(NodeFilter):
         return task.shape.volumes is not None
 
     def reject(self, task: TaskClass) -> Rejection | None:
-        """A claim that belongs to someone else is an error of the attempt, found when the first node is looked at."""
+        """A claim that belongs to another pod is an error of the attempt, found when the first node is filtered."""
         for name, ephemeral in task.shape.volumes.claims if task.shape.volumes else ():
             claim = find_claim(self.session.snapshot, task.namespace, name) if ephemeral else None
             if claim is not None and (problem := ownership_problem(self.session, task, claim)):

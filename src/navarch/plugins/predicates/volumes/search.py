@@ -35,7 +35,7 @@ _TOPOLOGY_KEY = {
 NO_PROVISIONER = ("", "kubernetes.io/no-provisioner")
 
 
-class Assumed(Struct):
+class PromisedVolumes(Struct):
     """What placements of this cycle promised: volumes kept for claims, and nodes chosen for claims."""
 
     claim_of: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Assumed(Struct):
     version: int = 0
 
 
-class Found(Struct):
+class VolumeMatches(Struct):
     """By node: what keeps the pod's claims from it, and for each delayed claim the volume it would get (-1: a new one)."""
 
     unreachable: BoolArray
@@ -55,7 +55,7 @@ class Found(Struct):
 
 
 class VolumeSearch:
-    def __init__(self, snapshot: Snapshot, assumed: Assumed) -> None:
+    def __init__(self, snapshot: Snapshot, assumed: PromisedVolumes) -> None:
         self.snapshot = snapshot
         self.assumed = assumed
         self._reach: dict[tuple[NodeTerm, ...], BoolArray] = {}
@@ -64,17 +64,17 @@ class VolumeSearch:
     def columns(self) -> NodeColumns:
         return node_columns(self.snapshot)
 
-    def find(self, bound: Sequence[ClaimSpec], delayed: Sequence[ClaimSpec]) -> Found:
+    def find(self, bound: Sequence[ClaimSpec], delayed: Sequence[ClaimSpec]) -> VolumeMatches:
         size = len(self.columns)
         none = np.zeros(size, dtype=bool)
-        found = Found(none, none.copy(), none.copy(), none.copy(), [], self.assumed.version)
+        found = VolumeMatches(none, none.copy(), none.copy(), none.copy(), [], self.assumed.version)
         self._check_bound(bound, found)
         self._check_delayed(delayed, found)
         return found
 
     # bound claims
 
-    def _check_bound(self, claims: Sequence[ClaimSpec], found: Found) -> None:
+    def _check_bound(self, claims: Sequence[ClaimSpec], found: VolumeMatches) -> None:
         """In order, and the first failure on a node is the one it tells."""
         open_ = np.ones(len(self.columns), dtype=bool)
         for claim in claims:
@@ -108,7 +108,7 @@ class VolumeSearch:
 
     # claims that wait for a node
 
-    def _check_delayed(self, claims: Sequence[ClaimSpec], found: Found) -> None:
+    def _check_delayed(self, claims: Sequence[ClaimSpec], found: VolumeMatches) -> None:
         size = len(self.columns)
         to_make: list[tuple[ClaimSpec, BoolArray]] = []
         to_match = []
@@ -250,7 +250,7 @@ def _renamed(requirement: Requirement, key: str) -> Requirement:
     return replace(requirement, key=key) if requirement.key in (_GA_ZONE, _BETA_ZONE) else requirement
 
 
-def chosen_at(found: Found, node: int) -> list[tuple[ClaimSpec, VolumeSpec | None]]:
+def chosen_at(found: VolumeMatches, node: int) -> list[tuple[ClaimSpec, VolumeSpec | None]]:
     """What each delayed claim without a node of its own gets on a node; None: a new volume."""
     out: list[tuple[ClaimSpec, VolumeSpec | None]] = []
     for claim, candidates, chosen in found.matched:

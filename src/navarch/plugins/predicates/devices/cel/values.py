@@ -103,7 +103,7 @@ class Amount(Struct, frozen=True, order=True):
 
 
 class Domains(dict[str, Any]):
-    """Domain to its entries; a domain nobody published reads as empty, though `in` tells the truth."""
+    """Domain to its entries. A domain without entries reads as empty; `in` is false for it."""
 
     def __missing__(self, domain: str) -> Mapping[str, Any]:
         return {}

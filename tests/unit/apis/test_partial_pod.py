@@ -9,7 +9,7 @@ import pytest
 from tests.worlds.odd_pods import ODD
 
 from navarch.apis.core.objects import from_manifest
-from navarch.apis.core.partial_pod import PartialPod, half_read
+from navarch.apis.core.partial_pod import PartialPod, read_partial_pod
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Settings
 from navarch.ingest.pod_reader import PodReader
@@ -35,7 +35,7 @@ def manifest(*resources: Any, **spec: Any) -> dict[str, Any]:
 
 
 def read(found: dict[str, Any]) -> PartialPod:
-    pod = half_read(msgspec.json.encode(found), WHY)
+    pod = read_partial_pod(msgspec.json.encode(found), WHY)
     assert pod is not None
     return pod
 
@@ -123,13 +123,13 @@ def test_an_amount_that_nobody_can_read_is_unknown(found: dict[str, Any]) -> Non
     ],
 )
 def test_of_a_pod_without_a_node_or_a_name_nothing_is_read(found: Any) -> None:
-    assert half_read(msgspec.json.encode(found), WHY) is None
+    assert read_partial_pod(msgspec.json.encode(found), WHY) is None
 
 
 def test_a_pod_that_was_decoded_is_read_in_the_same_way() -> None:
     found = manifest({"requests": {"cpu": "a lot"}, "limits": {"cpu": "2"}})
     found["status"]["conditions"] = [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]
     decoded = from_manifest(found, Pod)
-    pod = half_read(decoded, WHY)
+    pod = read_partial_pod(decoded, WHY)
     assert pod is not None and requests(pod) == {"cpu": 2000}
     assert pod.status.conditions == decoded.status.conditions

@@ -13,6 +13,8 @@ import navarch
 
 Object = dict[str, Any]
 BOUND_PHASES = ("Pending", "Running")
+LEAVING = frozenset({"Pod", "Job", "Deployment", "StatefulSet", "ReplicaSet", "DaemonSet"})
+"""Kinds that are pods or make them."""
 
 
 def belongs(pod: str, job: str) -> bool:
@@ -69,12 +71,15 @@ def without(objects: Sequence[Object], jobs: Sequence[str], *, owners: bool) -> 
         for each in objects
         for owner in each["metadata"].get("ownerReferences", ())
     }
-    kept = {"PodGroup", "Queue", "Node", "PriorityClass", "PodDisruptionBudget"}
     out = []
     for each in objects:
         name = f"{each['metadata'].get('namespace', 'default')}/{each['metadata']['name']}"
         owns_pods = any(belongs(owner, name) for owner in made)
-        if each["kind"] in kept or (owns_pods and not owners) or not any(belongs(name, job) or belongs(job, name) for job in jobs):
+        if (
+            each["kind"] not in LEAVING
+            or (owns_pods and not owners)
+            or not any(belongs(name, job) or belongs(job, name) for job in jobs)
+        ):
             out.append(each)
     return out
 
@@ -109,11 +114,7 @@ def complaints(objects: Sequence[Object], answer: Mapping[str, Any], policy: Any
                 if started(without(objects, [each for each in blockers if each != back], owners=owners), name, policy, 1, now)
             ]
     if answer["state"] == "impossible":
-        others = [
-            f"default/{each['metadata']['name']}"
-            for each in objects
-            if each["kind"] not in ("PodGroup", "Queue", "Node", "PriorityClass")
-        ]
+        others = [f"default/{each['metadata']['name']}" for each in objects if each["kind"] in LEAVING]
         pods = [each for each in others if not belongs(each, name)]
         found += [
             f"is said to be impossible and starts on the empty cluster ({owners=})"

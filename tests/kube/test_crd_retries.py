@@ -9,7 +9,7 @@ import pytest
 
 from navarch.kube.resources import Resource
 from navarch.kube.watch.informer import Informer
-from navarch.kube.watch.informer_group import Crd, _Poker
+from navarch.kube.watch.informer_group import Crd, CrdHandler
 
 QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
 KAI_QUEUES = Resource("scheduling.run.ai", "v2", "queues", namespaced=False)
@@ -19,10 +19,10 @@ GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups")
 class Waiting:
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
-        self.poked = 0
+        self.retries = 0
 
-    def poke(self) -> None:
-        self.poked += 1
+    def retry_now(self) -> None:
+        self.retries += 1
 
 
 def crd(conditions: Any) -> Crd:
@@ -38,7 +38,7 @@ NAMED = {"type": "NamesAccepted", "status": "True"}
 
 
 @pytest.mark.parametrize(
-    ("conditions", "pokes"),
+    ("conditions", "retries"),
     [
         ([NAMED, {"type": "Established", "status": "True"}], [1, 0, 0]),
         ([NAMED, {"type": "Established", "status": "False"}], [0, 0, 0]),
@@ -48,13 +48,13 @@ NAMED = {"type": "NamesAccepted", "status": "True"}
     ],
 )
 @pytest.mark.parametrize("new", [True, False])
-def test_a_definition_wakes_whoever_waits_for_its_kind_once_the_kind_is_served(conditions: Any, pokes: list[int], new: bool) -> None:
+def test_a_crd_retries_the_informers_of_its_kind_when_it_is_established(conditions: Any, retries: list[int], new: bool) -> None:
     waiting = [Waiting(resource) for resource in (QUEUES, KAI_QUEUES, GROUPS)]
-    poker = _Poker([cast(Informer[Any], each) for each in waiting])
+    handler = CrdHandler([cast(Informer[Any], each) for each in waiting])
     if new:
-        poker.added(crd(conditions))
+        handler.added(crd(conditions))
     else:
-        poker.updated(crd(None), crd(conditions))
-    assert [each.poked for each in waiting] == pokes
-    poker.deleted(crd(conditions))
-    assert [each.poked for each in waiting] == pokes
+        handler.updated(crd(None), crd(conditions))
+    assert [each.retries for each in waiting] == retries
+    handler.deleted(crd(conditions))
+    assert [each.retries for each in waiting] == retries

@@ -1,4 +1,4 @@
-"""What happens in the embedded cluster, in sentences: a line for each thing that befell a job, however many pods it was."""
+"""What happens in the embedded cluster, as text: one line for each event of a job, whatever its number of pods."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from navarch.embedded.storage.store import Store
 from navarch.embedded.timers import Timers
 
 GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
-_BY_WHOM = re.compile(r"^(\w+): (\S+)$")
+_ACTION_AND_JOB = re.compile(r"^(\w+): (\S+)$")
 KEPT = 200
-PAUSE = 0.25
-"""Seconds for which changes are gathered before they are told."""
+COLLECT_SECONDS = 0.25
+"""Seconds for which changes are collected into one line."""
 
 
-class Story:
-    """Follows pods and tells what happened to `tell`; the last lines are kept in `lines`."""
+class EventLog:
+    """Follows pods and calls `tell` with each line; the last lines are kept in `lines`."""
 
     def __init__(self, store: Store, timers: Timers, tell: Callable[[str], None] | None = None) -> None:
         self.lines: deque[str] = deque(maxlen=KEPT)
         self.evictions: dict[tuple[str, str], int] = {}
-        """(job, why) -> how many of its pods went."""
+        """(job, reason) -> how many of its pods were evicted."""
         self.tell = tell
         self._store = store
         self._timers = timers
-        self._gathered: dict[tuple[str, str], int] = {}
+        self._collected: dict[tuple[str, str], int] = {}
         self._marked: set[str] = set()
 
     def start(self) -> None:
@@ -39,7 +39,7 @@ class Story:
         self._watch.close()
         self._flush()
 
-    def say(self, text: str) -> None:
+    def add(self, text: str) -> None:
         line = f"{time.strftime('%H:%M:%S')}  {text}"
         self.lines.append(line)
         if self.tell is not None:
@@ -56,29 +56,29 @@ class Story:
             if phase == "Failed" and status.get("reason"):
                 what = f"failed: {status['reason']}"
             if what and not (phase == "Failed" and pod.uid in self._marked):
-                self._gather(pod, what)
+                self._collect(pod, what)
         for each in status.get("conditions") or ():
             if each.get("type") == "DisruptionTarget" and pod.uid not in self._marked:
                 self._marked.add(pod.uid)
-                why = _BY_WHOM.sub(r"\1 for \2", str(each.get("message") or each.get("reason")))
+                why = _ACTION_AND_JOB.sub(r"\1 for \2", str(each.get("message") or each.get("reason")))
                 key = (job_of(pod), why)
                 self.evictions[key] = self.evictions.get(key, 0) + 1
-                self._gather(pod, f"evicted ({why})")
+                self._collect(pod, f"evicted ({why})")
 
-    def _gather(self, pod: Record, what: str) -> None:
+    def _collect(self, pod: Record, what: str) -> None:
         key = (job_of(pod), what)
-        self._gathered[key] = self._gathered.get(key, 0) + 1
-        if not self._timers.has("story"):
-            self._timers.after_real("story", PAUSE, self._flush)
+        self._collected[key] = self._collected.get(key, 0) + 1
+        if not self._timers.has("events"):
+            self._timers.after_real("events", COLLECT_SECONDS, self._flush)
 
     def _flush(self) -> None:
-        gathered, self._gathered = self._gathered, {}
-        for (job, what), count in gathered.items():
-            self.say(f"{job}: {count} pod{'s' if count > 1 else ''} {what}")
+        collected, self._collected = self._collected, {}
+        for (job, what), count in collected.items():
+            self.add(f"{job}: {count} pod{'s' if count > 1 else ''} {what}")
 
 
 def job_of(pod: Record) -> str:
-    """The group that a pod names, else its controller, else itself."""
+    """The group that a pod names, or its controller, or the pod."""
     metadata = pod.obj["metadata"]
     annotations = metadata.get("annotations") or {}
     for key in GROUP_ANNOTATIONS:
@@ -90,15 +90,15 @@ def job_of(pod: Record) -> str:
     return f"{pod.namespace}/{pod.name}"
 
 
-class StoryHandler(logging.Handler):
-    """Warnings become lines of the story, so that they do not tear the view apart."""
+class WarningHandler(logging.Handler):
+    """A log handler that adds warnings to the event log, so that they do not break the live view."""
 
-    def __init__(self, story: Story) -> None:
+    def __init__(self, events: EventLog) -> None:
         super().__init__(logging.WARNING)
-        self._story = story
+        self._events = events
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._story.say(f"{record.levelname.lower()}: {record.getMessage()}{_cause(record)}")
+        self._events.add(f"{record.levelname.lower()}: {record.getMessage()}{_cause(record)}")
 
 
 def _cause(record: logging.LogRecord) -> str:

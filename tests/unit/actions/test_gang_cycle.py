@@ -1,0 +1,91 @@
+"""Groups of `scheduling.k8s.io` under kube-scheduler's rules: whole or not at all, and what their pods are told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import navarch
+from navarch.testing.builders import node, pod
+
+PLAIN = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+GANGS = {**PLAIN, "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "GangScheduling"}]}}}]}
+
+
+def group(name: str, least: int) -> dict[str, Any]:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "default", "uid": name},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": least}}},
+    }
+
+
+def member(name: str, of: str, cpu: str = "1", priority: int = 0) -> Any:
+    made = pod(name).cpu(cpu).priority(priority)
+    made["spec"]["schedulingGroup"] = {"podGroupName": of}
+    return made
+
+
+def decided(*objects: Any, policy: Any = "kube-scheduler") -> navarch.Plan:
+    return navarch.plan(objects, policy=policy)
+
+
+def bound(plan: navarch.Plan) -> list[str]:
+    return sorted(bind.pod.removeprefix("default/") for bind in plan.records[0].binds)
+
+
+def said(plan: navarch.Plan, name: str) -> str:
+    return next(r.message for job in plan.records[0].jobs for r in job.refusals if r.pod == f"default/{name}")
+
+
+def test_a_gang_of_two_with_room_for_one_binds_nothing() -> None:
+    for policy in ("kube-scheduler", GANGS):
+        plan = decided(node("n1").cpu("1"), group("g", 2), member("a", "g"), member("b", "g"), policy=policy)
+        assert bound(plan) == []
+        words = "minCount (2) cannot be satisfied: 1 scheduled, 0 remaining: 0/1 nodes are available: 1 Insufficient cpu."
+        assert said(plan, "a") == said(plan, "b") == words
+
+
+def test_a_gang_starts_with_its_minimum_and_the_others_wait() -> None:
+    members = [member(name, "g") for name in ("a", "b", "c")]
+    plan = decided(node("n1").cpu("2"), group("g", 2), *members)
+    assert bound(plan) == ["a", "b"]
+    assert said(plan, "c") == "0/1 nodes are available: 1 Insufficient cpu."
+
+
+def test_what_a_gang_gives_back_goes_to_the_next_pod() -> None:
+    first, second = member("a", "g", priority=9), member("b", "g", priority=9)
+    plan = decided(node("n1").cpu("1"), group("g", 2), first, second, pod("single").cpu("1"))
+    assert bound(plan) == ["single"]
+
+
+def test_pods_that_run_already_count() -> None:
+    running = member("a", "g").on("n1")
+    plan = decided(node("n1").cpu("2"), group("g", 2), running, member("b", "g"))
+    assert bound(plan) == ["b"]
+
+
+def test_a_gang_waits_for_all_its_pods_to_appear() -> None:
+    plan = decided(node("n1").cpu("4"), group("g", 2), member("a", "g"))
+    assert bound(plan) == []
+    assert said(plan, "a") == "waiting for minCount pods from a gang to appear in scheduling queue"
+
+
+def test_without_the_plugin_a_group_is_no_gang_and_that_is_said() -> None:
+    plan = decided(node("n1").cpu("1"), group("g", 2), member("a", "g"), member("b", "g"), policy=PLAIN)
+    assert bound(plan) == ["a"]
+    words = "default/g: under kube-scheduler's rules a group is a gang only with scheduling.k8s.io and GangScheduling"
+    assert words in plan.warnings
+
+
+def test_a_group_of_another_api_is_announced_as_no_gang() -> None:
+    volcano = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": "v", "namespace": "default"},
+        "spec": {"minMember": 2},
+    }
+    pods = [pod(name).cpu("1").in_group("v") for name in ("a", "b")]
+    plan = decided(node("n1").cpu("1"), volcano, *pods)
+    assert bound(plan) == ["a"]
+    assert any(warning.startswith("default/v: under kube-scheduler's rules") for warning in plan.warnings)

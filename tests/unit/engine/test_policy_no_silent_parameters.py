@@ -1,0 +1,145 @@
+"""No silent parameters: whatever a policy file can say is read by the code, or the loader warns that it has no effect."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import navarch
+from navarch.engine.arguments import Argument
+from navarch.engine.policy import PolicyError, load
+from navarch.engine.policy.kube_scheduler.configuration import OF_THE_PROCESS
+from navarch.engine.policy.kube_scheduler.default_plugins import ARGS
+from navarch.engine.policy.scheduler_params import FLAGS, PARAMETERS
+from navarch.engine.policy.schema import Fields, Nested
+from navarch.engine.policy.search_budgets import FIELDS
+from navarch.engine.policy.sections import METRICS, USAGE
+from navarch.installed import installed
+from navarch.offline.plan import plan
+
+SOURCES = Path(navarch.__file__).parent
+
+
+@cache
+def read_names() -> frozenset[str]:
+    """String constants of the sources, without those that only declare a parameter or name its flag."""
+    found: set[str] = set()
+    for path in sorted(SOURCES.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        declared = {
+            id(node.args[0]) for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args and _is_declaration(node.func)
+        }
+        if path.name == "scheduler_params.py":
+            continue
+        constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in declared)
+        found |= {node.value for node in constants if isinstance(node.value, str)}
+    return frozenset(found)
+
+
+@cache
+def made_names() -> tuple[re.Pattern[str], ...]:
+    """Names that the sources put together: `f"predicate.{name}Enable"`."""
+    found: set[str] = set()
+    for path in sorted(SOURCES.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                parts = [re.escape(str(part.value)) if isinstance(part, ast.Constant) else r"\w+" for part in node.values]
+                if len("".join(part for part in parts if part != r"\w+")) > 5:
+                    found.add("".join(parts))
+    return tuple(re.compile(text) for text in sorted(found))
+
+
+def _is_declaration(called: ast.expr) -> bool:
+    return isinstance(called, ast.Name) and called.id in ("Argument", "Nested")
+
+
+def is_read(argument: Argument) -> bool:
+    name = argument.name
+    if name.endswith("*"):
+        return name == "*" or any(name[:-1] in text for text in read_names())
+    return name in read_names() or any(pattern.fullmatch(name) for pattern in made_names())
+
+
+def leaves(fields: Fields, way: str = "") -> Iterator[tuple[str, Argument]]:
+    for field in fields:
+        if isinstance(field, Nested):
+            yield from leaves(field.fields, f"{way}{field.name}.")
+        else:
+            yield f"{way}{field.name}", field
+
+
+def declared() -> Iterator[tuple[str, Argument]]:
+    catalogue = installed().catalogue()
+    for kind, entries in (("plugin", catalogue.plugins), ("action", catalogue.actions)):
+        for name in entries:
+            for argument in entries[name].arguments or ():
+                yield f"{kind} {name}: {argument.name}", argument
+    for name, argument in PARAMETERS.items():
+        yield f"schedulerParams: {name}", argument
+    for where, fields in (("metrics", METRICS), ("usageDBConfig", USAGE), ("scenarioSearchBudgets", FIELDS)):
+        yield from ((f"{where}: {way}", argument) for way, argument in leaves(fields))
+    for plugin, fields in ARGS.items():
+        yield from ((f"KubeSchedulerConfiguration: {plugin}Args.{way}", argument) for way, argument in leaves(fields))
+
+
+def test_every_parameter_is_read_or_said_to_have_no_effect() -> None:
+    silent = [where for where, argument in declared() if argument.has_effect and not is_read(argument)]
+    assert silent == []
+
+
+def test_what_has_no_effect_says_why() -> None:
+    assert [where for where, argument in declared() if not argument.has_effect and len(argument.doc.split()) < 3] == []
+
+
+@pytest.mark.parametrize("name", [name for name, argument in PARAMETERS.items() if not argument.has_effect])
+def test_a_scheduler_parameter_without_effect_is_warned_of_in_every_form(name: str) -> None:
+    value: object = {"list": ["x"], "int": 7, "bool": True}.get(PARAMETERS[name].kind, "x")
+    flag = next(flag for flag, own in FLAGS.items() if own == name)
+    for document in (
+        {"actions": "allocate", "tiers": [{"plugins": [{"name": "gang"}]}]},
+        {"actions": "allocate", "plugins": "gang"},
+        {"compat": "volcano", "actions": "allocate", "tiers": [{"plugins": [{"name": "gang"}]}]},
+        {"compat": "kai"},
+        {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"},
+    ):
+        for spelt in (name, flag):
+            warnings = load({**document, "schedulerParams": {spelt: value}}, installed().catalogue(), "p").warnings
+            assert any(name in warning and "has no effect" in warning for warning in warnings), (document, warnings)
+
+
+@pytest.mark.parametrize("key", sorted(OF_THE_PROCESS))
+def test_a_setting_of_the_process_is_in_effect_or_warned_of(key: str) -> None:
+    document = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", key: 3}
+    policy = load(document, installed().catalogue(), "p")
+    assert any(key in warning for warning in policy.warnings) or policy.backoff != (1.0, 10.0)
+
+
+def test_metrics_are_warned_of() -> None:
+    document = {"compat": "volcano", "actions": "allocate", "tiers": [{"plugins": [{"name": "gang"}]}]}
+    policy = load({**document, "metrics": {"type": "prometheus", "address": "http://x"}}, installed().catalogue(), "p")
+    assert any("metrics" in warning for warning in policy.warnings)
+
+
+def test_back_off_seconds_are_in_effect() -> None:
+    document = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    given = {**document, "podInitialBackoffSeconds": 2, "podMaxBackoffSeconds": 4}
+    assert load(given, installed().catalogue(), "p").backoff == (2.0, 4.0)
+    with pytest.raises(PolicyError, match="podMaxBackoffSeconds: found 1, expected no less than podInitialBackoffSeconds"):
+        load({**document, "podInitialBackoffSeconds": 2, "podMaxBackoffSeconds": 1}, installed().catalogue(), "p")
+
+
+def test_the_label_that_names_a_pods_queue_is_in_effect() -> None:
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "lab", "uid": "p", "labels": {"example.com/queue": "team"}},
+        "spec": {"schedulerName": "kai-scheduler", "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
+    }
+    policy = {"compat": "kai", "schedulerParams": {"queueLabelKey": "example.com/queue"}}
+    (job,) = plan([pod], policy=policy).to_dict()["cycles"][0]["jobs"]
+    assert job["queue"] == "team"
