@@ -54,7 +54,7 @@ _ACTION_ARGUMENTS = {
         Argument("minCandidateNodesPercentage", "int", 10),
     ),
 }
-_OWN = {"best-fit", "easy-backfill", "fragmentation", "shortest-first", "strict-order"}
+_OWN = {"best-fit", "easy-backfill", "fragmentation", "queueaccess", "shortest-first", "strict-order"}
 """Plugins of Navarch alone that presets name."""
 _PLUGINS = {*VOLCANO.plugins, *KAI.plugins, *KUBE_SCHEDULER.plugins, "kai:proportion", "oldest", *_OWN} - _ABSENT
 _ACTIONS = {*VOLCANO.actions, *KAI.actions, "schedule"} - {"shuffle"}

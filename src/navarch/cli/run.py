@@ -123,6 +123,13 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Seconds after which a gang that is bound in part is released.",
 )
 @click.option(
+    "--cycle-timeout",
+    type=Seconds(min=0),
+    default=8.0,
+    show_default=True,
+    help="Seconds after which a cycle is ended and the job at hand is set aside; 0: never.",
+)
+@click.option(
     "--gpu-sharing",
     type=click.Choice(("", "annotations")),
     default="",

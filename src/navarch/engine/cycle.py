@@ -6,10 +6,11 @@ works on a job costs that job its place: the cycle starts again without it (`con
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from time import perf_counter
 
 from navarch.engine.close import close
-from navarch.engine.containment.containment import TOO_MANY, Containment
+from navarch.engine.containment.containment import Containment
 from navarch.engine.containment.set_aside import OpeningFigures
 from navarch.engine.policy.values import Policy
 from navarch.engine.record import CycleRecord
@@ -28,13 +29,15 @@ def decide(
     devices: str = "new",
     report_all: bool = True,
     report_queues: bool = True,
+    set_aside: Collection[str] = (),
 ) -> CycleRecord:
     """What to bind, evict and promise now, and why the other jobs wait. `uid` marks conditions set in this cycle; names of newly
     shared devices begin with `devices`.
 
     `report_all` False leaves out of the record every job that no action processed and whose status is up to date, so that an
-    idle cycle over many running jobs costs almost nothing. `report_queues` False leaves out the figures of queues."""
-    containment = Containment(snapshot)
+    idle cycle over many running jobs costs almost nothing. `report_queues` False leaves out the figures of queues. `set_aside`: keys
+    of jobs that take no part because a rule failed on them in an earlier cycle."""
+    containment = Containment(snapshot, set_aside)
     timings: dict[str, float] = {}
     try:
         while True:
@@ -44,11 +47,12 @@ def decide(
                 break
             except Exception as error:
                 if not containment.take(error):
-                    record = CycleRecord(warnings=[TOO_MANY])
+                    record = CycleRecord(warnings=[containment.gave_up])
                     break
     finally:
         containment.restore()
     containment.report(record)
+    record.set_aside = sorted(set_aside)
     record.timings.update(timings)
     return record
 

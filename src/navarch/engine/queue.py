@@ -8,6 +8,8 @@ from navarch.model.resources import IntArray
 from navarch.model.spec import QueueSpec
 
 ROOT = "root"
+MOST_LEVELS = 100
+"""How deep a tree of queues may be. Deeper queues are refused: every placement is counted in each ancestor."""
 
 
 class Queue:
@@ -25,14 +27,24 @@ class Queue:
         """Allocated and pending, when the session opened."""
 
     @property
-    def ancestors(self) -> list[Queue]:
-        """From the parent up to the root. In a cycle of parents, each queue once and never the queue itself."""
-        out: list[Queue] = []
-        queue = self.parent
-        while queue is not None and queue is not self and queue not in out:
-            out.append(queue)
+    def reaches_top(self) -> bool:
+        """Whether the way up ends, after at most `MOST_LEVELS` ancestors: it is neither a ring nor too long."""
+        queue = self
+        for _ in range(MOST_LEVELS):
+            if queue.parent is None:
+                return True
             queue = queue.parent
-        return out
+        return queue.parent is None
+
+    @property
+    def ancestors(self) -> list[Queue]:
+        """From the parent up to the root, at most `MOST_LEVELS`. In a cycle of parents, each queue once and never the queue itself."""
+        out: dict[str, Queue] = {}
+        queue = self.parent
+        while queue is not None and queue is not self and queue.name not in out and len(out) < MOST_LEVELS:
+            out[queue.name] = queue
+            queue = queue.parent
+        return list(out.values())
 
     def __repr__(self) -> str:
         return f"Queue({self.name})"

@@ -121,6 +121,8 @@ class CycleRecord(msgspec.Struct):
     queues: list[QueueFigures] = msgspec.field(default_factory=list)
     warnings: list[str] = msgspec.field(default_factory=list)
     failures: list[JobFailure] = msgspec.field(default_factory=list)
+    set_aside: list[str] = msgspec.field(default_factory=list)
+    """Jobs that took no part from the beginning: something failed on them in an earlier cycle. An input, here for replays."""
     tried: list[str] = msgspec.field(default_factory=list)
     """Keys of jobs in the order in which idle room was first looked for on their behalf."""
     timings: dict[str, float] = msgspec.field(default_factory=dict)

@@ -63,6 +63,7 @@ class Ingest:
         self._changes = NoChanges() if changes is None else changes
         self._queues = Queues(settings, self.cluster)
         self.groups = PodGroups(settings, self.cluster, self._queues, self._overlay, self._changes)
+        self._for_others = self.groups.for_others
         self.shadows = ShadowGroups(settings, self.cluster.namespaces, self.cluster.priority_classes, owners)
         self.unreadable = UnreadablePods(lambda task: self._put_task(task, ""), self._put_node)
         self._shown: dict[str, TaskSpec] = {}
@@ -171,7 +172,8 @@ class Ingest:
             self.cluster.remove_task(task.uid)
             self._leave_job(before)
         self.cluster.put_task(task)
-        self.groups.pod_joined(task.job)
+        if task.job in self._for_others:
+            self.groups.refresh(task.job)
         if is_shadow(task.job) and (before is None or not same_member(before, task)):
             job = self.shadows.put(task, queue)
             if job is not None:
@@ -181,7 +183,8 @@ class Ingest:
     def _leave_job(self, task: TaskSpec) -> None:
         """Called after the task left the model."""
         if not is_shadow(task.job):
-            self.groups.pod_left(task.job)
+            if task.job:
+                self.groups.pod_left(task.job)
             return
         job, gone = self.shadows.remove(task.job, task.uid)
         if gone:

@@ -28,8 +28,8 @@ class PodGroups:
         self._changes = changes
         self._objects: ApiPrecedence[tuple[JobSpec, int]] = ApiPrecedence()
         self._other_pools: ApiPrecedence[JobSpec] = ApiPrecedence()
-        self._for_others: set[str] = set()
-        """Groups without pods that another scheduler admits."""
+        self.for_others: set[str] = set()
+        """Groups without pods that another scheduler admits. They take part from their first pod on: then `refresh` them."""
         self._empty = EmptyGroups(settings.scheduler_names)
 
     def get(self, key: str) -> JobSpec | None:
@@ -48,7 +48,7 @@ class PodGroups:
 
     def is_foreign(self, key: str) -> bool:
         """Whether another scheduler decides for this group: it is in another node pool, or it has no pods and is not ours to admit."""
-        return key in self._for_others or (key in self._other_pools and key not in self._objects)
+        return key in self.for_others or (key in self._other_pools and key not in self._objects)
 
     def put(self, spec: JobSpec, version: int) -> None:
         if self._settings.is_in_pool(spec.labels):
@@ -70,14 +70,9 @@ class PodGroups:
         for key in self._empty.remove(maker):
             self.refresh(key)
 
-    def pod_joined(self, key: str) -> None:
-        """A group that was left to others takes part from its first pod on."""
-        if key in self._for_others:
-            self.refresh(key)
-
     def pod_left(self, key: str) -> None:
-        """A group without pods is ours or not by what its Job says."""
-        if self._settings.scheduler_names is not None and key in self._objects:
+        """Without pods, the Job of a group decides whether the group is ours."""
+        if key in self._objects and self._settings.scheduler_names is not None:
             row = self._cluster.jobs.rows.of.get(key)
             if row is None or not self._cluster.jobs.tasks[row]:
                 self.refresh(key)
@@ -102,7 +97,7 @@ class PodGroups:
         if found is not None:
             self._take(*found)
         else:
-            self._for_others.discard(spec.key)
+            self.for_others.discard(spec.key)
             self._remove_job(spec.key)
 
     def _take(self, spec: JobSpec, version: int) -> None:
@@ -111,10 +106,10 @@ class PodGroups:
         jobs = self._cluster.jobs
         row = jobs.rows.of.get(spec.key)
         if (row is None or not jobs.tasks[row]) and self._empty.is_for_others(spec):
-            self._for_others.add(spec.key)
+            self.for_others.add(spec.key)
             self._remove_job(spec.key)
             return
-        self._for_others.discard(spec.key)
+        self.for_others.discard(spec.key)
         before = jobs.specs[row] if row is not None else None
         if before == spec:
             return

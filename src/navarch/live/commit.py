@@ -60,8 +60,11 @@ class Commit:
         evicted = self._evictions(record, now)
         nominated = self._nominations(record)
         self._label_keys = None
+        failed = {failure.job for failure in record.failures}
         for decision in record.jobs:
             self._job(decision, now, placed, nominated, blocked)
+            if decision.job in failed:  # in no class: jobs like it that arrive do not let it be tried again
+                self._queue.add_unschedulable(decision.job, (Event.POLICY_CHANGED,), sum(decision.pods.values()), now)
         self._emit(WriteQueueStatuses(record.queues))
         activated = self._queue.pop_more()
         # Jobs that were tried before these pods were placed or evicted have not seen the change.

@@ -48,6 +48,7 @@ from navarch.live.instructions import (
     WriteRefusal,
 )
 from navarch.live.queue.equivalence_classes import footprint
+from navarch.live.queue.failed_jobs import FailedJobs
 from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import Requests, TaskSpec
@@ -79,14 +80,19 @@ class LiveCore:
         self._gang_timeout = gang_timeout
         self.queue = SchedulingQueue() if queue is None else queue
         self.assumed = AssumedPods()
-        self.cache = ClusterCache(settings, self.assumed, self.cluster_event)
-        self.cache.on_gone = self.queue.forget
-        self.cache.on_wish = self.queue.update
-        self.cache.on_volume = lambda: emit(CheckVolumes())
-        self.cache.owners_come = owners_watched
+        self.cache = ClusterCache(
+            settings,
+            self.assumed,
+            self.cluster_event,
+            on_job_removed=self.queue.forget,
+            on_demand_changed=self.queue.update,
+            on_volumes_changed=lambda: emit(CheckVolumes()),
+            owners_watched=owners_watched,
+        )
         self._commit = Commit(self.cache, self.assumed, self.queue, emit, unsupported)
         history = GangHistory(self.cache, lambda task: emit(MarkComplete(task)))
         self.gangs = HalfBoundGangs(self.cache, self._release_gang, gang_timeout, starts_gangs, prepared_at, history)
+        self.failed_jobs = FailedJobs()
         self.leading = False
         self.last_cycle: Cycle | None = None
         self.cycles = 0
@@ -145,7 +151,11 @@ class LiveCore:
         for key, inactive in self.queue.pop_changes(cluster):
             cluster.jobs.hold(key, inactive)
         uid = f"{identity}-{self.cycles}"
-        cycle = run_cycle(cluster, policy, registry, wall_time, self.cycles, uid, batch=batch, instead_of=self._reusable)
+        aside = self.failed_jobs.set_aside(cluster, wall_time)
+        cycle = run_cycle(
+            cluster, policy, registry, wall_time, self.cycles, uid, batch=batch, instead_of=self._reusable, set_aside=aside
+        )
+        self.failed_jobs.take(cycle.record, wall_time)
         self.last_cycle = cycle
         self._reusable = cycle.snapshot
         return cycle

@@ -38,11 +38,13 @@ from navarch.live.loop import Loop
 from navarch.live.ops.election import Elector, make_identity
 from navarch.live.ops.gauges import Gauges
 from navarch.live.ops.health import Health, tls_context
+from navarch.live.ops.job_failures import JobFailures
 from navarch.live.ops.lease import ApiLeaseLock
 from navarch.live.ops.metrics import Metrics
 from navarch.live.ops.periodic_tasks import PeriodicTasks
 from navarch.live.ops.policy_file import PolicyFile
 from navarch.live.ops.recording import Recorder, encoded
+from navarch.live.ops.watchdog import Watchdog
 from navarch.live.prebind.device_claims import DeviceClaims
 from navarch.live.prebind.preparation import Preparations
 from navarch.live.prebind.volumes import Volumes
@@ -172,6 +174,8 @@ class Scheduler:
         self.usage = UsageOverTime(clock)
         self.periodic_tasks = PeriodicTasks(self)
         self.gauges = Gauges(self)
+        self.job_failures = JobFailures(self.metrics.job_failures, lambda job: job in self.cache.cluster.jobs.rows.of)
+        self.watchdog = Watchdog(options.cycle_timeout)
         self.health = Health(
             self.missing,
             self.metrics.registry,
@@ -179,6 +183,7 @@ class Scheduler:
             self.gauges.refresh,
             AccessReview(self.lease_client, time.monotonic),
             protect_metrics=options.protect_metrics,
+            notes=self.job_failures.notes,
         )
         self.recorder = Recorder(options.record, more_annotations=options.record_annotations) if options.record is not None else None
         self.failed_cycles = 0
@@ -329,8 +334,10 @@ class Scheduler:
     def _cycle(self) -> None:
         batch = BATCH_PODS if self.dry_writers is None else None
         self.queue.set_backoff(*self.policy_file.policy.backoff)
-        cycle = self.core.decide(self.policy_file.policy, self.registry, self.clock(), identity=self.identity[-12:], batch=batch)
+        with self.watchdog.watch():
+            cycle = self.core.decide(self.policy_file.policy, self.registry, self.clock(), identity=self.identity[-12:], batch=batch)
         record = cycle.record
+        self.job_failures.take(record)
         self._backlog_left = cycle.more
         started = time.perf_counter()
         news = True

@@ -180,7 +180,7 @@ class Cluster:
     def put_queue(self, spec: QueueSpec) -> None:
         for requests in (spec.capability, spec.deserved, spec.guarantee):
             if requests:
-                self.space.learn(requests)
+                self.space.learn(requests, trusted=True)
         self.queues[spec.name] = spec
 
     def remove_queue(self, name: str) -> None:

@@ -28,6 +28,12 @@ BOUND = 1 << 50
 request (the API accepts up to 8 EiB) fits on no node. Thousands of such requests add up without overflow."""
 
 
+MOST_NAMES = 256
+"""Columns that pods and jobs can bring. Every pod may name a resource of its own, and each column is as long as the cluster."""
+OTHERS = "other resources"
+"""The column of all further names: no node has any of it, so a pod that asks for it fits nowhere."""
+
+
 def in_bytes(name: str) -> bool:
     return name in ("memory", "ephemeral-storage") or name.startswith("hugepages-")
 
@@ -83,16 +89,22 @@ class ResourceSpace:
     def find(self, name: str) -> int | None:
         return self._index.get(name)
 
-    def learn(self, requests: Requests) -> None:
+    def learn(self, requests: Requests, *, trusted: bool = False) -> None:
+        """Give every name a column. Names that tenants write share one column past `MOST_NAMES`. What nodes and queues name
+        (`trusted`) always gets its own; a pod that was read before a node brought its resource is refused until it is read again."""
         for name, _ in requests:
             if name not in self._index:
-                self.index(name)
+                self.index(name if trusted or len(self.names) < MOST_NAMES else OTHERS)
 
     def vector(self, requests: Requests, *, pods: int = 0, missing: int = 0) -> IntArray:
         """A dense vector over all names. Every name must be known already, so that the length is fixed."""
         out = np.full(len(self.names), missing, dtype=np.int64)
         for name, amount in requests:
-            out[self._index[name]] = amount
+            place = self._index.get(name)
+            if place is None:
+                place = self._index[OTHERS]
+                amount += int(out[place])
+            out[place] = amount
         if pods:
             out[PODS] = pods
         return out

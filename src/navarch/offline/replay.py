@@ -105,6 +105,8 @@ class Recording(msgspec.Struct):
     decisions: msgspec.Raw
     version: str = ""
     """The version of Navarch that decided. Another version may decide differently."""
+    set_aside: list[str] = msgspec.field(default_factory=list)
+    """Jobs that took no part because something failed on them before."""
     format: int = FORMAT
 
 
@@ -162,6 +164,7 @@ def record(
         objects=_objects(snapshot, more_annotations),
         decisions=msgspec.Raw(decisions(decided)),
         version=version(),
+        set_aside=decided.set_aside,
     )
     return gzip.compress(_encode(recording), compresslevel=3, mtime=0)
 
@@ -202,13 +205,14 @@ def again(recording: Recording, registry: Registry, policy: Policy | None = None
     for key in recording.held:
         cluster.jobs.hold(key, True)
     snapshot = cluster.snapshot(policy.semantics.node_order)
-    return decide(snapshot, policy, registry, recording.now, uid=recording.uid, devices=recording.uid, report_all=False)
+    uid, set_aside = recording.uid, recording.set_aside
+    return decide(snapshot, policy, registry, recording.now, uid=uid, devices=uid, report_all=False, set_aside=set_aside)
 
 
 def restored(recording: Recording) -> Cluster:
     """The cluster as it was, with the same rows."""
     cluster = Cluster()
-    cluster.space.learn(tuple((name, 0) for name in recording.resource_names))
+    cluster.space.learn(tuple((name, 0) for name in recording.resource_names), trusted=True)
     for priority in recording.priority_classes:
         cluster.put_priority_class(priority)
     for namespace in recording.namespaces:

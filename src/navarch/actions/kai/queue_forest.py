@@ -132,7 +132,7 @@ class QueueForest:
     def _branch_of(self, queue: Queue) -> _Branch | None:
         """None where no job can be: the queue has children, or its parents do not lead to a root."""
         if queue.name not in self._branches:
-            self._branches[queue.name] = None if queue.children else self._add_branch(queue)
+            self._branches[queue.name] = None if queue.children or not queue.reaches_top else self._add_branch(queue)
         return self._branches[queue.name]
 
     def _add_branch(self, queue: Queue) -> _Branch | None:

@@ -9,6 +9,7 @@ job ends the cycle with the name of the plugin: a cycle without one of its rules
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from traceback import format_exception
 
 import numpy as np
@@ -21,10 +22,12 @@ from navarch.model.snapshot import Snapshot
 from navarch.model.status import STATUS_NAMES, TaskStatus
 
 MOST_RESTARTS = 16
+TOO_LONG = "the cycle took too long: nothing was decided but that the job at hand is set aside"
 TOO_MANY = f"rules failed on jobs more than {MOST_RESTARTS} times: nothing else was decided in this cycle"
 MOST_IN_NAMESPACE = 3
 """Restarts for jobs of one namespace; then all its waiting jobs are set aside."""
-_UNDONE_BY = (Event.JOB_CHANGED, Event.POD_CHANGED, Event.QUEUE_CHANGED, Event.POLICY_CHANGED, Event.TIME_PASSED)
+_UNDONE_BY = (Event.QUEUE_CHANGED, Event.POLICY_CHANGED)
+"""Beside its back-off and changes of its own, which every job that waits is tried again for."""
 _LONGEST = 300
 
 
@@ -32,19 +35,34 @@ class CycleFailed(RuntimeError):
     """A failure that no job can be made responsible for."""
 
 
+class CycleTimeout(Exception):
+    """The cycle takes longer than it may: raised from outside into whatever is running."""
+
+    def __str__(self) -> str:
+        return "the cycle took too long"
+
+
 class Containment:
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, set_aside: Collection[str] = ()) -> None:
+        """`set_aside`: keys of jobs that take no part from the beginning."""
         self.snapshot = snapshot
         self.opening = OpeningFigures(snapshot)
         self._aside = SetAside(snapshot)
         self._restarts = 0
+        self.gave_up = ""
+        """Why nothing but the failures is decided in this cycle; empty while it goes on."""
         self._shapes: Counter[int] = Counter()
         self._namespaces: Counter[str] = Counter()
         self._failures: dict[int, JobFailure] = {}
+        for row, key in enumerate(snapshot.jobs.keys if set_aside else ()):
+            if key in set_aside:
+                self._aside.add(row)
+                self._aside.add(row)  # pods on nodes as well: it failed before
 
     def take(self, error: Exception) -> bool:
-        """Set the job aside on which this was raised. False: there were too many failures, nothing more is decided in this cycle. The
-        jobs that failed so far are told, so that the next cycle goes on without them. CycleFailed: no job is to blame."""
+        """Set the job aside on which this was raised. False: there were too many failures, or one took too long. Nothing more is
+        decided in this cycle then, but the jobs that failed are told, so that the next cycle goes on without them. CycleFailed: no
+        job is to blame."""
         culprit = find_culprit(error, self.snapshot)
         self.opening.put_back()
         self._restarts += 1
@@ -58,7 +76,11 @@ class Containment:
         if not removed:
             raise CycleFailed(f"{culprit.where} failed: {_text(error)}") from error
         error.__traceback__ = None  # it holds the session and all its arrays
-        return self._restarts <= MOST_RESTARTS
+        if isinstance(error, CycleTimeout):
+            self.gave_up = TOO_LONG
+        elif self._restarts > MOST_RESTARTS:
+            self.gave_up = TOO_MANY
+        return not self.gave_up
 
     def _rows(self, culprit: Culprit) -> list[int]:
         """The jobs to set aside for a failure: one at first."""

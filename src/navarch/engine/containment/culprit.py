@@ -25,8 +25,8 @@ from navarch.engine.queue import Queue
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import JobSpec, TaskSpec
 
-_MOST_FRAMES = 400
-"""Frames that are read: an endless recursion has thousands, and the innermost ones are equal."""
+_MOST_FRAMES = 200
+"""Frames that are read at either end: an endless recursion has thousands of equal ones between them."""
 _FIRST = ("job", "best", "preemptor", "sub_job", "task", "change")
 """Names that say most; other locals follow in the order in which the function assigned them."""
 
@@ -42,8 +42,9 @@ class Culprit(Struct, frozen=True):
 
 
 def find_culprit(error: BaseException, snapshot: Snapshot) -> Culprit:
-    frames = [frame for frame, _ in walk_tb(error.__traceback__)][-_MOST_FRAMES:]
-    frames.reverse()
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)][::-1]
+    if len(frames) > 2 * _MOST_FRAMES:
+        frames[_MOST_FRAMES:-_MOST_FRAMES] = []
     where = _where(frames)
     for frame in frames:
         for value in _locals(frame):

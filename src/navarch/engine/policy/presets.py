@@ -51,7 +51,7 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
     "navarch": {
         "actions": "allocate, backfill, gangreclaim, gangpreempt",
         "tiers": [
-            _tier("priority", {"name": "gang", "enableJobStarving": False}, "conformance", "pdb", "cdp"),
+            _tier("priority", {"name": "gang", "enableJobStarving": False}, "conformance", "pdb", "cdp", "queueaccess"),
             _tier(
                 {"name": "drf", "enablePreemptable": False},
                 "predicates",

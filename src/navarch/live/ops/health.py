@@ -1,6 +1,6 @@
 """HTTP for operators: /livez, /readyz, /healthz, /metrics and /debug/snapshot.
 
-/livez answers while the event loop turns. /readyz and /healthz say whether the cache is complete, and if not, what is missing. A
+/livez answers while the event loop runs. /readyz and /healthz say whether all objects have been read, and if not, what is missing. A
 replica that does not lead is ready: it could lead at once.
 
 /debug/snapshot names every pod of the cluster. A caller on this machine may read it without a token, if it addressed this machine by
@@ -22,7 +22,7 @@ from navarch.kube.auth.access_review import AccessReview
 from navarch.kube.errors import KubeError
 
 Missing = Callable[[], list[str]]
-"""What keeps us from being ready; empty: nothing."""
+"""What keeps the process from being ready; empty: nothing."""
 
 
 _EXPECTED = "expected an address such as 0.0.0.0:8080 that is free"
@@ -42,13 +42,16 @@ class Health:
         access: AccessReview | None = None,
         *,
         protect_metrics: bool = False,
+        notes: Callable[[], list[str]] = list,
     ) -> None:
+        """`notes`: what operators should know although we are ready."""
         self._missing = missing
         self._registry = registry
         self._snapshot = snapshot
         self._refresh = refresh
         self._access = access
         self._protect_metrics = protect_metrics
+        self._notes = notes
         self._runner: web.AppRunner | None = None
         self.port = 0
 
@@ -78,7 +81,7 @@ class Health:
         missing = self._missing()
         if missing:
             return web.Response(status=503, text="".join(f"[-]{each}\n" for each in missing))
-        return web.Response(text="ok")
+        return web.Response(text="".join(["ok", *(f"\n[!]{note}" for note in self._notes())]))
 
     async def _metrics(self, request: web.Request) -> web.Response:
         if self._protect_metrics and (refusal := await self._refusal(request)) is not None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from navarch.engine.queue import ROOT, Queue
+from navarch.engine.queue import MOST_LEVELS, ROOT, Queue
 from navarch.engine.reasons import Event, Reason
 from navarch.model.resources import CPU, MEMORY, UNLIMITED, IntArray
 from navarch.plugins.queues.amounts import Amounts, total_of
@@ -73,6 +73,8 @@ def _line(queue: Queue, by_name: Mapping[str, Queue]) -> list[int] | Reason:
             return _broken(queue, f"queue {at.name} has a parent that does not exist: {parent}")
         if parent in seen:
             return _broken(queue, f"queue {at.name} has itself among its ancestors")
+        if len(line) == MOST_LEVELS:
+            return _broken(queue, f"queue {queue.name} stands more than {MOST_LEVELS} levels below {ROOT}")
         seen.add(parent)
         at = by_name[parent]
         line.append(at.number)

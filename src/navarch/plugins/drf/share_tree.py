@@ -10,11 +10,13 @@ Nodes are computed when a comparison needs them and something below them changed
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from msgspec import Struct, field
 
 from navarch.engine.figures import Rows
-from navarch.engine.queue import ROOT, Queue
+from navarch.engine.queue import MOST_LEVELS, ROOT, Queue
 from navarch.engine.session import Session
 from navarch.model.resources import BoolArray, FloatArray, IntArray
 from navarch.model.status import IS_ALLOCATED, TaskStatus
@@ -132,7 +134,8 @@ class ShareTree:
 
 
 def path_of(queue: Queue) -> tuple[list[str], list[float]]:
-    """Names and weights from the root down: as annotated, else by the queue's ancestors and their weights.
+    """Names and weights from the root down: as annotated, else by the queue's ancestors and their weights. Levels past
+    `MOST_LEVELS` count as one with the level above them.
 
     >>> from navarch.model.spec import QueueSpec
     >>> path_of(Queue(0, QueueSpec("b", annotations={PATH: "root/a/b", WEIGHTS: "100/3/0"}), 3))
@@ -141,8 +144,8 @@ def path_of(queue: Queue) -> tuple[list[str], list[float]]:
     annotations = queue.spec.annotations
     path, weights = annotations.get(PATH, ""), annotations.get(WEIGHTS, "")
     if path and weights:
-        names = path.split("/")
-        given = [_weight(text) for text in weights.split("/")]
+        names = path.split("/")[:MOST_LEVELS]
+        given = [_weight(text) for text in weights.split("/")[:MOST_LEVELS]]
         return names, given + [1.0] * (len(names) - len(given))
     line = [queue, *queue.ancestors][::-1]
     below = [q for q in line if q.name != ROOT]
@@ -151,9 +154,10 @@ def path_of(queue: Queue) -> tuple[list[str], list[float]]:
 
 def _weight(text: str) -> float:
     try:
-        return max(float(text), 1.0)
+        weight = float(text)
     except ValueError:
         return 1.0
+    return max(weight, 1.0) if math.isfinite(weight) else 1.0
 
 
 def _others(session: Session) -> IntArray:

@@ -18,7 +18,7 @@ from navarch.engine.placement.attainable import HopelessTasks
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.gang_protocols import Scenario
 from navarch.engine.points.protocols import Change
-from navarch.engine.queue import Queue
+from navarch.engine.queue import MOST_LEVELS, Queue
 from navarch.engine.reasons import Event, Reason
 from navarch.engine.record import QueueFigures
 from navarch.model.gpus import GPU_RESOURCES
@@ -67,7 +67,7 @@ class KaiProportion(Plugin):
         shares = fair_shares(parent, self.claims, self.total, self.given.number("kValue"))
         self.tree = QueueTree(parent, self.claims.quota, self.claims.limit, shares, allocated, fixed)
         self.request = request
-        self.displaced = displaced(session.queues, RESOURCES)
+        self.displaced = displaced(session.queues, RESOURCES, frozenset(session.snapshot.jobs.queue_names))
         """Queues in which no job may stand, and why."""
         self.moved = [0] * len(self.queues)
         self._held_by_victims: tuple[Sequence[Job], list[tuple[int, Floats]]] | None = None
@@ -391,7 +391,7 @@ def linked(queues: Iterable[Queue], *, full: bool) -> list[tuple[Queue, str]]:
         seen: set[str] = set()
         name = queue.name
         while name:
-            if name in seen or name not in found:
+            if name in seen or name not in found or len(seen) > MOST_LEVELS:
                 return False
             seen.add(name)
             name = found[name].spec.parent
