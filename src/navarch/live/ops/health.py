@@ -1,6 +1,6 @@
 """HTTP for operators: /livez, /readyz, /healthz, /metrics and /debug/snapshot.
 
-/livez answers while the event loop turns. /readyz and /healthz say whether the cache is complete, and if not, what is missing. A
+/livez answers while the event loop runs. /readyz and /healthz say whether all objects have been read, and if not, what is missing. A
 replica that does not lead is ready: it could lead at once.
 
 /debug/snapshot names every pod of the cluster. A caller on this machine may read it without a token, if it addressed this machine by
@@ -22,7 +22,7 @@ from navarch.kube.auth.access_review import AccessReview
 from navarch.kube.errors import KubeError
 
 Missing = Callable[[], list[str]]
-"""What keeps us from being ready; empty: nothing."""
+"""What keeps the process from being ready; empty: nothing."""
 
 
 _EXPECTED = "expected an address such as 0.0.0.0:8080 that is free"
