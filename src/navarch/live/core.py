@@ -146,6 +146,8 @@ class LiveCore:
         """One cycle over a snapshot of the cache. Nothing is assumed yet: see `commit`. For `batch` see `run_cycle`."""
         cluster = self.cache.cluster
         self.cycles += 1
+        if len(self.queue) and registry.keeps_order(policy):
+            self.queue.activate_queues(cluster)
         for key, inactive in self.queue.pop_changes(cluster):
             cluster.jobs.hold(key, inactive)
         uid = f"{identity}-{self.cycles}"
