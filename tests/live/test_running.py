@@ -56,7 +56,7 @@ async def test_a_server_that_is_not_there_yet_is_waited_for(server: ApiServer, w
         wire.cut()
         async with world.scheduler(port=wire.port) as scheduler:
             await world.eventually(lambda: asyncio.sleep(0, wire.broken), lambda broken: broken >= 3)
-            assert scheduler.missing() == ["the API server did not answer yet"]
+            assert scheduler.missing() == ["the API server has not answered yet"]
             wire.rate = 0.0
             await world.eventually(lambda: asyncio.sleep(0, scheduler.missing()), lambda missing: missing == [])
             await world.eventually(lambda: world.get_pod("early"), lambda found: found["spec"].get("nodeName"))

@@ -50,7 +50,7 @@ FREE = QueueShare(-1.0, -1.0, 1.0)
 
 class SleepingWorld:
     def __init__(self, policy: str, unsupported: Unsupported = lambda bind, task: "") -> None:
-        self.policy = POLICIES[policy]
+        self.policy = POLICIES[policy] if policy in POLICIES else preset(policy, REGISTRY.catalogue())
         self.now = 100.0
         self.number = 0
         self.bound: list[str] = []

@@ -42,6 +42,7 @@ def close(session: Session, *, report_queues: bool = True) -> None:
     _promises(session)
     session.record.tried = list(session.tried)
     session.record.warnings += set_aside(session.snapshot)
+    session.record.warnings += session.shard_problems
     _forget_undone(session)
     session.record.jobs = [_decision(session, job) for job in session.jobs_to_conclude()]
     if not report_queues:

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from navarch.engine.action import Action
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import POINTS, implemented_points
+from navarch.engine.points.protocols import POINTS, JobTurn, implemented_points
 from navarch.engine.policy.catalogue import Catalogue, Entry, key_of
 from navarch.engine.policy.values import PluginOption, Policy
 from navarch.places import Lazily, at, place_of
@@ -119,6 +119,10 @@ class Registry:
             further = {name: self._select_all(policy.profiles[name].plugins, policy) for name in [*policy.profiles][1:]}
             self._selected = policy, SelectedPlugins(tiers, further)
         return self._selected[1]
+
+    def keeps_order(self, policy: Policy) -> bool:
+        """Whether nothing may pass the first waiting job of a queue under the policy."""
+        return any(kind.keeps_order and JobTurn in points for tier in self.select_plugins(policy).tiers for kind, _, points in tier)
 
     def _select_all(self, options: Iterable[PluginOption], policy: Policy) -> list[Selected]:
         return [each for option in options if (each := self._select(option, policy))]

@@ -80,11 +80,15 @@ class LiveCore:
         self._gang_timeout = gang_timeout
         self.queue = SchedulingQueue() if queue is None else queue
         self.assumed = AssumedPods()
-        self.cache = ClusterCache(settings, self.assumed, self.cluster_event)
-        self.cache.on_gone = self.queue.forget
-        self.cache.on_wish = self.queue.update
-        self.cache.on_volume = lambda: emit(CheckVolumes())
-        self.cache.owners_come = owners_watched
+        self.cache = ClusterCache(
+            settings,
+            self.assumed,
+            self.cluster_event,
+            on_job_removed=self.queue.forget,
+            on_demand_changed=self.queue.update,
+            on_volumes_changed=lambda: emit(CheckVolumes()),
+            owners_watched=owners_watched,
+        )
         self._commit = Commit(self.cache, self.assumed, self.queue, emit, unsupported)
         history = GangHistory(self.cache, lambda task: emit(MarkComplete(task)))
         self.gangs = HalfBoundGangs(self.cache, self._release_gang, gang_timeout, starts_gangs, prepared_at, history)
@@ -142,6 +146,8 @@ class LiveCore:
         """One cycle over a snapshot of the cache. Nothing is assumed yet: see `commit`. For `batch` see `run_cycle`."""
         cluster = self.cache.cluster
         self.cycles += 1
+        if len(self.queue) and registry.keeps_order(policy):
+            self.queue.activate_queues(cluster)
         for key, inactive in self.queue.pop_changes(cluster):
             cluster.jobs.hold(key, inactive)
         uid = f"{identity}-{self.cycles}"

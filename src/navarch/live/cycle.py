@@ -1,8 +1,8 @@
-"""One live cycle: snapshot, decide, and what is left of it for metrics and recordings.
+"""One live cycle: take a snapshot, decide, and keep what metrics and recordings need.
 
-A backlog is taken in pieces: of each queue the pods that come first, by priority and age, and the rest in the next cycle. One
-cycle over fifty thousand single pods would hold up everything else in the process for longer than a lease lasts, and the API
-server would take the bindings no sooner.
+A backlog is decided in batches: of each queue the first pending pods by priority and age, and the rest in the next cycles. One cycle
+over fifty thousand single pods would stop everything else in the process for longer than a lease lasts, and the API server would
+accept the bindings no sooner.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _PLACED = [int(status) for status, there in enumerate(ON_NODE) if there]
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """Everything that went into a cycle and came out of it. The snapshot's specs are as they were when it began."""
+    """The input and the outcome of a cycle. The specs in the snapshot are those from the start of the cycle."""
 
     number: int
     snapshot: Snapshot
     more: bool
-    """Some jobs were left for the next cycle."""
+    """Some jobs were left to the next cycle."""
     policy: Policy
     now: float
     uid: str
@@ -42,7 +42,7 @@ class Cycle:
 
     @property
     def held(self) -> dict[str, JobSpec]:
-        """Jobs that were left out because they wait, or because it was not their turn."""
+        """Jobs that were left out: inactive ones, and those beyond the batch."""
         jobs = self.snapshot.jobs
         return {jobs.keys[row]: spec for row, spec in (*jobs.held.items(), *jobs.left_out.items())}
 
@@ -59,8 +59,8 @@ def run_cycle(
     instead_of: Snapshot | None = None,
     set_aside: Collection[str] = (),
 ) -> Cycle:
-    """`batch`: how many waiting pods of a queue are looked at; None: all. `instead_of`: see `Cluster.snapshot`. `set_aside`: see
-    `decide`."""
+    """`batch`: how many pending pods of each queue are tried; None: all. `instead_of`: see `Cluster.snapshot`.
+    `set_aside`: see `decide`."""
     started = perf_counter()
     snapshot = cluster.snapshot(policy.semantics.node_order, instead_of=instead_of)
     if batch is not None:
@@ -72,12 +72,12 @@ def run_cycle(
 
 
 def undecided(cluster: Cluster, policy: Policy, now: float, number: int, uid: str) -> Cycle:
-    """What a cycle would read now, for who wants to see it fail; nothing is decided."""
+    """What a cycle would read now, for debugging a cycle that fails. Nothing is decided."""
     return Cycle(number, cluster.snapshot(policy.semantics.node_order), False, policy, now, uid, CycleRecord(), 0.0, 0.0)
 
 
 def leave_out(snapshot: Snapshot, rows: Sequence[int]) -> None:
-    """Take jobs out of this snapshot. One that holds nodes stays in: others may have to know whose pods those are."""
+    """Remove jobs from this snapshot. A job that holds nodes stays: decisions about others depend on its pods."""
     if rows:
         jobs = snapshot.jobs
         chosen = np.array(rows, dtype=np.intp)
@@ -86,8 +86,8 @@ def leave_out(snapshot: Snapshot, rows: Sequence[int]) -> None:
 
 
 def beyond_batch(snapshot: Snapshot, batch: int) -> list[int]:
-    """Rows of jobs none of whose waiting pods is among the first `batch` of its queue, by priority (the group's or the pod's,
-    whichever is higher), age and arrival."""
+    """Rows of jobs without a pod among the first `batch` pending pods of their queue. The order is priority (of the group or the pod,
+    whichever is higher), age, arrival."""
     tasks, jobs = snapshot.tasks, snapshot.jobs
     if jobs.counts[jobs.marks.waiting, TaskStatus.PENDING].sum() <= batch:
         return []

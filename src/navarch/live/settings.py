@@ -1,4 +1,4 @@
-"""What an operator may say to `navarch run`, in one value."""
+"""The options of `navarch run`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from navarch.live.loop import PERIOD, SETTLE
 
 
 class RunOptions(Struct, frozen=True):
-    """Seconds where it is time."""
+    """Times are in seconds."""
 
     policy: str = "navarch"
     """A preset's name or a file; a file is read again when it changes."""
@@ -24,7 +24,7 @@ class RunOptions(Struct, frozen=True):
     """/metrics needs a bearer token whose user may get that non-resource URL."""
     leader_elect: bool = True
     lock_namespace: str = ""
-    """Empty: the namespace of the kubeconfig's context or of the pod we run in."""
+    """Empty: the namespace of the kubeconfig's context, or of our own pod."""
     lock_name: str = "navarch"
     lease_duration: float = 15.0
     renew_deadline: float = 10.0
@@ -41,17 +41,17 @@ class RunOptions(Struct, frozen=True):
     plugin_dirs: tuple[Path, ...] = ()
     write_connections: int = 64
     gang_timeout: float = 120.0
+    """A gang that is half bound for this long is released."""
     cycle_timeout: float = 8.0
     """Seconds after which the watchdog ends a cycle; 0: never. Below the renew deadline (10 s), so that the lease is kept."""
-    """A gang that is bound in part for this long and cannot be completed is released."""
     volume_timeout: float = 600.0
     eviction_timeout: float = 60.0
-    """How long a disruption budget is waited for before an eviction is given up."""
+    """How long an eviction is retried that a disruption budget refuses."""
     eviction_rate: float = 50.0
     """Evictions a second."""
     shutdown_timeout: float = 20.0
     gpu_sharing: str = ""
-    """`annotations`: pods that share GPUs are bound directly, with the GPUs written on them."""
+    """`annotations`: bind pods that share GPUs directly, and write their GPUs on them."""
     bind_requests: bool = True
-    """Pods of KAI's groups are handed to KAI's binder where its BindRequest is served."""
+    """Let KAI's binder bind the pods of KAI's groups, if BindRequest is served."""
     seed: int | None = None

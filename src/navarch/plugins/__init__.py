@@ -42,6 +42,7 @@ PLACES: Mapping[str, str] = {
     "kubeflow": "navarch.plugins.kai.job_order:Kubeflow",
     "least-attained-service": "navarch.plugins.order.least_attained:LeastAttainedService",
     "minruntime": "navarch.plugins.kai.minruntime:MinRuntime",
+    "namespace-turns": "navarch.plugins.order.namespace_turns:NamespaceTurns",
     "network-topology-aware": "navarch.plugins.volcano.network_topology_aware:NetworkTopologyAware",
     "nodeavailability": "navarch.plugins.kai.node_scores:NodeAvailability",
     "nodegroup": "navarch.plugins.volcano.nodegroup:NodeGroup",

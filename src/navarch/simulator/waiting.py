@@ -24,7 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from navarch.engine.arguments import Arguments
-from navarch.engine.points.protocols import JobOrder, JobTurn
+from navarch.engine.points.protocols import JobOrder
 from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
 from navarch.model.cluster import Cluster
@@ -356,4 +356,4 @@ def waiting_for(policy: Policy, registry: Registry, cluster: Cluster, *, skip: b
     def order(spec: JobSpec) -> tuple[Any, ...]:
         return (*(by_spec(spec, given) for by_spec, given in known), spec.created, spec.key)
 
-    return ByRoom(cluster, order, keeps_order=any(kind.keeps_order and JobTurn in points for kind, _, points in placed))
+    return ByRoom(cluster, order, keeps_order=registry.keeps_order(policy))

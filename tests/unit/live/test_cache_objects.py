@@ -36,9 +36,8 @@ def queue(name: str, **labels: str) -> Any:
     ],
 )
 def test_whoever_waits_for_volumes_or_devices_hears_of_them_when_they_come_and_when_they_go(kind: str, event: Event) -> None:
-    made, heard = cache()
     looked: list[str] = []
-    made.on_volume = lambda: looked.append(kind)
+    made, heard = cache(on_volumes_changed=lambda: looked.append(kind))
     found = ObjectSpec(kind, "", "x", {"metadata": {"name": "x"}, "spec": {"a": 1}})
     made.put(found)
     made.remove(found)

@@ -158,7 +158,7 @@ async def test_devices_that_somebody_else_gave_it_stay(world: Served) -> None:
     world.decide()
     theirs = {"devices": {"results": [{"request": "r", "driver": "d", "pool": "n1", "device": "g1"}]}}
     await world.status("shared", {"allocation": theirs, "reservedFor": [OTHER]})
-    with pytest.raises(PreparationFailed, match="was allocated by somebody else"):
+    with pytest.raises(PreparationFailed, match="was allocated by another scheduler"):
         await world.claims.prepare(bind_of("uid-p1"))
     await world.is_not_bound("p1")
     assert await world.devices() == (["g1"], ["other"])

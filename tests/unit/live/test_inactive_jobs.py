@@ -266,3 +266,15 @@ def test_a_pod_that_is_given_a_place_and_taken_again_in_one_cycle_is_not_deleted
     record.evictions.append(Eviction("ns/p", "n", "p", "ns/pod/p", "reclaim", "ns/other", "reclaim", ""))
     world.core.commit(record, 0.0)
     assert (world.bound, world.leaving) == ([], {})
+
+
+@pytest.mark.parametrize(("policy", "started"), [("fifo", []), ("fifo-skip", ["small"])])
+def test_a_queue_that_keeps_its_order_keeps_it_while_its_first_job_sleeps(policy: str, started: list[str]) -> None:
+    world = world_of(policy, cpu=2)
+    world.pod("large", {"cpu": "4"}, queue="a")
+    world.settle()
+    assert world.scheduling_queue.inactive() == ["ns/pod/large"]
+    world.now += 0.5
+    world.pod("small", ONE, queue="a")
+    world.settle()
+    assert world.bound == started

@@ -40,8 +40,7 @@ def least(of: ClusterCache) -> int | None:
 
 
 def test_a_pod_waits_until_its_owner_is_shown() -> None:
-    made, _ = cache()
-    made.owners_come = lambda kind: kind == "PyTorchJob"
+    made, _ = cache(owners_watched=lambda kind: kind == "PyTorchJob")
     made.put_pod(pod("a"))
     assert least(made) is None
     (row,) = absent_rows(made.cluster)
@@ -63,8 +62,7 @@ def test_an_owner_of_a_kind_that_nobody_watches_is_not_waited_for() -> None:
 
 
 def test_nothing_stays_of_a_pod_that_goes_before_its_owner_comes() -> None:
-    made, _ = cache()
-    made.owners_come = lambda kind: True
+    made, _ = cache(owners_watched=lambda kind: True)
     made.put_pod(pod("a"))
     made.remove_pod("a")
     assert KEY not in made.cluster.jobs.rows.of

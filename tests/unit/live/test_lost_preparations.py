@@ -74,11 +74,10 @@ async def test_devices_that_were_allocated() -> None:
 
 
 async def test_each_volume_that_comes_is_told() -> None:
-    made, _ = cache()
+    made, _ = cache(on_volumes_changed=lambda: volumes.look())
     made.put(node("n1"))
     told = asyncio.Queue[AssumedBind]()
     volumes = Volumes(cast(Client, Quiet()), made, 60.0, told.put_nowait)
-    made.on_volume = volumes.look
 
     def claim(name: str, volume: str = "") -> dict[str, Any]:
         annotations = {SELECTED_NODE: "n1"} | ({"pv.kubernetes.io/bind-completed": "yes"} if volume else {})

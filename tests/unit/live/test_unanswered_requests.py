@@ -30,7 +30,7 @@ def test_a_request_that_nobody_takes_up_is_told_after_a_while(caplog: pytest.Log
     says("")
     assert (late(1.0), late(1.0 + UNANSWERED), late(2.0 + UNANSWERED)) == ([], ["a"], ["a"])
     said = [record.getMessage().partition(":")[0] for record in caplog.records if record.name == bind_requests.__name__]
-    assert said == ["1 BindRequests were not taken up for 30 s"]
+    assert said == ["1 BindRequests have had no answer for 30 s"]
     says("Failed")
     assert late(3.0 + UNANSWERED) == [], "somebody tries"
     says("")

@@ -1,8 +1,8 @@
-"""What was decided and cannot yet be seen in the API: binds, evictions, promises, and what groups were told.
+"""Decisions that the API does not show yet: binds, evictions, nominations, and statuses of groups.
 
-A decision counts from the moment it is made, so that the next cycle does not decide it again while the write is on its way.
-Each entry lies over the informer's object until that shows the same, shows something else that is final (the truth wins), or
-the write failed and the entry is forgotten.
+A decision counts from the moment it is made, so that the next cycle does not make it again while its write is in flight. Each entry
+hides the informer's object until the object shows the same or something else that is final, or until the write fails and the entry
+is removed.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class AssumedBind(Struct):
     since: float
     gpu_groups: tuple[str, ...] = ()
     written: bool = False
-    """The API server said yes; only the watch has to show it."""
+    """The API server accepted it; the watch does not show it yet."""
     by_request: bool = False
-    """Decided for another program, which is to be asked to carry it out."""
+    """Another binder is to carry it out, on a request of ours."""
     delegated: bool = False
-    """Another program carries it out, on a request of ours."""
+    """The request to the other binder was sent."""
     refused: bool = False
-    """The API server said that the pod has its node already, and not from us."""
+    """The API server refused it because another scheduler had bound the pod."""
 
 
 class Postponed(Struct):
@@ -40,11 +40,11 @@ class Postponed(Struct):
 
     failures: int
     until: float
-    """Not before this, by the event loop's time."""
+    """No bind before this, on the event loop's clock."""
 
 
 class AssumedStatus(Struct):
-    """What a group was told in memory; `version` is the resourceVersion of our write once it succeeded."""
+    """The status that a cycle decided for a group. `version`: resourceVersion of our write once it succeeded."""
 
     uid: str
     phase: str
@@ -58,16 +58,16 @@ class AssumedPods:
         self.evictions: dict[str, float] = {}
         """uid of a pod whose eviction was decided -> when."""
         self.nominations: dict[str, str] = {}
-        """uid -> node promised to it."""
+        """uid -> nominated node."""
         self.statuses: dict[str, AssumedStatus] = {}
-        """Job key -> status on its way to the group's object."""
+        """Job key -> status that its object does not show yet."""
         self.postponed: dict[str, Postponed] = {}
-        """uid of a pod whose bind failed -> when it is tried again, where its job is tried in every cycle."""
+        """uid of a pod whose bind failed -> when it may be bound again. Needed for jobs that are always active."""
 
     # pods
 
     def observe(self, task: TaskSpec) -> None:
-        """The informer shows this task; forget what it confirms or overrules."""
+        """The informer shows this task: remove what it confirms or overrules."""
         if task.uid in self.binds and (task.node or IS_TERMINAL[task.status]):
             del self.binds[task.uid]
         if self.postponed and (task.node or IS_TERMINAL[task.status]):
@@ -78,21 +78,21 @@ class AssumedPods:
             del self.nominations[task.uid]
 
     def gone(self, uid: str) -> None:
-        """The pod does not exist any more."""
+        """The pod is gone."""
         self.binds.pop(uid, None)
         self.evictions.pop(uid, None)
         self.nominations.pop(uid, None)
         self.postponed.pop(uid, None)
 
     def postpone(self, uid: str, now: float) -> None:
-        """Its bind failed: no other for a second, then for two, up to ten. (A job that has no pod on a node sleeps as a whole, see
-        `Holding`; one that has is looked at in every cycle.)"""
+        """The bind of this pod failed: no other for one second, then two, up to ten. This is for jobs with pods on nodes, which are
+        always active; the others back off as a whole (see `SchedulingQueue`)."""
         before = self.postponed.get(uid)
         failures = before.failures + 1 if before else 1
         self.postponed[uid] = Postponed(failures, now + min(INITIAL_BACKOFF * 2 ** min(failures - 1, 10), MAX_BACKOFF))
 
     def over(self, task: TaskSpec) -> TaskSpec:
-        """The task with what was decided for it laid over what the API shows."""
+        """The task as the API shows it, changed by what was decided about it."""
         bind = self.binds.get(task.uid)
         if bind is not None and not task.node:
             status = TaskStatus.RELEASING if task.deleting else TaskStatus.BINDING
@@ -107,7 +107,7 @@ class AssumedPods:
     # groups
 
     def observe_group(self, job: JobSpec, version: int) -> JobSpec:
-        """A group as the informer shows it, with our newer status over it while that is on its way."""
+        """A group as the informer shows it, with our newer status until the object shows it."""
         ours = self.statuses.get(job.key)
         if ours is None:
             return job
@@ -119,7 +119,7 @@ class AssumedPods:
 
 
 def same_status(job: JobSpec, phase: str, conditions: Sequence[Condition]) -> bool:
-    """Equal but for the times and ids of transitions, which change with every cycle that says the same."""
+    """Whether the statuses are equal except for times and ids of transitions."""
     return job.phase == phase and _said(job.conditions) == _said(conditions)
 
 

@@ -23,7 +23,7 @@ from navarch.model.status import IS_TERMINAL, TaskStatus
 
 _STORAGE = ("StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment")
 _VOLUME_KINDS = frozenset({"PersistentVolume", "PersistentVolumeClaim", *_STORAGE})
-_CLAIM_KINDS = frozenset({"ResourceSlice", "DeviceClass"})
+_CLAIM_KINDS = frozenset({"ResourceSlice", "DeviceClass", "DeviceTaintRule"})
 _SELECTING = frozenset({SERVICE, *CONTROLLERS})
 
 
@@ -34,22 +34,23 @@ class Notice(Protocol):
 
 
 class ChangeNotices:
-    """Three callbacks beside `notice`. `on_gone`: a job lost its group, or its last pod if it has no group; a later job of the same
-    name is another one. `on_wish`: the waiting pods of a job became more or ask for something else. `on_volume`: storage changed."""
+    """Three callbacks beside `notice`. `on_job_removed`: a job lost its group, or its last pod if it has no group; a later job of the
+    same name is another one. `on_demand_changed`: the pending pods of a job became more or request something else.
+    `on_volumes_changed`: a volume, a claim or a storage class changed."""
 
     def __init__(
         self,
         cluster: Cluster,
         notice: Notice,
-        on_gone: Callable[[str], object],
-        on_wish: Callable[[str], object],
-        on_volume: Callable[[], object],
+        on_job_removed: Callable[[str], object],
+        on_demand_changed: Callable[[str], object],
+        on_volumes_changed: Callable[[], object],
     ) -> None:
         self._cluster = cluster
         self._notice = notice
-        self._on_gone = on_gone
-        self._on_wish = on_wish
-        self._on_volume = on_volume
+        self._on_job_removed = on_job_removed
+        self._on_demand_changed = on_demand_changed
+        self._on_volumes_changed = on_volumes_changed
 
     # pods
 
@@ -60,7 +61,7 @@ class ChangeNotices:
         if task.status == TaskStatus.PENDING:
             changed = before is None or before.status != task.status or not same_wish(before, task)
             if changed:
-                self._on_wish(task.job)
+                self._on_demand_changed(task.job)
             notice(Event.POD_CHANGED, task.job, urgent=changed and self._may_start(task.job))
         elif IS_TERMINAL[task.status] and (before is None or not IS_TERMINAL[before.status]):
             notice(Event.POD_REMOVED, task.job, freed=footprint(task.shape))
@@ -99,9 +100,9 @@ class ChangeNotices:
             self._notice(Event.POD_REMOVED, urgent=False, freed=())  # the queue that it leaves has room, or others may take from it
 
     def job_removed(self, before: JobSpec, held: bool) -> None:
-        self._on_gone(before.key)
+        self._on_job_removed(before.key)
         if is_shadow(before.key):
-            return  # its last pod tells the rest
+            return  # the removal of its last pod reports the rest
         self._notice(Event.JOB_CHANGED, before.key, urgent=False)  # no cycle has anything to decide about it
         # Others may be admitted for what it was admitted for, as if a pod that held it had ended, or be due more than before.
         admitted = before.phase == "Inqueue" and before.min_resources is not None
@@ -136,10 +137,10 @@ class ChangeNotices:
 
     def object_changed(self, spec: ObjectSpec, before: Any, now: Any) -> None:
         if spec.kind == "BindRequest":
-            return  # its pod changed, which is told there
+            return  # the change of its pod is reported separately
         changed = not same_object(before, now)  # else it was only written again
         if spec.kind in _VOLUME_KINDS:
-            self._on_volume()
+            self._on_volumes_changed()
             if changed:
                 self._notice(Event.VOLUME_CHANGED)
         elif not changed:
@@ -155,7 +156,7 @@ class ChangeNotices:
         elif spec.kind in _CLAIM_KINDS:
             self._notice(Event.CLAIM_CHANGED)
         elif spec.kind in _SELECTING:
-            # It decides which pods a pod is spread against, as a pod that goes does. Such objects come with each roll-out.
+            # It decides which pods a pod is spread against. Such objects are created in each roll-out.
             self._notice(Event.POD_REMOVED, urgent=False, freed=(UNCOUNTED,))
         else:
             self._notice(Event.NODE_CHANGED, urgent=False)

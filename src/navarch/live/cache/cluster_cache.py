@@ -26,36 +26,46 @@ __all__ = ("ClusterCache", "Notice")
 
 
 class ClusterCache(AssumedObjects):
-    """`pods` is the pod informer's store; of pods that have a node it holds only names and versions (see `handlers`)."""
+    """For `notice` and the three callbacks see `ChangeNotices`. `owners_watched(kind)`: whether every owner of this kind is put sooner
+    or later (see `Owners`)."""
 
-    def __init__(self, settings: Settings, assumed: AssumedPods, notice: Notice) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        assumed: AssumedPods,
+        notice: Notice,
+        *,
+        on_job_removed: Callable[[str], object] = lambda job: None,
+        on_demand_changed: Callable[[str], object] = lambda job: None,
+        on_volumes_changed: Callable[[], object] = lambda: None,
+        owners_watched: Callable[[str], bool] = lambda kind: False,
+    ) -> None:
         self.assumed = assumed
         self.pods: Mapping[tuple[str, str], Pod] = {}
-        self.on_volume: Callable[[], None] = lambda: None
-        self.on_gone: Callable[[str], None] = lambda job: None
-        self.on_wish: Callable[[str], object] = lambda job: None
-        """For these three see `ChangeNotices`."""
-        self.owners_come: Callable[[str], bool] = lambda kind: False
-        """Whether all owners of this kind are shown to us sooner or later (see `Owners`)."""
+        """The pod informer's store. Of pods that have a node it holds only names and versions (see `handlers`)."""
         self._notice = notice
+        self._on_job_removed = on_job_removed
+        self._on_demand_changed = on_demand_changed
+        self._on_volumes_changed = on_volumes_changed
+        self._owners_watched = owners_watched
         super().__init__()
         self.configure(settings)
 
     def configure(self, settings: Settings) -> None:
         """Start again under these settings with nothing but what is assumed; every object has to be put again."""
         self.settings = settings
-        self.begin_anew()
+        self.clear()
         self._ingest = Ingest(
             settings,
             self.cluster,
-            owners=Owners(will_arrive=lambda kind: self.owners_come(kind)),
+            owners=Owners(will_arrive=self._owners_watched),
             overlay=DecisionOverlay(self.assumed, self, self._uid_of),
             changes=ChangeNotices(
                 self.cluster,
                 self._notice,
-                on_gone=lambda job: self.on_gone(job),
-                on_wish=lambda job: self.on_wish(job),
-                on_volume=lambda: self.on_volume(),
+                on_job_removed=self._on_job_removed,
+                on_demand_changed=self._on_demand_changed,
+                on_volumes_changed=self._on_volumes_changed,
             ),
         )
 
@@ -74,8 +84,7 @@ class ClusterCache(AssumedObjects):
     # pods
 
     def put_pod(self, pod: Pod, old: Pod | None = None) -> None:
-        """Raises ObjectError for a pod that cannot be read; what was known of it then stands. `old` is the version of it
-        that was put last."""
+        """Raises ObjectError for a pod that cannot be read; its last version then stays. `old` is the version that was put last."""
         self._ingest.put_pod(pod, old)
 
     def put_partial(self, pod: PartialPod) -> str:
@@ -123,7 +132,7 @@ class ClusterCache(AssumedObjects):
         return self._ingest.groups.is_foreign(key)
 
     def put_status(self, job: JobSpec) -> None:
-        """A job whose phase or conditions were decided anew."""
+        """A job whose phase or conditions a cycle decided."""
         self.cluster.put_job(job)
 
     def refresh_group(self, key: str) -> None:

@@ -1,11 +1,11 @@
-"""Between informers and the cache: read each object with its dialect, set aside what cannot be read.
+"""Between informers and the cache: reads each object, and reports what cannot be read.
 
-A bad object never stops the others: it is counted, told once for each of its versions, and what was known of it before stands
-(forgetting a running pod would give its node away a second time). Of a pod that holds a node and was never good, what can be read
-counts (see `read_partial_pod`), and if that does not say how much it holds, its node takes no more pods (see `unread`).
+An invalid object never stops the others. It is counted and reported once for each of its versions, and its last valid version stays:
+forgetting a running pod would give its node away twice. If a pod that holds a node never was valid, the part of it that can be read
+counts (see `read_partial_pod`). If that part does not say how much it holds, its node takes no more pods (see `unreadable_pods`).
 
-Nodes, and pods that have one, are the bulk of a large cluster. Once the cache has read them, the informer's store keeps no
-more of them than who they are: half of the memory.
+Nodes, and pods that have one, are most of a large cluster. Once the cache has read them, the informer's store keeps only their names
+and versions. That saves half of the memory.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ OnInvalid = Callable[[str, Resource, AnyMetadata, Exception], None]
 
 
 class PartiallyRead(Exception):
-    """What is wrong with a pod of which a part can be read, and what comes of it."""
+    """What is wrong with a pod that can be read in part, and what follows from it."""
 
 
 class PodHandler:
-    """`store` is the informer's, set once that is there."""
+    """`store` is the informer's."""
 
     def __init__(self, cache: ClusterCache, resource: Resource, on_invalid: OnInvalid) -> None:
         self.store: dict[tuple[str, str], Pod] = {}
@@ -55,7 +55,7 @@ class PodHandler:
         if isinstance(new, PartialPod):
             self._put_half(new)
             return
-        keep = False  # of a version that was not read: the next one must not be taken for one that reads like it
+        keep = False  # a version that was not read must not be compared with the next one
         try:
             self._cache.put_pod(new, old)
             keep = not new.spec.node_name
@@ -98,7 +98,7 @@ class KindHandler:
         """The version that is watched now."""
         self._on_invalid = on_invalid
         self._standing: dict[ObjectKey, Any] = {}
-        """Of objects whose newest version is bad: the last good one, which the cache still has."""
+        """The last valid version of objects whose newest one is invalid; the cache still has it."""
 
     def added(self, new: KubeObject, /) -> None:
         self._put(new, None)
@@ -122,14 +122,14 @@ class KindHandler:
         try:
             self._standing[key_of(old.metadata)] = self._read(old)
         except ObjectError:
-            return  # bad as well: what stood before it stands
+            return  # invalid as well: the version before it stays
 
     def deleted(self, old: KubeObject, /) -> None:
         standing = self._standing.pop(key_of(old.metadata), None)
         try:
             self._cache.remove(standing or self._read(old))
         except ObjectError:
-            # It never was good, so the cache knows nothing of it.
+            # It never was valid, so the cache does not have it.
             return
 
     def bad(self, metadata: AnyMetadata, error: Exception) -> None:

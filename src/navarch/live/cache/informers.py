@@ -1,4 +1,4 @@
-"""Every informer with its handler: where the cache gets its objects from."""
+"""Every informer with its handler: they fill the cache."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ADVICE = "`navarch install` makes an account that has every right it needs"
 
 
 class Informers:
-    """Pods alone until it runs: which versions of the other kinds are watched is asked of the server."""
+    """Starts with pods only. The server is asked which versions of the other kinds it serves."""
 
     def __init__(
         self, client: Client, cache: ClusterCache, on_invalid: OnInvalid, patience: Patience | None, rng: random.Random
@@ -43,12 +43,12 @@ class Informers:
         self.group = InformerGroup(client, patience=patience, rng=rng, advice=ADVICE)
         self.kinds: list[tuple[Informer[Any], KindHandler]] = []
         self.resources: dict[str, Resource] = {}
-        """Kind -> the version that is watched (the last one, for kinds that several groups have)."""
+        """Kind -> the version that is watched (the last one, for kinds in several groups)."""
         self.pod_handler = PodHandler(cache, PODS, on_invalid)
         self.pods: Informer[Pod] = self.group.add(PODS, Pod, self.pod_handler, on_bad=self.pod_handler.bad, salvage=read_partial_pod)
         self.pod_handler.store = self.pods.store
         self._of_owners: dict[str, Informer[Any]] = {}
-        """Of kinds that own pods and say how many of them form a gang."""
+        """Informers of kinds that own pods and say how many of them form a gang."""
         self._opened = asyncio.Event()
         self._backoff = Backoff(first=0.5, cap=10.0, rng=rng)
         self._client = client
@@ -57,7 +57,7 @@ class Informers:
         cache.pods = self.pods.store
 
     async def run(self) -> None:
-        """Mirror everything until cancelled; a server that does not answer yet is waited for."""
+        """Watch everything until cancelled. Waits for a server that does not answer yet."""
         await self._open()
         await self.group.run()
 
@@ -91,7 +91,7 @@ class Informers:
         return informer is not None and informer.synced and not informer.absent
 
     def _moved(self, handler: KindHandler, resource: Resource) -> None:
-        """A CRD came with another version than we waited for, or the server was upgraded under us."""
+        """A CRD was installed with another version than expected, or the server was upgraded."""
         handler.resource = resource
         self.resources[handler.kind.kind] = resource
 
@@ -101,12 +101,12 @@ class Informers:
                 return await choose(self._client, kind)
             except KubeError as error:
                 wait = self._backoff.next()
-                log.warning("the API server does not tell what it serves: %s; again in %.1f s", error, wait)
+                log.warning("the API server does not say which kinds it serves: %s; retry in %.1f s", error, wait)
                 await asyncio.sleep(wait)
 
     async def read_again(self) -> None:
-        """Tell the cache everything anew. What the stores no longer hold in full is fetched; what cannot be read at all of that was
-        told when it was seen first."""
+        """Put every object into the cache again. Objects that the stores hold only in part are fetched. Invalid objects among those
+        were reported when they were first seen."""
         for informer, handler in self.kinds:
             if issubclass(handler.kind.struct, Node):
                 async for node in self._fetch(informer.resource, Node):
@@ -120,7 +120,7 @@ class Informers:
                 self.pod_handler.added(pod)
 
     async def _fetch(self, resource: Resource, kind: type[T], salvage: Salvage[T] | None = None) -> AsyncIterator[T]:
-        """All good objects of a kind; some of them twice where pages expire under way."""
+        """All valid objects of a kind; some of them twice if pages expire meanwhile."""
         decoder = ObjectDecoder(kind, salvage)
         for page_size in (PAGE_SIZE, 0):
             try:
@@ -135,15 +135,15 @@ class Informers:
                     raise
 
     def serves(self, resource: Resource) -> bool:
-        """Whether the kind is served, as far as its informer knows."""
+        """Whether the informer of this kind knows that it is served."""
         return any(i.resource == resource and i.synced and not i.absent for i, _ in self.kinds)
 
     def missing(self) -> list[str]:
         if not self._opened.is_set():
-            return ["the API server did not answer yet"]
-        return [f"{resource} is not mirrored yet" for resource in self.group.unsynced]
+            return ["the API server has not answered yet"]
+        return [f"{resource} has not been read yet" for resource in self.group.unsynced]
 
 
 def _is_current(listed: KubeObject, known: KubeObject | None) -> bool:
-    """Whether the watch has shown nothing newer of it since it was listed: that would be in the cache already."""
+    """Whether the watch has not shown a newer version since the list: the cache would already have that."""
     return known is not None and not is_newer(known.metadata, listed.metadata)

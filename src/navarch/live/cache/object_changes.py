@@ -1,7 +1,7 @@
-"""Two versions of an object: whether they differ in what scheduling reads, and whether the new one leaves more to others.
+"""Compares two versions of an object: whether they differ in what scheduling reads, and whether the new one frees anything.
 
-Most of what a watch shows are new versions that say nothing new: a heartbeat, a status, a condition of our own. Whoever sleeps is not
-woken for them, nor for what can only keep it waiting.
+Most new versions that a watch shows change nothing for scheduling: a heartbeat, a status, a condition of our own. These activate no
+job, and neither do changes that can only keep jobs waiting.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from navarch.model.status import TaskStatus
 
 
 def same_wish(a: TaskSpec, b: TaskSpec) -> bool:
-    """Whether two versions of a pending pod ask for the same: status conditions and the like do not count."""
+    """Whether two versions of a pending pod have the same demands. Its status conditions do not count."""
     return (
         a.shape == b.shape
         and a.job == b.job
@@ -27,7 +27,7 @@ def same_wish(a: TaskSpec, b: TaskSpec) -> bool:
 
 
 def given_up(before: TaskSpec, task: TaskSpec) -> Requests:
-    """What others may have of a pod that goes on to wait or run: a place that it was promised, or what it asks for less in place."""
+    """What a pod frees that stays pending or running: its nominated node, or the difference of an in-place resize."""
     if before.status == TaskStatus.PENDING:
         promised = before.nominated_node
         return footprint(before.shape) if promised and promised != (task.node or task.nominated_node) else ()
@@ -36,7 +36,7 @@ def given_up(before: TaskSpec, task: TaskSpec) -> Requests:
 
 
 def same_standing(a: JobSpec, b: JobSpec) -> bool:
-    """Whether two versions of a group count in the same queue, and keep their pods from others alike."""
+    """Whether two versions of a group are in the same queue and equally protected from eviction."""
     return (
         a.queue == b.queue
         and a.min_member == b.min_member
@@ -47,13 +47,13 @@ def same_standing(a: JobSpec, b: JobSpec) -> bool:
 
 
 def permits_more(before: QuotaSpec, now: QuotaSpec) -> bool:
-    """Of some resource. Every pod that is made changes a quota's status, and keeps those waiting that it keeps waiting."""
+    """Whether the quota permits more of some resource. Every pod that is created changes its status, mostly to less."""
     hard, used, was = dict(now.hard), dict(now.used), dict(before.used)
     return any(name not in hard or hard[name] - used.get(name, 0) > limit - was.get(name, 0) for name, limit in before.hard)
 
 
 def same_object(before: Any, now: Any) -> bool:
-    """But for the version."""
+    """Whether the objects are equal except for their version."""
     if not isinstance(before, Mapping) or not isinstance(now, Mapping):
         return bool(before == now)
     return _said(before) == _said(now)

@@ -28,7 +28,7 @@ class Watched(Struct, frozen=True):
 
 
 _CORE = frozenset({"Node", "Namespace", "ResourceQuota", "PriorityClass", "PodDisruptionBudget"})
-"""Served by every API server: without them nothing is decided."""
+"""Served by every API server; without them nothing is decided."""
 
 _SERVED: dict[str, tuple[str, tuple[str, ...], str]] = {
     "PersistentVolume": ("", ("v1",), "persistentvolumes"),
@@ -44,6 +44,7 @@ _SERVED: dict[str, tuple[str, tuple[str, ...], str]] = {
     "VolumeAttachment": ("storage.k8s.io", ("v1",), "volumeattachments"),
     "ResourceClaim": ("resource.k8s.io", ("v1", "v1beta2", "v1beta1"), "resourceclaims"),
     "ResourceSlice": ("resource.k8s.io", ("v1", "v1beta2", "v1beta1"), "resourceslices"),
+    "DeviceTaintRule": ("resource.k8s.io", ("v1", "v1beta2", "v1alpha3"), "devicetaintrules"),
     "DeviceClass": ("resource.k8s.io", ("v1", "v1beta2", "v1beta1"), "deviceclasses"),
     "HyperNode": ("topology.volcano.sh", ("v1alpha1",), "hypernodes"),
     "NodeShard": ("shard.volcano.sh", ("v1alpha1",), "nodeshards"),
@@ -53,7 +54,7 @@ _SERVED: dict[str, tuple[str, tuple[str, ...], str]] = {
 
 
 def watched() -> list[Watched]:
-    """Every kind but pods, in an order that does not change: what others refer to comes first."""
+    """Every kind but pods, in a fixed order: kinds that others refer to come first."""
     found: dict[tuple[str, str], Watched] = {}
     for (api_version, name), kind in KINDS.items():
         group, _, version = api_version.rpartition("/")
@@ -72,7 +73,7 @@ def watched() -> list[Watched]:
 
 
 async def choose(client: Client, kind: Watched) -> Resource:
-    """The version to watch: the first that is served, else the first (which is then waited for)."""
+    """The version to watch: the first that is served; if none is, the first, whose informer waits for it."""
     if len(kind.candidates) == 1:
         return kind.candidates[0]
     return await client.discovery.first_served(kind.candidates) or kind.candidates[0]

@@ -6,7 +6,7 @@
 The rules are client-go's. A candidate may take the lease only if it is free, or if it has watched the record stay
 unchanged for a whole lease duration *on its own monotonic clock*: no machine's clock is ever compared with another's,
 so clocks that disagree do no harm. Between two looks at the record at most `LOOK_COUNTS` retry periods are counted, so
-a clock that jumps ahead lets nobody take over from a leader that is alive. The leader renews every `retry_period` and
+a clock that jumps ahead does not let a candidate take over from a live leader. The leader renews every `retry_period` and
 stops leading when `renew_deadline` passed without success. That is shorter than the lease duration, so the old leader
 has stopped before a new one starts. Its own time is counted from before each renewal was sent, the cautious side.
 
@@ -48,7 +48,7 @@ LOOK_COUNTS = 2.5
 
 
 def default_clock() -> float:
-    """Seconds that never jump and, where the system can tell, go on while it sleeps."""
+    """Seconds that never jump. Where the system supports it, they also advance while it is suspended."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
@@ -86,7 +86,7 @@ class Elector:
         if not identity:
             raise ValueError("expected an identity")
         self.identity = identity
-        #: Who leads, as far as we have seen; empty for nobody.
+        #: Identity of the last leader that we have seen; empty: none.
         self.leader = ""
         self._lock = lock
         self._lease_duration = lease_duration
@@ -104,7 +104,7 @@ class Elector:
 
     @property
     def leading(self) -> bool:
-        """Whether nobody else can be leading now."""
+        """Whether no other candidate can be leading now."""
         return self._renewed_at is not None and 0 <= self._clock() - self._renewed_at < self._renew_deadline
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
@@ -157,7 +157,7 @@ class Elector:
                 continue
             if not renewed and self.leader not in ("", self.identity):
                 log.error("%s lost the lease to %s", self.identity, self.leader)
-                self._renewed_at = None  # at once: whoever leads now writes, and we are still on our way out
+                self._renewed_at = None  # at once: another leader may be writing while we are still stopping
                 return
 
     async def _try(self) -> bool:
@@ -190,14 +190,14 @@ class Elector:
         self._see_leader(record.holder_identity)
         if record.holder_identity in ("", self.identity):
             return True
-        # Whoever holds it said for how long; a smaller value of ours must not cut that short.
+        # The holder wrote how long its lease lasts; a smaller value of ours must not shorten that.
         duration = max(float(record.lease_duration_seconds), self._lease_duration)
         return self._unchanged_for >= duration
 
     def _claim(self, record: LeaseRecord | None) -> LeaseRecord:
         now = micro_time(self._wall_clock())
         if record is not None and record.renew_time == now:
-            # Candidates see that the leader lives by the record's change: a clock that stands still must not hide it.
+            # Candidates see by the change of the record that the leader is alive, even if a clock does not advance.
             now = micro_time(self._wall_clock() + 1e-6)
         ours = record is not None and record.holder_identity == self.identity
         transitions = record.lease_transitions if record else 0

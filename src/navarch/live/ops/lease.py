@@ -1,4 +1,4 @@
-"""The `coordination.k8s.io/v1` Lease as a lock: read it, write it, and be told when somebody else was quicker."""
+"""The `coordination.k8s.io/v1` Lease as a lock: read it, write it, and notice if another candidate wrote it first."""
 
 from __future__ import annotations
 

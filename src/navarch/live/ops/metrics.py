@@ -61,9 +61,7 @@ class Metrics:
         self.gangs_released = Counter(
             "navarch_gangs_released", "Gangs given up after being bound in part for too long.", registry=registry
         )
-        self.bad_objects = Counter(
-            "navarch_bad_objects", "Objects set aside because they cannot be read.", ["kind"], registry=registry
-        )
+        self.bad_objects = Counter("navarch_bad_objects", "Objects that cannot be read.", ["kind"], registry=registry)
         self.status_writes = Counter(
             "navarch_status_writes", "Status patches by kind and result.", ["kind", "result"], registry=registry
         )
@@ -76,16 +74,16 @@ class Metrics:
         self.pending_pods = Gauge("navarch_pending_pods", "Pods that wait for a node.", registry=registry)
         self.pending_jobs = Gauge(
             "navarch_pending_jobs",
-            "Jobs with pods that wait: tried in every cycle (active) or asleep (held).",
+            "Jobs with pending pods: active, or held (unschedulable or backing off).",
             ["state"],
             registry=registry,
         )
         self.assumed = Gauge("navarch_assumed", "Decisions not yet seen in the API.", ["kind"], registry=registry)
-        self.nodes = Gauge("navarch_nodes", "Nodes mirrored.", registry=registry)
+        self.nodes = Gauge("navarch_nodes", "Nodes in the cache.", registry=registry)
         self.closed_nodes = Gauge(
             "navarch_closed_nodes", "Nodes that take no more pods because one on them cannot be read.", registry=registry
         )
-        self.pods = Gauge("navarch_pods", "Pods mirrored: those of ours that wait and all that hold a node.", registry=registry)
+        self.pods = Gauge("navarch_pods", "Pods in the cache: our pending pods, and all pods that hold a node.", registry=registry)
         self.queue_share = Gauge("navarch_queue_share", "What a queue holds over what it is owed.", ["queue"], registry=registry)
         self.queue_amount = Gauge(
             "navarch_queue_resource",
@@ -121,7 +119,7 @@ class Metrics:
                         self.queue_amount.labels(queue, figure, resource).inc(amount)
 
     def watch(self, name: str, text: str, label: str, read: Callable[[], dict[str, float]], *, counts: bool = False) -> None:
-        """Values that are read when somebody asks for them; `counts`: they only ever rise."""
+        """Values that are computed when they are read. `counts`: they never decrease."""
         self.registry.register(_Read(CounterMetricFamily if counts else GaugeMetricFamily, name, text, label, read))
 
 

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class PolicyFile:
-    """Raises PolicyError where the first policy has mistakes: better not to start than to run what nobody wrote."""
+    """Raises PolicyError if the first policy has errors: it is better not to start than to run another policy."""
 
     def __init__(self, name: str, registry: Registry) -> None:
         self.name = name
@@ -53,7 +53,7 @@ class PolicyFile:
         return True
 
     def _warn(self) -> None:
-        """What the file says and is not done: nobody runs `policy check` on a file that starts."""
+        """Log the settings of the file that have no effect: most operators never run `policy check` on a file that loads."""
         for warning in self.policy.warnings:
             log.warning("policy: %s", warning)
 

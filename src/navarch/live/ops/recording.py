@@ -1,7 +1,7 @@
-"""`--record DIR`: cycles that decided something, on file for `navarch replay`.
+"""`--record DIR`: saves cycles that decided something for `navarch replay`.
 
-Encoding happens in a thread from values that no longer change; while one recording is being written the next cycles are
-not recorded, so recording never holds the scheduler up. The oldest files go when there are more than `KEPT`.
+A thread encodes values that no longer change. While one recording is being written, further cycles are not recorded, so recording
+never delays the scheduler. If there are more than `KEPT` files, the oldest are deleted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class FolderError(ValueError):
 
 class Recorder:
     def __init__(self, folder: Path, kept: int = KEPT, more_annotations: Sequence[str] = ()) -> None:
-        """FolderError now, rather than an error with each cycle: in a pod whose file system is read-only, say."""
+        """Raises FolderError at once instead of failing in each cycle, for example in a pod with a read-only file system."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -45,7 +45,7 @@ class Recorder:
         self._writing: asyncio.Task[None] | None = None
 
     def take(self, cycle: Cycle) -> bool:
-        """Save the cycle if it decided anything and no other is being saved. True: its snapshot is being read from now on."""
+        """Save the cycle if it decided anything and no other is being saved. Returns whether its snapshot is being read now."""
         decided = cycle.record
         if not (decided.binds or decided.evictions or decided.nominations):
             return False

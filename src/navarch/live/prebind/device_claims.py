@@ -1,11 +1,11 @@
-"""Devices before the pod: the allocation that a cycle found is written to each ResourceClaim, with the pod as its user.
+"""Devices before the binding: the allocation that a cycle found is written to each ResourceClaim, with the pod as its user.
 
-A claim that has its devices already only gets the pod added to those it is reserved for. If the pod is not bound after all, it is
-taken off again, and the allocation with it where that was ours and nobody else uses it. Pods that share a claim share what is
-assumed of it: it lasts until the API shows all of them, and goes on without one that is not bound.
+If a claim already has its devices, the pod is only added to its users. If the pod is not bound after all, it is removed again, and
+the allocation with it if we made it and no other pod uses it. Pods that share a claim share what is assumed of it: the assumption
+lasts until the API shows all of them, and continues without a pod that is not bound.
 
-A claim is protected from deletion before it gets devices. By the same finalizer the claims' controller knows whose devices are its to
-take back when the last pod has ended: without it they would be held for as long as the claim exists.
+A claim is protected from deletion before it gets devices. The finalizer also tells the claims' controller which devices it has to free
+when the last pod has ended. Without it they would be held for as long as the claim exists.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ class _Use(Struct):
     allocation: dict[str, Any] | None
     """None: the claim has its devices already."""
     claim: str = ""
-    """uid: another claim may have the name by the time of the write."""
+    """uid: another claim may have the name when it is written."""
     begun: bool = False
-    """Its write was begun: one whose answer was lost may have been made."""
+    """Its write was started: a write whose answer was lost may have been applied."""
     version: int | None = None
     """resourceVersion of our write."""
 
 
 class _Promised:
-    """Who was promised a claim and is not yet seen among its users; the assumption lasts until all are."""
+    """Pods that were assumed as users of a claim and that the API does not show as such yet."""
 
     def __init__(self) -> None:
         self.unseen: dict[str, tuple[_Use, str]] = {}
-        """uid -> what it was promised, and the pod's name."""
+        """uid -> the assumed use, and the pod's name."""
 
     def __call__(self, claim: Mapping[str, Any]) -> bool:
         for user in (claim.get("status") or {}).get("reservedFor") or ():
             self.unseen.pop(user.get("uid"), None)
-        # Or it was seen too late: the pod has come and gone, while the watch was cut.
+        # Or it was shown too late: the pod came and ended while the watch was cut.
         now = _version(claim)
         for uid in [uid for uid, (use, _) in self.unseen.items() if use.version is not None and use.version <= now]:
             del self.unseen[uid]
@@ -84,7 +84,7 @@ class DeviceClaims:
             uses = []
             for _, name in task.shape.claims:
                 found = allocated.get(f"{task.namespace}/{name}")
-                # Several pods may share a claim that is only now allocated: whoever comes first writes it.
+                # Several pods may share a claim that is only now allocated: the first of them writes it.
                 claim = self._visible(task.namespace, name) or {}
                 allocation = self._allocation(found, claim, bind.node) if found else self._promised(task.namespace, name)
                 use = _Use(task.namespace, name, allocation, (claim.get("metadata") or {}).get("uid") or "")
@@ -118,7 +118,7 @@ class DeviceClaims:
         self._uses.pop(bind.uid, None)
 
     async def _change(self, use: _Use, edit: Any) -> int | None:
-        """Read, change and write back, again if somebody else wrote in between. The version that this made, if any."""
+        """Read, change and write back, again after a conflict. Returns the version that this made, if any."""
         for attempt in range(ATTEMPTS):
             resource = self._resource()
             claim = await self._client.get(resource, use.name, namespace=use.namespace)
@@ -254,7 +254,7 @@ def _used(claim: Mapping[str, Any], use: _Use, bind: AssumedBind) -> dict[str, A
     if use.allocation is None and not before.get("allocation"):
         raise PreparationFailed(f"resource claim {use.name} lost its devices")
     if use.allocation is not None and before.get("allocation") not in (None, use.allocation):
-        raise PreparationFailed(f"resource claim {use.name} was allocated by somebody else")
+        raise PreparationFailed(f"resource claim {use.name} was allocated by another scheduler")
     return _with_user(before, use, bind.name, bind.uid)
 
 

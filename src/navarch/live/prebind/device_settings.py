@@ -1,9 +1,9 @@
-"""What a driver is told with the devices of a claim: parameters of their class and of the claim, which of the taints are tolerated.
+"""What is written for the driver with the devices of a claim: parameters of their class and of the claim, and tolerated taints.
 
 No decision depends on them, but the node's driver reads them from the allocation and nowhere else: without them it sets devices up
-by its defaults, and whoever evicts from tainted devices does not know that the claim tolerates the taint. As the API has it: first
-what classes say, each once with the requests that name the class, then what the claim says for a request that was used. Of a request
-with alternatives only the chosen one counts, as REQUEST/ALTERNATIVE.
+by its defaults, and the controller that evicts from tainted devices does not know that the claim tolerates the taint. As the API has
+it: first what classes say, each once with the requests that name the class, then what the claim says for a request that was used. Of
+a request with alternatives only the chosen one counts, as REQUEST/ALTERNATIVE.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def config(claim: _Object, chosen: set[str], device_class: Callable[[str], _Obje
     for name, requests in classes.items():
         said = (device_class(name).get("spec") or {}).get("config") or ()
         found += [{"source": "FromClass", "requests": requests, **each} for each in said]
-    # A claim names a request with alternatives as a whole, or one of them.
+    # A claim names a request with alternatives, or one of the alternatives.
     names = {part for name, _ in used for part in (name, name.partition("/")[0])}
     said = _devices(claim).get("config") or ()
     found += [{"source": "FromClaim", **each} for each in said if not each.get("requests") or names & set(each["requests"])]

@@ -1,12 +1,13 @@
-"""What has to be done before a binding: volumes bound, devices allocated. Most pods need nothing and pass straight through.
+"""What has to happen before a binding: volumes are bound, devices are allocated. Most pods need neither.
 
-A step looks at the cycle that decided (`plan`), assumes what it promised there, carries it out for one bind (`prepare`), and
-takes it back if the pod is not bound after all (`undo`), also where the bind was never begun. Preparation is the one place where
-a bind gets a task of its own: it may wait for minutes for somebody else's controller.
+A step reads the cycle that decided (`plan`) and assumes what it chose. It carries that out for one bind (`prepare`), and undoes it
+if the pod is not bound after all (`undo`), also if the bind never started. Preparation is the one place where a bind has a task of
+its own: it may wait for minutes for another controller.
 
-A binding cannot be taken back, and what goes wrong goes wrong here: a volume that nobody makes. So the members of a gang that does not
-stand yet are bound when all of them are prepared, or none is. Where some of it are bound already (it was begun by a scheduler that
-died, or a binding was refused) the others are prepared while the gang's time runs (see `gangs`), which asks whether that gets on.
+A binding cannot be undone, and most failures happen here, for example a volume that is never created. So the members of a gang that
+has not started are bound when all of them are prepared, or none is. If some members are already bound (by a scheduler that crashed,
+or because a binding was refused), the others are prepared while the gang's time-out runs (see `half_bound_gangs`), as long as that
+advances.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class PreparationFailed(Exception):
 
 class Step(Protocol):
     def plan(self, cycle: Cycle) -> None:
-        """Note, and assume, what this cycle's binds promise."""
+        """Remember and assume what the binds of this cycle need."""
 
     def wants(self, uid: str) -> bool: ...
 
@@ -37,14 +38,14 @@ class Step(Protocol):
         """Return when the binding may be written; raise PreparationFailed if it may not."""
 
     async def undo(self, bind: AssumedBind) -> None:
-        """Take back what was promised and done for this bind."""
+        """Undo what was assumed and done for this bind."""
 
     def done(self, bind: AssumedBind) -> None:
-        """The pod is bound: nothing will be taken back."""
+        """The pod is bound: nothing will be undone."""
 
 
 class _Gang:
-    """Members that one cycle decided to bind, and those of them that are not prepared yet."""
+    """Members that one cycle decided to bind, and those that are not prepared yet."""
 
     def __init__(self) -> None:
         self.members: list[tuple[AssumedBind, Callable[[], None]]] = []
@@ -56,7 +57,7 @@ class _Gang:
 
 
 class Preparations:
-    """`failed(bind, why)` forgets the bind, and by that leads to `ended`. `starts(job)`: it is a gang that does not stand yet."""
+    """`failed(bind, why)` ends the bind, which leads to `ended`. `is_starting(job)`: whether it is a gang that has not started."""
 
     def __init__(
         self, steps: Sequence[Step], failed: Callable[[AssumedBind, str], None], is_starting: Callable[[str], bool] = lambda job: False
@@ -66,14 +67,14 @@ class Preparations:
         self._is_starting = is_starting
         self._tasks: set[asyncio.Task[None]] = set()
         self._undoing: dict[str, set[asyncio.Task[None]]] = {}
-        """uid -> what of an earlier bind of the pod is still being taken back."""
+        """uid -> what is still being undone for an earlier bind of the pod."""
         self._begun: set[str] = set()
         self._under_way: dict[str, dict[asyncio.Task[None], tuple[AssumedBind, _Gang | None]]] = {}
         """Job -> what is being prepared for its pods."""
         self._advanced: dict[str, float] = {}
-        """Job of which something is being prepared -> when a part of that was last done."""
+        """Job -> when its preparation last advanced."""
         self._gangs: dict[str, _Gang] = {}
-        """Job -> its members in the cycle that is being committed, where they have to wait for each other."""
+        """Job -> its members in the cycle that is being committed, if they have to wait for each other."""
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -86,12 +87,12 @@ class Preparations:
             step.plan(cycle)
         waiting = {decided.job for decided in cycle.record.binds if any(step.wants(decided.uid) for step in self._steps)}
         self._gangs = {job: _Gang() for job in waiting if self._is_starting(job)}
-        # The cycle is committed before the loop runs anything else, or it failed.
+        # The cycle is committed before the event loop runs anything else, or it failed.
         asyncio.get_running_loop().call_soon(self._committed, cycle)
 
     def _committed(self, cycle: Cycle) -> None:
-        """Binds that were planned for and not carried out: what was promised to them would stay promised for ever, and who was to be
-        bound with them would wait for ever."""
+        """Some binds may have been planned and not carried out. What was assumed for them is undone, and gang members that would wait
+        for them are bound."""
         gangs, self._gangs = self._gangs, {}
         for gang in gangs.values():
             if not gang.preparing:
@@ -102,7 +103,7 @@ class Preparations:
                 self.ended(AssumedBind(decided.uid, namespace, name, decided.node, decided.job, 0.0), bound=False)
 
     def before(self, bind: AssumedBind, go: Callable[[], None]) -> None:
-        """Call `go` now, or when everything is prepared: for this bind, and for the others of its gang."""
+        """Call `go` now, or when this bind and the others of its gang are prepared."""
         self._begun.add(bind.uid)
         wanted = [step for step in self._steps if step.wants(bind.uid)]
         gang = self._gangs.get(bind.job)
@@ -126,13 +127,12 @@ class Preparations:
             self._advanced.pop(job, None)
 
     def progress(self, bind: AssumedBind) -> None:
-        """A part of what is being prepared for this bind is done."""
+        """The preparation for this bind advanced."""
         if bind.job in self._under_way:
             self._advanced[bind.job] = asyncio.get_running_loop().time()
 
     def advanced_at(self, job: str) -> float | None:
-        """When a part of what is being prepared for the job's pods was last done, by the event loop's time; None: nothing is being
-        prepared for it."""
+        """When the preparation for the job last advanced, on the event loop's clock; None: nothing is being prepared for it."""
         return self._advanced.get(job, float("-inf")) if job in self._under_way else None
 
     def give_up(self, job: str, why: str) -> None:
@@ -147,7 +147,7 @@ class Preparations:
         await asyncio.gather(*works, return_exceptions=True)
         given_up: dict[str, AssumedBind] = {}
         for task, (bind, gang) in works.items():
-            if task.cancelled():  # else it was prepared, or had failed, before it heard of this
+            if task.cancelled():  # otherwise it ended before it was cancelled
                 members = [bind] if gang is None else [member for member, _ in gang.members]
                 given_up |= {member.uid: member for member in members}
         for bind in given_up.values():
@@ -167,7 +167,7 @@ class Preparations:
 
     async def _prepare(self, steps: Sequence[Step], bind: AssumedBind, go: Callable[[], None], gang: _Gang | None) -> None:
         if bind.uid in self._undoing:
-            # Or what is prepared now would be taken back together with what was prepared before.
+            # Otherwise what is prepared now would be undone together with the earlier preparation.
             await asyncio.wait(self._undoing[bind.uid])
         try:
             for step in steps:
@@ -177,7 +177,7 @@ class Preparations:
             log.warning("%s/%s cannot be bound to %s: %s", bind.namespace, bind.name, bind.node, error)
             await self._give_up(bind, str(error), gang)
         except Exception as error:
-            # Whatever it is, the pod must not stay promised to a node with nobody at work on it.
+            # Whatever the error is, the pod must not stay assumed while nothing works on it.
             log.exception("%s/%s cannot be bound to %s", bind.namespace, bind.name, bind.node)
             await self._give_up(bind, f"{type(error).__name__}: {error}", gang)
         else:
@@ -187,12 +187,12 @@ class Preparations:
                 gang.bind()
 
     async def _give_up(self, bind: AssumedBind, why: str, gang: _Gang | None) -> None:
-        """Nothing of a gang has been bound as long as one member is being prepared: all of them are given up."""
+        """While one member is being prepared, no member is bound: all of them fail."""
         if gang is None:
             self._failed(bind, why)
             return
         if gang.preparing.pop(bind.uid, None) is None:
-            return  # another was quicker to fail
+            return  # another member failed first
         others, gang.preparing = list(gang.preparing.values()), {}
         for task in others:
             task.cancel()
@@ -204,8 +204,8 @@ class Preparations:
         try:
             await step.undo(bind)
         except Exception:
-            # Nobody awaits this: unheard, the error would be told at exit, and the other steps' undoing must go on all the same.
-            log.exception("%s/%s is not bound to %s; what was prepared for it stays", bind.namespace, bind.name, bind.node)
+            # No task awaits this. The error is logged here, and the other steps are undone all the same.
+            log.exception("%s/%s is not bound to %s; what was prepared for it was not undone", bind.namespace, bind.name, bind.node)
 
     def _undone(self, uid: str, task: asyncio.Task[None]) -> None:
         self._undoing[uid].discard(task)
@@ -213,7 +213,7 @@ class Preparations:
             del self._undoing[uid]
 
     async def close(self) -> None:
-        """Give up what is still being prepared, without taking it back: whoever schedules next goes on from there."""
+        """Stop preparing without undoing anything: the next scheduler continues from there."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

@@ -1,9 +1,9 @@
-"""Volumes before the pod: claims that wait for their first consumer get a volume, or a node to be provisioned for.
+"""Volumes before the binding: claims that wait for their first consumer get a volume, or a node to be provisioned for.
 
-A claim that matches a volume which lies around: the volume's claimRef is set. One that does not: the claim is annotated with
-the node, for its provisioner. Then the claims' own controllers do the rest and we wait. When that takes too long, or the
-provisioner takes the annotation off again to say that it cannot, or a claim got a volume out of the node's reach, everything is
-taken back and the pod is decided anew.
+If an available volume matches a claim, the claimRef of the volume is set. Otherwise the claim is annotated with the node for its
+provisioner. Then the binding waits for the controllers of the claims. It fails if that takes too long, if the provisioner removes
+the annotation to say that it cannot, or if a claim got a volume that the node cannot reach. Then everything is undone and the pod is
+decided again.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ ATTEMPTS = 5
 
 
 class _Plan(Struct):
-    """Claim -> the volume it gets; None: one is to be made for it."""
+    """Claim -> its volume; None: one is to be provisioned."""
 
     choices: list[tuple[ClaimSpec, VolumeSpec | None]]
     begun: list[tuple[ClaimSpec, VolumeSpec | None]] = field(default_factory=list)
-    """Those whose write was begun: one whose answer was lost may have been made."""
+    """Choices whose write was started: a write whose answer was lost may have been applied."""
 
 
 class Volumes:
@@ -122,7 +122,7 @@ class Volumes:
             raise PreparationFailed(f"volumes were not bound within {self._timeout:g} s") from None
 
     async def _change(self) -> None:
-        """Until something about storage changed; a second at most, since the pod itself may go."""
+        """Wait until storage changes, at most a second, because the pod itself may be deleted."""
         self._changed.clear()
         try:
             async with asyncio.timeout(1.0):
@@ -178,13 +178,13 @@ class Volumes:
                 body["metadata"]["annotations"][BOUND_BY_US] = "yes"
             elif not keep and BOUND_BY_US in (found["metadata"].get("annotations") or {}):
                 body["metadata"]["annotations"][BOUND_BY_US] = None
-            elif not keep:  # its owner keeps it for this claim by name, and goes on to
+            elif not keep:  # its owner reserved it for this claim by name
                 body["spec"]["claimRef"] = {"uid": None}
             try:
                 await self._client.patch(VOLUMES, name, body, PatchType.MERGE)
                 return
             except Conflict:
-                continue  # somebody else changed it: look again
+                continue  # another writer changed it: read it again
         raise PreparationFailed(f"volume {name} changed too often to be written")
 
     async def _is_bound(self, claim: ClaimSpec) -> bool:

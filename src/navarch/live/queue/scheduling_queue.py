@@ -23,12 +23,14 @@ import heapq
 import math
 from collections.abc import Hashable, Iterable
 
+import numpy as np
 from msgspec import Struct
 
 from navarch.engine.reasons import Event
 from navarch.live.queue.equivalence_classes import PROBE, EquivalenceClass, signature
 from navarch.model.cluster import Cluster
 from navarch.model.spec import Requests
+from navarch.model.status import TaskStatus
 
 INITIAL_BACKOFF = 1.0
 MAX_BACKOFF = 10.0
@@ -234,6 +236,15 @@ class SchedulingQueue:
                 return at
             heapq.heappop(self._timers)
         return None
+
+    def activate_queues(self, cluster: Cluster) -> int:
+        """For policies that keep the order of a queue: an active job of a queue activates all of its queue. Otherwise it would start
+        before an inactive job that comes first. Returns how many became active."""
+        jobs = cluster.jobs
+        waiting = np.flatnonzero(jobs.counts[: jobs.rows.top, TaskStatus.PENDING]).tolist()
+        queues = {int(jobs.queue[row]) for row in waiting if jobs.keys[row] not in self._inactive}
+        found = [job for job in self._inactive if (row := jobs.rows.of.get(job)) is not None and int(jobs.queue[row]) in queues]
+        return sum(self.activate(job) for job in found)
 
     def pop_changes(self, cluster: Cluster) -> list[tuple[str, bool]]:
         """A cycle starts: (job, whether it is inactive) for each job whose state changed since `cluster` last asked; for every

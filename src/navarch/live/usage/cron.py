@@ -1,7 +1,10 @@
-"""Times of the form "minute hour day month weekday", as far as a window needs them: when was the last one.
+"""Cron expressions (minute, hour, day of month, month, day of week): when was the last matching time.
 
-Lists, ranges, steps, names of months and days, and the usual `@daily` kind of words are understood. As everywhere, a day
-matches by date or by weekday if both are restricted. Times are UTC.
+Lists, ranges, steps, names of months and days, and words such as `@daily` are supported. If both the day of month and the day of
+week are restricted, either may match, as in cron. Times are UTC.
+
+Why not croniter (measured with 6.2.4 on five expressions): `last` takes 19 to 137 us here and 94 to 221 us there, croniter adds its
+import and two packages, accepts `5-1` as a range, and its errors do not name the field.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class Reading(Struct, frozen=True):
-    """`fetched` None: nothing was ever fetched, and everyone's usage counts as none."""
+    """`fetched` None: nothing was fetched yet, and the usage of every queue counts as zero."""
 
     usage: Usage
     fetched: float | None = None

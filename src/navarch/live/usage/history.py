@@ -1,8 +1,8 @@
-"""A history of our own, for clusters without Prometheus: who held how much, from when until when, in an SQLite file.
+"""A usage history for clusters without Prometheus: how much each queue held, from when until when, in an SQLite file.
 
 A row is a *run*: a queue held these amounts from `begin` until `finish`. While nothing changes a run only grows, so a quiet
 cluster costs nothing; changes within one resolution are averaged, so a busy one costs a row a minute. The cluster's capacity
-is the run of the queue without a name. Where nobody recorded (the scheduler was down), neither side has a run, and the
+is the run of the queue without a name. While no scheduler recorded (it was down), neither side has a run, and the
 fractions stay right. Runs a day old are merged to hours, and what no window reaches is dropped.
 
 Fading is integrated over each run exactly, so any half-life and any window can be asked of the same file. Recording only
@@ -30,7 +30,7 @@ FINE: Final = 24 * 3600.0
 """How long runs keep their own lengths."""
 COARSE: Final = 3600.0
 _LONGEST_SILENCE: Final = 5
-"""After so many resolutions without a record nobody knows what was held."""
+"""After this many resolutions without a record the usage is unknown."""
 _LONGEST_CRON: Final = 366 * 24 * 3600.0
 
 _AMOUNTS: Final = ", ".join(RESOURCES)
@@ -68,7 +68,7 @@ class _Run(Struct):
 
 
 class HistorySource:
-    """`path` is a file, or `:memory:`. `record` is called by whoever runs cycles; `fetch` by the feed."""
+    """`path` is a file, or `:memory:`. `record` is called after cycles; `fetch` by the feed."""
 
     def __init__(self, path: str, params: UsageParams) -> None:
         self.path = path
@@ -168,7 +168,7 @@ class HistorySource:
         self._ended.clear()
 
     def _merge(self, now: float) -> None:
-        """Whole hours that ended a day ago become one run each; what no window can reach goes."""
+        """Merge full hours that ended a day ago into one run each, and delete what no window reaches."""
         reach = _LONGEST_CRON if self.params.window.kind == "cron" else max(self.params.window.size, WEEK)
         self._file.execute("DELETE FROM run WHERE finish <= ?", (now - reach,))
         span = {"before": math.floor((now - FINE) / COARSE) * COARSE, "since": self._merged}

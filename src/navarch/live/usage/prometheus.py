@@ -52,7 +52,7 @@ class PrometheusSource:
     def __init__(self, address: str, params: UsageParams) -> None:
         self.address = address.rstrip("/")
         self.host = re.sub(r"//[^/@\s]*@", "//", self.address)
-        """The address as it may be told: without a name and password."""
+        """The address for messages: without user and password."""
         self.params = params
         self._session: aiohttp.ClientSession | None = None
         self._proxy: Proxy | None = None

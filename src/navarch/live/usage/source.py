@@ -1,4 +1,4 @@
-"""The one interface behind which usage data is kept."""
+"""The interface of sources of usage data."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Usage = Mapping[str, Mapping[str, float]]
 
 
 class UsageError(Exception):
-    """The source did not answer, or not with usage; says which source and what it said."""
+    """The source did not answer with usage data. The message names the source and its answer."""
 
 
 class UsageSource(Protocol):
     async def fetch(self, now: float) -> Usage:
-        """Usage over the window that ends at `now`; UsageError if there is no telling."""
+        """Usage over the window that ends at `now`; UsageError if it is unknown."""
         ...
 
     async def close(self) -> None: ...
@@ -40,7 +40,7 @@ def put_usage(cluster: Cluster, usage: Usage) -> None:
 
 
 def ratio(held: float, capacity: float) -> float:
-    """A fraction of the cluster; where the cluster had none of a resource, or nobody knows, nobody used any.
+    """A fraction of the cluster; 0 if the cluster had none of the resource or the figures are unknown.
 
     >>> ratio(3.0, 12.0), ratio(3.0, 0.0), ratio(float("nan"), 1.0)
     (0.25, 0.0, 0.0)

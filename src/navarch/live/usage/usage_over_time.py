@@ -1,6 +1,6 @@
-"""Usage over time, as far as the policy asks for it: opened with the policy, fed by cycles, put into the cluster.
+"""Usage over time, if the policy asks for it: opened with the policy, recorded after cycles, put into the cluster.
 
-Where usage comes from is `cache.usage`'s affair. Here it is started by whoever leads, told what queues hold (a history of our own
+The modules beside this one know where usage comes from. Here it is started by the leader, told what queues hold (our own history
 needs that), and its newest answer becomes an object of the cluster, so that a recorded cycle replays with it.
 """
 
@@ -27,7 +27,7 @@ class UsageOverTime:
         self._feed: UsageFeed | None = None
 
     async def open(self, usage: Mapping[str, object]) -> None:
-        """Follow what the policy says; a source that cannot be opened is reported, and nobody is held up by it."""
+        """Open the source that the policy names. A source that cannot be opened is reported, and scheduling goes on."""
         try:
             config = read_config(usage, os.environ)
         except UsageConfigError as error:

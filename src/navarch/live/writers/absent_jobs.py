@@ -1,9 +1,9 @@
-"""Pods that no cycle looks at are told why, and so is their group: the group they name does not exist, or its queue does not.
+"""Reasons for pods that no cycle sees: their group does not exist, or the queue of their group does not.
 
-Such jobs are not in a session, so no decision speaks of them, and without this they would wait in silence. Once a second the job
-table is asked in a few vector operations (150 us for 10,000 jobs); only who is left out is walked through, and told again every
-ten seconds at most. A pod that waits for its gates says that of itself and is left at it, and to one whose group is in another pool
-of nodes whoever has that pool speaks. What appears in time is placed or refused by a cycle, whose word is the newer one.
+Such jobs are not in a session, so no decision mentions them. Once a second a few vector operations over the job table find them (150
+us for 10,000 jobs). Their pods and groups get the reason, and again every ten seconds at most. A pod with scheduling gates has its
+own condition and is skipped. A pod whose group is in another node pool is left to the scheduler of that pool. When the missing
+object is created, the next cycle places or refuses the pods, and its message replaces this one.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from navarch.ingest.absent_jobs import absent
 from navarch.live.cache.assumed_pods import AssumedStatus
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.writers.group_status import GroupStatuses
-from navarch.live.writers.pod_status import WORDS_PAUSE, PodStatuses
+from navarch.live.writers.pod_status import MESSAGE_INTERVAL, PodStatuses
 from navarch.model.cluster import Cluster
 from navarch.model.spec import Condition, JobSpec
 from navarch.model.status import TaskStatus
 
 _WITH_CONDITIONS = ("kube-batch", "volcano")
-"""Dialects whose conditions are those that the engine keeps; the others make theirs of the decision's reasons."""
+"""Dialects whose conditions are those of the engine. The others build theirs from the reasons of the decision."""
 
 
 class AbsentJobs:
@@ -34,7 +34,7 @@ class AbsentJobs:
         self._groups = groups
         self._clock = clock
         self._told: dict[str, tuple[str, float]] = {}
-        """Job -> what its pods were told, and when."""
+        """Job -> the last message, and when it was written."""
 
     def report(self, now: float) -> None:
         """`now` is the event loop's time; `clock` is seconds since the epoch, for the API."""
@@ -47,7 +47,7 @@ class AbsentJobs:
             decision = absent(key, spec, cluster.jobs.counts[row].tolist())
             text = decision.reasons[0].message
             before, at = self._told.get(key, ("", 0.0))
-            if before == text and now - at < WORDS_PAUSE:
+            if before == text and now - at < MESSAGE_INTERVAL:
                 found[key] = (text, at)
                 continue
             found[key] = (text, now)
@@ -67,7 +67,7 @@ class AbsentJobs:
         self._groups.mark(spec.key, now, decision)
 
     def _conditions(self, spec: JobSpec, decision: JobDecision) -> tuple[Condition, ...]:
-        """Its conditions with ours in the place of the one of the same type; as they are where they say it already."""
+        """Its conditions, with ours instead of the one of the same type; unchanged if they already say it."""
         reason = decision.reasons[0]
         before = next((c for c in spec.conditions if c.type == "Unschedulable"), None)
         if before is not None and (before.status, before.reason, before.message) == ("True", reason.code, reason.message):
@@ -78,7 +78,7 @@ class AbsentJobs:
 
 
 def absent_rows(cluster: Cluster) -> list[int]:
-    """Rows of the jobs with waiting pods that have no spec, or name a queue that nobody made."""
+    """Rows of the jobs with pending pods that have no group, or name a queue that does not exist."""
     jobs = cluster.jobs
     known = np.zeros(len(jobs.queue_names) + 1, dtype=bool)  # the last one is for -1: there is no spec
     for name, number in jobs.queue_names.items():

@@ -1,8 +1,8 @@
-"""KAI's way to bind: a BindRequest for its binder, which knows how to share a GPU, instead of the binding itself.
+"""KAI's way to bind: instead of a binding, write a BindRequest for KAI's binder, which knows how to share a GPU.
 
-Used for pods of KAI's groups where the kind is served, so that Navarch can take the place of the scheduler in an installation of
-KAI. From the moment the request is seen it is the truth: a request under way places its pod. One that the binder gave up is removed
-and then the pod is decided anew; so it is if the node is gone, or if the request was for an older pod of the same name.
+This is used for pods of KAI's groups if the kind is served, so that Navarch can replace the scheduler in an installation of KAI.
+From the moment the watch shows the request, the request decides: while it is in progress, its pod counts on its node. A request is
+removed if the binder gave it up, if its node is gone, or if it was for an older pod of the same name. Then the pod is decided again.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ RESOURCE = Resource("scheduling.run.ai", "v1alpha2", "bindrequests")
 KIND = "BindRequest"
 BACKOFF_LIMIT = 3
 UNANSWERED = 30.0
-"""Seconds after which it is told that nobody takes a request up."""
+"""Seconds after which a request without an answer is reported."""
 NO_BINDER = "is KAI's binder running? Without it start navarch with --no-bind-requests, which binds by itself"
 GPU_MEMORY_LABEL = "nvidia.com/gpu.memory"
 
 
 class BindRequests:
-    """`served` tells whether the kind is there now; `enabled` False: never used."""
+    """`served()`: whether the kind is served now. `enabled` False: requests are never used."""
 
     def __init__(self, client: Client, cache: ClusterCache, served: Callable[[], bool], *, enabled: bool) -> None:
         self._client = client
@@ -43,7 +43,7 @@ class BindRequests:
         self._enabled = enabled
         self._removing: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._waiting: dict[tuple[str, str], float] = {}
-        """Requests of which no binder has said anything -> since when that is seen."""
+        """Request without an answer of a binder -> since when."""
         self._complained = False
 
     def used_for(self, job: str) -> bool:
@@ -56,7 +56,7 @@ class BindRequests:
         return spec is not None and spec.dialect == "kai" and self._served()
 
     def write(self, bind: AssumedBind) -> Write | None:
-        """The request as a write; None if the pod is not known any more."""
+        """The write of the request; None if the pod is gone."""
         task = self._cache.cluster.task(bind.uid)
         if task is None:
             return None
@@ -100,7 +100,7 @@ class BindRequests:
         return float(text) if text.isdecimal() and int(text) else 1.0
 
     def clean(self) -> None:
-        """Remove requests that will never be carried out: given up, for a node that is gone, or for a pod that is."""
+        """Remove requests that will never be carried out: given up, or for a node or a pod that is gone."""
         for (namespace, name), request in self._cache.cluster.objects.get(KIND, {}).items():
             if isinstance(request, BindRequestSpec) and (namespace, name) not in self._removing and (why := self._useless(request)):
                 log.warning("BindRequest %s/%s %s: it is removed", namespace, name, why)
@@ -108,7 +108,7 @@ class BindRequests:
                 self._removing[namespace, name] = task
 
     def unanswered(self, now: float) -> list[TaskSpec]:
-        """Pods whose requests nobody has taken up for too long: their binder does not run, most likely. Logged when it begins."""
+        """Pods whose requests have had no answer for too long: the binder probably does not run. Logged when it starts."""
         before, cluster = self._waiting, self._cache.cluster
         requests = cluster.objects.get(KIND, {})
         self._waiting = {key: before.get(key, now) for key, request in requests.items() if not request.phase}
@@ -116,12 +116,12 @@ class BindRequests:
         found = [(key, self._cache.pods.get(key)) for key in late]
         tasks = [task for _, pod in found if pod is not None and (task := cluster.task(pod.metadata.uid or "")) is not None]
         if tasks and not self._complained:
-            log.warning("%d BindRequests were not taken up for %.0f s: %s", len(tasks), UNANSWERED, NO_BINDER)
+            log.warning("%d BindRequests have had no answer for %.0f s: %s", len(tasks), UNANSWERED, NO_BINDER)
         self._complained = bool(tasks)
         return tasks
 
     def _useless(self, request: BindRequestSpec) -> str:
-        """Why nothing will come of it; empty if something may."""
+        """Why the request will never be carried out; empty if it may be."""
         cluster = self._cache.cluster
         if request.is_given_up:
             return f"failed {request.failed_attempts} times"
@@ -145,6 +145,6 @@ class BindRequests:
 
 
 def is_fraction(task: TaskSpec) -> bool:
-    """Whether the pod shares GPUs, which takes more than a binding."""
+    """Whether the pod shares GPUs, which needs more than a binding."""
     devices = task.shape.devices
     return devices is not None and bool(devices.fraction or devices.memory)

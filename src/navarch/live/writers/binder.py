@@ -36,7 +36,8 @@ Prepare = Callable[[AssumedBind, Callable[[], None]], None]
 
 
 class Binder:
-    """`requests`: who binds pods of KAI's groups; None: we do. `label_gpus`: write the shared GPUs of a pod with its binding."""
+    """`requests`: the binder for pods of KAI's groups; None: we bind them. `label_gpus`: write the shared GPUs of a pod with its
+    binding. `clock`: the event loop's unless given."""
 
     def __init__(
         self,
@@ -47,6 +48,7 @@ class Binder:
         prepare: Prepare = lambda bind, go: go(),
         requests: BindRequests | None = None,
         label_gpus: bool = False,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         self.outbox = Outbox(pool, room=128)
         self._core = core
@@ -54,6 +56,7 @@ class Binder:
         self._prepare = prepare
         self._requests = requests
         self._label_gpus = label_gpus
+        self._clock = clock or _now
 
     def bind(self, bind: AssumedBind) -> None:
         """Write a bind that was assumed. Which binder carries it out is decided now: the group may be gone when it is sent."""
@@ -70,7 +73,7 @@ class Binder:
             assert self._requests is not None
             request = self._requests.write(bind)
             if request is None:
-                self._core.bind_failed(bind, "the pod is not known any more", _now())
+                self._core.bind_failed(bind, "the pod is not known any more", self._clock())
                 return None
             bind.delegated = True
             return request, lambda outcome: self._requested(bind, request, outcome)
@@ -84,7 +87,7 @@ class Binder:
         where = f"{bind.namespace}/{bind.name} to {bind.node}"
         if isinstance(outcome, NotFound):
             # Usually the pod is gone, sometimes its namespace. The watch will show which; until then the pod is pending.
-            self._core.bind_failed(bind, str(outcome), _now())
+            self._core.bind_failed(bind, str(outcome), self._clock())
         elif isinstance(outcome, Conflict):
             log.info("bind of %s: %s", where, outcome)
             bind.refused = not write.maybe_done
@@ -94,20 +97,20 @@ class Binder:
             log.warning("bind of %s: outcome unknown: %s", where, outcome)
             self._ask(bind, 1.0)
         elif isinstance(outcome, Unreachable):
-            self._core.bind_failed(bind, str(outcome), _now())
+            self._core.bind_failed(bind, str(outcome), self._clock())
         else:
             log.error("bind of %s was refused: %s", where, outcome)
-            self._core.bind_failed(bind, str(outcome), _now())
+            self._core.bind_failed(bind, str(outcome), self._clock())
 
     def _requested(self, bind: AssumedBind, write: Write, outcome: Outcome) -> None:
         """The outcome of a request to another binder. If it is unknown, the watch shows the request or the resync asks. The resync
         also asks for a request that was written and that the watch never shows."""
         if not isinstance(outcome, KubeError):
-            self._core.request_succeeded(bind, _now())
+            self._core.request_succeeded(bind, self._clock())
         elif isinstance(outcome, OutcomeUnknown | ServerFault) or write.maybe_done:
             self._ask(bind, 5.0)
         else:
-            self._core.bind_failed(bind, str(outcome), _now())
+            self._core.bind_failed(bind, str(outcome), self._clock())
 
     def _ask(self, bind: AssumedBind, delay: float) -> None:
         if self._core.is_assumed(bind):

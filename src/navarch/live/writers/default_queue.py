@@ -1,4 +1,4 @@
-"""Volcano's queue `default`, made where its API is served and nobody made it, as Volcano's own scheduler does."""
+"""Creates Volcano's queue `default` if its API is served and the queue does not exist, as Volcano's scheduler does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 async def make_default_queue(client: Client, name: str) -> bool:
-    """Whether the queue is there now."""
+    """Returns whether the queue exists now."""
     body = {
         "apiVersion": QUEUES.api_version,
         "kind": "Queue",
@@ -21,10 +21,10 @@ async def make_default_queue(client: Client, name: str) -> bool:
     }
     try:
         await client.create(QUEUES, body)
-        log.info("made the queue %s, which did not exist", name)
+        log.info("created the queue %s", name)
     except AlreadyExists:
         return True
     except KubeError as error:
-        log.warning("the queue %s does not exist and could not be made: %s", name, error)
+        log.warning("the queue %s does not exist and could not be created: %s", name, error)
         return False
     return True

@@ -170,7 +170,7 @@ class Events:
         return write, lambda outcome: self._created(name, (regarding, reason, action), type_, outcome)
 
     def _created(self, name: str, key: _Key, type_: str, outcome: Outcome) -> None:
-        """Events are a courtesy: one that could not be written holds nobody up, and is said anew when it is said again."""
+        """An event that could not be written delays nothing. It is written when it is emitted again."""
         if not isinstance(outcome, KubeError) or isinstance(outcome, AlreadyExists):
             self.counted(type_, key[1])
             return

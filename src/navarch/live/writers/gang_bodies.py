@@ -1,4 +1,4 @@
-"""What the groups of coscheduling and of Kubernetes itself say of themselves, in the words of those who wrote their APIs.
+"""Statuses of coscheduling's and Kubernetes' own groups, in the terms of these APIs.
 
 coscheduling: a phase and counts, by the rules of its controller, so that both may run side by side and agree. Kubernetes: one
 condition that says whether the group could start, and what is in its way if not.
@@ -23,7 +23,7 @@ _ON_THEIR_WAY = (TaskStatus.ALLOCATED, TaskStatus.BINDING)
 _FINAL = ("Finished", "Failed")
 """Phases that coscheduling never leaves."""
 _FORMER = ("PreScheduling", "Scheduled")
-"""What its first versions called two parts of Scheduling; whoever still has that controller sees no quarrel over it."""
+"""Two parts of Scheduling in the first versions of the API. An old controller may still write them, and we accept that."""
 _ENGINE = ("Scheduled", "Unschedulable")
 """What a condition of Kubernetes' groups is to a cycle."""
 _LONGEST = 32_768
@@ -31,7 +31,7 @@ _LONGEST = 32_768
 
 
 def coscheduling_body(news: GroupNews) -> GroupBody:
-    """Phase, counts, whose pods they are, and when the first of them got a node."""
+    """Phase, counts, owners of the pods, and when the first pod got a node."""
     job, seen = news.job, news.seen
     before = dict(seen.reported)
     if before["phase"] in _FINAL or not _is_ours(news):
@@ -131,7 +131,7 @@ def missing(decision: JobDecision) -> str:
 
 
 def _upstream_said(conditions: list[Condition] | tuple[Condition, ...]) -> object:
-    """What a cycle calls the reason of our condition is not what its object does: the message tells them apart."""
+    """The cycle and the API use different reasons for the same condition, so conditions are compared by their message."""
     return tuple(sorted((c.type, c.status, "" if c.type in _ENGINE else c.reason, c.message) for c in conditions))
 
 

@@ -43,13 +43,13 @@ class GroupNews(Struct, frozen=True):
     now: float
     queues: Mapping[str, QueueSpec] = field(default_factory=dict)
     tasks: Callable[[], Sequence[TaskSpec]] = tuple
-    """Its pods; asked for only by those who need to look at each."""
+    """Its pods; called only where each pod is needed."""
     scheduler_names: frozenset[str] | None = None
-    """Whose pods are ours; None: all are."""
+    """Scheduler names that we serve; None: all."""
 
 
 class GroupBody(Struct, frozen=True):
-    """`status` goes to the status subresource where there is one; `annotations` to the object itself."""
+    """`status` is written to the status subresource, if there is one; `annotations` to the object itself."""
 
     status: Mapping[str, Any] | None = None
     annotations: Mapping[str, str | None] | None = None

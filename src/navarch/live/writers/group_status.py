@@ -1,11 +1,11 @@
-"""PodGroup status: what the group is to say against what its object says, group by group.
+"""PodGroup status: compares the status that a group should have with what its object shows, and writes the difference.
 
-Whatever may change a status (a decision, a pod that starts or ends) marks the group; a little later it is compared and, if it
-differs, written, one write at a time for each group. So a hundred pods that start together make one write, and the last
-word is always the present state, in whatever order the marks came.
+Every change that may matter (a decision, a pod that starts or ends) marks the group. A moment later the status is built, compared and,
+if it differs, written, with one write in flight per group. So a hundred pods that start together cause one write, and the last write
+always has the present state, in whatever order the marks came.
 
-Kinds with a status subresource ignore a status that is written with the object; kinds without one do not know the subresource's
-path. Which it is, is asked once for each API, and again when an answer shows that the CRD was replaced by one of the other sort.
+A kind with a status subresource ignores a status that is written with the object. A kind without one does not serve the path of the
+subresource. Which case it is, is looked up once for each API, and again when an answer suggests that the CRD was replaced.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ log = logging.getLogger(__name__)
 
 SETTLE = 0.5
 WRITE_INTERVAL = 1.0
-TIDY = 60.0
-"""How often groups that are gone are forgotten: one that goes after its last pod marks nobody."""
+CLEANUP_INTERVAL = 60.0
+"""Seconds between two removals of groups that are gone: a group that is deleted after its last pod is not marked."""
 MERGE = "application/merge-patch+json"
 _WAITING = ("Pending", "Inqueue", "Unknown")
 _TOLD_IN_FULL = ("coscheduling", "upstream")
-"""Dialects whose users know no words of a peer's for a gang that waits: they are told all that refused it."""
+"""Dialects without a fixed message for a pending gang: they get every reason of the refusal."""
 
 
 Body = Callable[[GroupNews], GroupBody]
@@ -63,7 +63,7 @@ BODIES: Mapping[str, tuple[Body, Seen]] = {
     "coscheduling": (coscheduling_body, coscheduling_seen),
     "upstream": (upstream_body, upstream_seen),
 }
-"""Dialect -> how its status is made, and how what it says already is read."""
+"""Dialect -> how its status is built, and how the present one is read."""
 
 
 class _Versioned(msgspec.Struct, frozen=True, rename="camel"):
@@ -75,7 +75,7 @@ class _Reply(msgspec.Struct, frozen=True):
     status: dict[str, Any] | None = None
 
     def says(self, status: Mapping[str, Any]) -> bool:
-        """Whether plain fields are as they were written; lists come back with the API's own defaults in them."""
+        """Whether plain fields are as they were written. Lists are not compared: the API adds defaults to them."""
         said = self.status or {}
         return all(said.get(name) == value for name, value in status.items() if isinstance(value, str | int))
 
@@ -85,10 +85,10 @@ _REPLY = msgspec.json.Decoder(_Reply)
 
 class _Group(Struct):
     uid: str = ""
-    """Whose this is: another group may have the name by now."""
+    """uid of the group: another group may have the same name later."""
     due: float | None = None
     sent: object = None
-    """What was written last and not yet seen."""
+    """What was written last and is not shown yet."""
     version: int | None = None
     """resourceVersion that this write made, once it is known."""
     sent_at: float = -WRITE_INTERVAL
@@ -96,7 +96,7 @@ class _Group(Struct):
     failures: int = 0
     decision: JobDecision | None = None
     told: str = ""
-    """The event it was told last."""
+    """The last event."""
 
 
 class GroupStatuses:
@@ -124,15 +124,15 @@ class GroupStatuses:
         self._subresource: dict[str, bool] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._doubted: dict[str, set[str]] = {}
-        """API version -> groups whose last write went to the wrong place, if its CRD was replaced."""
-        self._tidied = 0.0
+        """API version -> groups whose last write went to the wrong path, if the CRD was replaced."""
+        self._cleaned = 0.0
 
     def __len__(self) -> int:
-        """Groups that something is remembered of."""
+        """How many groups are remembered."""
         return len(self._groups)
 
     def mark(self, key: str, now: float, decision: JobDecision | None = None) -> None:
-        """Something that its status depends on may have changed."""
+        """The status of this group may have changed."""
         group = self._groups.get(key)
         if group is None:
             seen = self._cache.group(key)
@@ -143,8 +143,8 @@ class GroupStatuses:
             self._schedule(key, group, max(now + SETTLE, group.sent_at + WRITE_INTERVAL))
 
     def _with_moments(self, key: str, group: _Group, decision: JobDecision) -> JobDecision:
-        """A cycle knows when a group started or was evicted from if that was its own doing, or is written on the group: what the one
-        before it did may not be yet."""
+        """A decision has the times of the last start and eviction if this cycle caused them or the group shows them. Those of the
+        cycle before may not be shown yet, so they are kept."""
         before, seen = group.decision, self._cache.group(key)
         if before is None or seen is None or seen.uid != group.uid:
             return decision
@@ -154,7 +154,7 @@ class GroupStatuses:
         return replace(decision, last_started=started, last_evicted=evicted)
 
     def forget_all(self) -> None:
-        """Nothing is known of what groups were told but what they show."""
+        """Forget what was written: only what groups show counts."""
         self._groups.clear()
 
     def flush(self, now: float) -> None:
@@ -172,8 +172,8 @@ class GroupStatuses:
                 continue
             if self._enabled:
                 self._send(key, group, now)
-        if now - self._tidied >= TIDY:
-            self._tidied = now
+        if now - self._cleaned >= CLEANUP_INTERVAL:
+            self._cleaned = now
             known = self._cache.group
             self._groups = {key: each for key, each in self._groups.items() if each.in_flight or known(key) is not None}
 
@@ -211,7 +211,7 @@ class GroupStatuses:
             group.sent = None
             return None
         if group.version is not None and cache.group_version(key) > group.version:
-            group.sent = group.version = None  # it was there to be seen, and somebody wrote over it
+            group.sent = group.version = None  # it was shown, and another writer replaced it
         if body.status is None and body.annotations is None:
             return None
         return None if body.said == group.sent else body
@@ -278,7 +278,7 @@ class GroupStatuses:
                     self._schedule(key, group, asyncio.get_running_loop().time())
 
     def _doubt(self, api_version: str, key: str) -> None:
-        """The write was answered as if it had gone to the wrong place. If it did not, it stands as it is."""
+        """The answer suggests that the write went to the wrong path. If it did not, nothing changes."""
         self._doubted.setdefault(api_version, set()).add(key)
         self._ask_for(api_version)
 
@@ -312,7 +312,7 @@ class GroupStatuses:
         ours: AssumedStatus | None,
         outcome: Outcome,
     ) -> None:
-        """`whole`: the status, where it was written with the object. `ours`: what was assumed when it was written; a newer one is
+        """`whole`: the status, if it was written with the object. `ours`: what was assumed when it was written; a newer one is
         still on its way."""
         group.in_flight = False
         now = asyncio.get_running_loop().time()
@@ -338,7 +338,7 @@ class GroupStatuses:
             return
         group.failures += 1
         wait = min(30.0, 0.5 * 2 ** min(group.failures, 10))
-        log.warning("status of PodGroup %s was not written: %s; again in %.1f s", key, outcome, wait)
+        log.warning("status of PodGroup %s was not written: %s; retry in %.1f s", key, outcome, wait)
         self._schedule(key, group, now + wait)
 
 

@@ -1,7 +1,7 @@
-"""A queue in front of the write pool that keeps only a handful of writes inside it.
+"""A queue in front of the write pool that keeps only a few writes inside it.
 
-Two reasons. A write's time-out runs from when the pool gets it, so a backlog of fifty thousand must not lie in there. And
-what is not yet sent can still be changed or dropped: the body is made at the last moment, from what is wanted then.
+There are two reasons. The time-out of a write starts when the pool gets it, so a backlog of fifty thousand must not wait inside. And a
+write that is not sent yet can still be changed or dropped: its body is built at the last moment, from the state at that time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from navarch.kube.write.pool import Done, Outcome, Write, WritePool
 
 Make = Callable[[], tuple[Write, Done] | None]
-"""The write as it is wanted now with who hears its outcome; None: no longer wanted."""
+"""Builds the write and the callback for its outcome; None: it is no longer wanted."""
 
 
 class Outbox:
@@ -27,7 +27,7 @@ class Outbox:
         self.dropped = 0
 
     def put(self, make: Make) -> bool:
-        """False: the queue is full, the write is dropped (only where a longest queue was set)."""
+        """Returns False if the queue is full and the write is dropped (only if a longest queue was set)."""
         if self._longest is not None and len(self._queue) >= self._longest:
             self.dropped += 1
             return False
@@ -41,11 +41,11 @@ class Outbox:
 
     @property
     def inside(self) -> int:
-        """Writes that the pool has: sent, or about to be."""
+        """Writes inside the pool: sent, or about to be."""
         return self._inside
 
     def pause(self) -> None:
-        """Send nothing more; what is inside the pool is finished."""
+        """Send nothing more. Writes inside the pool are finished."""
         self.paused = True
 
     def resume(self) -> None:
@@ -71,7 +71,7 @@ class Outbox:
             self._inside -= 1
             try:
                 done(outcome)
-            finally:  # who fails on an outcome must not hold up those behind
+            finally:  # an error in a callback must not block the writes behind
                 if self._queue:
                     self._pump()
 

@@ -1,12 +1,12 @@
-"""Pods that wait are told why: condition PodScheduled=False, the node promised to them, and an event.
+"""Reasons on pending pods: the condition PodScheduled=False, the nominated node, and an event.
 
-A refusal is written when it has lasted for a moment, since most pods are placed before anyone could read it (a gang that is just
-being created is incomplete for a few milliseconds). When only the words change, as figures do with every cycle, they are
-written again after ten seconds at the earliest; of a gang that lacked pods and has them now, what else it lacks is news. The
-newest word wins; an older one that was not sent yet is never sent.
+A refusal is written when it has lasted for a moment, because most pods are placed before anyone could read it (a gang that is being
+created is incomplete for a few milliseconds). If only the message changes, as figures do in every cycle, it is written again after
+ten seconds at the earliest. If a gang had too few pods and now has enough, its next reason counts as new. The newest message wins:
+an older one that was not sent yet is dropped.
 
-A word is written on the version of the pod that it was made for. Bindings go first, so one may overtake it: a pod that has its node
-must not be told afterwards that it has none.
+A condition is written for the version of the pod that it was built for. Bindings have priority and may overtake it: a pod that has a
+node must not get the condition that it has none.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from navarch.model.spec import TaskSpec
 from navarch.model.status import TaskStatus
 from navarch.model.timestamps import rfc3339
 
-LASTING = 1.0
-WORDS_PAUSE = 10.0
-TIDY = 60.0
-"""How often words for pods that do not wait any more are thrown away; a pod may go without anyone telling."""
+MIN_DURATION = 1.0
+MESSAGE_INTERVAL = 10.0
+CLEANUP_INTERVAL = 60.0
+"""Seconds between two removals of entries for pods that are not pending any more."""
 STRATEGIC = "application/strategic-merge-patch+json"
 
 
-class _Word(Struct):
-    """What a pod is to be told, and what it was told last."""
+class _Entry(Struct):
+    """What is to be written on a pod, and what was written last."""
 
     namespace: str
     name: str
@@ -45,11 +45,11 @@ class _Word(Struct):
     message: str = ""
     nominated: str | None = None
     due: float | None = None
-    told: tuple[str, str, str | None] | None = None
-    told_at: float = 0.0
+    written: tuple[str, str, str | None] | None = None
+    written_at: float = 0.0
     in_flight: bool = False
     lacking: bool = False
-    """What it is to be told is that its gang has too few pods."""
+    """The message says that its gang has too few pods."""
 
 
 class PodStatuses:
@@ -64,13 +64,13 @@ class PodStatuses:
         self._events = events
         self._clock = clock
         self._enabled = enabled
-        self._words: dict[str, _Word] = {}
+        self._entries: dict[str, _Entry] = {}
         self._due: list[tuple[float, str]] = []
-        self._tidied = 0.0
+        self._cleaned = 0.0
 
     def __len__(self) -> int:
-        """Pods that something is remembered of."""
-        return len(self._words)
+        """How many pods are remembered."""
+        return len(self._entries)
 
     def refuse(
         self,
@@ -84,121 +84,121 @@ class PodStatuses:
         news: bool = False,
         lacking: bool = False,
     ) -> None:
-        """The cycle could not place this pod. Without a promise in this cycle an old one is taken back. `at_once`: it is
-        news that the next attempt would wipe out. `news`: the words say something else, not the same with other figures. `lacking`:
-        they say that the gang has too few pods."""
-        word = self._words.get(task.uid) or self._new(task)
-        news = news or (word.lacking and not lacking)
-        word.reason, word.message, word.lacking = reason, message, lacking
-        if not promised and (task.nominated_node or word.nominated):
-            word.nominated = ""
-            # The assumption too: where the promise was never written, no watch would end it.
+        """The cycle could not place this pod. `promised`: it nominated a node; otherwise an old nomination is removed. `at_once`: the
+        next attempt would overwrite the message. `news`: the message has another meaning, not only other figures. `lacking`: it says
+        that the gang has too few pods."""
+        entry = self._entries.get(task.uid) or self._new(task)
+        news = news or (entry.lacking and not lacking)
+        entry.reason, entry.message, entry.lacking = reason, message, lacking
+        if not promised and (task.nominated_node or entry.nominated):
+            entry.nominated = ""
+            # The assumption too: if the nomination was never written, no watch would end it.
             if self._cache.assumed.nominations.pop(task.uid, None) is not None:
                 self._cache.refresh(task.uid)
-        wanted = (reason, message, word.nominated)
-        if wanted == word.told:
-            word.due = None
-            self._say(word)
+        wanted = (reason, message, entry.nominated)
+        if wanted == entry.written:
+            entry.due = None
+            self._say(entry)
             return
         if at_once:
-            self._schedule(word, now)
-        elif not news and word.told is not None and (word.told[0], word.told[2]) == (reason, word.nominated):
-            due = max(now + LASTING, word.told_at + WORDS_PAUSE)
-            if word.due is None or word.due > due:  # words that change with every cycle do not put it off again and again
-                self._schedule(word, due)
-        elif word.due is None or word.due > now + LASTING:
-            self._schedule(word, now + LASTING)
+            self._schedule(entry, now)
+        elif not news and entry.written is not None and (entry.written[0], entry.written[2]) == (reason, entry.nominated):
+            due = max(now + MIN_DURATION, entry.written_at + MESSAGE_INTERVAL)
+            if entry.due is None or entry.due > due:  # a message that changes in every cycle does not postpone the write
+                self._schedule(entry, due)
+        elif entry.due is None or entry.due > now + MIN_DURATION:
+            self._schedule(entry, now + MIN_DURATION)
 
     def nominate(self, task: TaskSpec, node: str, now: float) -> None:
-        """Promise a node: told at once, since other schedulers read it."""
-        word = self._words.get(task.uid) or self._new(task)
-        word.nominated = node
-        self._schedule(word, now)
+        """Nominate a node: written at once, because other schedulers read it."""
+        entry = self._entries.get(task.uid) or self._new(task)
+        entry.nominated = node
+        self._schedule(entry, now)
 
     def forget(self, uid: str) -> None:
-        """Bound or gone: nothing more to say."""
-        self._words.pop(uid, None)
+        """The pod is bound or gone: there is nothing more to write."""
+        self._entries.pop(uid, None)
 
     def forget_all(self) -> None:
-        """Nothing is known of what pods were told but what they show."""
-        self._words.clear()
+        """Forget what was written: only what pods show counts."""
+        self._entries.clear()
 
     def flush(self, now: float) -> None:
         while self._due and self._due[0][0] <= now:
             due, uid = heapq.heappop(self._due)
-            word = self._words.get(uid)
-            if word is None or word.due != due:
+            entry = self._entries.get(uid)
+            if entry is None or entry.due != due:
                 continue
             if not self._waits(uid):
-                del self._words[uid]
-            elif word.in_flight:
-                self._schedule(word, now + 0.1)
+                del self._entries[uid]
+            elif entry.in_flight:
+                self._schedule(entry, now + 0.1)
             else:
-                word.due, word.told_at = None, now
-                if word.reason:
-                    self._say(word)
+                entry.due, entry.written_at = None, now
+                if entry.reason:
+                    self._say(entry)
                 if self._enabled:
-                    word.in_flight = True
-                    self.outbox.put(lambda word=word: self._make(word))  # type: ignore[misc]
-        if now - self._tidied >= TIDY:
-            self._tidied = now
-            self._words = {uid: word for uid, word in self._words.items() if word.in_flight or self._waits(uid)}
+                    entry.in_flight = True
+                    self.outbox.put(lambda entry=entry: self._make(entry))  # type: ignore[misc]
+        if now - self._cleaned >= CLEANUP_INTERVAL:
+            self._cleaned = now
+            self._entries = {uid: entry for uid, entry in self._entries.items() if entry.in_flight or self._waits(uid)}
 
     def _waits(self, uid: str) -> bool:
         task = self._cache.cluster.task(uid)
         return task is not None and task.status == TaskStatus.PENDING
 
-    def _new(self, task: TaskSpec) -> _Word:
-        word = self._words[task.uid] = _Word(task.namespace, task.name, task.uid)
+    def _new(self, task: TaskSpec) -> _Entry:
+        entry = self._entries[task.uid] = _Entry(task.namespace, task.name, task.uid)
         pod = self._cache.pods.get((task.namespace, task.name))
         for condition in (pod.status.conditions or ()) if pod is not None else ():
             if condition.type == "PodScheduled" and condition.status == "False":
-                word.told = (condition.reason or "", condition.message or "", None)
-        return word
+                entry.written = (condition.reason or "", condition.message or "", None)
+        return entry
 
-    def _schedule(self, word: _Word, due: float) -> None:
-        word.due = due
-        heapq.heappush(self._due, (due, word.uid))
+    def _schedule(self, entry: _Entry, due: float) -> None:
+        entry.due = due
+        heapq.heappush(self._due, (due, entry.uid))
 
-    def _say(self, word: _Word) -> None:
-        reference = pod_reference(word.namespace, word.name, word.uid)
-        self._events.emit(reference, "Warning", "FailedScheduling", "Scheduling", word.message)
+    def _say(self, entry: _Entry) -> None:
+        reference = pod_reference(entry.namespace, entry.name, entry.uid)
+        self._events.emit(reference, "Warning", "FailedScheduling", "Scheduling", entry.message)
 
-    def _make(self, word: _Word) -> tuple[Write, Done] | None:
-        task = self._cache.cluster.task(word.uid)
-        if task is None or task.status != TaskStatus.PENDING or self._words.get(word.uid) is not word:
-            word.in_flight = False
+    def _make(self, entry: _Entry) -> tuple[Write, Done] | None:
+        task = self._cache.cluster.task(entry.uid)
+        if task is None or task.status != TaskStatus.PENDING or self._entries.get(entry.uid) is not entry:
+            entry.in_flight = False
             return None
         status: dict[str, Any] = {}
-        if word.reason:
+        if entry.reason:
             since = next((t for kind, value, _, t in task.conditions if (kind, value) == ("PodScheduled", "False")), 0.0)
             status["conditions"] = [
                 {
                     "type": "PodScheduled",
                     "status": "False",
-                    "reason": word.reason,
-                    "message": word.message,
+                    "reason": entry.reason,
+                    "message": entry.message,
                     "lastTransitionTime": rfc3339(since or self._clock()),
                 }
             ]
-        if word.nominated is not None:
-            status["nominatedNodeName"] = word.nominated or None
-        word.told = (word.reason, word.message, word.nominated)
-        metadata = {"uid": word.uid}
-        pod = self._cache.pods.get((word.namespace, word.name))
-        if pod is not None and pod.metadata.uid == word.uid and pod.metadata.resource_version:
+        if entry.nominated is not None:
+            status["nominatedNodeName"] = entry.nominated or None
+        entry.written = (entry.reason, entry.message, entry.nominated)
+        metadata = {"uid": entry.uid}
+        pod = self._cache.pods.get((entry.namespace, entry.name))
+        if pod is not None and pod.metadata.uid == entry.uid and pod.metadata.resource_version:
             metadata["resourceVersion"] = pod.metadata.resource_version
         body = msgspec.json.encode({"metadata": metadata, "status": status})
-        path = PODS.path(word.namespace, word.name, "status")
+        path = PODS.path(entry.namespace, entry.name, "status")
         write = Write("PATCH", path, body, content_type=STRATEGIC, priority=Priority.STATUS, repeatable=True)
-        return write, lambda outcome: self._ended(word, outcome)
+        return write, lambda outcome: self._ended(entry, outcome)
 
-    def _ended(self, word: _Word, outcome: Outcome) -> None:
-        word.in_flight = False
+    def _ended(self, entry: _Entry, outcome: Outcome) -> None:
+        entry.in_flight = False
         failed = isinstance(outcome, KubeError)
         self.counted("Pod", "error" if failed else "ok")
         if failed and not isinstance(outcome, NotFound):
-            word.told = None  # the next refusal says it again
-        if isinstance(outcome, Conflict) and word.due is None:
-            # Bound, or changed by somebody else, and we shall see it.
-            self._schedule(word, word.told_at + LASTING)
+            entry.written = None  # the next refusal writes it again
+        if isinstance(outcome, Conflict) and entry.due is None:
+            # Bound, or changed by another writer; the watch will show it.
+            self._schedule(entry, entry.written_at + MIN_DURATION)

@@ -1,4 +1,4 @@
-"""Volcano's Queue status: what the queue's jobs hold, with all queues below it, and the state Open where nobody set one.
+"""Volcano's Queue status: what the jobs of the queue and of its descendants hold, and the state Open if none is set.
 
 Volcano's own controller sets the state when it runs; where it does not, a queue without a state would admit nothing under
 Volcano's rules. A state that somebody set is never written, not even unchanged: we may not have seen yet that it was set to
@@ -32,7 +32,7 @@ LONGEST = 30.0
 
 class _Queue(Struct):
     uid: str
-    """Whose this is: another queue may have the name by now."""
+    """uid of the queue: another queue may have the same name later."""
     wanted: dict[str, object]
     sent: dict[str, object] | None = None
     in_flight: bool = False
@@ -89,7 +89,7 @@ class QueueStatuses:
                     queue.sent.pop("state", None)
 
     def forget_all(self) -> None:
-        """Nothing is known of what queues say."""
+        """Forget what was written: only what queues show counts."""
         self._queues.clear()
 
     def flush(self, now: float) -> None:
@@ -107,8 +107,8 @@ class QueueStatuses:
     def _make(self, name: str, queue: _Queue) -> tuple[Write, Done] | None:
         if self._queues.get(name) is not queue:
             return None
-        # What is held no longer has to be taken off by name. Of what the object says we only know what we wrote last; before that
-        # it was somebody else, or a write whose end nobody knows, and any resource may be there.
+        # A resource that is no longer held has to be removed by name. We only know the resources that we wrote last. Without that
+        # (another writer, or a write with an unknown outcome) any resource may be there.
         before = self._cache.cluster.space.names if queue.sent is None else queue.sent["allocated"]
         queue.sent = dict(queue.wanted)
         status = dict(queue.wanted)

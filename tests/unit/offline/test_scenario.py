@@ -1,0 +1,66 @@
+"""A recorded cycle becomes a scenario that decides the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from tests.worlds.scenarios import check, manifests
+
+from navarch.cli.main import main
+from navarch.engine.cycle import decide
+from navarch.installed import installed
+from navarch.offline.inventory import Inventory
+from navarch.offline.manifests import Document
+from navarch.offline.plan import read_policy, settings_for
+from navarch.offline.replay import record
+
+SMALL: dict[str, Any] = {
+    "nodes": {
+        "n1": {"cpu": 8, "gpu": 4, "labels": {"pool": "a"}},
+        "n2": {"cpu": 8, "gpu": 4, "taints": [{"key": "x", "effect": "NoSchedule"}]},
+    },
+    "queues": {"team": {"weight": 2, "capability": {"cpu": "12"}}},
+    "classes": {"high": 10},
+    "jobs": {
+        "runs": {"pods": 1, "cpu": 2, "gpu": 1, "queue": "team", "runs": ["n1"]},
+        "starts": {"pods": 2, "cpu": 1, "gpu": 1, "queue": "team", "class": "high", "spec": {"nodeSelector": {"pool": "a"}}},
+        "waits": {"pods": 3, "cpu": 2, "gpu": 4, "queue": "team"},
+    },
+}
+
+
+def recorded(tmp_path: Path, policy_name: str = "navarch") -> Path:
+    registry = installed(())
+    policy = read_policy(policy_name, registry)
+    cluster = Inventory([Document(each) for each in manifests(SMALL)], settings_for(policy)).cluster
+    snapshot = cluster.snapshot(policy.semantics.node_order)
+    decided = decide(snapshot, policy, registry, 1000.0, "cycle-1")
+    file = tmp_path / "cycle-1.json.gz"
+    file.write_bytes(record(cluster.snapshot(policy.semantics.node_order), policy, 1000.0, "cycle-1", {}, decided))
+    return file
+
+
+@pytest.mark.parametrize("anonymous", [False, True])
+def test_the_scenario_decides_what_was_decided(tmp_path: Path, anonymous: bool) -> None:
+    given = ["replay", str(recorded(tmp_path)), "--to-scenario", *(["--anonymous"] if anonymous else [])]
+    result = CliRunner().invoke(main, given)
+    assert result.exit_code == 0, result.output
+    (scenario,) = yaml.safe_load(result.stdout)
+    assert scenario["policy"] == "navarch"
+    assert sum(scenario["cycles"][0]["bound"].values()) == 2
+    assert len(scenario["cycles"][0]["waits"]) == 1
+    assert check(scenario) == []
+    assert ("team" in result.stdout) != anonymous
+    assert ("starts" in result.stdout) != anonymous
+
+
+def test_a_file_that_is_no_recording_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "other.json"
+    file.write_text("{}")
+    result = CliRunner().invoke(main, ["replay", str(file), "--to-scenario"])
+    assert result.exit_code == 2
+    assert "expected a recording" in result.stderr

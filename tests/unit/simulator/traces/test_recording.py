@@ -1,0 +1,44 @@
+"""Recordings of a live scheduler as a trace and as a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from navarch.engine.cycle import decide
+from navarch.installed import installed
+from navarch.offline.inventory import Inventory
+from navarch.offline.manifests import Document
+from navarch.offline.plan import read_policy, settings_for
+from navarch.offline.replay import record
+from navarch.simulator.simulate import simulate
+from navarch.simulator.traces import read_trace
+from navarch.testing.builders import Builder, node, pod, pod_group
+
+
+def write(folder: Path, now: float, objects: list[Builder]) -> None:
+    registry = installed(())
+    policy = read_policy("fifo", registry)
+    cluster = Inventory([Document(each) for each in objects], settings_for(policy)).cluster
+    decided = decide(cluster.snapshot(), policy, registry, now, "c")
+    recording = record(cluster.snapshot(), policy, now, "c", {}, decided)
+    (folder / f"cycle-{int(now * 1000):013d}.json.gz").write_bytes(recording)
+
+
+def running(name: str, started: str) -> list[Builder]:
+    member = pod(f"{name}-0").gpu(2).in_group(name).on("n1")
+    member["status"] = {"phase": "Running", "startTime": started}
+    return [pod_group(name).created("1970-01-01T00:01:40Z"), member]
+
+
+def test_jobs_start_and_end_as_recordings_show(tmp_path: Path) -> None:
+    here = node("n1").gpu(4)
+    waits = [pod_group("late").created("1970-01-01T00:03:20Z"), pod("late-0").gpu(4).in_group("late")]
+    write(tmp_path, 150.0, [here, *running("first", "1970-01-01T00:02:00Z")])
+    write(tmp_path, 250.0, [here, *running("first", "1970-01-01T00:02:00Z"), *waits])
+    write(tmp_path, 400.0, [here, *waits])
+    trace = read_trace(f"recording:{tmp_path}")
+    (job,) = trace.jobs
+    assert (job.submit, job.duration, job.gpus) == (100.0, 400.0 - 120.0, 2)
+    assert trace.left_out == {"never started in the recordings": 1}
+    (run,) = simulate(f"recording:{tmp_path}", f"recording:{tmp_path}", ["fifo"]).runs
+    assert list(run.measures.completion) == [280.0]
