@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from tests.parity.kai_counts import ONE_CYCLE
 from tests.parity.kai_judge import after_cycle, judged, standing_at_start
 from tests.parity.kai_rounds import run_rounds
 from tests.parity.kai_session import Case, moment_of, policy_document
 from tests.parity.recorded import recorded_cases
 
 from navarch.offline.plan import plan
-
-ONE_CYCLE = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction", "random", "random-2")
 
 
 def cases(*names: str) -> list[object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.parity.kai_counts import COUNTS
 from tests.parity.kai_texts import Compared
 from tests.parity.recorded import ABSENT, cases_in, parity_root
 
@@ -39,16 +40,6 @@ DIFFERS = {
     ("random", "seed-1004", "job-7"): PROMISED,
     ("random", "seed-1039", "job-3"): VICTIM,
 }
-COUNTS = {
-    "allocate": (61, 0, 3),
-    "consolidation": (1, 0, 0),
-    "reclaim": (2, 87, 0),
-    "preempt": (1, 90, 0),
-    "integration": (136, 76, 9),
-    "random": (672, 128, 3),
-    "random-2": (215, 35, 0),
-}
-"""File -> refusals that agree, notes on victims of simulated scenarios, refusals that differ."""
 
 
 @pytest.mark.parametrize("name", COUNTS)

@@ -18,6 +18,7 @@ DIALECTS: tuple[Dialect, ...] = (
             "CSINode",
             "CSIStorageCapacity",
             "DeviceClass",
+            "DeviceTaintRule",
             "PersistentVolume",
             "PersistentVolumeClaim",
             "ReplicaSet",

@@ -21,7 +21,7 @@ from navarch.engine.gangs.run_times import RunTimes
 from navarch.engine.job import Job
 from navarch.engine.points.protocols import QueueReport
 from navarch.engine.queue import Queue
-from navarch.engine.reasons import Event, Reason
+from navarch.engine.reasons import Event, Reason, dominant
 from navarch.engine.record import JobDecision, Nomination, QueueFigures, TaskRefusal
 from navarch.model.objects.typed import set_aside
 from navarch.model.resources import IntArray
@@ -42,6 +42,7 @@ def close(session: Session, *, report_queues: bool = True) -> None:
     _promises(session)
     session.record.tried = list(session.tried)
     session.record.warnings += set_aside(session.snapshot)
+    session.record.warnings += session.shard_problems
     _forget_undone(session)
     session.record.jobs = [_decision(session, job) for job in session.jobs_to_conclude()]
     if not report_queues:
@@ -152,7 +153,7 @@ def _refusals(session: Session, job: Job) -> list[TaskRefusal]:
             message = texts[id(errors)]
         else:
             otherwise = otherwise or (
-                job.reasons[0].message if job.reasons else _words(session, job, "its gang is not ready", "the job is not ready")
+                _told_first(session, job) if job.reasons else _words(session, job, "its gang is not ready", "the job is not ready")
             )
             message = otherwise
         out.append(TaskRefusal(spec.key, spec.uid, reason, message))
@@ -165,10 +166,16 @@ def _words(session: Session, job: Job, before: str, without: str) -> str:
     if not session.semantics.refusals_tell_all:
         return without or before
     if job.reasons:
-        return f"{before}: {job.reasons[0].message}"
+        return f"{before}: {_told_first(session, job)}"
     for task in session.sorted_tasks([task for task in job.fit_errors if session.status[task] == PENDING]):
         return f"{before}: {session.task(task).name}: {job.fit_errors[task].text(session.semantics)}"
     return without or before
+
+
+def _told_first(session: Session, job: Job) -> str:
+    """The dominant reason; the first one in the words of systems that know no other."""
+    reason = dominant(job.reasons) if session.semantics.refusals_tell_all else None
+    return (reason or job.reasons[0]).message
 
 
 def _by_name(session: Session, tasks: Iterable[int]) -> list[int]:

@@ -18,6 +18,7 @@ from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.placement.class_view import ClassView
 from navarch.engine.placement.counted_devices import CountedDevices
 from navarch.engine.placement.node_state import NodeState
+from navarch.engine.placement.shards import shard_nodes
 from navarch.engine.placement.shared_devices import SharedDevices
 from navarch.engine.placement.tasks_by_node import TasksByNode
 from navarch.engine.points.profiles import THE_FIRST, functions_by_profile
@@ -99,6 +100,7 @@ class Session(PluginRunner):
         self.stuck: frozenset[int] = frozenset()
         """Tasks whose deletion takes too long: their resources are not promised to others."""
         self.residents = TasksByNode(self)
+        self.shard_problems: list[str] = []
         self.shard, self.shard_is_hard = self._shard()
         self.queues: dict[str, Queue] = self._queues()
         self._jobs: dict[int, Job | None] = {}
@@ -485,8 +487,7 @@ class Session(PluginRunner):
         mode = self.policy.params.get("shardingMode")
         if mode not in ("hard", "soft"):
             return None, False
-        listed = self.policy.params.get("nodesInShard")
-        own = set(listed) if isinstance(listed, Iterable) and not isinstance(listed, str) else set()
+        own, self.shard_problems = shard_nodes(self.snapshot, self.policy)
         return np.array([name in own for name in self.nodes.names], dtype=bool), mode == "hard"
 
 

@@ -23,7 +23,9 @@ from navarch.explanation.cluster_edits import (
 )
 from navarch.explanation.cluster_edits import opened as opened_queue
 from navarch.explanation.documents import Input
+from navarch.explanation.job_edits import amounts_of
 from navarch.explanation.subject import Object, Subject, Unit
+from navarch.model.resources import parse_amount
 from navarch.object_types import ReadOnlyManifest
 
 BY = "admin"
@@ -169,7 +171,9 @@ def more_nodes(changes: Changes) -> None:
     for key, node in sorted(tainted.items())[:_MOST_NODES]:
         changes.attempt(BY, "taint", f"remove the taint {key} from {node['metadata']['name']}", [without_taint(node, key)])
     pending = sum(not task.node for task in changes.subject.tasks)
-    for node in kinds_of_nodes(nodes)[:_MOST_KINDS]:
+    asked = amounts_of(changes.subject)
+    kinds = sorted(kinds_of_nodes(nodes), key=lambda node: not all(_could_take(node, pod, asked) for pod in pods))
+    for node in kinds[:_MOST_KINDS]:
         name = node["metadata"]["name"]
 
         def add(count: int, node: ReadOnlyManifest = node) -> list[Object]:
@@ -184,6 +188,15 @@ def more_nodes(changes: Changes) -> None:
         if pending > 1 and changes.starts(add(pending)):
             changes.least(pending, BY, "node", text, add)
             return
+
+
+def _could_take(node: ReadOnlyManifest, pod: ReadOnlyManifest, asked: Mapping[str, int]) -> bool:
+    """Whether an empty node of the kind might take the pod, by its selector and amounts: which kind to try first."""
+    labels, amounts = node["metadata"].get("labels") or {}, (node.get("status") or {}).get("allocatable") or {}
+    selector = (pod.get("spec") or {}).get("nodeSelector") or {}
+    if any(labels.get(key) != value for key, value in selector.items()):
+        return False
+    return all(parse_amount(name, amounts.get(name, 0)) >= amount for name, amount in asked.items())
 
 
 def end_blockers(changes: Changes, units: Sequence[Unit]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from navarch.explanation.result import Change, Price
 from navarch.explanation.subject import Object, Subject
-from navarch.explanation.trials import MOST_CYCLES, Outcome, Trials
+from navarch.explanation.trials import MOST_CYCLES, Outcome, Trials, evicted_in, started_after
 from navarch.ingest.groups import shown_key
 
 
@@ -88,10 +88,11 @@ class Changes:
     def _price(self, outcome: Outcome, remove: Sequence[str]) -> Price:
         """Against the same number of cycles without the change."""
         assert outcome.cycles is not None
-        before, after = self.base.started(outcome.cycles), outcome.started(outcome.cycles)
+        records = self.base.records[: outcome.cycles]
+        before, after = started_after(records), outcome.started
         own = {self.subject.name, shown_key(outcome.key)}
         return Price(
-            evicts=sorted(outcome.evicted(outcome.cycles) - self.base.evicted(outcome.cycles) - own),
+            evicts=sorted(outcome.evicted - evicted_in(records) - own),
             delays=sorted(job for job, started in after.items() if not started and before.get(job) and job not in own),
             also_starts=sorted(job for job, started in after.items() if started and before.get(job) is False and job not in own),
         )

@@ -15,6 +15,8 @@ KAI_GROUP = "scheduling.run.ai"
 _KAI_UNITS = {"gpu": 1000, "cpu": 1, "memory": 10**6}
 """Units of the model in one unit of a KAI queue: thousandths of devices, millicores, bytes in a million bytes."""
 _HOSTNAME = "kubernetes.io/hostname"
+_OF_CONDITIONS = "node.kubernetes.io/"
+"""Taints that stand for a condition of the node they are on."""
 _OF_A_NODE = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "selfLink", "generation")
 
 
@@ -177,4 +179,8 @@ def further_node(given: Input, node: ReadOnlyManifest, number: int) -> Object:
         metadata["labels"][_HOSTNAME] = name
     out["metadata"] = metadata
     out["spec"].pop("providerID", None)
+    if out["spec"].get("taints"):
+        out["spec"]["taints"] = [each for each in out["spec"]["taints"] if not str(each.get("key")).startswith(_OF_CONDITIONS)]
+    for condition in (out.get("status") or {}).get("conditions") or ():
+        condition["status"] = "True" if condition.get("type") == "Ready" else "False"
     return out

@@ -19,6 +19,7 @@ CLUSTER_SCOPED = frozenset(
         "CSIDriver",
         "CSINode",
         "DeviceClass",
+        "DeviceTaintRule",
         "HyperNode",
         "Namespace",
         "Node",

@@ -153,7 +153,7 @@ class Search:
             answer.state = "gone"
             answer.cause = Cause("Finished", f"its {len(tasks)} pods have finished", only=None)
             return answer
-        base = self.trials.run()
+        base = self.trials.run(keep=True)
         assert base is not None
         self.base = base
         answer.cause = self._cause(base)
@@ -319,6 +319,8 @@ class Search:
     def _blockers(self) -> None:
         if self.answer.state == "impossible":
             return
+        if not self.trials.left:
+            raise Spent
         others = self._others()
         running = [unit for unit in others if unit.holds_nodes]
         guesses = self._guesses() if len(running) > _MANY else []
@@ -374,7 +376,7 @@ class Search:
     def _user(self) -> None:
         changes, base = self.changes, self.base
         if base.cycles is not None:
-            gone = sorted(base.evicted(base.cycles) - {self.subject.name})
+            gone = sorted(base.evicted - {self.subject.name})
             text = f"nothing: it starts by itself{f', after {_listed(gone)} went' if gone else ''}"
             changes.found.append(Change("user", "wait", text, [], [], True, base.cycles, Price(evicts=gone)))
             if base.cycles == 1:

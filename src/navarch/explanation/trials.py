@@ -101,25 +101,32 @@ class Outcome:
 
     cycles: int | None
     sure: bool
-    records: Sequence[CycleRecord]
     key: str
+    started: Mapping[str, bool]
+    """Jobs that the records tell of -> whether they hold their minimum at the end. Empty where the job did not start."""
+    evicted: frozenset[str]
+    """Jobs, or pods without one, that lost a pod."""
+    records: Sequence[CycleRecord] = ()
+    """Kept of the input as it is; those of trials would fill the memory."""
 
     @property
     def starts(self) -> bool:
         return self.cycles is not None
 
-    def started(self, cycles: int) -> dict[str, bool]:
-        """Jobs that records tell of -> whether they hold their minimum after so many cycles."""
-        return {shown_key(each.job): standing_of(each).started for record in self.records[:cycles] for each in record.jobs}
-
-    def evicted(self, cycles: int) -> set[str]:
-        """Jobs, or pods without one, that lose a pod in so many cycles."""
-        return {shown_key(each.job) or each.pod for record in self.records[:cycles] for each in record.evictions}
-
     @property
     def decision(self) -> JobDecision | None:
         """What the first cycle said of the job."""
-        return next((each for each in self.records[0].jobs if each.job == self.key), None)
+        return next((each for each in self.records[0].jobs if each.job == self.key), None) if self.records else None
+
+
+def started_after(records: Sequence[CycleRecord]) -> dict[str, bool]:
+    """Jobs that records tell of -> whether they hold their minimum in the end."""
+    return {shown_key(each.job): standing_of(each).started for record in records for each in record.jobs}
+
+
+def evicted_in(records: Sequence[CycleRecord]) -> frozenset[str]:
+    """Jobs, or pods without one, that lose a pod."""
+    return frozenset(shown_key(each.job) or each.pod for record in records for each in record.evictions)
 
 
 class Trials:
@@ -165,6 +172,7 @@ class Trials:
         *,
         cycles: int = MOST_CYCLES,
         at_end: bool = False,
+        keep: bool = False,
     ) -> Outcome | None:
         """Decide for the changed input until the job has started, for this many cycles at most. None: the change is not valid."""
         key = msgspec.msgpack.encode((objects, sorted(remove), cycles, at_end))
@@ -179,7 +187,7 @@ class Trials:
         outcome = None
         if run is not None:
             if not run.inventory.mistakes:
-                outcome = outcome_of(run, self._follow(run), min(cycles, self.most_cycles))
+                outcome = outcome_of(run, self._follow(run), min(cycles, self.most_cycles), keep=keep)
             run.close()
         self._known[key] = outcome
         return outcome
@@ -194,8 +202,8 @@ class Trials:
         return Cycles(self.input.changed(objects, remove, at_end=at_end), self.rules)
 
 
-def outcome_of(run: Run, key: str, cycles: int) -> Outcome:
-    """Decide until the job has started, for this many cycles at most."""
+def outcome_of(run: Run, key: str, cycles: int, *, keep: bool = False) -> Outcome:
+    """Decide until the job has started, for this many cycles at most. `keep`: with all records."""
     records: list[CycleRecord] = []
     standing, ended = Standing(), None
     for number in range(1, cycles + 1):
@@ -210,8 +218,10 @@ def outcome_of(run: Run, key: str, cycles: int) -> Outcome:
     return Outcome(
         cycles=ended,
         sure=ended is not None or (bool(key) and not standing.may_count),
-        records=records,
         key=key,
+        started=started_after(records) if ended is not None else {},
+        evicted=evicted_in(records),
+        records=records if keep else (),
     )
 
 

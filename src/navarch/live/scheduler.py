@@ -21,6 +21,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from navarch.apis.dialect import Settings
+from navarch.engine.policy.describe import describe
 from navarch.engine.record import Bind
 from navarch.installed import installed
 from navarch.kube.auth.access_review import AccessReview
@@ -184,6 +185,7 @@ class Scheduler:
             AccessReview(self.lease_client, time.monotonic),
             protect_metrics=options.protect_metrics,
             notes=self.job_failures.notes,
+            configuration=self.configuration,
         )
         self.recorder = Recorder(options.record, more_annotations=options.record_annotations) if options.record is not None else None
         self.failed_cycles = 0
@@ -434,6 +436,11 @@ class Scheduler:
         if self.failed_cycles >= UNHEALTHY_AFTER:
             missing.append(f"the last {self.failed_cycles} cycles failed: {self.failure}")
         return missing
+
+    def configuration(self) -> dict[str, object]:
+        """The policy in force, for /configz."""
+        policy = self.policy_file.policy
+        return {"policy": policy.document, "effect": describe(policy, self.registry.catalogue())}
 
     async def debug_snapshot(self) -> bytes:
         cycle = self.core.last_cycle

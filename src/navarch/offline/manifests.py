@@ -165,7 +165,7 @@ class _Loader(Loader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         own = node.value
         built: dict[Any, Any] = super().construct_mapping(node, deep=deep)
-        if len(built) < len(node.value):  # a key given twice, or one that stands before what is merged in by `<<`
+        if len(built) < len(node.value):  # a key given twice, or one before a merge key `<<`
             seen: set[Any] = set()
             for key, _ in own:
                 if key.value in seen:

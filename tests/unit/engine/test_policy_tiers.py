@@ -243,6 +243,6 @@ def test_a_config_map_is_read_for_what_it_holds() -> None:
 @pytest.mark.parametrize("name", sorted(PRESETS))
 def test_presets_load(name: str) -> None:
     policy = preset(name, CATALOGUE)
-    ours = dict.fromkeys(("navarch", "easy", "fifo", "fifo-skip", "sjf", "packing"), "strict")
+    ours = dict.fromkeys(("navarch", "easy", "fifo", "fifo-skip", "sjf", "packing"), "strict") | {"kube-batch-early": "kube-batch"}
     assert policy.compat == ours.get(name, name)
     assert policy.actions and policy.plugins

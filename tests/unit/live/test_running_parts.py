@@ -41,6 +41,23 @@ def test_an_address_is_host_and_port(listen: str, where: tuple[str | None, int])
     assert _split(listen) == where
 
 
+async def test_the_policy_in_force_is_served() -> None:
+    async def nothing() -> bytes:
+        return b""
+
+    policy = PolicyFile("kai", installed()).policy
+    health = Health(
+        list, Metrics().registry, nothing, lambda: None, configuration=lambda: {"policy": policy.document, "effect": policy.evictions}
+    )
+    await health.start("127.0.0.1:0")
+    try:
+        async with ClientSession() as http, http.get(f"http://127.0.0.1:{health.port}/configz") as reply:
+            found = await reply.json()
+    finally:
+        await health.stop()
+    assert found["policy"]["compat"] == "kai" and found["effect"] == "delete"
+
+
 async def test_what_is_served_before_the_first_cycle_is_read_by_prometheus_and_has_no_snapshot() -> None:
     async def nothing() -> bytes:
         return b""

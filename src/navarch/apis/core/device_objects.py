@@ -77,6 +77,23 @@ class DeviceClass(KubeObject, frozen=True):
     spec: ClassPart | None = None
 
 
+class RuleSelector(Part, frozen=True):
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+    device_class_name: str | None = None
+    selectors: tuple[DeviceSelector, ...] | None = None
+
+
+class RulePart(Part, frozen=True):
+    device_selector: RuleSelector | None = None
+    taint: DeviceTaint | None = None
+
+
+class DeviceTaintRule(KubeObject, frozen=True):
+    spec: RulePart | None = None
+
+
 class RequestBody(Part, frozen=True):
     device_class_name: str | None = None
     selectors: tuple[DeviceSelector, ...] | None = None

@@ -17,6 +17,7 @@ from navarch.apis.core.device_objects import (
     Attribute,
     Capacity,
     DeviceClass,
+    DeviceTaintRule,
     ResourceClaim,
     ResourceClaimTemplate,
     ResourceSlice,
@@ -88,6 +89,7 @@ def kept_spec(found: KubeObject, kind: str) -> ObjectSpec:
 
 _CHECKED: Mapping[str, type[KubeObject]] = {
     "DeviceClass": DeviceClass,
+    "DeviceTaintRule": DeviceTaintRule,
     "ReplicaSet": _Controller,
     "ReplicationController": _Service,
     "ResourceClaim": ResourceClaim,

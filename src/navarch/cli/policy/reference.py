@@ -17,9 +17,9 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
 _INTRODUCTION = """\
 # Plugins and actions
 
-Everything that a policy file may name, with what each may be told. Made by `navarch policy plugins -o markdown` from what the
-code declares; a test holds this file to it. How policy files are written is in [policy.md](policy.md), how a plugin is in
-[CONTRIBUTING.md](../CONTRIBUTING.md).
+All plugins and actions that a policy file may name, with their arguments. `navarch policy plugins -o markdown` writes this file from
+the declarations in the code, and a test compares them. [policy.md](policy.md) describes policy files,
+[CONTRIBUTING.md](../CONTRIBUTING.md) describes how to write a plugin.
 
 ```
 navarch policy plugins             # the list
@@ -27,12 +27,12 @@ navarch policy plugins binpack     # one of them, with its arguments
 ```
 """
 _POINTS = """\
-Where plugins are asked. A plugin answers at a point by having its methods. The switch is the key of a policy file that keeps one
-plugin from being asked there; how several answers become one is in [policy.md](policy.md#switches) and, for a given file, in
-`navarch policy check`.
+A plugin answers at an extension point if it has the methods of the point. The switch is the key of a policy file that turns one plugin
+off at this point. [policy.md](policy.md#switches) describes how several answers are combined; `navarch policy check` shows it for a
+given file.
 
-Filters, scores, events and the orders of jobs and tasks hold for every action that deals with gangs. Of the others, those up to
-`events` are asked by the actions of batch work, those below by KAI's. kube-scheduler's `schedule` minds filters, scores and events.
+Every action that places gangs uses filters, scores, events and the orders of jobs and tasks. Of the other points, the actions for
+batch work use those up to `events`, and KAI's actions use those below. kube-scheduler's `schedule` uses filters, scores and events.
 """
 
 

@@ -102,6 +102,18 @@ PRESETS: Mapping[str, Mapping[str, object]] = {
         "actions": "allocate, backfill",
         "tiers": [_tier("priority", "gang"), _tier("drf", "predicates", "proportion", "nodeorder")],
     },
+    "kube-batch-early": {
+        "compat": "kube-batch",
+        "actions": "reclaim, allocate, preempt",
+        "plugins": "gang, priority, drf, predicates, proportion",
+        "plugin.gang.jobready": "true",
+        "plugin.gang.joborder": "true",
+        "plugin.gang.preemptable": "true",
+        "plugin.priority.joborder": "true",
+        "plugin.priority.taskorder": "true",
+        "plugin.drf.preemptable": "true",
+        "plugin.drf.joborder": "true",
+    },
     "kai": {
         "compat": "kai",
         "actions": _KAI_ACTIONS,

@@ -15,7 +15,7 @@ _ALL: tuple[Argument, ...] = (
     Argument("schedulerName", "str", "", "whose pending pods are decided; empty: everyone's"),
     Argument("defaultQueue", "str", "default", "the queue of a group that names none"),
     Argument("shardingMode", "str", "none", "whether this scheduler keeps to its shard's nodes", ("none", "hard", "soft")),
-    Argument("shardName", "str", "", "a shard's nodes are those of nodesInShard", has_effect=False),
+    Argument("shardName", "str", "", "the NodeShard whose nodes are this scheduler's"),
     Argument("nodesInShard", "list", (), "the nodes of this scheduler's shard"),
     Argument("ignoredProvisioners", "list", (), "volumes of every provisioner are looked at", has_effect=False),
     Argument("percentageNodesToFind", "int", 100, _ALL_NODES, has_effect=False),

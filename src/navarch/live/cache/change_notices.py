@@ -23,7 +23,7 @@ from navarch.model.status import IS_TERMINAL, TaskStatus
 
 _STORAGE = ("StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment")
 _VOLUME_KINDS = frozenset({"PersistentVolume", "PersistentVolumeClaim", *_STORAGE})
-_CLAIM_KINDS = frozenset({"ResourceSlice", "DeviceClass"})
+_CLAIM_KINDS = frozenset({"ResourceSlice", "DeviceClass", "DeviceTaintRule"})
 _SELECTING = frozenset({SERVICE, *CONTROLLERS})
 
 

@@ -44,6 +44,7 @@ _SERVED: dict[str, tuple[str, tuple[str, ...], str]] = {
     "VolumeAttachment": ("storage.k8s.io", ("v1",), "volumeattachments"),
     "ResourceClaim": ("resource.k8s.io", ("v1", "v1beta2", "v1beta1"), "resourceclaims"),
     "ResourceSlice": ("resource.k8s.io", ("v1", "v1beta2", "v1beta1"), "resourceslices"),
+    "DeviceTaintRule": ("resource.k8s.io", ("v1", "v1beta2", "v1alpha3"), "devicetaintrules"),
     "DeviceClass": ("resource.k8s.io", ("v1", "v1beta2", "v1beta1"), "deviceclasses"),
     "HyperNode": ("topology.volcano.sh", ("v1alpha1",), "hypernodes"),
     "NodeShard": ("shard.volcano.sh", ("v1alpha1",), "nodeshards"),

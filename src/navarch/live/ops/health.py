@@ -1,7 +1,9 @@
-"""HTTP for operators: /livez, /readyz, /healthz, /metrics and /debug/snapshot.
+"""HTTP for operators: /livez, /readyz, /healthz, /metrics, /configz and /debug/snapshot.
 
 /livez answers while the event loop runs. /readyz and /healthz say whether all objects have been read, and if not, what is missing. A
 replica that does not lead is ready: it could lead at once.
+
+/configz is the policy in force as JSON: the document under `policy`, and under `effect` what `navarch policy check -o json` says.
 
 /debug/snapshot names every pod of the cluster. A caller on this machine may read it without a token, if it addressed this machine by
 `localhost` or by an IP address: a page that a browser loaded from elsewhere cannot (DNS rebinding). Other callers need a bearer token
@@ -15,6 +17,7 @@ import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import msgspec
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
@@ -43,8 +46,10 @@ class Health:
         *,
         protect_metrics: bool = False,
         notes: Callable[[], list[str]] = list,
+        configuration: Callable[[], dict[str, object]] = dict,
     ) -> None:
-        """`notes`: what operators should know although we are ready."""
+        """`notes`: what operators should know although we are ready. `configuration`: the answer of /configz."""
+        self._configuration = configuration
         self._missing = missing
         self._registry = registry
         self._snapshot = snapshot
@@ -62,6 +67,7 @@ class Health:
         app.router.add_get("/readyz", self._ready)
         app.router.add_get("/healthz", self._ready)
         app.router.add_get("/metrics", self._metrics)
+        app.router.add_get("/configz", self._configz)
         app.router.add_get("/debug/snapshot", self._debug_snapshot)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
@@ -89,6 +95,9 @@ class Health:
         self._refresh()
         body = generate_latest(self._registry)
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    async def _configz(self, request: web.Request) -> web.Response:
+        return web.Response(body=msgspec.json.encode(self._configuration(), enc_hook=str), content_type="application/json")
 
     async def _debug_snapshot(self, request: web.Request) -> web.Response:
         """The input of the last cycle as `navarch replay` reads it."""

@@ -1,6 +1,6 @@
 """Dynamic resources: devices that drivers publish, classes of them, and claims on them, as values of the model.
 
-A cluster keeps the kinds ResourceSlice, DeviceClass and ResourceClaim as decoded manifests. Attributes and capacities of a
+A cluster keeps ResourceSlices, DeviceClasses, ResourceClaims and DeviceTaintRules as decoded manifests. Attributes and capacities of a
 device stay as the API has them: only device selectors read them.
 """
 
@@ -18,6 +18,7 @@ from navarch.model.spec import NodeTerm, Taint, Toleration
 from navarch.object_types import ObjectKey
 
 DEVICE_CLASS, RESOURCE_SLICE, RESOURCE_CLAIM = "DeviceClass", "ResourceSlice", "ResourceClaim"
+DEVICE_TAINT_RULE = "DeviceTaintRule"
 DeviceId = tuple[str, str, str]
 """(driver, pool, device name): what makes a device unique in a cluster."""
 
@@ -55,6 +56,22 @@ class DeviceClassSpec(Struct, frozen=True):
     selectors: tuple[str, ...] = ()
     extended_resource: str = ""
     """Pods may ask for the class by this resource name instead of a claim."""
+
+
+class DeviceTaintRuleSpec(Struct, frozen=True):
+    """A taint that an administrator puts on devices. Empty: every driver, pool, device or class."""
+
+    name: str
+    taint: Taint
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    device_class: str = ""
+    selectors: tuple[str, ...] = ()
+
+    def names(self, device: DeviceId) -> bool:
+        """Whether driver, pool and name are those of the rule."""
+        return all(not wanted or wanted == found for wanted, found in zip((self.driver, self.pool, self.device), device))
 
 
 class DeviceDemand(Struct, frozen=True):
@@ -153,6 +170,20 @@ def read_device_class(manifest: Mapping[str, Any]) -> DeviceClassSpec:
     return DeviceClassSpec(manifest["metadata"]["name"], _selectors(spec.get("selectors")), resource)
 
 
+def read_taint_rule(manifest: Mapping[str, Any]) -> DeviceTaintRuleSpec:
+    spec = manifest.get("spec") or {}
+    chosen = spec.get("deviceSelector") or {}
+    return DeviceTaintRuleSpec(
+        name=manifest["metadata"]["name"],
+        taint=read_taint(spec.get("taint") or {}),
+        driver=chosen.get("driver") or "",
+        pool=chosen.get("pool") or "",
+        device=chosen.get("device") or "",
+        device_class=chosen.get("deviceClassName") or "",
+        selectors=_selectors(chosen.get("selectors")),
+    )
+
+
 def read_demand(manifest: Mapping[str, Any]) -> DeviceDemand:
     """v1 puts a plain request under `exactly`; v1beta1 has its fields in the request itself."""
     body = manifest.get("exactly") or manifest
@@ -220,6 +251,10 @@ def device_classes(snapshot: Snapshot) -> Mapping[ObjectKey, DeviceClassSpec]:
 
 def resource_slices(snapshot: Snapshot) -> Mapping[ObjectKey, ResourceSliceSpec]:
     return of_kind(snapshot, RESOURCE_SLICE, read_slice)
+
+
+def device_taint_rules(snapshot: Snapshot) -> Mapping[ObjectKey, DeviceTaintRuleSpec]:
+    return of_kind(snapshot, DEVICE_TAINT_RULE, read_taint_rule)
 
 
 def resource_claims(snapshot: Snapshot) -> Mapping[ObjectKey, ResourceClaimSpec]:

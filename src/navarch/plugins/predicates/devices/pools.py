@@ -1,7 +1,8 @@
 """Devices that drivers publish, by the nodes that reach them.
 
 A pool counts once all slices of its newest generation are there. Where devices can be reached is a property of the slice (one
-node, some nodes, all) or, if the slice says so, of each device. Kept across cycles while slices and nodes stay.
+node, some nodes, all) or, if the slice says so, of each device. DeviceTaintRules add their taints to the devices that they select.
+Kept across cycles while slices, rules, classes and nodes stay.
 """
 
 from __future__ import annotations
@@ -12,10 +13,21 @@ import numpy as np
 from msgspec import Struct, field
 
 from navarch.engine.figures import Rows
-from navarch.model.objects.devices import RESOURCE_SLICE, DeviceId, DeviceSpec, ResourceSliceSpec, resource_slices
+from navarch.model.objects.devices import (
+    DEVICE_CLASS,
+    DEVICE_TAINT_RULE,
+    RESOURCE_SLICE,
+    DeviceId,
+    DeviceSpec,
+    ResourceSliceSpec,
+    device_classes,
+    device_taint_rules,
+    resource_slices,
+)
 from navarch.model.quantity import QuantityError
 from navarch.model.resources import BoolArray
 from navarch.model.snapshot import Snapshot
+from navarch.model.spec import Taint
 from navarch.plugins.predicates.devices.cel.selector import CelError, Device
 from navarch.plugins.predicates.devices.extended_resources import reachable_from
 from navarch.plugins.predicates.devices.selectors import SelectorFailure, Selectors, TooCostly
@@ -33,6 +45,8 @@ class Published(Struct, eq=False):
     nodes: Rows
     seen: Device
     selectors: Selectors
+    taints: tuple[Taint, ...] = ()
+    """Its own, and those of DeviceTaintRules."""
     passed: dict[str, bool | SelectorFailure] = field(default_factory=dict)
     """Selector -> its answer on this device."""
 
@@ -81,11 +95,30 @@ class DevicePools:
                 except (CelError, QuantityError) as error:
                     self.unreadable.append(f"ResourceSlice {slice_.name}: device {device.name} is left out: {error}")
                     continue
-                found = Published((slice_.driver, slice_.pool, device.name), device, nodes, seen, selectors)
+                found = Published((slice_.driver, slice_.pool, device.name), device, nodes, seen, selectors, device.taints)
                 self.devices.append(found)
                 for node in nodes.tolist():
                     self.at.setdefault(node, []).append(found)
         self.by_id = {device.id: device for device in self.devices}
+        self._taint(snapshot)
+
+    def _taint(self, snapshot: Snapshot) -> None:
+        """A rule whose class is absent, or whose selector fails on a device, does not select the device."""
+        classes = device_classes(snapshot)
+        for _, rule in sorted(device_taint_rules(snapshot).items()):
+            chosen = classes.get(("", rule.device_class)) if rule.device_class else None
+            if rule.device_class and chosen is None:
+                continue
+            for device in self.devices:
+                if rule.names(device.id) and _selected(device, (*(chosen.selectors if chosen else ()), *rule.selectors)):
+                    device.taints = (*device.taints, rule.taint)
+
+
+def _selected(device: Published, selectors: tuple[str, ...]) -> bool:
+    try:
+        return device.passes(selectors, "")
+    except SelectorFailure:
+        return False
 
 
 def complete(slices: Iterable[ResourceSliceSpec]) -> list[ResourceSliceSpec]:
@@ -111,5 +144,6 @@ def _reach(columns: NodeColumns, device: DeviceSpec) -> BoolArray:
 
 
 def device_pools(snapshot: Snapshot) -> DevicePools:
-    version = (snapshot.versions.get(RESOURCE_SLICE, 0), snapshot.nodes.version)
+    kinds = (RESOURCE_SLICE, DEVICE_TAINT_RULE, DEVICE_CLASS)
+    version = (*(snapshot.versions.get(kind, 0) for kind in kinds), snapshot.nodes.version)
     return kept(snapshot, "device pools", version, lambda: DevicePools(snapshot))

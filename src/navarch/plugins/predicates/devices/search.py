@@ -121,7 +121,7 @@ class Search(Struct):
     def _may_take(self, device: Published, demand: DeviceDemand) -> bool:
         if not demand.admin_access and (device.id in self.taken or device.id in self.used):
             return False
-        return first_untolerated(device.spec.taints, demand.tolerations) is None
+        return first_untolerated(device.taints, demand.tolerations) is None
 
     def _choose(
         self,

@@ -1,0 +1,52 @@
+"""Counts in docs/parity.md are those of the cases that are run."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tests.parity.kai_counts import COUNTS, ONE_CYCLE
+from tests.parity.recorded import ABSENT, PROJECT, cases_in, parity_root
+
+PAGE = (PROJECT / "docs" / "parity.md").read_text(encoding="utf-8")
+
+
+def documented(what: str) -> tuple[int, str]:
+    """Cases of a row of the table, and how many agree."""
+    found = re.search(rf"\| ([\d,]+) {re.escape(what)}[^|]*\| ([\d,]+|all) \|", PAGE)
+    assert found is not None, what
+    return int(found[1].replace(",", "")), found[2].replace(",", "")
+
+
+def recorded(*files: str) -> int:
+    paths = [parity_root() / f"{file}.jsonl" for file in files]
+    if not all(path.exists() for path in paths):
+        pytest.skip(ABSENT)
+    return sum(len(cases_in(path)) for path in paths)
+
+
+def test_cycles_of_kai() -> None:
+    files = (*ONE_CYCLE, "integration")
+    count = recorded(*(f"kai/{file}" for file in files))
+    assert documented("cases, one cycle or several") == (count, str(count))
+    for file in ("random", "random-2", "reclaim", "allocate"):
+        count = recorded(f"kai/{file}")
+        assert f"{file} {count} of {count}" in " ".join(PAGE.split()), file
+
+
+def test_texts_of_kai() -> None:
+    agree, simulated, differ = (sum(column) for column in zip(*COUNTS.values(), strict=True))
+    assert documented("refusal texts") == (agree + differ, str(agree))
+    assert f"{agree + simulated + differ:,} recorded fit" in PAGE and f"{simulated} of these are no refusals" in PAGE
+
+
+def test_pure_functions_of_kai() -> None:
+    assert documented("divisions, ")[0] == recorded("kai/fairshare")
+    assert f"{recorded('kai/reclaimable')} reclaim questions" in PAGE
+
+
+def test_answers_of_kube_scheduler() -> None:
+    files = sorted((parity_root() / "kube-scheduler").glob("*.jsonl"))
+    if not files:
+        pytest.skip(ABSENT)
+    assert documented("plugin answers")[0] == sum(len(cases_in(path)) for path in files)
