@@ -60,9 +60,13 @@ def _seeds(context: click.Context, parameter: click.Parameter, text: str | None)
 
 
 def _span(text: str) -> float:
-    """Seconds, or a duration such as 1h30m."""
+    """Seconds, or a duration such as 1h30m or 30d."""
+    number = text.removesuffix("d")
     try:
-        seconds = float(text) if text.replace(".", "", 1).isdecimal() else read_duration(text)
+        if number.replace(".", "", 1).isdecimal():
+            seconds = float(number) * (1 if number == text else 86400)
+        else:
+            seconds = read_duration(text)
     except WrongKind:
         seconds = 0.0
     if seconds <= 0:

@@ -103,4 +103,3 @@ def _as_trace(spec: JobSpec, tasks: list[TaskSpec], duration: float) -> TraceJob
 
 def _gpus(shape: Shape) -> int:
     return dict(shape.requests).get(GPU, 0)
-

@@ -201,10 +201,15 @@ class ByRoom:
             if self._keeps_order:
                 line = alike.line
                 first = line.entries[0][1] if line.entries and not line.tried else ""
-                if first and self._waiting[first][0] is alike and alike.room(idle) > 0 and self._has_room(alike):
+                if (
+                    first
+                    and self._waiting[first][0] is alike
+                    and alike.room(idle) > 0
+                    and (alike.needed == 1 or self._has_room(alike))
+                ):
                     line.blocked, line.step = "", 1
                     self._try_more(line)
-            elif alike.tried < len(alike.entries) and (room := alike.room(idle)) > 0 and self._has_room(alike):
+            elif alike.tried < len(alike.entries) and (room := alike.room(idle)) > 0 and self._has_room_beside(alike):
                 before = alike.tried
                 alike.tried = min(len(alike.entries), before + room)
                 for _, key in alike.entries[before : alike.tried]:
@@ -265,6 +270,10 @@ class ByRoom:
             self._cluster.jobs.hold(key, False)
 
     # classes
+
+    def _has_room_beside(self, alike: _Class) -> bool:
+        """The same where one node is known to have room for one pod."""
+        return alike.needed == 1 or self._has_room(alike)
 
     def _has_room(self, alike: _Class) -> bool:
         """Whether the nodes that a job of the class may use have room for its pods, were each kind of pod alone. About 10 us."""

@@ -26,7 +26,7 @@ from navarch.model.resources import BoolArray
 from navarch.model.timestamps import rfc3339
 from navarch.plugins.easy_backfill.reservation import Reservation, reserve
 
-_UNDONE_BY = (Event.POD_REMOVED, Event.NODE_ADDED, Event.NODE_CHANGED, Event.TIME_PASSED)
+_UNDONE_BY = (Event.POD_REMOVED, Event.NODE_ADDED, Event.NODE_CHANGED)
 
 
 class EasyBackfill(Plugin):
