@@ -77,8 +77,8 @@ _RANKS: Mapping[str, int] = {
         ),
         2,
     ),
-    **dict.fromkeys(("QueueOverused", "QueueOverDeserved", "ClusterOverused", "OverFairShare"), 3),
-    **dict.fromkeys(("VictimsProtected", "PreemptionDelay", "SearchCutShort", "Skipped"), 5),
+    **dict.fromkeys(("QueueOverused", "QueueOverDeserved", "ClusterOverused"), 3),
+    **dict.fromkeys(("OverFairShare", "VictimsProtected", "PreemptionDelay", "SearchCutShort", "Skipped"), 5),
 }
 """Code -> how early a refusal stands in the way: the job cannot take part at all, (1) no node could ever take it, a bound, a share,
 (4) room on nodes and all else, what stood against evicting others."""
