@@ -40,13 +40,13 @@ async def test_the_place_of_a_pod_that_ends_goes_to_the_eldest_and_few_others_ar
         queues, queue = scheduler.cache.cluster.queues, scheduler.queue
         await world.eventually(lambda: asyncio.sleep(0, (queues["default"].state, len(queue))), lambda seen: seen == ("Open", WAIT))
         tried: list[int] = []
-        take = scheduler.commit.take
+        commit = scheduler.core.commit
 
-        def counting(record: CycleRecord, now: float) -> bool:
+        def counting(record: CycleRecord, now: float) -> None:
             tried.append(sum(decision.job.startswith(f"{world.namespace}/pod/later-") for decision in record.jobs))
-            return take(record, now)
+            commit(record, now)
 
-        monkeypatch.setattr(scheduler.commit, "take", counting)
+        monkeypatch.setattr(scheduler.core, "commit", counting)
         for number in range(FIT):
             await world.client.delete(PODS, f"first-{number}", namespace=world.namespace, grace_period=0)
             await history.until_bound(number + 1, "later")
