@@ -164,10 +164,12 @@ class ByRoom:
             line = alike.line
             place = bisect_left(line.entries, entry)
             line.entries.insert(place, entry)
-            if place <= line.tried and self._has_room(alike):  # all before it are tried
-                line.tried += 1
-                self._active[key] = None
-                return
+            if place <= line.tried:  # all before it are tried
+                if self._has_room(alike):
+                    line.tried += 1
+                    self._active[key] = None
+                    return
+                self._stop_at(line, place)
         else:
             everyone = alike.tried == len(alike.entries)
             insort(alike.entries, entry)
@@ -176,6 +178,15 @@ class ByRoom:
                 self._active[key] = None
                 return
         self._cluster.jobs.hold(key, True)
+
+    def _stop_at(self, line: _Line, place: int) -> None:
+        """The job at this place has no room: nothing behind it is tried."""
+        for _, key in line.entries[place + 1 : line.tried + 1]:
+            del self._active[key]
+            self._cluster.jobs.hold(key, True)
+        line.tried = place
+        if not place:
+            line.blocked = line.entries[0][1]
 
     def leaves(self, job: SimulatedJob) -> None:
         found = self._waiting.pop(job.spec.key, None)

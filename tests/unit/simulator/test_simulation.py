@@ -87,7 +87,7 @@ def traces(draw: st.DrawFn) -> list[TraceJob]:
 
 
 @pytest.mark.parametrize("policy", ["fifo", "fifo-skip", "sjf"])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(jobs=traces())
 def test_cycles_that_are_left_out_change_nothing(policy: str, jobs: list[TraceJob]) -> None:
     fast, simulation = play(jobs, policy)
@@ -132,3 +132,10 @@ def test_a_remainder_goes_to_the_emptiest_node_and_small_jobs_to_the_fullest() -
 def test_an_idle_queue_costs_no_cycle_when_a_job_ends() -> None:
     log, _ = play([job(0, 0, 10, PodSet(gpus=1)), job(1, 5, 10, PodSet(gpus=1))], "fifo")
     assert log.cycles == 2
+
+
+def test_a_shorter_job_without_room_that_comes_at_the_same_moment_stops_those_behind_it() -> None:
+    jobs = [job(0, 0, 100, PodSet(gpus=2)), job(1, 5, 50, PodSet(gpus=1)), job(2, 5, 10, PodSet(gpus=4))]
+    fast, _ = play(jobs, "sjf", "a=1x4gpu")
+    slow, _ = play(jobs, "sjf", "a=1x4gpu", skip=False)
+    assert fast.starts == slow.starts == {"j00": 0.0, "j02": 100.0, "j01": 110.0}
