@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.properties.test_work_conserving import POLICIES, World, policy
 from tests.worlds.random_kai_clusters import fair_world
+from tests.worlds.shared_clusters import POLICIES, World, policy
 
 import navarch
 from navarch.engine.cycle import decide

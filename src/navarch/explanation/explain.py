@@ -48,7 +48,7 @@ from navarch.offline.cycles import Cycles, Rules
 from navarch.offline.plan import Objects, PlanError, read_policy, settings_for, taken_apart
 
 SHARED_FROM = 2000
-"""Objects from which on trials share one reading of the input. Smaller inputs are read again for each trial, as `plan` would."""
+"""With at least this many objects, trials share one reading of the input. Smaller inputs are read again for each trial."""
 NO_ETA = "start times are not estimated yet"
 NOT_REACHED = Reason("NotReached", "the cycle ended before the job was tried")
 
@@ -417,7 +417,7 @@ _MOST_MOVES = 3
 """Sets of moves that are tried."""
 _FEW = 5
 _MANY = 24
-"""Running jobs from which on the blocking set is guessed first."""
+"""With at least this many running jobs, a guess at the blocking set is tried first."""
 _MOST_OTHERS = 10
 _BOUND_CODES = frozenset(
     {

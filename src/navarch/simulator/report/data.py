@@ -66,7 +66,7 @@ def _count(measures: Measures, number: int) -> int:
 
 
 def _columns(series: TimeSeries, end: float, scale: float) -> list[list[float]]:
-    """[times], [values]; rounded, since nobody reads more and the page gets smaller."""
+    """[times], [values]; rounded, so that the page stays small."""
     points = series.points(end)
     return [[round(time) for time, _ in points], [round(value * scale, 2) for _, value in points]]
 
