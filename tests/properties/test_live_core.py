@@ -13,7 +13,7 @@ At the end the faults stop and time passes. Then:
 - a gang that never was complete, and could have been since its first pod was bound, has no pod on a node;
 - each bind has ended exactly once, and no assumption is left.
 
-The state machine finds small counterexamples. The seeded histories are the same world without hypothesis' cost: about 14 ms of CPU
+The state machine finds small counterexamples. The seeded histories are the same world without hypothesis' cost: about 25 ms of CPU
 each, so thousands run while one changes the core (`random_history(seed).finish()` repeats one).
 """
 

@@ -46,6 +46,7 @@ def decide(
                 record = _attempt(snapshot, policy, registry, now, uid, devices, report_all, report_queues, opening, timings)
                 break
             except Exception as error:
+                # A rule that raises costs its job the place in this cycle. All other jobs are decided; the record reports the failure.
                 if not containment.take(error):
                     record = CycleRecord(warnings=[containment.gave_up])
                     break
