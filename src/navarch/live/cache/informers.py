@@ -24,8 +24,7 @@ from navarch.kube.watch.decoding import BadObject, ObjectDecoder, Salvage
 from navarch.kube.watch.informer import Informer, Patience
 from navarch.kube.watch.informer_group import InformerGroup
 from navarch.kube.watch.object_store import is_newer
-from navarch.live.cache.cluster_cache import ClusterCache
-from navarch.live.cache.handlers import KindHandler, OnInvalid, PodHandler
+from navarch.live.cache.handlers import KindHandler, ObjectCache, OnInvalid, PodHandler
 from navarch.live.cache.watched_kinds import Watched, choose, watched
 
 log = logging.getLogger(__name__)
@@ -38,7 +37,7 @@ class Informers:
     """Starts with pods only. The server is asked which versions of the other kinds it serves."""
 
     def __init__(
-        self, client: Client, cache: ClusterCache, on_invalid: OnInvalid, patience: Patience | None, rng: random.Random
+        self, client: Client, cache: ObjectCache, on_invalid: OnInvalid, patience: Patience | None, rng: random.Random
     ) -> None:
         self.group = InformerGroup(client, patience=patience, rng=rng, advice=ADVICE)
         self.kinds: list[tuple[Informer[Any], KindHandler]] = []
