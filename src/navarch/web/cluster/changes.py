@@ -1,4 +1,4 @@
-"""What changed since the last look: keys of jobs, names of nodes, and whether queues did. Also which devices pods share on each node."""
+"""What changed since the last look: keys of jobs, names of nodes, whether queues did; and which devices pods share on each node."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Reads pods into tasks that share equal values, so that a hundred thousand pods fit into little memory.
 
-Pods of a gang have the same labels, owner and queue, and often the same moments. Each such value is kept once. Of a pod's conditions only
-those stay that the dashboard and scheduling rules read.
+Pods of a gang have the same labels, owner and queue, and often the same moments. Each such value is kept once. Of a pod's conditions
+only those stay that the dashboard and scheduling rules read.
 """
 
 from __future__ import annotations

@@ -36,11 +36,11 @@ class WatchedCluster:
         self.changes = ClusterChanges()
         self.invalid = 0
         """Versions of objects that could not be read."""
-        self._owners_watched = lambda kind: False
+        self._informers: Informers | None = None
         self._ingest = Ingest(
             settings,
             reader=SharingReader(settings),
-            owners=Owners(will_arrive=lambda kind: self._owners_watched(kind)),
+            owners=Owners(will_arrive=self._watches_owners),
             changes=self.changes,
         )
 
@@ -50,9 +50,11 @@ class WatchedCluster:
 
     def watch(self, client: Client, rng: random.Random, patience: Patience | None = None) -> Informers:
         """The informers that fill it; their `run` is the caller's to call."""
-        informers = Informers(client, self, self._on_invalid, patience, rng)
-        self._owners_watched = informers.watches_owners
-        return informers
+        self._informers = Informers(client, self, self._on_invalid, patience, rng)
+        return self._informers
+
+    def _watches_owners(self, kind: str) -> bool:
+        return self._informers is not None and self._informers.watches_owners(kind)
 
     def find_pod(self, namespace: str, name: str) -> Pod | None:
         return self.pods.get((namespace, name))
