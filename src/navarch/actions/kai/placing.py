@@ -212,7 +212,7 @@ class ChunkPlacement:
     def _wait_for_all(self, tree: GangTree, start: int) -> None:
         """If a part waits for resources in release and is below its minimum without them, the whole job waits, also for resources
         that were promised to it before."""
-        if all(op.kind == TaskStatus.PIPELINED for op in self.statement.operations[start:]):
+        if not tree.job.counts[TaskStatus.PIPELINED] or all(op.kind == TaskStatus.PIPELINED for op in self.statement.operations[start:]):
             return
         status = self.session.status
         for leaf in tree.leaves:
