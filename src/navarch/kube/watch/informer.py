@@ -197,7 +197,8 @@ class Informer(Generic[T]):
         self._retry.set()
 
     async def run(self) -> None:
-        """List and watch until cancelled."""
+        """List and watch until cancelled. If it raised and is run again, it starts with a list."""
+        self._version = ""
         while True:
             # A retry requested from here on makes `_pause` return at once.
             self._retry.clear()
