@@ -12,17 +12,25 @@ import click
 
 from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plugin_dirs import plugin_dirs_option
+from navarch.views.published_state import StateAddress
 
 FORMS = ("table", "wide", "json", "yaml")
 _OUTPUT = "A table for the terminal's width, one with every word, or all that is known."
-_POLICY = "Policy whose rules say what a queue deserves."
+_POLICY = "Policy whose rules say what a queue deserves.  [that of the running scheduler]"
+_STATE = "The scheduler whose published state is used: its installation, or the address of its metrics port."
+STATE_METAVAR = "[NAMESPACE/]NAME|URL"
+
+
+state_option = click.option("--state", default="", metavar=STATE_METAVAR, help=f"{_STATE}  [navarch-system/navarch]")
 
 
 @dataclass(frozen=True)
 class ClusterOptions:
     kubeconfig: Path | None
     context: str | None
-    policy: str
+    policy: str | None
+    """None: that of the running scheduler."""
+    state: StateAddress
     plugin_dirs: tuple[Path, ...]
     namespace_as_queue: bool
     output: str
@@ -36,21 +44,26 @@ def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
     def with_options(
         kubeconfig: Path | None,
         context: str | None,
-        policy: str,
+        policy: str | None,
+        state: str,
         plugin_dirs: tuple[Path, ...],
         namespace_as_queue: bool,
         output: str,
         watch: bool,
         **others: Any,
     ) -> None:
-        command(ClusterOptions(kubeconfig, context, policy, plugin_dirs, namespace_as_queue, output, watch), **others)
+        command(
+            ClusterOptions(kubeconfig, context, policy, StateAddress.parse(state), plugin_dirs, namespace_as_queue, output, watch),
+            **others,
+        )
 
     decorated: Callable[..., None] = with_options
     for option in reversed(
         (
             click.option("--kubeconfig", type=click.Path(path_type=Path), help="Cluster to read; else as kubectl finds it."),
             click.option("--context", help="Context of the kubeconfig."),
-            click.option("--policy", default="navarch", show_default=True, metavar="FILE|PRESET", help=_POLICY),
+            click.option("--policy", metavar="FILE|PRESET", help=_POLICY),
+            state_option,
             plugin_dirs_option,
             namespace_as_queue_option,
             click.option("-o", "--output", type=click.Choice(FORMS), default="table", show_default=True, help=_OUTPUT),
