@@ -182,7 +182,7 @@ class Scheduler:
         self.job_failures = JobFailures(self.metrics.job_failures, lambda job: job in self.cache.cluster.jobs.rows.of)
         self.watchdog = Watchdog(options.cycle_timeout)
         self.cycle_log = CycleLog()
-        self.publisher = StatePublisher(self)
+        self.state_pages, self.publisher = StatePages(self), StatePublisher(self)
         self.health = Health(
             self.missing,
             self.metrics.registry,
@@ -192,7 +192,7 @@ class Scheduler:
             protect_metrics=options.protect_metrics,
             notes=self.job_failures.notes,
             configuration=self.configuration,
-            pages=StatePages(self).pages,
+            pages=self.state_pages.pages,
         )
         self.recorder = Recorder(options.record, more_annotations=options.record_annotations) if options.record is not None else None
         self.failed_cycles = 0
