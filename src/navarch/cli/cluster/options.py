@@ -14,13 +14,12 @@ from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.views.published_state import StateAddress
 
-FORMS = ("table", "wide", "json", "yaml")
-_OUTPUT = "A table for the terminal's width, one with every word, or all that is known."
+FORMS = ("table", "wide", "name", "json", "yaml")
+_OUTPUT = "A table for the terminal's width, one with every column and word, names for kubectl, or all that is known."
+_SORT = "A column, or a field of -o json with a leading dot (.pods.pending); a leading - reverses."
 _POLICY = "Policy whose rules say what a queue deserves.  [that of the running scheduler]"
 _STATE = "The scheduler whose published state is used: its installation, or the address of its metrics port."
 STATE_METAVAR = "[NAMESPACE/]NAME|URL"
-
-
 state_option = click.option("--state", default="", metavar=STATE_METAVAR, help=f"{_STATE}  [navarch-system/navarch]")
 
 
@@ -30,11 +29,15 @@ class ClusterOptions:
     context: str | None
     policy: str | None
     """None: that of the running scheduler."""
-    state: StateAddress
     plugin_dirs: tuple[Path, ...]
     namespace_as_queue: bool
     output: str
     watch: bool
+    names: tuple[str, ...] = ()
+    """NAME or KIND/NAME; empty: all."""
+    selector: str = ""
+    sort_by: str = ""
+    state: StateAddress = StateAddress()
 
 
 def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -50,16 +53,25 @@ def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
         namespace_as_queue: bool,
         output: str,
         watch: bool,
+        names: tuple[str, ...],
+        selector: str,
+        sort_by: str,
         **others: Any,
     ) -> None:
-        command(
-            ClusterOptions(kubeconfig, context, policy, StateAddress.parse(state), plugin_dirs, namespace_as_queue, output, watch),
-            **others,
+        address = StateAddress.parse(state)
+        options = ClusterOptions(
+            kubeconfig, context, policy, plugin_dirs, namespace_as_queue, output, watch, names, selector, sort_by, address
         )
+        command(options, **others)
 
     decorated: Callable[..., None] = with_options
     for option in reversed(
         (
+            click.argument("names", nargs=-1, metavar="[NAME]..."),
+            click.option(
+                "-l", "--selector", default="", metavar="LABELS", help="Only those with these labels, as kubectl reads them."
+            ),
+            click.option("--sort-by", default="", metavar="COLUMN|.FIELD", help=_SORT),
             click.option("--kubeconfig", type=click.Path(path_type=Path), help="Cluster to read; else as kubectl finds it."),
             click.option("--context", help="Context of the kubeconfig."),
             click.option("--policy", metavar="FILE|PRESET", help=_POLICY),
@@ -67,7 +79,7 @@ def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
             plugin_dirs_option,
             namespace_as_queue_option,
             click.option("-o", "--output", type=click.Choice(FORMS), default="table", show_default=True, help=_OUTPUT),
-            click.option("-w", "--watch", is_flag=True, help="Print again when something changed, until stopped."),
+            click.option("-w", "--watch", is_flag=True, help="Print rows again when they change, until stopped."),
         )
     ):
         decorated = option(decorated)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from navarch.apis.core.pod_objects import Pod
 from navarch.cli.cluster.listing import Listed, listed
 from navarch.cli.cluster.running_policy import running_policy
 from navarch.cli.scheduler_names import served
@@ -49,9 +50,11 @@ async def overview_of(
     unseen: frozenset[str] = frozenset(),
     state: PublishedState | None = None,
     waiting: WaitingPage | None = None,
+    *,
+    only_nodes: bool = False,
 ) -> Overview:
     """`unseen`: kinds that may exist although they could not be listed. `state`, `waiting`: what the running scheduler publishes.
-    Without a name the policy is the scheduler's."""
+    Without a name the policy is the scheduler's. `only_nodes`: rows of nodes alone."""
     running = running_policy(policy_name, state, registry)
     for note in running.notes:
         tell(note)
@@ -66,7 +69,11 @@ async def overview_of(
     pods = {(pod.metadata.namespace or "default", pod.metadata.name): pod for pod in inventory.pods.values()}
     names = scheduler_names or running.scheduler_names
     ours = served(names, (each.manifest for each in found.documents if each.manifest.get("kind") == "Node"))
-    shown = overview(cluster, policy, registry, time.time(), lambda namespace, name: pods.get((namespace, name)), ours)
+
+    def find_pod(namespace: str, name: str) -> Pod | None:
+        return pods.get((namespace, name))
+
+    shown = overview(cluster, policy, registry, time.time(), find_pod, ours, only_nodes=only_nodes)
     if waiting is not None:
         return replace(shown, jobs=_as_waiting(shown.jobs, waiting))
     if not found.complete:  # the others that wait were not all seen
