@@ -8,6 +8,12 @@ import re
 from pathlib import Path
 
 import pytest
+from aiohttp import ClientSession
+from aiohttp.test_utils import TestServer
+
+from navarch.web.application import application
+from navarch.web.security.hosts import HostCheck
+from navarch.web.security.token_login import TokenLogin
 
 SOURCES = Path(__file__).resolve().parents[3] / "src" / "navarch"
 ASSETS = SOURCES / "web" / "assets"
@@ -49,3 +55,15 @@ def test_imports_name_files_that_exist(path: Path) -> None:
     for name in re.findall(r"from \"([^\"]+)\"", path.read_text(encoding="utf-8")):
         assert name.startswith("."), f"{name}: a bare name needs an import map, which the policy blocks"
         assert (path.parent / name).is_file(), name
+
+
+async def test_the_server_has_every_file_that_the_page_loads() -> None:
+    server = TestServer(application(TokenLogin("secret"), HostCheck([])))
+    await server.start_server()
+    loaded = re.findall(r"(?:src|href)=\"([^\"]+)\"", (ASSETS / "index.html").read_text(encoding="utf-8"))
+    assert "assets/vendor/uPlot.iife.min.js" in loaded
+    async with ClientSession(server.make_url("/")) as session:
+        for name in loaded:
+            async with session.get(f"/{name}") as answer:
+                assert (answer.status, answer.content_type != "text/html") == (200, True), name
+    await server.close()

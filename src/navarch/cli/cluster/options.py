@@ -13,8 +13,9 @@ import click
 from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plugin_dirs import plugin_dirs_option
 
-FORMS = ("table", "wide", "json", "yaml")
-_OUTPUT = "A table for the terminal's width, one with every word, or all that is known."
+FORMS = ("table", "wide", "name", "json", "yaml")
+_OUTPUT = "A table for the terminal's width, one with every column and word, names for kubectl, or all that is known."
+_SORT = "A column, or a field of -o json with a leading dot (.pods.pending); a leading - reverses."
 _POLICY = "Policy whose rules say what a queue deserves."
 
 
@@ -27,6 +28,10 @@ class ClusterOptions:
     namespace_as_queue: bool
     output: str
     watch: bool
+    names: tuple[str, ...] = ()
+    """NAME or KIND/NAME; empty: all."""
+    selector: str = ""
+    sort_by: str = ""
 
 
 def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -41,20 +46,29 @@ def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
         namespace_as_queue: bool,
         output: str,
         watch: bool,
+        names: tuple[str, ...],
+        selector: str,
+        sort_by: str,
         **others: Any,
     ) -> None:
-        command(ClusterOptions(kubeconfig, context, policy, plugin_dirs, namespace_as_queue, output, watch), **others)
+        options = ClusterOptions(kubeconfig, context, policy, plugin_dirs, namespace_as_queue, output, watch, names, selector, sort_by)
+        command(options, **others)
 
     decorated: Callable[..., None] = with_options
     for option in reversed(
         (
+            click.argument("names", nargs=-1, metavar="[NAME]..."),
+            click.option(
+                "-l", "--selector", default="", metavar="LABELS", help="Only those with these labels, as kubectl reads them."
+            ),
+            click.option("--sort-by", default="", metavar="COLUMN|.FIELD", help=_SORT),
             click.option("--kubeconfig", type=click.Path(path_type=Path), help="Cluster to read; else as kubectl finds it."),
             click.option("--context", help="Context of the kubeconfig."),
             click.option("--policy", default="navarch", show_default=True, metavar="FILE|PRESET", help=_POLICY),
             plugin_dirs_option,
             namespace_as_queue_option,
             click.option("-o", "--output", type=click.Choice(FORMS), default="table", show_default=True, help=_OUTPUT),
-            click.option("-w", "--watch", is_flag=True, help="Print again when something changed, until stopped."),
+            click.option("-w", "--watch", is_flag=True, help="Print rows again when they change, until stopped."),
         )
     ):
         decorated = option(decorated)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+from navarch.apis.core.pod_objects import Pod
 from navarch.cli.cluster.listing import Listed, listed
 from navarch.cli.scheduler_names import served
 from navarch.engine.policy import Policy
@@ -43,8 +44,10 @@ async def overview_of(
     scheduler_names: Sequence[str] = (),
     namespace_as_queue: bool = False,
     unseen: frozenset[str] = frozenset(),
+    *,
+    only_nodes: bool = False,
 ) -> Overview:
-    """`unseen`: kinds that may exist although they could not be listed."""
+    """`unseen`: kinds that may exist although they could not be listed. `only_nodes`: rows of nodes alone."""
     policy = read_policy(policy_name, registry)
     inventory = Inventory(found.documents, settings_for(policy, namespace_as_queue=namespace_as_queue))
     for mistake in inventory.mistakes:
@@ -55,7 +58,11 @@ async def overview_of(
     await _put_usage(policy, cluster, tell)
     pods = {(pod.metadata.namespace or "default", pod.metadata.name): pod for pod in inventory.pods.values()}
     ours = served(scheduler_names, (each.manifest for each in found.documents if each.manifest.get("kind") == "Node"))
-    return overview(cluster, policy, registry, time.time(), lambda namespace, name: pods.get((namespace, name)), ours)
+
+    def find_pod(namespace: str, name: str) -> Pod | None:
+        return pods.get((namespace, name))
+
+    return overview(cluster, policy, registry, time.time(), find_pod, ours, only_nodes=only_nodes)
 
 
 def _assume_unseen(cluster: Cluster, unseen: frozenset[str]) -> bool:
