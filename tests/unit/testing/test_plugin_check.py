@@ -14,7 +14,7 @@ from navarch.engine.figures import Figures
 from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, Scope, TaskClass
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import Key
+from navarch.engine.points.order_key import OrderKey
 from navarch.engine.session import Session
 from navarch.model.resources import CPU, BoolArray, FloatArray
 from navarch.plugins import PLACES
@@ -24,7 +24,7 @@ from navarch.testing import check_plugin
 class Oldest(Plugin):
     name = "oldest"
 
-    def job_order(self, job: Job) -> Key:
+    def job_order(self, job: Job) -> OrderKey:
         return job.spec.created
 
 
@@ -41,7 +41,7 @@ def test_a_misspelt_point() -> None:
     class Misspelt(Plugin):
         name = "misspelt"
 
-        def job_oder(self, job: Job) -> Key:
+        def job_oder(self, job: Job) -> OrderKey:
             return 0
 
     assert check_plugin(Misspelt) == ["method 'job_oder' is no extension point; did you mean 'job_order'?"]

@@ -19,7 +19,7 @@ import numpy as np
 
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
-from navarch.engine.points.protocols import Key
+from navarch.engine.points.order_key import OrderKey
 from navarch.engine.queue import Queue
 from navarch.engine.statement import Statement
 from navarch.engine.victims.protected import ProtectedPods
@@ -108,9 +108,9 @@ def freed_request(session: Session, victims: Sequence[int]) -> IntArray:
 def victim_order(session: Session, victims: Sequence[int], preemptor: Queue) -> list[int]:
     """The order of eviction: across queues by the victims' queue order, inside a queue by reverse job order, inside a job (or
     between jobs that the plugins order equally) by reverse task order."""
-    keys: dict[int, Key] = {}
+    keys: dict[int, OrderKey] = {}
 
-    def job_key(job: Job) -> Key:
+    def job_key(job: Job) -> OrderKey:
         found = keys.get(job.row)
         if found is None:
             found = keys[job.row] = session.job_order_by_plugins(job)
