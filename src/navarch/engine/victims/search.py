@@ -37,9 +37,10 @@ def freed_at_most(session: Session, candidates: BoolArray) -> IntArray:
     requests = session.snapshot.shape_request[:, session.shape[rows]]
     for resource in np.flatnonzero(requests.any(axis=1)):
         out[resource] = np.bincount(session.node[rows], weights=requests[resource], minlength=out.shape[1])
-    for task in session.devices.groups if session.devices is not None else ():
-        if candidates[task]:
-            out[:, session.node[task]] += session.devices.freed_by((task,))
+    if (devices := session.devices) is not None:
+        for task in devices.groups:
+            if candidates[task]:
+                out[:, session.node[task]] += devices.freed_by((task,))
     return out
 
 
