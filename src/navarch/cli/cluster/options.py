@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ class ClusterOptions:
     """NAME or KIND/NAME; empty: all."""
     selector: str = ""
     sort_by: str = ""
-    state: StateAddress = StateAddress()
+    state: StateAddress = field(default_factory=StateAddress)
 
 
 def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
