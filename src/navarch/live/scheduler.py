@@ -21,6 +21,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from navarch.apis.dialect import Settings
+from navarch.engine.policy.credentials import without_credentials
 from navarch.engine.policy.describe import describe
 from navarch.engine.record import Bind
 from navarch.installed import installed
@@ -36,6 +37,7 @@ from navarch.live.cycle import Cycle, undecided
 from navarch.live.half_bound_gangs import starts_gangs
 from navarch.live.instructions import AbandonPreparation, BindResult, CheckVolumes, EndBind, Instruction, StartCycle
 from navarch.live.loop import Loop
+from navarch.live.ops.cycle_log import CycleLog
 from navarch.live.ops.election import Elector, make_identity
 from navarch.live.ops.gauges import Gauges
 from navarch.live.ops.health import Health, tls_context
@@ -45,6 +47,8 @@ from navarch.live.ops.metrics import Metrics
 from navarch.live.ops.periodic_tasks import PeriodicTasks
 from navarch.live.ops.policy_file import PolicyFile
 from navarch.live.ops.recording import Recorder, encoded
+from navarch.live.ops.state_pages import StatePages
+from navarch.live.ops.state_publisher import StatePublisher
 from navarch.live.ops.supervised_tasks import SupervisedTasks
 from navarch.live.ops.watchdog import Watchdog
 from navarch.live.prebind.device_claims import DeviceClaims
@@ -179,6 +183,8 @@ class Scheduler:
         self.gauges = Gauges(self)
         self.job_failures = JobFailures(self.metrics.job_failures, lambda job: job in self.cache.cluster.jobs.rows.of)
         self.watchdog = Watchdog(options.cycle_timeout)
+        self.cycle_log = CycleLog()
+        self.state_pages, self.publisher = StatePages(self), StatePublisher(self)
         self.health = Health(
             self.missing,
             self.metrics.registry,
@@ -188,6 +194,7 @@ class Scheduler:
             protect_metrics=options.protect_metrics,
             notes=lambda: [*self.job_failures.notes(), *self.supervised.notes()],
             configuration=self.configuration,
+            pages=self.state_pages.pages,
         )
         self.recorder = Recorder(options.record, more_annotations=options.record_annotations) if options.record is not None else None
         self.failed_cycles = 0
@@ -275,6 +282,7 @@ class Scheduler:
                 asyncio.create_task(supervised("resync", self.resync.run), name="resync"),
                 asyncio.create_task(supervised("statuses", self._flush), name="statuses"),
                 asyncio.create_task(supervised("periodic tasks", self.periodic_tasks.run), name="periodic tasks"),
+                asyncio.create_task(supervised("publisher", self.publisher.run), name="publisher"),
             ]
             await asyncio.wait(tasks)
         finally:
@@ -286,6 +294,7 @@ class Scheduler:
             await asyncio.gather(*tasks, return_exceptions=True)
             await self.usage.close()
             self.core.stop_leading()
+            self.cycle_log.forget()
             self.invalid_objects.set_leading(False)
             self.metrics.leading.set(0)
 
@@ -350,6 +359,7 @@ class Scheduler:
             self.core.commit(record, _now())
         committed = time.perf_counter() - started
         self.metrics.cycle(record, cycle.snapshot_seconds, cycle.seconds, committed)
+        self.cycle_log.take(cycle, committed, news=news)
         if news and (record.binds or record.evictions):
             bound, evicted, promised = len(record.binds), len(record.evictions), len(record.nominations)
             spent = (cycle.seconds + committed) * 1e3
@@ -436,7 +446,8 @@ class Scheduler:
     def configuration(self) -> dict[str, object]:
         """The policy in force, for /configz."""
         policy = self.policy_file.policy
-        return {"policy": policy.document, "effect": describe(policy, self.registry.catalogue())}
+        effect = describe(policy, self.registry.catalogue())
+        return {"policy": without_credentials(policy.document), "effect": without_credentials(effect)}
 
     async def debug_snapshot(self) -> bytes:
         cycle = self.core.last_cycle

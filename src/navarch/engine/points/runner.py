@@ -19,6 +19,7 @@ from navarch.engine.node_functions import TaskClass
 from navarch.engine.plugin import Plugin
 from navarch.engine.points import combine
 from navarch.engine.points.gang_protocols import PartOrder
+from navarch.engine.points.order_key import OrderKey
 from navarch.engine.points.profiles import THE_FIRST
 from navarch.engine.points.protocols import (
     Allocatable,
@@ -33,7 +34,7 @@ from navarch.engine.points.protocols import (
     JobStarving,
     JobTurn,
     JobValid,
-    Key,
+    MovingTaskOrder,
     Overused,
     Preemptable,
     Preemptive,
@@ -137,13 +138,13 @@ class PluginRunner:
         opinion = combine.first_opinion(p.victim_queue_order(left, right, preemptor) for p in plugins)
         return opinion or -self.queue_order(left, right)
 
-    def job_order_by_plugins(self, job: Job) -> Key:
+    def job_order_by_plugins(self, job: Job) -> OrderKey:
         return tuple(p.job_order(job) for p in self.implementing(JobOrder))
 
-    def job_order(self, job: Job) -> Key:
+    def job_order(self, job: Job) -> OrderKey:
         return (*(p.job_order(job) for p in self.implementing(JobOrder)), job.spec.created, job.key)
 
-    def sub_job_order(self, sub_job: SubJob) -> Key:
+    def sub_job_order(self, sub_job: SubJob) -> OrderKey:
         return (*(p.sub_job_order(sub_job) for p in self.implementing(SubJobOrder)), sub_job.match_index, sub_job.name)
 
     def sorted_tasks(self, tasks: Sequence[int], *, reverse: bool = False) -> list[int]:
@@ -188,6 +189,10 @@ class PluginRunner:
             for t in (left, right)
         ]
         return _compare_tasks(keys[0], keys[1])
+
+    def task_order_moves(self, job: Job) -> bool:
+        """Whether the tasks of the job must be compared again after each placement."""
+        return self.semantics.task_order_is_live and any(p.task_order_moves(job) for p in self.implementing(MovingTaskOrder))
 
     # jobs
 
