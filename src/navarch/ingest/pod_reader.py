@@ -118,7 +118,7 @@ class PodReader:
             pod,
             placed=bool(node),
             hints=_hints(pod),
-            devices=_devices(pod),
+            devices=_devices(pod, ours),
         )
         return TaskSpec(
             uid=meta.uid or f"{namespace}/{meta.name}",
@@ -244,9 +244,9 @@ def _hints(pod: Pod) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(found)) if len(found) > 1 else found
 
 
-def _devices(pod: Pod) -> DeviceRequest | None:
+def _devices(pod: Pod, ours: bool) -> DeviceRequest | None:
     for read in _DEVICES:
-        if (found := read(pod)) is not None:
+        if (found := read(pod, ours)) is not None:
             return found
     return None
 
