@@ -34,7 +34,7 @@ class Login(Protocol):
         """A page is asked for; the answer may get a cookie."""
 
 
-def application(login: Login, hosts: HostCheck, handlers: Mapping[tuple[str, str], ViewerHandler]) -> web.Application:
+def application(login: Login, hosts: HostCheck, handlers: Mapping[tuple[str, str], ViewerHandler] | None = None) -> web.Application:
     """`handlers`: (method, path below /api/v1) -> handler."""
 
     @web.middleware
@@ -61,7 +61,7 @@ def application(login: Login, hosts: HostCheck, handlers: Mapping[tuple[str, str
     app = web.Application(middlewares=[guard], client_max_size=MOST_BODY)
     app.on_response_prepare.append(add_headers)
     pages = Pages(login)
-    for (method, path), handler in handlers.items():
+    for (method, path), handler in (handlers or {}).items():
         app.router.add_route(method, f"{API}/{path}", for_viewer(handler))
     app.router.add_get("/assets/{path:.+}", pages.asset)
     app.router.add_get("/{path:.*}", pages.page)
