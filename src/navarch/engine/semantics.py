@@ -99,6 +99,9 @@ class Semantics:
     pods_counted_once_an_attempt: bool = switch(
         False, "evictions in the course of an attempt do not change its answers about pod affinity and topology spread"
     )
+    restored_pod_counts_as_new: bool = switch(
+        False, "a pod whose eviction is undone counts as load that no metrics server has measured yet, however long it has run"
+    )
     rebinds_check_opening_idle: bool = switch(
         False, "a bind outside a statement is checked again against what was idle when the cycle opened"
     )

@@ -65,6 +65,7 @@ def explain(
     keep_going: bool = False,
     namespace_as_queue: bool = False,
     plugin_dirs: Iterable[str | Path] = (),
+    metrics: Mapping[str, Any] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Explanation:
     """Explain a job among decoded manifests. The arguments are those of `navarch.plan`, and so are the errors.
@@ -73,7 +74,7 @@ def explain(
     not established by then is listed, and `complete` is False. Raises `NotFound` where there is no such job.
     """
     started = perf_counter()
-    read = reading(objects, policy, now, scheduler_names, keep_going, namespace_as_queue, plugin_dirs)
+    read = reading(objects, policy, now, scheduler_names, keep_going, namespace_as_queue, plugin_dirs, metrics)
     found = explain_read(read, job, trials, seconds, progress=progress)
     found.seconds = round(perf_counter() - started, 3)
     return found
@@ -96,13 +97,14 @@ def reading(
     keep_going: bool = False,
     namespace_as_queue: bool = False,
     plugin_dirs: Iterable[str | Path] = (),
+    metrics: Mapping[str, Any] | None = None,
 ) -> Reading:
     registry = installed(tuple(Path(each) for each in plugin_dirs))
     chosen = read_policy(policy, registry)
-    rules = Rules(chosen, registry, settings_for(chosen, scheduler_names, namespace_as_queue), now)
+    rules = Rules(chosen, registry, settings_for(chosen, scheduler_names, namespace_as_queue), now, metrics or {})
     documents, mistakes = taken_apart(objects)
     run = Cycles(documents, rules)
-    mistakes += run.inventory.mistakes
+    mistakes += [*run.inventory.mistakes, *run.metrics_mistakes]
     if mistakes and not keep_going:
         raise PlanError(mistakes)
     return Reading(Input(documents), rules, run)

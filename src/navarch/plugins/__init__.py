@@ -76,6 +76,7 @@ PLACES: Mapping[str, str] = {
     "subgrouporder": "navarch.plugins.kai.job_order:SubGroupOrder",
     "taskorder": "navarch.plugins.kai.job_order:TaskOrder",
     "tdm": "navarch.plugins.volcano.tdm:Tdm",
+    "usage": "navarch.plugins.volcano.usage.plugin:Usage",
     "topology": "navarch.plugins.kai.topology:Topology",
 }
 """Name, or `DIALECT:NAME` where systems have different plugins under one name -> place (`navarch.places`)."""

@@ -40,6 +40,7 @@ COMPAT: Mapping[str, Semantics] = {
         unevict_restores_scoring_view=False,
         affinity_lists_fixed_at_open=True,
         pods_counted_once_an_attempt=True,
+        restored_pod_counts_as_new=True,
         rebinds_check_opening_idle=True,
         node_order="listed",
         tolerance=0.1,
