@@ -12,7 +12,9 @@ Outcome = dict[str, Any]
 
 def policy_of(case: Case) -> dict[str, Any]:
     """The case's configuration as a decoded policy file."""
+    metrics = {"metrics": case["conf"]["metrics"]} if "metrics" in case["conf"] else {}
     return {
+        **metrics,
         "actions": list(case["actions"]),
         "tiers": case["conf"].get("tiers", []),
         "configurations": case["conf"].get("configurations", []),
@@ -32,7 +34,13 @@ def outcome_of(cycle: dict[str, Any]) -> Outcome:
         "evictions": [e["pod"] for e in cycle["evictions"]],
         "pipelined": {n["pod"]: n["node"] for n in cycle["nominations"]},
         "podGroups": groups,
+        "cpus": {b["pod"]: b.get("cpus", "") for b in cycle["binds"]},
+        "annotations": {b["pod"]: _without_times(b["annotations"]) for b in cycle["binds"] if b.get("annotations")},
     }
+
+
+def _without_times(annotations: dict[str, str]) -> dict[str, str]:
+    return {key: "<time>" if key.endswith("-time") and value.isdecimal() else value for key, value in annotations.items()}
 
 
 def same_decision(got: Outcome, wanted: Outcome) -> bool:
@@ -101,6 +109,23 @@ def _group(pod: dict[str, Any]) -> str:
     for key in ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name"):
         if annotations.get(key):
             return f"{metadata.get('namespace', 'default')}/{annotations[key]}"
+    return ""
+
+
+def judged_extras(case: Case, got: Outcome) -> str:
+    """What binds carry besides the node, where the decision equals a recorded one: CPU ids and annotations."""
+    outcome = next((o for o in case["expect"]["allowed"] if same_decision(got, o)), None)
+    if outcome is None:
+        return ""
+    for field in ("cpus", "annotations"):
+        vary = outcome.get(f"{field}Vary", {})
+        seen = {**{pod: [value] for pod, value in outcome.get(field, {}).items()}, **vary}
+        for pod in sorted(seen.keys() | got[field].keys()):
+            found = got[field].get(pod)
+            if pod not in seen and not found:
+                continue
+            if found not in seen.get(pod, []):
+                return f"{field} of {pod}: {found!r}, wanted one of {seen.get(pod)}"
     return ""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.worlds.random_kai_clusters import fair_world
+from tests.worlds.random_kai_clusters import kai_world
 from tests.worlds.shared_clusters import POLICIES, World, policy
 
 import navarch
@@ -124,7 +124,7 @@ def test_others_are_decided_as_without_the_job(name: str, seed: int, nth: int) -
 @given(seed=st.integers(0, 10**6), nth=st.integers(0, 60))
 def test_others_are_decided_as_without_the_job_in_a_tree_of_queues(compat: str, seed: int, nth: int) -> None:
     chosen, registry = load({**PRESETS["kai"], "compat": compat}, installed().catalogue(), "test"), installed()
-    world, other = fair_world(seed), fair_world(seed)
+    world, other = kai_world(seed), kai_world(seed)
     snapshot = world.cluster.snapshot()
     waiting = [key for key, counts in zip(snapshot.jobs.keys, snapshot.jobs.counts) if counts[TaskStatus.PENDING] == counts.sum() > 0]
     if not waiting:

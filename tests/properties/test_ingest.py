@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.properties.ingest_objects import POOL, Objects, identity, object_sets
+from tests.worlds.ingest_objects import POOL, Objects, identity, object_sets
 
 from navarch.apis.core.partial_pod import read_partial_pod
 from navarch.apis.core.pod_objects import Pod

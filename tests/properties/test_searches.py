@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.worlds.kai_cycles import KAI, NOW, SEEDS, finished
-from tests.worlds.random_kai_clusters import FairWorld, fair_world, large_world
+from tests.worlds.random_kai_clusters import KaiWorld, kai_world, large_world
 
-from navarch.actions.kai import eviction as fair_eviction
+from navarch.actions.kai import eviction as kai_eviction
 from navarch.actions.kai.eviction import KaiPreempt, KaiReclaim
 from navarch.actions.kai.solver.solver import Solver
 from navarch.actions.kai.solver.victim_queue import Batch, batches
@@ -26,9 +26,9 @@ ALL_MAY_MOVE = {**PRESETS["kai"], "compat": "kai", "schedulerParams": {"maxNumbe
 POLICIES = {"few may move": KAI, "all may move": load(ALL_MAY_MOVE, installed().catalogue(), "test")}
 
 
-def decided(world: FairWorld, policy: Policy, *, plain: bool) -> tuple[list[object], ...]:
+def decided(world: KaiWorld, policy: Policy, *, plain: bool) -> tuple[list[object], ...]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fair_eviction, "Solver", partial(Solver, exhaustive=plain))
+        patch.setattr(kai_eviction, "Solver", partial(Solver, exhaustive=plain))
         record = decide(world.cluster.snapshot(), policy, installed(), NOW)
     return list(record.binds), list(record.evictions), list(record.nominations), list(record.jobs)
 
@@ -36,7 +36,7 @@ def decided(world: FairWorld, policy: Policy, *, plain: bool) -> tuple[list[obje
 @settings(max_examples=120, deadline=None)
 @given(SEEDS, st.sampled_from((0.0, 0.0, 0.25)), st.sampled_from(sorted(POLICIES)))
 def test_a_walk_with_shortcuts_decides_as_the_plain_one(seed: int, sharing: float, policy: str) -> None:
-    fast, slow = (decided(fair_world(seed, sharing), POLICIES[policy], plain=plain) for plain in (False, True))
+    fast, slow = (decided(kai_world(seed, sharing), POLICIES[policy], plain=plain) for plain in (False, True))
     assert fast == slow
 
 
@@ -47,7 +47,7 @@ def test_the_same_on_larger_clusters(seed: int, policy: str) -> None:
     assert fast == slow
 
 
-def nobody_in_vain(world: FairWorld) -> int:
+def nobody_in_vain(world: KaiWorld) -> int:
     """Search for every job, each time from the same state: without any one of the victims it would find no room, or a rule
     would be broken. Returns how many victims were looked at."""
     only = {**PRESETS["kai"], "compat": "strict", "actions": "allocate"}
@@ -69,7 +69,7 @@ def nobody_in_vain(world: FairWorld) -> int:
             return None
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fair_eviction, "Solver", Watched)
+        patch.setattr(kai_eviction, "Solver", Watched)
         for kind in (KaiReclaim, KaiPreempt):
             session.action = kind.name
             kind(session).execute()
@@ -79,7 +79,7 @@ def nobody_in_vain(world: FairWorld) -> int:
 @settings(max_examples=120, deadline=None)
 @given(SEEDS)
 def test_a_strict_search_evicts_nobody_in_vain(seed: int) -> None:
-    nobody_in_vain(fair_world(seed))
+    nobody_in_vain(kai_world(seed))
 
 
 @settings(max_examples=6, deadline=None)

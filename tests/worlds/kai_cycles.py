@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
-from tests.worlds.random_kai_clusters import FairWorld
+from tests.worlds.random_kai_clusters import KaiWorld
 
 from navarch.engine.policy import PRESETS, load
 from navarch.engine.policy.values import Policy
@@ -23,7 +23,7 @@ def policy(compat: str) -> Policy:
 STRICT, KAI = policy("strict"), policy("kai")
 
 
-def finished(world: FairWorld, chosen: Policy) -> Session:
+def finished(world: KaiWorld, chosen: Policy) -> Session:
     """A session after all of its actions."""
     session = Session(world.cluster.snapshot(), chosen, installed(), NOW)
     for name in chosen.actions:

@@ -15,7 +15,7 @@ FREE = QueueShare(-1.0, -1.0, 1.0)
 
 
 @dataclass
-class FairWorld:
+class KaiWorld:
     rng: random.Random
     cluster: Cluster = field(default_factory=Cluster)
     free: dict[str, int] = field(default_factory=dict)
@@ -29,19 +29,19 @@ class FairWorld:
     """How many jobs want a part of a GPU."""
 
 
-def fair_world(seed: int, sharing: float = 0.25) -> FairWorld:
-    world = FairWorld(random.Random(seed), sharing=sharing)
+def kai_world(seed: int, sharing: float = 0.25) -> KaiWorld:
+    world = KaiWorld(random.Random(seed), sharing=sharing)
     return _filled(world, world.rng.randint(2, 4), (2, 4, 4), world.rng.randint(4, 10), 4)
 
 
-def large_world(seed: int, sharing: float = 0.25, most_nodes: int = 60) -> FairWorld:
+def large_world(seed: int, sharing: float = 0.25, most_nodes: int = 60) -> KaiWorld:
     """Tens of nodes, hundreds of running pods, jobs that wait for many nodes at once."""
-    world = FairWorld(random.Random(seed), sharing=sharing)
+    world = KaiWorld(random.Random(seed), sharing=sharing)
     nodes = world.rng.randint(most_nodes // 2, most_nodes)
     return _filled(world, nodes, (4, 8, 8), 3 * nodes, 12)
 
 
-def _filled(world: FairWorld, nodes: int, sizes: tuple[int, ...], jobs: int, largest: int) -> FairWorld:
+def _filled(world: KaiWorld, nodes: int, sizes: tuple[int, ...], jobs: int, largest: int) -> KaiWorld:
     rng = world.rng
     for i in range(nodes):
         name, gpus = f"node-{i}", rng.choice(sizes)
@@ -62,13 +62,13 @@ def _filled(world: FairWorld, nodes: int, sizes: tuple[int, ...], jobs: int, lar
     return world
 
 
-def _queue(world: FairWorld, name: str, parent: str, quota: float, limit: float, created: int) -> None:
+def _queue(world: KaiWorld, name: str, parent: str, quota: float, limit: float, created: int) -> None:
     world.limits[name], world.parents[name] = limit, parent
     shares = {"cpu": FREE, "memory": FREE, "gpu": QueueShare(quota, limit, float(world.rng.choice((0, 1, 2))))}
     world.cluster.put_queue(QueueSpec(name, parent=parent, priority=100, state="Open", shares=shares, created=float(created)))
 
 
-def _job(world: FairWorld, name: str, queue: str, created: int, largest: int) -> None:
+def _job(world: KaiWorld, name: str, queue: str, created: int, largest: int) -> None:
     rng = world.rng
     size = rng.randint(1, largest)
     least = rng.randint(1, size)
@@ -98,7 +98,7 @@ def _job(world: FairWorld, name: str, queue: str, created: int, largest: int) ->
         )  # fmt: skip
 
 
-def _place(world: FairWorld, gpus: int, fraction: int) -> tuple[str, tuple[str, ...]]:
+def _place(world: KaiWorld, gpus: int, fraction: int) -> tuple[str, tuple[str, ...]]:
     nodes = sorted(world.free)
     world.rng.shuffle(nodes)
     for node in nodes:

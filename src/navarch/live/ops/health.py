@@ -101,7 +101,7 @@ class Health:
 
     async def _debug_snapshot(self, request: web.Request) -> web.Response:
         """The input of the last cycle as `navarch replay` reads it."""
-        if not (_is_loopback(request.remote) and _names_this_machine(request.host)):
+        if not (_is_loopback(request.remote) and names_this_machine(request.host)):
             if (refusal := await self._refusal(request)) is not None:
                 return refusal
         body = await self._snapshot()
@@ -154,10 +154,10 @@ def _is_loopback(remote: str | None) -> bool:
         return False
 
 
-def _names_this_machine(host: str) -> bool:
+def names_this_machine(host: str) -> bool:
     """Whether a Host header is `localhost` or an IP address, and not a name that a stranger's DNS server points here.
 
-    >>> _names_this_machine("localhost:8080"), _names_this_machine("[::1]:8080"), _names_this_machine("evil.example:8080")
+    >>> names_this_machine("localhost:8080"), names_this_machine("[::1]:8080"), names_this_machine("evil.example:8080")
     (True, True, False)
     """
     name = host.rpartition(":")[0] if ":" in host and not host.endswith("]") else host

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.plugins.fragmentation import slow_fgd
-from tests.unit.plugins.fragmentation.slow_fgd import SlowNode
+from tests.reference import fgd
+from tests.reference.fgd import SlowNode
 
 from navarch.plugins.fragmentation.free_gpus import FreeGpus
 from navarch.plugins.fragmentation.measure import Measure
@@ -57,7 +57,7 @@ def test_gains_of_columns_are_those_of_the_plain_reference(pods: tuple[TypicalPo
     part = pod.gpus == 1 and pod.gpu_milli < 1000
     need = Need(pod.cpu, 0 if part else pod.gpus, 1 if part else 0)
     milli = np.full(len(nodes), pod.gpu_milli if part else 0)
-    slow = [slow_fgd.gain(node, pod, pods) for node in nodes]
+    slow = [fgd.gain(node, pod, pods) for node in nodes]
     possible = fits(need, milli, free)
     assert possible.tolist() == [each is not None for each in slow]
     rows = np.flatnonzero(possible)
@@ -70,7 +70,7 @@ def test_gains_of_columns_are_those_of_the_plain_reference(pods: tuple[TypicalPo
 def test_fragmentation_of_a_node(pods: tuple[TypicalPod, ...], node: SlowNode) -> None:
     measure, free = Measure(pods, 0.0, 0.0), columns([node])
     found = measure.loss(measure.sums(free.whole, free.shared), free.cpu, free.total, allowed([node], measure))
-    assert found[0] == pytest.approx(slow_fgd.fragmentation(node, pods))
+    assert found[0] == pytest.approx(fgd.fragmentation(node, pods))
 
 
 @given(typical(), st.lists(NODES, min_size=2, max_size=6), PARTS)

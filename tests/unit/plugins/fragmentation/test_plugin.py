@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.plugins.fragmentation import slow_fgd
-from tests.unit.plugins.fragmentation.slow_fgd import SlowNode
+from tests.reference import fgd
+from tests.reference.fgd import SlowNode
 from tests.worlds.plugin_session import World, job_of, place
 
 from navarch.engine.cycle import decide
@@ -111,10 +111,10 @@ def test_exact_fgd_is_the_published_score_with_best_fit_below(data: st.DataObjec
     world.pods("new", cpu=2, devices=DeviceRequest(fraction=fraction)) if fraction else world.pods("new", cpu=2, gpu=1)
     found = scores(opened(world, rule="fgd", pods=entries, coverage=1.0, cpuShare=0.5))
     for name, node in slow.items():
-        gain = slow_fgd.gain(node, pod, pods)
+        gain = fgd.gain(node, pod, pods)
         if gain is not None:
             left = (node.cpu - 2000) / (1000 * max(cores)) / 2 + (sum(node.gpus) - (fraction or 1000)) / 3000 / 2
-            assert found[name] == pytest.approx(slow_fgd.score(gain) + 0.99 * (1 - left))
+            assert found[name] == pytest.approx(fgd.score(gain) + 0.99 * (1 - left))
 
 
 def test_answers_that_are_kept_are_those_of_a_fresh_session() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.properties.sleeping_world import POLICIES, SleepingWorld
+from tests.worlds.live_core.cluster import POLICIES, CoreCluster
 
 from navarch.live.queue.claim_signatures import claim_signature, releases_devices
 from navarch.live.queue.equivalence_classes import PROBE
@@ -14,9 +14,9 @@ from navarch.model.spec import Shape, TaskSpec
 CLASS = {"metadata": {"name": "dev"}, "spec": {"selectors": [{"cel": {"expression": 'device.driver == "d"'}}]}}
 
 
-def world_of(policy: str, devices: int) -> SleepingWorld:
+def world_of(policy: str, devices: int) -> CoreCluster:
     """One node with some devices."""
-    world = SleepingWorld(policy)
+    world = CoreCluster(policy)
     top = "dep" if policy == "kai" else ""
     if top:
         world.queue(top)
@@ -36,7 +36,7 @@ def claim(pod: str, *, owner: str = "", **more: Any) -> dict[str, Any]:
     return {"metadata": metadata, "spec": {"devices": {"requests": [{"name": "r", "exactly": asked}]}}}
 
 
-def pod(world: SleepingWorld, name: str) -> None:
+def pod(world: CoreCluster, name: str) -> None:
     world.pod(name, {"cpu": "1"}, queue="a", resourceClaims=[{"name": "own", "resourceClaimName": f"dev-{name}"}])
 
 

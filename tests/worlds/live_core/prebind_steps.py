@@ -1,6 +1,7 @@
-"""What the writers do for a pod before it is bound, at once: claims on devices get their allocation, claims on volumes their volume.
+"""The steps before a binding, carried out at once: device claims get their allocation, volume claims their volume.
 
-The live scheduler's own steps say what a cycle promised; here the API shows it in the same moment, and controllers are as quick.
+The live scheduler's own steps plan the writes. This world shows the result in the cache at once, as if API server and controllers
+needed no time.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from navarch.model.spec import ObjectSpec
 _NO_SERVER = cast(Any, None)
 
 
-class Promises:
+class PrebindSteps:
     def __init__(self, cache: ClusterCache) -> None:
         self._cache = cache
         claims = Resource("resource.k8s.io", "v1", "resourceclaims")
@@ -30,7 +31,7 @@ class Promises:
             step.plan(cycle)
 
     def keep(self, bound: set[str], cycle: Cycle) -> None:
-        """Those of whom it was promised and who are not bound are not owed it; the rest is done."""
+        """Undo the steps of pods that were not bound, and finish the steps of pods that were."""
         for bind in cycle.record.binds:
             entry = AssumedBind(bind.uid, "ns", bind.uid, bind.node, bind.job, 0.0)
             for step in self._steps:
@@ -56,7 +57,7 @@ class Promises:
         self._cache.put(ObjectSpec("PersistentVolumeClaim", *key, bound))
 
     def end(self, pod: str) -> None:
-        """The pod is gone: what was allocated to its claim on devices is free, and its disk is thrown away with its claim."""
+        """The pod is gone: its devices are free, and its volume is deleted with its claim."""
         objects, cache = self._cache.cluster.objects, self._cache
         claim = objects.get("ResourceClaim", {}).get(("ns", f"dev-{pod}"))
         if claim is not None:

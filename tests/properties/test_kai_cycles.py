@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.worlds.kai_cycles import KAI, NOW, SEEDS, STRICT, finished
-from tests.worlds.random_kai_clusters import FairWorld, fair_world
+from tests.worlds.random_kai_clusters import KaiWorld, kai_world
 
 from navarch.actions.kai.queue_forest import QueueForest
 from navarch.engine.cycle import decide
@@ -47,7 +47,7 @@ def overfull(session: Session) -> list[str]:
 @example(120142, "kai")  # a gang is evicted, and comes next in the line of those who may evict
 @example(700052, "kai")  # a gang lost its minimum in reclaim; preempt moves the one that it had to spare
 def test_gangs_are_whole_and_nodes_hold_what_they_have(seed: int, compat: str) -> None:
-    session = finished(fair_world(seed), STRICT if compat == "strict" else KAI)
+    session = finished(kai_world(seed), STRICT if compat == "strict" else KAI)
     nodes, devices = session.nodes, session.devices
     assert devices is not None
     assert overfull(session) == [], "more is promised than there will be"
@@ -68,7 +68,7 @@ def test_gangs_are_whole_and_nodes_hold_what_they_have(seed: int, compat: str) -
 @settings(max_examples=100, deadline=None)
 @given(SEEDS)
 def test_no_queue_goes_above_its_limit(seed: int) -> None:
-    world = fair_world(seed)
+    world = kai_world(seed)
     before = Session(world.cluster.snapshot(), STRICT, installed(), NOW)
     after = finished(world, STRICT)
     held, holds = (_gpus(session, world) for session in (before, after))
@@ -76,7 +76,7 @@ def test_no_queue_goes_above_its_limit(seed: int) -> None:
         assert limit < 0 or holds[queue] <= max(limit, held[queue]) + 1e-9, queue
 
 
-def _gpus(session: Session, world: FairWorld) -> Counter[str]:
+def _gpus(session: Session, world: KaiWorld) -> Counter[str]:
     out: Counter[str] = Counter()
     for job in session.all_jobs():
         for task in job.tree.active:
@@ -93,7 +93,7 @@ def _gpus(session: Session, world: FairWorld) -> Counter[str]:
 @settings(max_examples=100, deadline=None)
 @given(SEEDS, st.sampled_from(("strict", "kai")))
 def test_whom_consolidation_moves_gets_a_place(seed: int, compat: str) -> None:
-    world = fair_world(seed)
+    world = kai_world(seed)
     only = load({**PRESETS["kai"], "compat": compat, "actions": "allocate, consolidation"}, installed().catalogue(), "test")
     record = decide(world.cluster.snapshot(), only, installed(), NOW)
     promised = {nomination.pod for nomination in record.nominations}
@@ -104,7 +104,7 @@ def test_whom_consolidation_moves_gets_a_place(seed: int, compat: str) -> None:
 @given(SEEDS)
 def test_searches_leave_figures_as_they_found_them(seed: int) -> None:
     """Every trial is taken back to the last byte: figures agree with where tasks stand at the end of the cycle."""
-    session = finished(fair_world(seed), STRICT)
+    session = finished(kai_world(seed), STRICT)
     assert session.devices is not None
     if not session.record.evictions and not (session.status == TaskStatus.PIPELINED).any():
         counted = np.zeros_like(session.nodes.used)
@@ -117,7 +117,7 @@ def test_searches_leave_figures_as_they_found_them(seed: int) -> None:
 
 
 def test_order_of_victims_is_total() -> None:
-    session = finished(fair_world(7), STRICT)
+    session = finished(kai_world(7), STRICT)
     jobs = [job for job in session.all_jobs() if job.tree.active]
     orders = []
     for given_jobs in (jobs, jobs[::-1]):

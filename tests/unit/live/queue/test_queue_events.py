@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.properties.sleeping_world import POLICIES, SleepingWorld
+from tests.worlds.live_core.cluster import POLICIES, CoreCluster
 
 from navarch.apis.dialect import Settings
 from navarch.engine.reasons import Event
@@ -19,8 +19,8 @@ from navarch.model.spec import NamespaceSpec, NodeSpec, ObjectSpec, QueueSpec, Q
 ONE = {"cpu": "1"}
 
 
-def world_of(policy: str, *, cpu: int = 4) -> SleepingWorld:
-    world = SleepingWorld(policy)
+def world_of(policy: str, *, cpu: int = 4) -> CoreCluster:
+    world = CoreCluster(policy)
     top = "dep" if policy == "kai" else ""
     if top:
         world.queue(top)

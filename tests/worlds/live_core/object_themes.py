@@ -1,16 +1,16 @@
-"""Themes about objects that only some rules read: volumes, devices, and how nodes lie together (see `sleeping_changes`)."""
+"""Themes about objects that only some rules read: volumes, devices, and how nodes lie together (see `themes`)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
-from tests.properties.sleeping_changes import Theme
+from tests.worlds.live_core.themes import Theme
 
 from navarch.model.spec import HyperNodeSpec, LevelSpec, MemberSpec, ObjectSpec, TopologyDemand, TopologySpec
 
 if TYPE_CHECKING:
-    from tests.properties.sleeping_history import Kind
+    from tests.worlds.live_core.history import Kind
 
 NODES = range(4)
 

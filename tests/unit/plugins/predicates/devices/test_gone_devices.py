@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.properties.sleeping_world import SleepingWorld
+from tests.worlds.live_core.cluster import CoreCluster
 
 
 def test_who_holds_a_device_that_is_gone_can_be_evicted() -> None:
-    world = SleepingWorld("kai")
+    world = CoreCluster("kai")
     world.queue("dep")
     world.queue("a", parent="dep")
     world.node("n", cpu=1, memory="64Gi")

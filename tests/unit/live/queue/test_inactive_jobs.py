@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.properties.sleeping_world import POLICIES, SleepingWorld
+from tests.worlds.live_core.cluster import POLICIES, CoreCluster
 
 from navarch.engine.reasons import Event
 from navarch.engine.record import Bind, CycleRecord, Eviction
@@ -19,8 +19,8 @@ from navarch.model.spec import ObjectSpec, QueueShare, Shape, TaskSpec
 ONE = {"cpu": "1"}
 
 
-def world_of(policy: str, *, cpu: int = 2, unsupported: Unsupported = lambda bind, task: "", **more: Any) -> SleepingWorld:
-    world = SleepingWorld(policy, unsupported)
+def world_of(policy: str, *, cpu: int = 2, unsupported: Unsupported = lambda bind, task: "", **more: Any) -> CoreCluster:
+    world = CoreCluster(policy, unsupported)
     top = "dep" if policy == "kai" else ""
     if top:
         world.queue(top)

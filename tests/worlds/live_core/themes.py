@@ -1,6 +1,6 @@
 """What else may change while jobs wait, a theme each: nodes that go and come back, quotas, queues, budgets, classes, groups, pods.
 
-A history takes a few themes (`sleeping_history`), so that what they change meets in many ways and each history stays short. A theme
+A history takes a few themes (`history`), so that what they change meets in many ways and each history stays short. A theme
 may add demands to a kind of jobs, and takes one step when it is its turn.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
-from tests.properties.sleeping_world import CLASSES
+from tests.worlds.live_core.cluster import CLASSES
 
 from navarch.model.resources import requests_from
 from navarch.model.spec import (
@@ -25,7 +25,7 @@ from navarch.model.spec import (
 )
 
 if TYPE_CHECKING:
-    from tests.properties.sleeping_history import History, Kind
+    from tests.worlds.live_core.history import History, Kind
 
 
 class Theme:

@@ -1,6 +1,6 @@
 """Random histories of small clusters, a change at a time: pods and gangs come, end and are deleted, nodes and queues change.
 
-Each has up to three themes besides (`sleeping_changes`, `sleeping_objects`), of which one steps now and then.
+Each has up to three themes besides (`themes`, `object_themes`), of which one steps now and then.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
-from tests.properties import sleeping_changes, sleeping_objects
-from tests.properties.sleeping_changes import Theme
-from tests.properties.sleeping_world import SleepingWorld
+from tests.worlds.live_core import object_themes, themes
+from tests.worlds.live_core.cluster import CoreCluster
+from tests.worlds.live_core.themes import Theme
 
 from navarch.model.resources import requests_from
 from navarch.model.spec import QueueShare
@@ -28,9 +28,9 @@ ASKED: list[dict[str, str]] = [
 ]
 QUEUES = ("a", "b")
 THEMES: list[type[Theme]] = [
-    *(sleeping_changes.Nodes, sleeping_changes.Quotas, sleeping_changes.Queues, sleeping_changes.Budgets, sleeping_changes.Classes),
-    *(sleeping_changes.Groups, sleeping_changes.Pods, sleeping_changes.Ports, sleeping_changes.Namespaces),
-    *(sleeping_objects.Volumes, sleeping_objects.Devices, sleeping_objects.Topologies),
+    *(themes.Nodes, themes.Quotas, themes.Queues, themes.Budgets, themes.Classes),
+    *(themes.Groups, themes.Pods, themes.Ports, themes.Namespaces),
+    *(object_themes.Volumes, object_themes.Devices, object_themes.Topologies),
 ]
 THEMED = 0.4
 """How often it is a theme's turn."""
@@ -55,7 +55,7 @@ class Kind(Struct, frozen=True):
 class History:
     def __init__(self, policy: str, seed: int) -> None:
         self.rng = rng = Random(seed)
-        self.world = world = SleepingWorld(policy)
+        self.world = world = CoreCluster(policy)
         self.kai = policy == "kai"
         self._serial = 0
         self.themes = [theme(self) for theme in rng.sample(THEMES, rng.randint(0, 3))]

@@ -1,4 +1,4 @@
-"""The live scheduler's memory (cache, queue, cycle, commit) in one process, without a server, under a clock that tests move.
+"""A cluster around the live core, without a server, under a clock that tests move.
 
 A pod that is bound runs at once. A pod that is evicted ends when the test says so. `full` is a cycle over the same state in which
 every job is active.
@@ -10,7 +10,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from tests.properties.sleeping_promises import Promises
+from tests.worlds.live_core.prebind_steps import PrebindSteps
 
 from navarch.apis.core.objects import from_manifest
 from navarch.apis.core.pod_objects import Pod
@@ -48,7 +48,7 @@ CLASSES = {"low": 10, "high": 1000}
 FREE = QueueShare(-1.0, -1.0, 1.0)
 
 
-class SleepingWorld:
+class CoreCluster:
     def __init__(self, policy: str, unsupported: Unsupported = lambda bind, task: "") -> None:
         self.policy = POLICIES[policy] if policy in POLICIES else preset(policy, REGISTRY.catalogue())
         self.now = 100.0
@@ -57,7 +57,7 @@ class SleepingWorld:
         """Pods in the order in which they were bound."""
         self.records: list[CycleRecord] = []
         self.come = False
-        """Pods have come since somebody looked."""
+        """Pods were added since a test last reset this."""
         self.codes: dict[str, frozenset[str]] = {}
         """Job -> codes of what refused it last."""
         self.leaving: dict[str, None] = {}
@@ -67,7 +67,7 @@ class SleepingWorld:
         """The core asked for a cycle since the last one was decided."""
         self.core = LiveCore(settings_for(self.policy, ("navarch",), False), self._carry_out, unsupported=unsupported)
         self.scheduling_queue, self.cache = self.core.queue, self.core.cache
-        self._promises = Promises(self.cache)
+        self._prebind = PrebindSteps(self.cache)
         self._fresh: list[AssumedBind] = []
         for name, value in CLASSES.items():
             self.cache.put(PriorityClassSpec(name, value))
@@ -149,12 +149,12 @@ class SleepingWorld:
         self._show(name)
 
     def label(self, name: str, **labels: str) -> None:
-        """Somebody labels the pod."""
+        """Change labels of the pod."""
         self.manifests[name]["metadata"]["labels"] |= labels
         self._show(name)
 
     def resize(self, name: str, cpu: str) -> None:
-        """A pod that runs asks for this much from now on, and its kubelet has done so."""
+        """Change the CPU request of a running pod; its kubelet has applied it."""
         manifest = self.manifests[name]
         container = manifest["spec"]["containers"][0]
         resources = copy.deepcopy(container["resources"])
@@ -169,16 +169,16 @@ class SleepingWorld:
         self.manifests.pop(name)
         self.leaving.pop(name, None)
         self.cache.remove_pod(name)
-        self._promises.end(name)
+        self._prebind.end(name)
 
     def terminate(self, name: str) -> None:
-        """Somebody deletes the pod; it goes with the next who leave."""
+        """Delete the pod. It ends with the next `go`."""
         self.manifests[name]["metadata"]["deletionTimestamp"] = _rfc3339(EPOCH + int(self.now))
         self.leaving[name] = None
         self._show(name)
 
     def go(self) -> bool:
-        """Whoever was asked to leave has left; whether there was anybody."""
+        """End all pods that are terminating. True if there were any."""
         gone = list(self.leaving)
         for name in gone:
             self.end(name)
@@ -195,16 +195,16 @@ class SleepingWorld:
     # cycles
 
     def cycle(self) -> bool:
-        """One; whether there is cause for another at once."""
+        """Run one cycle. True if the core asks for another at once."""
         self.number += 1
         cycle = self.core.decide(self.policy, REGISTRY, EPOCH + self.now, batch=5000)
         self.records.append(cycle.record)
         self.codes.update((each.job, frozenset(reason.code for reason in each.reasons)) for each in cycle.record.jobs)
         self._again = False
-        self._promises.plan(cycle)
+        self._prebind.plan(cycle)
         self.core.commit(cycle.record, self.now)
         fresh, self._fresh = self._fresh, []
-        self._promises.keep({bind.uid for bind in fresh}, cycle)
+        self._prebind.keep({bind.uid for bind in fresh}, cycle)
         for bind in fresh:
             self.core.bind_succeeded(bind)
             manifest = self.manifests[bind.name]
@@ -216,14 +216,14 @@ class SleepingWorld:
         return self._again or bool(cycle.record.binds or cycle.record.evictions)
 
     def settle(self) -> None:
-        """Cycles until there is no cause for another; the clock stands."""
+        """Run cycles until the core asks for no other. The clock stands still."""
         for _ in range(60):
             if not self.cycle():
                 return
         raise AssertionError("cycles without end")
 
     def wait(self, seconds: float) -> None:
-        """Let time pass with nothing else happening but back-offs that end; who leaves leaves."""
+        """Let time pass: back-offs end, and terminating pods end."""
         until = self.now + seconds
         while self.now < until:
             due = self.scheduling_queue.next_retry
@@ -234,8 +234,8 @@ class SleepingWorld:
                 self.settle()
 
     def full(self) -> CycleRecord:
-        """What a cycle would decide now in which everyone takes part; nothing comes of it."""
-        cluster, asleep = self.cache.cluster, self.scheduling_queue.inactive()
+        """What a cycle in which every job is active would decide now. Nothing is committed."""
+        cluster, inactive = self.cache.cluster, self.scheduling_queue.inactive()
         told = {key: bool(cluster.jobs.held[row]) for key, row in cluster.jobs.rows.of.items()}
         for key in told:
             cluster.jobs.hold(key, False)
@@ -243,7 +243,7 @@ class SleepingWorld:
         for key, held in told.items():
             cluster.jobs.hold(key, held)
         self.core.keep_snapshot()
-        assert asleep == self.scheduling_queue.inactive()
+        assert inactive == self.scheduling_queue.inactive()
         return record
 
     def job_of(self, pod: str) -> str:

@@ -13,7 +13,7 @@ from navarch.engine.policy.reference import reference
 from navarch.engine.registry import Registry
 from navarch.installed import installed
 
-DOCS = Path(__file__).resolve().parents[3] / "docs" / "plugins.md"
+DOCS = Path(__file__).resolve().parents[4] / "docs" / "plugins.md"
 
 
 def plugins(*arguments: str) -> tuple[int, str, str]:

@@ -1,0 +1,80 @@
+"""The HTTP application: guards first, then pages and the JSON API."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol
+
+import msgspec
+from aiohttp import web
+
+from navarch.web.errors import RequestError
+from navarch.web.pages import Pages
+from navarch.web.security.headers import add_headers
+from navarch.web.security.hosts import HostCheck
+from navarch.web.security.viewer import Viewer
+
+log = logging.getLogger(__name__)
+
+MOST_BODY: Final = 64 << 10
+"""Bytes of a request's body."""
+API: Final = "/api/v1"
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+ViewerHandler = Callable[[web.Request, Viewer], Awaitable[web.StreamResponse]]
+"""A handler of the API, with the user that the login found."""
+
+
+class Login(Protocol):
+    async def viewer(self, request: web.Request) -> Viewer:
+        """The user of the request. RequestError 401: the request carries no valid login."""
+
+    def open_page(self, request: web.Request, response: web.Response) -> None:
+        """A page is asked for; the answer may get a cookie."""
+
+
+def application(login: Login, hosts: HostCheck) -> web.Application:
+    @web.middleware
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            hosts.check(request)
+            return await handler(request)
+        except RequestError as error:
+            return refusal(error)
+        except web.HTTPException as error:
+            return refusal(RequestError(error.status, type(error).__name__.removeprefix("HTTP"), error.reason or ""))
+        except ConnectionError:
+            raise  # the viewer went away
+        except Exception:
+            log.exception("%s %s failed", request.method, request.path)
+            return refusal(RequestError(500, "InternalError", "the server failed; its log says where"))
+
+    def for_viewer(handler: ViewerHandler) -> Handler:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            return await handler(request, await login.viewer(request))
+
+        return handle
+
+    app = web.Application(middlewares=[guard], client_max_size=MOST_BODY)
+    app.on_response_prepare.append(add_headers)
+    pages = Pages(login)
+    app.router.add_get(f"{API}/viewer", for_viewer(_viewer))
+    app.router.add_get("/assets/{path:.+}", pages.asset)
+    app.router.add_get("/{path:.*}", pages.page)
+    return app
+
+
+async def _viewer(request: web.Request, viewer: Viewer) -> web.Response:
+    return json_response(viewer.to_dict())
+
+
+def json_response(value: object, status: int = 200) -> web.Response:
+    return web.Response(body=msgspec.json.encode(value), status=status, content_type="application/json", charset="utf-8")
+
+
+def refusal(error: RequestError) -> web.Response:
+    response = json_response(error.to_dict(), error.status)
+    if error.retry_after is not None:
+        response.headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
+    return response

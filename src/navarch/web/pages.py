@@ -1,0 +1,66 @@
+"""The pages: `index.html` for every path that a page shows in the address bar, and its files under /assets.
+
+Pages hold no data of the cluster, so they need no login; the API does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Final, Protocol
+
+from aiohttp import web
+
+from navarch.web.errors import not_found
+
+ASSETS: Final = Path(__file__).parent / "assets"
+TYPES: Final = {
+    ".css": "text/css",
+    ".html": "text/html",
+    ".ico": "image/x-icon",
+    ".js": "text/javascript",
+    ".json": "application/json",
+    ".mjs": "text/javascript",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain",
+    ".woff2": "font/woff2",
+}
+_TEXT: Final = frozenset({".css", ".html", ".js", ".json", ".mjs", ".svg", ".txt"})
+
+
+class PageLogin(Protocol):
+    def open_page(self, request: web.Request, response: web.Response) -> None: ...
+
+
+class Pages:
+    def __init__(self, login: PageLogin, folder: Path = ASSETS) -> None:
+        self._login = login
+        self._folder = folder.resolve()
+
+    async def page(self, request: web.Request) -> web.Response:
+        if request.path.startswith("/api/"):
+            raise not_found(f"there is no {request.path}")
+        response = self._file(request, "index.html")
+        self._login.open_page(request, response)
+        return response
+
+    async def asset(self, request: web.Request) -> web.Response:
+        return self._file(request, request.match_info["path"])
+
+    def _file(self, request: web.Request, name: str) -> web.Response:
+        path = (self._folder / name).resolve()
+        if not path.is_relative_to(self._folder) or path.suffix not in TYPES or not path.is_file():
+            raise not_found(f"there is no {request.path}")
+        body = path.read_bytes()
+        tag = hashlib.sha256(body).hexdigest()[:32]
+        if request.headers.get("If-None-Match") == f'"{tag}"':
+            response = web.Response(status=304)
+        else:
+            charset = "utf-8" if path.suffix in _TEXT else None
+            response = web.Response(body=body, content_type=TYPES[path.suffix], charset=charset)
+            if path.suffix in _TEXT:
+                response.enable_compression()
+        response.etag = tag
+        response.headers["Cache-Control"] = "no-cache"
+        return response

@@ -1,0 +1,60 @@
+"""Recorded cycles of Volcano with one of its rarer plugins, decided by Navarch under `compat: volcano`.
+
+Three tests a case: the decision with everything that it carries (PodGroups, CPU ids, annotations written with the bind), the answers
+of the plugin alone at the start of the cycle, and the answers of the whole configuration. A case whose plugin is not installed is
+skipped by the plugin's name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.parity.recorded import Case, cases_of, skipped
+from tests.parity.volcano_judge import judged, judged_extras, judged_groups, outcome_of, policy_of
+from tests.parity.volcano_probes import check_probe, plugin_alone, session_of
+
+import navarch
+from navarch.installed import installed
+
+PLUGIN_OF = {
+    "deviceshare": "deviceshare",
+    "extender-protocol": "extender",
+    "numaaware": "numa-aware",
+    "rescheduling": "rescheduling",
+    "task-topology": "task-topology",
+    "usage": "usage",
+}
+"""File of recorded cases -> the plugin that it is about."""
+INSTALLED = installed().catalogue().plugins
+
+
+def cases(field: str = "allowed") -> list[Any]:
+    """One parameter for each case that has this recorded answer."""
+    found = [(file, number, case) for file, number, case in cases_of("volcano-plugins") if case["expect"].get(field)]
+    return [_parameter(file, number, case) for file, number, case in found] or [skipped({}, id="volcano-plugins")]
+
+
+def _parameter(file: str, number: int, case: Case) -> Any:
+    plugin = PLUGIN_OF[file]
+    absent = [] if plugin in INSTALLED else [pytest.mark.skip(reason=f"plugin {plugin} is not installed")]
+    return pytest.param(case, id=f"{file}-{number}-{case['name']}", marks=absent)
+
+
+@pytest.mark.parametrize("case", cases())
+def test_decision(case: Case) -> None:
+    plan = navarch.plan(case["objects"], policy=policy_of(case))
+    outcome = outcome_of(plan.to_dict()["cycles"][0])
+    for wrong in (judged(case, outcome), judged_groups(case, outcome), judged_extras(case, outcome)):
+        assert not wrong, wrong
+
+
+@pytest.mark.parametrize("case", cases("pluginProbe"))
+def test_answers_of_the_plugin(case: Case) -> None:
+    probe = case["expect"]["pluginProbe"]
+    check_probe(session_of(case["objects"], plugin_alone(policy_of(case), probe["plugin"])), probe)
+
+
+@pytest.mark.parametrize("case", cases("probe"))
+def test_answers_of_the_configuration(case: Case) -> None:
+    check_probe(session_of(case["objects"], policy_of(case)), case["expect"]["probe"])
