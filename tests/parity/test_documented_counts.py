@@ -50,3 +50,9 @@ def test_answers_of_kube_scheduler() -> None:
     if not files:
         pytest.skip(ABSENT)
     assert documented("plugin answers")[0] == sum(len(cases_in(path)) for path in files)
+
+
+@pytest.mark.parametrize("plugin", ["usage", "rescheduling"])
+def test_cycles_of_volcano_plugins(plugin: str) -> None:
+    count = recorded(f"volcano-plugins/{plugin}")
+    assert documented(f"cycles with {plugin}") == (count, str(count))

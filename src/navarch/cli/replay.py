@@ -29,9 +29,7 @@ UNUSABLE = 2
 @click.option("--to-scenario", is_flag=True, help="Print the cycle as a scenario in the form of tests/scenarios instead.")
 @click.option("--anonymous", is_flag=True, help="With --to-scenario: replace names.")
 @plugin_dirs_option
-def replay(
-    file: Path, policy: str | None, output: str, to_scenario: bool, anonymous: bool, plugin_dirs: tuple[Path, ...]
-) -> None:
+def replay(file: Path, policy: str | None, output: str, to_scenario: bool, anonymous: bool, plugin_dirs: tuple[Path, ...]) -> None:
     """Decide the cycle in FILE again and print the decisions, or how they differ from the recorded ones.
 
     Exits with 0 if nothing differs, with 1 if something does, with 2 if the file or the policy cannot be used.

@@ -24,6 +24,7 @@ from navarch.engine.registry import Registry
 from navarch.ingest.absent_jobs import absent
 from navarch.ingest.groups import is_shadow
 from navarch.model.node_load import put_loads
+from navarch.model.objects.last_runs import put_last_runs
 from navarch.model.status import TaskStatus
 from navarch.offline.config_maps import missing_config_maps
 from navarch.offline.inventory import Inventory
@@ -71,6 +72,7 @@ class Cycles:
             settle(self.inventory, self._last, self.now, promises_last=rules.policy.semantics.nominations_last)
         self.number += 1
         self._last = _decide(self.inventory, rules.policy, rules.registry, self.now, self.number, self.timings)
+        put_last_runs(self.cluster, self._last.last_runs)
         return self._last
 
 

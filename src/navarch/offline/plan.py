@@ -78,7 +78,8 @@ def plan(
 
     `policy` is a preset's name, a path, or the decoded mapping of a policy file. `scheduler_names`: pending pods
     with these scheduler names are decided; None: all. `now` is in seconds since the epoch; None: the newest moment in the objects,
-    or 0. `metrics`: the load of nodes, `{NODE: {"cpu": {"10m": 55}, "memory": {"10m": 40}, "ageSeconds": 3}}`. Raises `PlanError` with every mistake in the objects unless `keep_going`, and `PolicyError` with every mistake in the policy.
+    or 0. `metrics`: the load of nodes, `{NODE: {"cpu": {"10m": 55}, "memory": {"10m": 40}, "ageSeconds": 3}}`. Raises `PlanError` with
+    every mistake in the objects unless `keep_going`, and `PolicyError` with every mistake in the policy.
     """
     started = perf_counter()
     registry = installed(tuple(Path(each) for each in plugin_dirs))

@@ -53,6 +53,7 @@ _TRIED = "tried"
 _GZIP = b"\x1f\x8b"
 _NO_SHAPE = Shape()
 _USERINFO = re.compile(r"//[^/@\s]*@")
+_ACCOUNT_KEYS = ("elasticsearch.username", "elasticsearch.password")
 _Annotated = TypeVar("_Annotated", NodeSpec, QueueSpec, NamespaceSpec)
 
 
@@ -326,8 +327,12 @@ def _without(value: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, An
 
 
 def _discreet_policy(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A URL without user name and password."""
+    """URLs without user name and password, and no password of a metrics server."""
     found = dict(document)
+    metrics = found.get("metrics")
+    if isinstance(metrics, Mapping):
+        kept = {key: value for key, value in metrics.items() if key not in _ACCOUNT_KEYS}
+        found["metrics"] = {key: _USERINFO.sub("//", value) if isinstance(value, str) else value for key, value in kept.items()}
     usage = found.get("usageDBConfig")
     if isinstance(usage, Mapping) and isinstance(usage.get("connectionString"), str):
         found["usageDBConfig"] = {**usage, "connectionString": _USERINFO.sub("//", usage["connectionString"])}

@@ -1,15 +1,15 @@
 """Usage: keeps pods off nodes that are loaded, and prefers those with the least load.
 
-The load of a node is what a metrics server measured as the average of ten minutes (`metrics:` in the policy file, or `--metrics`), plus
-an estimate for pods that were placed since (`unmeasured_load`). The filter looks at the measured load alone. Figures that are older
-than five minutes do not count: such a node passes the filter and scores 0.
+The load of a node is what a metrics server measured as the average of ten minutes (`metrics:` in the policy file, or `--metrics`),
+plus an estimate for pods that were placed since (`unmeasured_load`). The filter looks at the measured load alone. Figures that are
+older than five minutes do not count: such a node passes the filter and scores 0.
 
     score = 100 * usage.weight * (cpu.weight * (1 - cpu load) + memory.weight * (1 - memory load)) / (cpu.weight + memory.weight)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -19,11 +19,10 @@ from navarch.engine.node_functions import NodeFilter, NodeScorer, Refusal, Scope
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.protocols import Change
 from navarch.engine.reasons import Event
-from navarch.model.node_facts import column
+from navarch.model.node_facts import capacities
 from navarch.model.node_load import load_columns
 from navarch.model.quantity import QuantityError, nano_to_milli, nano_to_value, parse_nano
 from navarch.model.resources import CPU, MEMORY, BoolArray, FloatArray
-from navarch.model.spec import NodeSpec
 from navarch.model.status import TaskStatus
 from navarch.plugins.volcano.usage.unmeasured_load import Estimator, Expected, UnmeasuredLoad
 
@@ -88,9 +87,8 @@ class Usage(Plugin):
         columns = load_columns(session.snapshot, PERIOD)
         self.measured = columns.percent
         self.fresh: BoolArray = session.now - columns.at <= FRESH
-        capacity = np.stack([column(session.snapshot, ("capacity", name), _capacity(name), float) for name in ("cpu", "memory")])
         weights = given.integer("cpu.weight"), given.integer("memory.weight")
-        self.unmeasured = UnmeasuredLoad(self._estimator(weights), columns.percent, capacity, len(session.status))
+        self.unmeasured = UnmeasuredLoad(self._estimator(weights), columns.percent, capacities(session.snapshot), len(session.status))
         self._was_counted: set[int] = set()
         """Evicted tasks whose estimate was taken away."""
         self._count_young_pods()
@@ -124,7 +122,9 @@ class Usage(Plugin):
             np.array([snapshot.shape_best_effort[number] for number in numbers], dtype=bool),
         )
         if len(rows):
-            self.unmeasured.add(rows.tolist(), session.node[rows].tolist(), Expected(expected.usual[:, shape_of], expected.most[:, shape_of]))
+            self.unmeasured.add(
+                rows.tolist(), session.node[rows].tolist(), Expected(expected.usual[:, shape_of], expected.most[:, shape_of])
+            )
 
     # answers
 
@@ -185,10 +185,6 @@ class LeastLoad(NodeScorer):
         free = 1.0 - self.unmeasured.load(rows, amount)
         scores = self.unmeasured.estimator.weighted(free) * 100.0 * self.factor
         return np.where(self.fresh[rows], scores, 0.0)
-
-
-def _capacity(name: str) -> Callable[[NodeSpec], float]:
-    return lambda spec: float(dict(spec.capacity).get(name, 0))
 
 
 def _millicores(value: object) -> float:
