@@ -7,6 +7,9 @@ import re
 import pytest
 from tests.parity.kai_counts import COUNTS, ONE_CYCLE
 from tests.parity.recorded import ABSENT, PROJECT, cases_in, parity_root
+from tests.parity.volcano_judge import PLUGIN_OF
+
+from navarch.installed import installed
 
 PAGE = (PROJECT / "docs" / "parity.md").read_text(encoding="utf-8")
 
@@ -23,6 +26,12 @@ def recorded(*files: str) -> int:
     if not all(path.exists() for path in paths):
         pytest.skip(ABSENT)
     return sum(len(cases_in(path)) for path in paths)
+
+
+@pytest.mark.parametrize(("file", "plugin"), [(f, p) for f, p in sorted(PLUGIN_OF.items()) if p in installed().catalogue().plugins])
+def test_cycles_of_further_plugins_of_volcano(file: str, plugin: str) -> None:
+    count = recorded(f"volcano-plugins/{file}")
+    assert documented(f"cycles with `{plugin}`") == (count, str(count))
 
 
 def test_cycles_of_kai() -> None:
@@ -50,9 +59,3 @@ def test_answers_of_kube_scheduler() -> None:
     if not files:
         pytest.skip(ABSENT)
     assert documented("plugin answers")[0] == sum(len(cases_in(path)) for path in files)
-
-
-@pytest.mark.parametrize("plugin", ["usage", "rescheduling"])
-def test_cycles_of_volcano_plugins(plugin: str) -> None:
-    count = recorded(f"volcano-plugins/{plugin}")
-    assert documented(f"cycles with {plugin}") == (count, str(count))

@@ -12,20 +12,11 @@ from typing import Any
 import pytest
 from tests.parity.recorded import Case, cases_of, skipped
 from tests.parity.volcano_inputs import cycle_of
-from tests.parity.volcano_judge import judged, judged_extras, judged_groups, outcome_of, policy_of
+from tests.parity.volcano_judge import PLUGIN_OF, judged, judged_extras, judged_groups, outcome_of, policy_of
 from tests.parity.volcano_probes import check_probe, plugin_alone, session_of
 
 from navarch.installed import installed
 
-PLUGIN_OF = {
-    "deviceshare": "deviceshare",
-    "extender-protocol": "extender",
-    "numaaware": "numa-aware",
-    "rescheduling": "rescheduling",
-    "task-topology": "task-topology",
-    "usage": "usage",
-}
-"""File of recorded cases -> the plugin that it is about."""
 INSTALLED = installed().catalogue().plugins
 
 

@@ -8,6 +8,15 @@ from typing import Any
 from tests.parity.recorded import Case
 
 Outcome = dict[str, Any]
+PLUGIN_OF = {
+    "deviceshare": "deviceshare",
+    "extender-protocol": "extender",
+    "numaaware": "numa-aware",
+    "rescheduling": "rescheduling",
+    "task-topology": "task-topology",
+    "usage": "usage",
+}
+"""File of recorded cases -> the plugin that it is about."""
 
 
 def policy_of(case: Case) -> dict[str, Any]:

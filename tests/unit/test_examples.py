@@ -48,3 +48,9 @@ def test_a_directory_of_plugins_may_hold_tests_and_dataclasses(tmp_path: Path) -
     )
     assert installed((tmp_path,)).plugin("mine") is not None
     assert importlib.util.find_spec("mine") is None
+
+
+def test_two_parts_of_a_gpu_fill_it() -> None:
+    documents, _ = read_paths([EXAMPLES / "gpu-parts.yaml"])
+    (cycle,) = navarch.plan(documents).to_dict()["cycles"]
+    assert [bind["pod"] for bind in cycle["binds"]] == ["default/ana", "default/ben"]

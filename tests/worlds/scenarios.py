@@ -6,13 +6,16 @@ A file is a list of scenarios. Of each:
     policy:   a preset's name, or {actions: "...", plugins: [name or {name: arguments}], ...} (strict mode), `tiers` instead of
               `plugins` being several such lists; default: navarch
     api:      version of the PodGroups' and Queues' API; default: Volcano's. Those of coscheduling and Kubernetes have no queues
-    nodes:    {name: {cpu, memory, pods, gpu, labels, taints, unschedulable}}
+    nodes:    {name: {cpu, memory, pods, gpu, labels, taints, unschedulable, annotations, has: {further resource: amount}}}
     queues:   {name: spec of a Volcano Queue}
     classes:  {priority class: value}
-    jobs:     {name: {pods, min, cpu, memory, gpu, queue, class, runs: [nodes it runs on], spec: {...pod spec}, group: {...}}}
+    jobs:     {name: {pods, min, cpu, memory, gpu, queue, class, runs: [nodes it runs on], spec: {...pod spec}, group: {...},
+              annotations: {of the group}, pod_annotations, asks: {further resource: amount}, guaranteed: true (limits as requests),
+              roles: [role of each pod]}}
     objects:  further manifests, as they are
     metrics:  {node: {cpu: percent, memory: percent, age: seconds}}: the load of nodes as the average of ten minutes
-    cycles:   one entry a cycle: {bound, evicted, promised: {job: how many}, places: {pod: node}, waits: {job: text in a reason}}
+    cycles:   one entry a cycle: {bound, evicted, promised: {job: how many}, places: {pod: node}, waits: {job: text in a reason},
+              cpus: {pod: ids}, annotated: {pod: annotations that its binding brings}}
 
 Jobs become PodGroups with pods `job-worker-0 ...` in namespace `default`. What an entry does not name is not looked at, but for
 bound, evicted and promised: a job that is absent there must have none.
@@ -74,6 +77,11 @@ def _compare(entry: dict[str, Any], cycle: dict[str, Any]) -> list[str]:
     for pod, node in entry.get("places", {}).items():
         if placed.get(pod) != node:
             problems.append(f"{pod} went to {placed.get(pod)}, expected {node}")
+    for key, field in (("cpus", "cpus"), ("annotated", "annotations")):
+        found_here = {each["pod"].removeprefix("default/"): each.get(field) for each in cycle["binds"]}
+        for pod, wanted in entry.get(key, {}).items():
+            if found_here.get(pod) != wanted:
+                problems.append(f"{key} of {pod}: {found_here.get(pod)}, expected {wanted}")
     jobs = {each["job"].removeprefix("default/"): each for each in cycle["jobs"]}
     for job, text in entry.get("waits", {}).items():
         reasons = [reason["message"] for reason in jobs[job]["reasons"]]
@@ -140,10 +148,12 @@ def _node(name: str, node: dict[str, Any]) -> dict[str, Any]:
     amounts = {"cpu": str(node.get("cpu", 8)), "memory": node.get("memory", "32Gi"), "pods": str(node.get("pods", 110))}
     if "gpu" in node:
         amounts["nvidia.com/gpu"] = str(node["gpu"])
+    amounts.update({key: str(value) for key, value in node.get("has", {}).items()})
     labels = {"kubernetes.io/hostname": name, **node.get("labels", {})}
     spec = {key: node[key] for key in ("taints", "unschedulable") if key in node}
     status = {"allocatable": amounts, "capacity": amounts, "conditions": [{"type": "Ready", "status": "True"}]}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": spec, "status": status}
+    metadata = {"name": name, "labels": labels, "annotations": node.get("annotations", {})}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec, "status": status}
 
 
 def _job_objects(api: str, name: str, job: dict[str, Any], created: str) -> list[dict[str, Any]]:
@@ -170,9 +180,13 @@ def _pod(api: str, name: str, job: dict[str, Any], number: int, node: str, creat
     requests = {key: str(job[key]) for key in ("cpu", "memory") if key in job}
     if "gpu" in job:
         requests["nvidia.com/gpu"] = str(job["gpu"])
+    requests.update({key: str(value) for key, value in job.get("asks", {}).items()})
     annotations = dict(job.get("pod_annotations", {}))
+    if "roles" in job:
+        annotations["volcano.sh/task-spec"] = job["roles"][number]
     labels = {"job": name, **job.get("labels", {})}
-    resources = {"requests": requests, "limits": {k: v for k, v in requests.items() if k == "nvidia.com/gpu"}}
+    limits = {k: v for k, v in requests.items() if job.get("guaranteed") or k == "nvidia.com/gpu" or k in job.get("asks", {})}
+    resources = {"requests": requests, "limits": limits}
     spec: dict[str, Any] = {"containers": [{"name": "main", "image": "busybox", "resources": resources}], **job.get("spec", {})}
     if api == COSCHEDULING:
         labels["scheduling.x-k8s.io/pod-group"] = name

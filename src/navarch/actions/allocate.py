@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from navarch.actions.allocate_domains import DomainSearch, RemainingWork, remaining_work
 from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, Turns, admit_groups_without_pods, takes_part, waiting_tasks
+from navarch.actions.task_heap import take_next
 from navarch.engine.action import Action
 from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
@@ -164,6 +165,7 @@ class Allocate(Action):
     ) -> bool:
         """Place tasks from the end of the list until the job is ready, or its part in a domain. Returns whether it is ready."""
         session = self.session
+        moving = session.task_order_moves(job)
         within: BoolArray | None = None
         if part is not None:
             session.domains.drop_anchor(part)
@@ -171,13 +173,13 @@ class Allocate(Action):
         while tasks:
             task = session.class_of(tasks[-1])
             if self._role_failed(job, tasks[-1], part):
-                skipped = tasks.pop()
+                (skipped,) = take_next(session, tasks, 1, moving=moving)
                 spec = session.task(skipped)
                 text = f"Task {spec.name} with role spec {spec.role} has already predicated failed, skip"
                 job.fit_errors.setdefault(skipped, FitErrors(0, message=text))
                 continue
             wanted = session.job_missing(job) if part is None else session.sub_job_missing(part)
-            if wanted > 1 and session.view(task).one_by_one(within):
+            if wanted > 1 and (moving or session.view(task).one_by_one(within)):
                 wanted = 1
             room, reason = session.allocatable(job.queue, task, self._run_length(tasks, task, wanted))
             if reason is not None:
@@ -185,11 +187,12 @@ class Allocate(Action):
                 nowhere = self._excluded.reason(task) if session.semantics.refusals_tell_all else None
                 if nowhere is not None:
                     self._refused_by_queue(job, nowhere)
-                del tasks[-self._run_length(tasks, task, len(tasks)) :]
+                take_next(session, tasks, self._run_length(tasks, task, 1 if moving else len(tasks)), moving=moving)
                 continue
             refusal = session.pre_predicate(task)
             if refusal is not None:
-                job.fit_errors[tasks.pop()] = FitErrors(len(session.nodes), message=refusal.message, codes=(refusal.code,))
+                (refused,) = take_next(session, tasks, 1, moving=moving)
+                job.fit_errors[refused] = FitErrors(len(session.nodes), message=refusal.message, codes=(refusal.code,))
                 job.refuse(refusal)
                 if can_still_start(job, part):
                     continue
@@ -203,11 +206,12 @@ class Allocate(Action):
                 errors = session.view(task).explain(within=within)
                 errors.domain = session.domains.tree.names[domain] if within is not None else ""
                 placed = sum(len(operation.tasks) for operation in statement.operations)
-                job.fit_errors[tasks.pop()] = replace(errors, beside=placed) if placed else errors
+                (refused,) = take_next(session, tasks, 1, moving=moving)
+                job.fit_errors[refused] = replace(errors, beside=placed) if placed else errors
                 if can_still_start(job, part):
                     continue
                 break
-            chosen = [tasks.pop() for _ in nodes]
+            chosen = take_next(session, tasks, len(nodes), moving=moving)
             groups: tuple[str, ...] = ()
             if session.devices is not None and shares_devices(task):
                 groups, pipelined = session.devices.choose(task, nodes[0], not pipelined) or ((), pipelined)
@@ -249,7 +253,7 @@ class Allocate(Action):
         if not view.feasible()[row] or not view.future[row]:
             return False
         place = statement.allocate if view.idle[row] else statement.pipeline
-        place(job, [tasks.pop()], [row], task)
+        place(job, take_next(session, tasks, 1, moving=session.task_order_moves(job)), [row], task)
         return True
 
     def _role_failed(self, job: Job, task: int, part: SubJob | None) -> bool:

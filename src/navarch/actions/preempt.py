@@ -13,6 +13,7 @@ from navarch.actions.eviction_failures import FailedAttempts
 from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, QueueHeap, takes_part, waiting_tasks
 from navarch.actions.preempt_dry_run import DryRun
 from navarch.actions.preemptor_eligibility import may_evict_for, needs_domain
+from navarch.actions.task_heap import take_next
 from navarch.engine.action import Action
 from navarch.engine.arguments import Argument
 from navarch.engine.job import Job
@@ -69,8 +70,10 @@ class Preempt(Action):
             return
         statement = session.statement()
         tasks, bound, known = list(wanted), self._bound(job), len(job.reasons)
+        moving = session.task_order_moves(job)
         while tasks and session.job_starving(job):
-            if not self._for_task(job, tasks.pop(), statement, bound, inside=False) and self._hopeless(job, tasks):
+            (task,) = take_next(session, tasks, 1, moving=moving)
+            if not self._for_task(job, task, statement, bound, inside=False) and self._hopeless(job, tasks):
                 break
         if not session.job_pipelined(job):
             statement.discard()
@@ -155,7 +158,7 @@ class Preempt(Action):
         nodes = np.flatnonzero(group)
         for node in nodes[np.argsort(-scores[nodes], kind="stable")].tolist():
             offered = session.preemptable(row, self._offered(job, row, node, inside=inside))
-            if not search.fits(session, task, node, search.total_request(session, offered) if offered else None):
+            if not search.fits(session, task, node, search.freed_request(session, offered) if offered else None):
                 continue
 
             def enough(node: int = node) -> bool:

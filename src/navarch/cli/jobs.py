@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import click
-from rich.table import Table
 
 from navarch.cli.cluster.options import ClusterOptions, cluster_options
-from navarch.cli.cluster.show import Listing, show
-from navarch.cli.tables.overview import jobs_table
+from navarch.cli.cluster.show import GONE, Listing, show
+from navarch.cli.tables.columns import TableForm
+from navarch.cli.tables.overview import jobs_form
 from navarch.kube.connect import Endpoint
 from navarch.views.jobs import JobRow
 from navarch.views.overview import Overview
@@ -18,10 +19,21 @@ from navarch.views.overview import Overview
 _NAMES = "Scheduler names of Navarch; may repeat. Other pods are only counted.  [navarch; in an embedded cluster all it serves]"
 
 
-@click.command()
+EXAMPLES = """\b
+Examples:
+  navarch jobs                                  # in the namespace of the context
+  navarch jobs -A --pending --sort-by priority  # what waits, in all namespaces
+  navarch jobs bert deployment/web -o wide      # two of them, with every column and the whole reason
+  navarch jobs -l team=nlp -w                   # rows again when they change
+  kubectl delete $(navarch jobs -l team=nlp -o name)
+"""
+
+
+@click.command(epilog=EXAMPLES)
 @click.option("-n", "--namespace", help="Namespace to show.  [that of the context]")
 @click.option("-A", "--all-namespaces", is_flag=True, help="Show the jobs of all namespaces.")
 @click.option("--queue", help="Only jobs of this queue.")
+@click.option("--pending", is_flag=True, help="Only jobs that have pods without a node.")
 @click.option("--scheduler-name", multiple=True, metavar="NAME", help=_NAMES)
 @cluster_options
 def jobs(
@@ -29,19 +41,22 @@ def jobs(
     namespace: str | None,
     all_namespaces: bool,
     queue: str | None,
+    pending: bool,
     scheduler_name: tuple[str, ...],
 ) -> None:
     """List jobs as the scheduler sees them.
 
-    A job is a PodGroup of any API, or the pods of one controller that have no group. WHY is what keeps it waiting, cut to the
-    terminal's width; -o wide shows the conditions of its group as well.
+    A job is a PodGroup of any API, or the pods of one controller that have no group. It has the name and kind of the workload that
+    makes it, if there is one. WHY is what keeps it waiting, cut to the terminal's width. A narrow terminal shows fewer columns.
+    -o wide shows all of them, and the conditions of the group.
     """
 
     def wanted(name: str, endpoint: Endpoint) -> bool:
         return all_namespaces or name == (namespace or endpoint.namespace)
 
     def rows(found: Overview, endpoint: Endpoint) -> Sequence[JobRow]:
-        return [row for row in found.jobs if wanted(row.namespace, endpoint) and (queue is None or row.queue == queue)]
+        chosen = [row for row in found.jobs if wanted(row.namespace, endpoint)]
+        return [row for row in chosen if (queue is None or row.queue == queue) and (row.pending or not pending)]
 
     def others(found: Overview, endpoint: Endpoint) -> dict[str, int]:
         counts = Counter[str]()
@@ -49,10 +64,13 @@ def jobs(
             counts[scheduler] += count if wanted(where, endpoint) else 0
         return {name: count for name, count in counts.items() if count}
 
-    def table(chosen: Sequence[JobRow], now: float) -> Table:
-        return jobs_table(chosen, now, namespaces=all_namespaces)
+    def form(_: Sequence[JobRow], now: float) -> TableForm[JobRow]:
+        return jobs_form(now, namespaces=all_namespaces)
 
     def one(endpoint: Endpoint) -> str | None:
         return None if all_namespaces else namespace or endpoint.namespace
 
-    show(options, Listing(rows, table, ("Pod",), scheduler_name, others, one))
+    def gone(row: JobRow) -> JobRow:
+        return replace(row, phase=GONE, why="", messages="")
+
+    show(options, Listing(rows, form, ("Pod",), gone, scheduler_name, others, one))

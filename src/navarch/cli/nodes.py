@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import click
 
 from navarch.cli.cluster.options import ClusterOptions, cluster_options
-from navarch.cli.cluster.show import Listing, show
-from navarch.cli.tables.overview import nodes_table
+from navarch.cli.cluster.show import GONE, Listing, show
+from navarch.cli.tables.columns import TableForm
+from navarch.cli.tables.overview import nodes_form
+from navarch.views.nodes import NodeRow
+
+EXAMPLES = """\b
+Examples:
+  navarch nodes
+  navarch nodes -l pool=train --sort-by -gpu   # the fullest first
+  navarch nodes node-003 -o json
+"""
 
 
-@click.command()
+@click.command(epilog=EXAMPLES)
 @cluster_options
 def nodes(options: ClusterOptions) -> None:
     """List nodes with their used and allocatable amounts, by the scheduler's own count.
 
-    A GPU that pods share counts as used as a whole. -o json has the free amounts as well.
+    A GPU that pods share counts as used as a whole. -o json has the free amounts as well, -o wide other resources.
     """
-    show(options, Listing(lambda found, _: found.nodes, nodes_table, ("Node",)))
+
+    def form(_: Sequence[NodeRow], now: float) -> TableForm[NodeRow]:
+        return nodes_form(now)
+
+    def gone(row: NodeRow) -> NodeRow:
+        return replace(row, status=GONE)
+
+    show(options, Listing(lambda found, _: found.nodes, form, ("Node",), gone, only_nodes=True))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import click
-from rich.table import Table
 
 from navarch.cli.cluster.options import ClusterOptions, cluster_options
-from navarch.cli.cluster.show import Listing, show
-from navarch.cli.tables.overview import queues_table
+from navarch.cli.cluster.show import GONE, Listing, show
+from navarch.cli.tables.columns import TableForm
+from navarch.cli.tables.overview import queues_form
 from navarch.views.queues import QueueRow
 
 
@@ -23,7 +24,10 @@ def queues(options: ClusterOptions) -> None:
     Prometheus server of the policy's usageDBConfig answers.
     """
 
-    def table(chosen: Sequence[QueueRow], _: float) -> Table:
-        return queues_table(chosen)
+    def form(rows: Sequence[QueueRow], _: float) -> TableForm[QueueRow]:
+        return queues_form(rows)
 
-    show(options, Listing(lambda found, _: found.queues, table, ("Node", "Pod")))
+    def gone(row: QueueRow) -> QueueRow:
+        return replace(row, state=GONE)
+
+    show(options, Listing(lambda found, _: found.queues, form, ("Node", "Pod"), gone))

@@ -192,6 +192,14 @@ class Semantics:
         False,
         "rescheduling evicts critical pods and pods that are not preemptable, and takes gangs below their minimum",
     )
+    task_order_is_live: bool = switch(
+        False, "the tasks of a job are compared again while they are placed, so task-topology turns from one bucket to the next"
+    )
+    task_topology_is_exact: bool = switch(
+        True,
+        "task-topology keeps a pod apart only from pods that this cycle placed, goes on counting a pod whose placement was undone or "
+        "that finished, reads roles from the annotation only, and ignores all annotations of a group if one of them has a mistake",
+    )
 
     # Words.
     refusals_tell_all: bool = switch(

@@ -75,6 +75,7 @@ PLACES: Mapping[str, str] = {
     "sla": "navarch.plugins.volcano.sla:Sla",
     "snapshot": "navarch.plugins.kai.scenario_generators:SnapshotEndpoint",
     "subgrouporder": "navarch.plugins.kai.job_order:SubGroupOrder",
+    "task-topology": "navarch.plugins.volcano.task_topology.plugin:TaskTopology",
     "taskorder": "navarch.plugins.kai.job_order:TaskOrder",
     "tdm": "navarch.plugins.volcano.tdm:Tdm",
     "usage": "navarch.plugins.volcano.usage.plugin:Usage",

@@ -13,7 +13,7 @@ from navarch.engine.arguments import Argument
 from navarch.engine.figures import Figures
 from navarch.engine.node_functions import NodeScorer, Scope, TaskClass
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import Key
+from navarch.engine.points.order_key import OrderKey
 from navarch.model.resources import FloatArray
 
 
@@ -39,7 +39,7 @@ class BestFit(Plugin):
         weight = self.given.integer("weight")
         return [LeastLeft(self, weight)] if weight else []
 
-    def task_order(self, task: int) -> Key:
+    def task_order(self, task: int) -> OrderKey:
         return -self._size(task)
 
     def dim_of(self, shape: int) -> int | None:

@@ -14,7 +14,8 @@ from navarch.engine.gangs import subjobs
 from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import Key, Vote
+from navarch.engine.points.order_key import OrderKey
+from navarch.engine.points.protocols import Vote
 from navarch.engine.reasons import Event, Reason
 from navarch.model.spec import JobSpec
 from navarch.model.status import STATUS_NAMES, TaskStatus
@@ -47,15 +48,15 @@ class Gang(Plugin):
             )
         return None
 
-    def job_order(self, job: Job) -> Key:
+    def job_order(self, job: Job) -> OrderKey:
         return job.is_ready
 
     @staticmethod
-    def waiting_order(spec: JobSpec, given: Arguments) -> Key:
+    def waiting_order(spec: JobSpec, given: Arguments) -> OrderKey:
         """As `job_order` of a job that holds nothing."""
         return False
 
-    def sub_job_order(self, sub_job: SubJob) -> Key:
+    def sub_job_order(self, sub_job: SubJob) -> OrderKey:
         return sub_job.is_ready
 
     def job_ready(self, job: Job) -> bool:
@@ -157,7 +158,7 @@ class KubeBatchGang(Gang):
         """Never asked in time there: a gang with too few pods is tried, and holds what it got until the cycle ends."""
         return None
 
-    def job_order(self, job: Job) -> Key:
+    def job_order(self, job: Job) -> OrderKey:
         return self.job_ready(job)
 
     def job_ready(self, job: Job) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import Key
+from navarch.engine.points.order_key import OrderKey
 from navarch.model.status import TaskStatus
 
 
@@ -20,13 +20,13 @@ class Priority(Plugin):
 
     name = "priority"
 
-    def job_order(self, job: Job) -> Key:
+    def job_order(self, job: Job) -> OrderKey:
         return -job.priority
 
-    def sub_job_order(self, sub_job: SubJob) -> Key:
+    def sub_job_order(self, sub_job: SubJob) -> OrderKey:
         return -sub_job.priority
 
-    def task_order(self, task: int) -> Key:
+    def task_order(self, task: int) -> OrderKey:
         return -self.session.task(task).priority
 
     def preemptable(self, preemptor: int, candidates: Sequence[int]) -> list[int] | None:

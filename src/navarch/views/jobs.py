@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.kai.podgroups import UNSCHEDULABLE_CONDITION
-from navarch.apis.operators.readers import KINDS as OWNERS
 from navarch.engine.record import CycleRecord
 from navarch.ingest.absent_jobs import why_absent
-from navarch.ingest.groups import is_shadow, shown_key
+from navarch.ingest.groups import is_shadow
 from navarch.model.cluster import Cluster
-from navarch.model.spec import JobSpec
+from navarch.model.spec import JobSpec, Labels
 from navarch.model.status import TaskStatus
 from navarch.model.timestamps import rfc3339
+from navarch.views.job_names import job_name
 from navarch.views.prospects import Prospect
 
 S = TaskStatus
@@ -23,7 +23,6 @@ WITHOUT_PHASE = frozenset({"coscheduling", "kai", "upstream"})
 """Dialects whose groups carry no phase of a cycle; the engine computes it from their pods."""
 _REFUSED = ("Unschedulable", "SchedulingGated")
 """Reasons of a pod that was itself refused a node. Pods with other reasons wait for their gang, or for a node promised to them."""
-_WORKLOADS = {kind.kind.lower(): kind.kind for kind in OWNERS}
 _GROUP_CONDITIONS = ("Unschedulable", UNSCHEDULABLE_CONDITION)
 """Condition types by which groups say that they wait."""
 FindPod = Callable[[str, str], Pod | None]
@@ -51,6 +50,27 @@ class JobRow:
     """That sentence and the conditions of its group."""
     prospect: Prospect | None = None
     """Of a job that waits and takes part."""
+    group: str = ""
+    """The PodGroup of a workload, if it has another name than the workload."""
+    resource: str = ""
+    """Its kind as kubectl takes it: `job.batch`."""
+    labels: tuple[Labels, ...] = ()
+    """Those of its group and of its pods."""
+    key: str = ""
+    """Its key in the model."""
+
+    @property
+    def titles(self) -> frozenset[str]:
+        """All that a user may type for it, in lower case."""
+        before = (
+            "",
+            *(f"{each}/" for each in (self.namespace, self.kind.lower(), self.resource, self.resource.partition(".")[0]) if each),
+        )
+        return frozenset(f"{kind}{name}" for kind in before for name in (self.name, self.group) if name)
+
+    @property
+    def label_sets(self) -> Sequence[Labels]:
+        return self.labels
 
     def to_dict(self) -> dict[str, Any]:
         pods = {"pending": self.pending, "running": self.running, "terminating": self.leaving}
@@ -58,6 +78,7 @@ class JobRow:
             "namespace": self.namespace,
             "name": self.name,
             "kind": self.kind,
+            **({"group": self.group} if self.group else {}),
             "queue": self.queue,
             "phase": self.phase,
             "minMember": self.min_member,
@@ -86,7 +107,9 @@ def job_rows(
         counts = table.counts[row].tolist()
         if spec is None and not sum(counts):
             continue
-        namespace, _, name = shown_key(key).partition("/")
+        tasks = [task for number in sorted(table.tasks[row]) if (task := cluster.tasks.specs[number]) is not None]
+        named = job_name(key, spec, tasks[0].labels if tasks else {})
+        group = "" if is_shadow(key) else key.partition("/")[2]
         own_phase = spec.phase if spec is not None and not is_shadow(key) and spec.dialect not in WITHOUT_PHASE else ""
         phase = own_phase or phases.get(key, "Pending")
         running = sum(counts[s] for s in (S.ALLOCATED, S.BINDING, S.BOUND, S.RUNNING))
@@ -95,9 +118,9 @@ def job_rows(
             messages = ["it has no pods yet"]
         rows.append(
             JobRow(
-                namespace=namespace,
-                name=name,
-                kind=_kind(key, spec),
+                namespace=named.namespace,
+                name=named.name,
+                kind=named.kind,
                 queue=spec.queue if spec else "",
                 phase=phase,
                 min_member=spec.min_member if spec else 0,
@@ -111,6 +134,10 @@ def job_rows(
                 why=messages[0] if messages else "",
                 messages=_joined(messages),
                 prospect=prospects.get(key),
+                group=group if group != named.name else "",
+                resource=named.resource,
+                key=key,
+                labels=(*(() if spec is None else (spec.labels,)), *(task.labels for task in tasks)),
             )
         )
     return rows
@@ -128,15 +155,6 @@ def _priority(cluster: Cluster, row: int, spec: JobSpec) -> int:
     if not spec.priority_of_tasks or not tasks:
         return spec.priority
     return int(cluster.tasks.priority[list(tasks)].max())
-
-
-def _kind(key: str, spec: JobSpec | None) -> str:
-    """What users call it: the workload that a job in memory is made for, where that is known, else what owns its pods."""
-    if is_shadow(key):
-        if (named := _WORKLOADS.get(key.split("/")[1])) is not None:
-            return named
-        return spec.owner[0] if spec is not None and spec.owner else key.split("/")[1].capitalize()
-    return "PodGroup"
 
 
 def _messages(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,16 @@ class NodeRow:
     used: Amounts
     created: float
     labels: Mapping[str, str] = field(default_factory=dict)
+    resource: str = "node"
+
+    @property
+    def titles(self) -> frozenset[str]:
+        """All that a user may type for it."""
+        return frozenset((self.name, f"node/{self.name}"))
+
+    @property
+    def label_sets(self) -> Sequence[Mapping[str, str]]:
+        return (self.labels,)
 
     def to_dict(self) -> dict[str, Any]:
         free = {name: amount - self.used.get(name, 0) for name, amount in self.allocatable.items()}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from navarch.engine.record import CycleRecord, QueueFigures
@@ -36,6 +36,18 @@ class QueueRow:
     waiting: int
     """Jobs that wait with at least one pod."""
     running: int
+    labels: Mapping[str, str] = field(default_factory=dict)
+    resource: str = "queue"
+    """Its kind as kubectl takes it: `queue.scheduling.volcano.sh`."""
+
+    @property
+    def titles(self) -> frozenset[str]:
+        """All that a user may type for it."""
+        return frozenset((self.name, f"queue/{self.name}"))
+
+    @property
+    def label_sets(self) -> Sequence[Mapping[str, str]]:
+        return (self.labels,)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -90,6 +102,8 @@ def queue_rows(cluster: Cluster, record: CycleRecord, jobs: Iterable[JobRow]) ->
                 share=own.share,
                 waiting=waiting.get(name, 0),
                 running=running.get(name, 0),
+                labels=spec.labels,
+                resource=f"queue.{spec.api_version.rpartition('/')[0]}".rstrip("."),
             )
         )
     return rows

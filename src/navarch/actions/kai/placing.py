@@ -212,7 +212,8 @@ class ChunkPlacement:
     def _wait_for_all(self, tree: GangTree, start: int) -> None:
         """If a part waits for resources in release and is below its minimum without them, the whole job waits, also for resources
         that were promised to it before."""
-        if all(op.kind == TaskStatus.PIPELINED for op in self.statement.operations[start:]):
+        operations = self.statement.operations[start:]
+        if not tree.job.counts[TaskStatus.PIPELINED] or all(op.kind == TaskStatus.PIPELINED for op in operations):
             return
         status = self.session.status
         for leaf in tree.leaves:
@@ -222,7 +223,7 @@ class ChunkPlacement:
                 break
         else:
             return
-        done = [(op.tasks[0], op.nodes[0], op.groups) for op in self.statement.operations[start:]]
+        done = [(op.tasks[0], op.nodes[0], op.groups) for op in operations]
         self.statement.roll_back(start)
         for task, row, groups in done:
             self._put(task, row, groups, promised=True)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from navarch.actions.kai.sorted_jobs import SortedJobs
 from navarch.engine.job import Job
 from navarch.engine.points.gang_protocols import QueueRank
-from navarch.engine.points.protocols import Key
+from navarch.engine.points.order_key import OrderKey
 from navarch.engine.queue import Queue
 from navarch.model.resources import FloatArray
 
@@ -41,11 +41,11 @@ class _Branch:
         self.queue = queue
         self.parent = parent
         self.children: dict[str, _Branch] = {}
-        self.jobs: list[tuple[Key, int, Job]] = []
+        self.jobs: list[tuple[OrderKey, int, Job]] = []
         self.leaving: FloatArray | None = None
         self.leaf: _Branch | None = None
         """The leaf to serve next below this queue, and the rank with it, as of `seen`."""
-        self.rank: Key = None
+        self.rank: OrderKey | None = None
         self.seen: tuple[int, int] | None = None
         self.taken: list[Sequence[int]] = []
         """Tasks of popped jobs whose weight is not computed yet."""
@@ -85,7 +85,7 @@ class QueueForest:
             known = self._branch_of(session.queues[name])
             if known is not None:
                 known.jobs = entries.copy()
-        found: dict[str, list[tuple[Key, int, Job]]] = {}
+        found: dict[str, list[tuple[OrderKey, int, Job]]] = {}
         for job in jobs:
             if self._branch_of(job.queue) is not None:
                 self._serial += 1
@@ -233,12 +233,12 @@ class QueueForest:
                 best = child
         return None if best is None else best.leaf
 
-    def _rank(self, branch: _Branch) -> Key:
+    def _rank(self, branch: _Branch) -> OrderKey:
         """The rank of a queue among its siblings, given its next leaf. Computed only where siblings compete."""
         if branch.rank is None:
             queue, leaf = branch.queue, branch.leaf
             assert queue is not None and leaf is not None
-            rank: Key = 0
+            rank: OrderKey = 0
             if self._ranking is not None:
                 weight = self._weight(leaf)
                 if self.victims:

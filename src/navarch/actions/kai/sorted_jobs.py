@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from navarch.engine.job import Job
-from navarch.engine.points.protocols import Key
+from navarch.engine.points.order_key import OrderKey
 
 if TYPE_CHECKING:
     from navarch.engine.session import Session
 
-Entry = tuple[Key, int, Job]
+Entry = tuple[OrderKey, int, Job]
 
 
 class SortedJobs:

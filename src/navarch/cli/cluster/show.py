@@ -6,18 +6,18 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import click
 import yaml
-from rich.table import Table
 
 from navarch.cli.cluster.embedded_kubeconfig import reminder
 from navarch.cli.cluster.listing import listed
 from navarch.cli.cluster.options import ClusterOptions
 from navarch.cli.cluster.reading import overview_of
-from navarch.cli.tables.rows import print_rows
+from navarch.cli.cluster.selection import in_order, require_names, selected
+from navarch.cli.tables.columns import Layout, TableForm, print_lines, print_rows
 from navarch.cli.tables.text import output_console
 from navarch.engine.policy import PolicyError
 from navarch.engine.registry import RegistrationError, Registry
@@ -28,25 +28,30 @@ from navarch.kube.errors import ConfigError, KubeError
 from navarch.views.jobs import JobRow
 from navarch.views.nodes import NodeRow
 from navarch.views.overview import Overview
+from navarch.views.published_state import PublishedState, WaitingPage, read_page, read_state
 from navarch.views.queues import QueueRow
 
 Row = JobRow | QueueRow | NodeRow
 WATCH_SECONDS = 2.0
+GONE = "Deleted"
 
 
 @dataclass(frozen=True)
 class Listing:
     """What one command shows."""
 
-    rows: Callable[[Overview, Endpoint], Sequence[Row]]
-    table: Callable[[Sequence[Any], float], Table]
+    rows: Callable[[Overview, Endpoint], Sequence[Any]]
+    form: Callable[[Sequence[Any], float], TableForm[Any]]
     needs: Sequence[str]
     """Kinds without which there is nothing to show."""
+    gone: Callable[[Any], Any]
+    """The row of an object that was deleted, as --watch prints it last."""
     scheduler_names: Sequence[str] = ()
     others: Callable[[Overview, Endpoint], Mapping[str, int]] | None = None
     """Scheduler name -> pods that wait for another scheduler."""
     namespace: Callable[[Endpoint], str | None] | None = None
     """For jobs: the namespace to list, or None for all."""
+    only_nodes: bool = False
 
 
 def show(options: ClusterOptions, listing: Listing) -> None:
@@ -65,37 +70,76 @@ def show(options: ClusterOptions, listing: Listing) -> None:
 
 async def _show(endpoint: Endpoint, reading: _Reading) -> None:
     options, listing = reading.options, reading.listing
-    before: dict[str, Any] | None = None
     async with Client(endpoint) as client:
-        while True:
-            found = await reading(client, endpoint)
-            rows = listing.rows(found, endpoint)
-            others = {} if listing.others is None else listing.others(found, endpoint)
-            plain: dict[str, Any] = {"items": [row.to_dict() for row in rows]}
-            if others:
-                plain["otherSchedulers"] = dict(others)
-            if plain != before:
-                _print(rows, plain, options.output, listing, others)
-                before = plain
-            if not options.watch:
-                return
+        found = await reading(client, endpoint)
+        rows = listing.rows(found, endpoint)
+        require_names(rows, options.names)
+        rows = selected(rows, options)
+        form = listing.form(rows, time.time())
+        rows = in_order(rows, form, options.sort_by)
+        others = {} if listing.others is None else listing.others(found, endpoint)
+        table = _print(rows, form, options.output, others)
+        before = {_identity(row): row for row in rows}
+        while options.watch:
             await asyncio.sleep(WATCH_SECONDS)
+            found = await reading(client, endpoint)
+            rows = selected(listing.rows(found, endpoint), options)
+            now = {_identity(row): row for row in rows}
+            changed = [row for key, row in now.items() if key not in before or before[key].to_dict() != row.to_dict()]
+            changed += [listing.gone(row) for key, row in before.items() if key not in now]
+            if table is None and changed and options.output in ("table", "wide"):
+                table = _print(changed, listing.form(changed, time.time()), options.output, {})
+            elif changed:
+                _print_changed(changed, table, options.output, listing.form(changed, time.time()))
+            before = now
 
 
-def _print(rows: Sequence[Row], plain: dict[str, Any], output: str, listing: Listing, others: Mapping[str, int]) -> None:
+def _identity(row: Row) -> tuple[str, str, str]:
+    """A job's group tells two ReplicaSets of one Deployment apart."""
+    return (row.namespace, row.resource, row.key) if isinstance(row, JobRow) else ("", row.resource, row.name)
+
+
+def _print(rows: Sequence[Any], form: TableForm[Any], output: str, others: Mapping[str, int]) -> Layout[Any] | None:
+    """Returns the layout in which rows that change later are printed."""
+    plain: dict[str, Any] = {"items": [row.to_dict() for row in rows]} if output in ("json", "yaml") else {}
+    if others and plain:
+        plain["otherSchedulers"] = dict(others)
     match output:
         case "json":
             click.echo(json.dumps(plain, indent=2))
-            return
+            return None
         case "yaml":
             click.echo(yaml.safe_dump(plain, sort_keys=False, width=120), nl=False)
-            return
+            return None
+        case "name":
+            _print_changed(rows, None, output, form)
+            return None
+    made = None
     if rows:
-        print_rows(output_console(), rows, lambda some: listing.table(some, time.time()), wide=output == "wide")
+        made = print_rows(output_console(), form, rows, wide=output == "wide")
     else:
         click.echo("nothing found", err=True)
     if others:
         click.echo(_others_text(others), err=True)
+    return made
+
+
+def _print_changed(rows: Sequence[Any], made: Layout[Any] | None, output: str, form: TableForm[Any]) -> None:
+    """The rows alone, without a header, as kubectl prints what changed."""
+    match output:
+        case "json":
+            for row in rows:
+                click.echo(json.dumps(row.to_dict(), indent=2))
+        case "yaml":
+            for row in rows:
+                click.echo(f"---\n{yaml.safe_dump(row.to_dict(), sort_keys=False, width=120)}", nl=False)
+        case "name":
+            for row in rows:
+                click.echo(f"{row.resource}/{row.name}")
+        case _:
+            assert made is not None
+            now = replace(made, columns=[next(new for new in form.columns if new.heading == old.heading) for old in made.columns])
+            print_lines(output_console(), [line for row in rows for line in now.lines(row)])
 
 
 def _others_text(others: Mapping[str, int]) -> str:
@@ -130,7 +174,16 @@ class _Reading:
             self._tell(found.told())
         unseen = found.unseen if listing.namespace else frozenset()
         names, as_queue = listing.scheduler_names, options.namespace_as_queue
-        return await overview_of(found, options.policy, self.registry, self._tell, names, as_queue, unseen)
+        state, waiting = await self._published(client, endpoint)
+        return await overview_of(
+            found, options.policy, self.registry, self._tell, names, as_queue, unseen, state, waiting, only_nodes=listing.only_nodes
+        )
+
+    async def _published(self, client: Client, endpoint: Endpoint) -> tuple[PublishedState | None, WaitingPage | None]:
+        """What the scheduler publishes, and its order of waiting jobs if the user gave its address."""
+        address = self.options.state
+        waiting = await read_page(endpoint, address.url, WaitingPage) if address.url and self.listing.namespace else None
+        return await read_state(client, address), waiting
 
     def _tell(self, text: str) -> None:
         if text not in self.told:

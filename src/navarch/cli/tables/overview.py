@@ -1,12 +1,10 @@
-"""The tables of jobs, queues and nodes; `rows` prints them."""
+"""The columns of jobs, queues and nodes, the most useful first; `columns` fits them to the terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from rich.table import Table
-from rich.text import Text
-
+from navarch.cli.tables.columns import Column, Sentence, TableForm
 from navarch.model.resources import UNLIMITED, format_amount
 from navarch.views.jobs import JobRow
 from navarch.views.nodes import NodeRow
@@ -64,32 +62,30 @@ def age(created: float, now: float) -> str:
     return f"{hours}h" if days < 2 else f"{days}d"
 
 
-def plain_table(columns: Iterable[str]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
-
-
-def jobs_table(rows: Iterable[JobRow], now: float, *, namespaces: bool) -> Table:
-    columns = ["JOB", "KIND", "QUEUE", "PHASE", "MIN", "PENDING", "RUNNING", "DONE", "FAILED", "PLACE", "AGE"]
-    table = plain_table([*(["NAMESPACE"] if namespaces else []), *columns, "WHY"])
-    for row in rows:
-        cells: list[str | Text] = [
-            row.name,
-            row.kind,
-            row.queue or "-",
-            Text(row.phase, PHASE_STYLES.get(row.phase, "")),
-            str(row.min_member),
-            str(row.pending),
-            str(row.running) + (f" (-{row.leaving})" if row.leaving else ""),
-            str(row.succeeded),
-            str(row.failed),
-            _place(row.prospect),
-            age(row.created, now),
-        ]
-        table.add_row(*([row.namespace] if namespaces else []), *cells, Text(row.why))
-    return table
+def jobs_form(now: float, *, namespaces: bool) -> TableForm[JobRow]:
+    columns = (
+        Column[JobRow]("JOB", lambda row: row.name),
+        Column[JobRow]("PHASE", lambda row: row.phase, lambda row: PHASE_STYLES.get(row.phase, "")),
+        Column[JobRow](
+            "RUNNING", lambda row: str(row.running) + (f" (-{row.leaving})" if row.leaving else ""), value=lambda row: row.running
+        ),
+        Column[JobRow]("PENDING", lambda row: str(row.pending), value=lambda row: row.pending),
+        Column[JobRow]("MIN", lambda row: str(row.min_member), value=lambda row: row.min_member),
+        Column[JobRow]("QUEUE", lambda row: row.queue or "-"),
+        Column[JobRow](
+            "PLACE",
+            lambda row: _place(row.prospect),
+            value=lambda row: (row.prospect.place, row.prospect.of) if row.prospect else None,
+        ),
+        Column[JobRow]("AGE", lambda row: age(row.created, now), value=lambda row: now - row.created if row.created else None),
+        Column[JobRow]("PRIORITY", lambda row: str(row.priority), value=lambda row: row.priority),
+        Column[JobRow]("KIND", lambda row: row.kind),
+        Column[JobRow]("DONE", lambda row: str(row.succeeded), value=lambda row: row.succeeded),
+        Column[JobRow]("FAILED", lambda row: str(row.failed), lambda row: "red" if row.failed else "", value=lambda row: row.failed),
+        Column[JobRow]("GROUP", lambda row: row.group or "-", wide=True),
+    )
+    where = (Column[JobRow]("NAMESPACE", lambda row: row.namespace),) if namespaces else ()
+    return TableForm((*where, *columns), Sentence("WHY", lambda row: row.why, lambda row: row.messages or row.why))
 
 
 def _place(prospect: Prospect | None) -> str:
@@ -98,68 +94,99 @@ def _place(prospect: Prospect | None) -> str:
     return "never" if prospect.never else f"{prospect.place}/{prospect.of}"
 
 
-def queues_table(rows: Iterable[QueueRow]) -> Table:
+def queues_form(rows: Sequence[QueueRow]) -> TableForm[QueueRow]:
     """With fair shares if the policy divides the cluster over the tree, otherwise with weights and deserved amounts."""
-    rows = list(rows)
     columns = _FAIR if any(row.fair_share is not None for row in rows) else _WEIGHTED
-    shown = {name: cell for name, cell in columns.items() if name != "USAGE" or any(row.usage for row in rows)}
-    table = plain_table(tuple(shown))
-    for row in rows:
-        table.add_row(*(cell(row) for cell in shown.values()))
-    return table
+    return TableForm([each for each in columns if each.heading != "USAGE" or any(row.usage for row in rows)])
 
 
 def _stated(bounds: Mapping[str, str]) -> str:
     return ", ".join(f"{short(name)} {amount}" for name, amount in bounds.items()) or "-"
 
 
-def _share(row: QueueRow) -> Text:
-    return Text(f"{row.share:.2f}", "red" if row.share > 1.0001 else "")
-
-
 def _usage(row: QueueRow) -> str:
     return ", ".join(f"{name} {part:.1%}" for name, part in sorted(row.usage.items()) if part) or "-"
 
 
-Cell = Callable[[QueueRow], str | Text]
-# Columns of queues by their headings, in order.
-_NAME: Mapping[str, Cell] = {"QUEUE": lambda row: "  " * row.depth + row.name}
-_HELD: Mapping[str, Cell] = {"ALLOCATED": lambda row: amounts(row.allocated), "REQUEST": lambda row: amounts(row.request)}
-_NOW: Mapping[str, Cell] = {"SHARE": _share, "RUNNING": lambda row: str(row.running), "WAITING": lambda row: str(row.waiting)}
-_WEIGHTED: Mapping[str, Cell] = {
-    **_NAME,
-    "STATE": lambda row: row.state,
-    "WEIGHT": lambda row: str(row.weight),
-    "QUOTA": lambda row: _stated(row.quota),
-    "DESERVED": lambda row: amounts(row.deserved),
-    **_HELD,
-    **_NOW,
-}
-_FAIR: Mapping[str, Cell] = {
-    **_NAME,
-    "PRIORITY": lambda row: str(row.priority),
-    "QUOTA": lambda row: _stated(row.quota),
-    "LIMIT": lambda row: _stated(row.limit),
-    "FAIR SHARE": lambda row: amounts(row.fair_share or {}),
-    **_HELD,
-    "USAGE": _usage,
-    **_NOW,
-}
+_NOW = (
+    Column[QueueRow]("QUEUE", lambda row: "  " * row.depth + row.name),
+    Column[QueueRow](
+        "SHARE", lambda row: f"{row.share:.2f}", lambda row: "red" if row.share > 1.0001 else "", value=lambda row: row.share
+    ),
+    Column[QueueRow]("RUNNING", lambda row: str(row.running), value=lambda row: row.running),
+    Column[QueueRow]("WAITING", lambda row: str(row.waiting), value=lambda row: row.waiting),
+    Column[QueueRow]("ALLOCATED", lambda row: amounts(row.allocated)),
+)
+_REQUEST = Column[QueueRow]("REQUEST", lambda row: amounts(row.request))
+_QUOTA = Column[QueueRow]("QUOTA", lambda row: _stated(row.quota))
+_WEIGHTED = (
+    *_NOW,
+    Column[QueueRow]("DESERVED", lambda row: amounts(row.deserved)),
+    _REQUEST,
+    Column[QueueRow]("WEIGHT", lambda row: str(row.weight), value=lambda row: row.weight),
+    Column[QueueRow]("STATE", lambda row: row.state),
+    _QUOTA,
+)
+_FAIR = (
+    *_NOW,
+    Column[QueueRow]("FAIR SHARE", lambda row: amounts(row.fair_share or {})),
+    _REQUEST,
+    _QUOTA,
+    Column[QueueRow]("LIMIT", lambda row: _stated(row.limit)),
+    Column[QueueRow]("PRIORITY", lambda row: str(row.priority), value=lambda row: row.priority),
+    Column[QueueRow]("USAGE", _usage),
+)
 
 
-def nodes_table(rows: Iterable[NodeRow], now: float) -> Table:
-    table = plain_table(("NODE", "STATUS", "ZONE", "GPU", "CPU", "MEMORY", "PODS", "AGE"))
-    for row in rows:
-        gpus = [name for name in row.allocatable if name.endswith("/gpu")]
-        figures = [_of(row, gpus[0]) if gpus else Text("-")] + [_of(row, name) for name in ("cpu", "memory", "pods")]
-        status = Text(row.status, "green" if row.status == "Ready" else "red")
-        table.add_row(row.name, status, row.zone or "-", *figures, age(row.created, now))
-    return table
+def nodes_form(now: float) -> TableForm[NodeRow]:
+    return TableForm(
+        (
+            Column[NodeRow]("NODE", lambda row: row.name),
+            Column[NodeRow]("STATUS", lambda row: row.status, lambda row: "green" if row.status == "Ready" else "red"),
+            Column[NodeRow](
+                "GPU",
+                lambda row: _of(row, _gpu(row)),
+                lambda row: _fullness(row, _gpu(row)),
+                value=lambda row: row.used.get(_gpu(row), 0),
+            ),
+            Column[NodeRow](
+                "CPU", lambda row: _of(row, "cpu"), lambda row: _fullness(row, "cpu"), value=lambda row: row.used.get("cpu", 0)
+            ),
+            Column[NodeRow](
+                "MEMORY",
+                lambda row: _of(row, "memory"),
+                lambda row: _fullness(row, "memory"),
+                value=lambda row: row.used.get("memory", 0),
+            ),
+            Column[NodeRow](
+                "PODS", lambda row: _of(row, "pods"), lambda row: _fullness(row, "pods"), value=lambda row: row.used.get("pods", 0)
+            ),
+            Column[NodeRow]("ZONE", lambda row: row.zone or "-"),
+            Column[NodeRow]("AGE", lambda row: age(row.created, now), value=lambda row: now - row.created if row.created else None),
+            Column[NodeRow]("OTHER", _others, wide=True),
+        )
+    )
 
 
-def _of(row: NodeRow, name: str) -> Text:
-    """Used and allocatable amount; a fuller node has a warmer colour."""
+def _gpu(row: NodeRow) -> str:
+    return next((name for name in row.allocatable if name.endswith("/gpu")), "")
+
+
+def _others(row: NodeRow) -> str:
+    """Resources that have no column of their own."""
+    known = {"cpu", "memory", "pods", "ephemeral-storage", _gpu(row)}
+    names = [name for name, amount in sorted(row.allocatable.items()) if name not in known and amount]
+    return ", ".join(f"{name} {_of(row, name)}" for name in names) or "-"
+
+
+def _of(row: NodeRow, name: str) -> str:
+    """Used and allocatable amount."""
+    used, whole = row.used.get(name, 0), row.allocatable.get(name, 0)
+    return f"{_brief(name, used) if used else '0'}/{_brief(name, whole)}" if name else "-"
+
+
+def _fullness(row: NodeRow, name: str) -> str:
+    """A fuller node has a warmer colour."""
     used, whole = row.used.get(name, 0), row.allocatable.get(name, 0)
     part = used / whole if whole else 0.0
-    style = "red" if part > 1 else "yellow" if part >= 0.9 else "green" if part > 0 else "dim"
-    return Text(f"{_brief(name, used) if used else '0'}/{_brief(name, whole)}", style)
+    return "red" if part > 1 else "yellow" if part >= 0.9 else "green" if part > 0 else "dim"

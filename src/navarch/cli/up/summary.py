@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from navarch.cli.tables.overview import jobs_table, queues_table
-from navarch.cli.tables.rows import print_rows
+from navarch.cli.tables.columns import print_rows
+from navarch.cli.tables.overview import jobs_form, queues_form
 from navarch.cli.tables.text import print_line, print_table
 from navarch.cli.up.cluster import UpCluster
 from navarch.cli.up.event_log import EventLog
@@ -17,10 +17,10 @@ def summary(cluster: UpCluster, events: EventLog, console: Console, settled: boo
     now = cluster.server.store.clock()
     print_line(console)
     print_line(console, "Jobs", "bold")
-    print_rows(console, found.jobs, lambda rows: jobs_table(rows, now, namespaces=True), wide=False)
+    print_rows(console, jobs_form(now, namespaces=True), found.jobs)
     print_line(console)
     print_line(console, "Queues", "bold")
-    print_rows(console, found.queues, queues_table, wide=False)
+    print_rows(console, queues_form(found.queues), found.queues)
     if events.evictions:
         evicted = [(job, str(count), why) for (job, why), count in sorted(events.evictions.items())]
         print_line(console)

@@ -15,8 +15,8 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from navarch.cli.tables.overview import amounts, jobs_table, nodes_table, queues_table
-from navarch.cli.tables.rows import MakeTable, row_lines
+from navarch.cli.tables.columns import TableForm, rich_text, table_lines
+from navarch.cli.tables.overview import amounts, jobs_form, nodes_form, queues_form
 from navarch.cli.up.cluster import UpCluster
 from navarch.cli.up.event_log import EventLog
 from navarch.views.nodes import NodeRow
@@ -75,23 +75,21 @@ class View:
         shown_jobs = max(3, room * 2 // 5)
         shown_nodes = max(1, room // 4)
         parts: list[RenderableType] = [self._head()]
-        parts += self._table("Queues", found.queues, queues_table)
-        parts += self._table("Jobs", jobs[:shown_jobs], lambda rows: jobs_table(rows, now, namespaces=True))
+        parts += self._table("Queues", found.queues, queues_form(found.queues))
+        parts += self._table("Jobs", jobs[:shown_jobs], jobs_form(now, namespaces=True))
         if len(jobs) > shown_jobs:
             parts.append(Text(f"... and {len(jobs) - shown_jobs} more", "dim"))
-        parts += self._table("Nodes", found.nodes[:shown_nodes], lambda rows: nodes_table(rows, now))
+        parts += self._table("Nodes", found.nodes[:shown_nodes], nodes_form(now))
         if len(found.nodes) > shown_nodes:
             parts.append(Text(f"... and {len(found.nodes) - shown_nodes} more; in all {_in_use(found.nodes)}", "dim"))
         lines = list(self._events.lines)[-max(2, room // 4) :]
         parts += [Text(), *(Text(line, overflow="ellipsis", no_wrap=True) for line in lines)]
         return Group(*parts)
 
-    def _table(self, title: str, rows: Sequence[Any], table_of: MakeTable) -> list[RenderableType]:
+    def _table(self, title: str, rows: Sequence[Any], form: TableForm[Any]) -> list[RenderableType]:
         """Each row is one line, cut at the edge of the terminal: folded lines would move the view."""
-        lines = row_lines(self._console, rows, table_of)
-        for line in lines:
-            line.no_wrap, line.overflow = True, "ellipsis"
-        return [Text(), Text(title, "bold"), *lines]
+        lines = table_lines(form, rows, self._console.width)
+        return [Text(), Text(title, "bold"), *map(rich_text, lines)]
 
     def _head(self) -> Text:
         options = self._cluster.options

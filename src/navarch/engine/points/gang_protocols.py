@@ -7,18 +7,17 @@ action that asks a point combines the answers; each protocol says how.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
 from navarch.engine.gangs.gang_tree import GangTree, Part
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
+from navarch.engine.points.order_key import OrderKey
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Reason
 from navarch.model.resources import BoolArray, FloatArray, IntArray
-
-Key = Any
 
 
 class NodeSet(Struct, frozen=True):
@@ -55,7 +54,7 @@ class Scenario(Struct, frozen=True):
 class PartOrder(Protocol):
     """A sort key for the parts of one job. The smallest is placed first and evicted last."""
 
-    def part_order(self, tree: GangTree, part: Part) -> Key: ...
+    def part_order(self, tree: GangTree, part: Part) -> OrderKey: ...
 
 
 @runtime_checkable
@@ -70,7 +69,7 @@ class QueueRank(Protocol):
 
     def weigh_held(self, tasks: Sequence[int]) -> FloatArray: ...
 
-    def queue_rank(self, queue: Queue, waiting: FloatArray | None, leaving: FloatArray | None) -> Key: ...
+    def queue_rank(self, queue: Queue, waiting: FloatArray | None, leaving: FloatArray | None) -> OrderKey: ...
 
     def rank_version(self, queue: Queue) -> int: ...
 

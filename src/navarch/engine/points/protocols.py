@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -21,13 +21,11 @@ from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.points.gang_protocols import GANG_POINTS
+from navarch.engine.points.order_key import OrderKey
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Reason
 from navarch.engine.record import QueueFigures
 from navarch.model.resources import IntArray
-
-Key = Any
-"""Any value that compares with other keys of the same point. Smaller comes first."""
 
 
 class Purpose(IntEnum):
@@ -78,21 +76,29 @@ class JobOrder(Protocol):
     """A sort key for jobs of one queue, smaller first. Keys of all plugins are compared in policy order. A plugin class whose keys
     for jobs that hold nothing depend on their specs alone may say so by a static method `waiting_order(spec, given)`."""
 
-    def job_order(self, job: Job) -> Key: ...
+    def job_order(self, job: Job) -> OrderKey: ...
 
 
 @runtime_checkable
 class SubJobOrder(Protocol):
     """A sort key for the sub-groups of one job, smaller first."""
 
-    def sub_job_order(self, sub_job: SubJob) -> Key: ...
+    def sub_job_order(self, sub_job: SubJob) -> OrderKey: ...
 
 
 @runtime_checkable
 class TaskOrder(Protocol):
     """A sort key for tasks, smaller first; the reverse is the order of eviction."""
 
-    def task_order(self, task: int) -> Key: ...
+    def task_order(self, task: int) -> OrderKey: ...
+
+
+@runtime_checkable
+class MovingTaskOrder(Protocol):
+    """Whether the keys of the job's tasks change while its tasks are placed. Asked only where the policy compares tasks anew
+    (`task_order_is_live`)."""
+
+    def task_order_moves(self, job: Job) -> bool: ...
 
 
 @runtime_checkable
@@ -290,6 +296,7 @@ POINTS: dict[str, type] = {
     "job_order": JobOrder,
     "sub_job_order": SubJobOrder,
     "task_order": TaskOrder,
+    "task_order_moves": MovingTaskOrder,
     "job_valid": JobValid,
     "job_enqueueable": JobEnqueueable,
     "job_enqueued": JobEnqueued,
@@ -318,6 +325,11 @@ POINTS: dict[str, type] = {
     **GANG_POINTS,
 }
 """Name -> protocol. `policy.point_switches` has the key in a policy file that switches each."""
+
+PREFERENCES = frozenset(
+    ["queue_order", "victim_queue_order", "job_order", "sub_job_order", "task_order", "node_scorers", "hyper_node_order"]
+)
+"""Points that only say what is better. A cycle without them places nothing where it must not be."""
 
 _implemented: dict[type, tuple[str, ...]] = {}
 

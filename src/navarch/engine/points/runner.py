@@ -8,7 +8,7 @@ every order is total.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,8 +19,11 @@ from navarch.engine.node_functions import TaskClass
 from navarch.engine.plugin import Plugin
 from navarch.engine.points import combine
 from navarch.engine.points.gang_protocols import PartOrder
+from navarch.engine.points.order_key import OrderKey
 from navarch.engine.points.profiles import THE_FIRST
 from navarch.engine.points.protocols import (
+    POINTS,
+    PREFERENCES,
     Allocatable,
     HyperNodeGradient,
     HyperNodeOrder,
@@ -33,7 +36,7 @@ from navarch.engine.points.protocols import (
     JobStarving,
     JobTurn,
     JobValid,
-    Key,
+    MovingTaskOrder,
     Overused,
     Preemptable,
     Preemptive,
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
     from navarch.engine.policy.values import Policy
     from navarch.engine.registry import Registry
 
+PREFERENCE_POINTS = [POINTS[name] for name in sorted(PREFERENCES)]
 NO_QUEUE_ROOM = Reason("QueueLimit", "the queue has no room for the task", undone_by=(Event.POD_REMOVED, Event.QUEUE_CHANGED))
 P = TypeVar("P")
 
@@ -72,7 +76,8 @@ class PluginRunner:
     """Seconds of some clock, for timings only; decisions never read it."""
     timings: dict[str, float]
 
-    def open_plugins(self, registry: Registry) -> None:
+    def open_plugins(self, registry: Registry, without_preferences: Collection[str] = ()) -> None:
+        """`without_preferences`: plugins whose orders and scores failed, so that this cycle does without them."""
         self.plugins: list[Plugin] = []
         selected = registry.select_plugins(self.policy)
         self._tiers: defaultdict[type, list[list[Any]]] = defaultdict(list)
@@ -84,6 +89,10 @@ class PluginRunner:
         """Tasks that an action which evicts for whole gangs has promised a node."""
         for number, tier in enumerate(selected.tiers):
             for kind, option, points in tier:
+                if kind.name in without_preferences:
+                    points = [point for point in points if point not in PREFERENCE_POINTS]
+                    if not points:
+                        continue
                 plugin = kind(self, option)  # type: ignore[arg-type]
                 self.plugins.append(plugin)
                 for point in points:
@@ -137,13 +146,13 @@ class PluginRunner:
         opinion = combine.first_opinion(p.victim_queue_order(left, right, preemptor) for p in plugins)
         return opinion or -self.queue_order(left, right)
 
-    def job_order_by_plugins(self, job: Job) -> Key:
+    def job_order_by_plugins(self, job: Job) -> OrderKey:
         return tuple(p.job_order(job) for p in self.implementing(JobOrder))
 
-    def job_order(self, job: Job) -> Key:
+    def job_order(self, job: Job) -> OrderKey:
         return (*(p.job_order(job) for p in self.implementing(JobOrder)), job.spec.created, job.key)
 
-    def sub_job_order(self, sub_job: SubJob) -> Key:
+    def sub_job_order(self, sub_job: SubJob) -> OrderKey:
         return (*(p.sub_job_order(sub_job) for p in self.implementing(SubJobOrder)), sub_job.match_index, sub_job.name)
 
     def sorted_tasks(self, tasks: Sequence[int], *, reverse: bool = False) -> list[int]:
@@ -188,6 +197,10 @@ class PluginRunner:
             for t in (left, right)
         ]
         return _compare_tasks(keys[0], keys[1])
+
+    def task_order_moves(self, job: Job) -> bool:
+        """Whether the tasks of the job must be compared again after each placement."""
+        return self.semantics.task_order_is_live and any(p.task_order_moves(job) for p in self.implementing(MovingTaskOrder))
 
     # jobs
 

@@ -61,6 +61,8 @@ COMPAT: Mapping[str, Semantics] = {
         empty_gang_is_complete=True,
         gang_eviction_asks_filters=False,
         victims_are_minimal=False,
+        task_order_is_live=True,
+        task_topology_is_exact=False,
         refusals_tell_all=False,
         fit_words=UNAVAILABLE,
     ),

@@ -19,7 +19,7 @@ import numpy as np
 
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
-from navarch.engine.points.protocols import Key
+from navarch.engine.points.order_key import OrderKey
 from navarch.engine.queue import Queue
 from navarch.engine.statement import Statement
 from navarch.engine.victims.protected import ProtectedPods
@@ -37,6 +37,10 @@ def freed_at_most(session: Session, candidates: BoolArray) -> IntArray:
     requests = session.snapshot.shape_request[:, session.shape[rows]]
     for resource in np.flatnonzero(requests.any(axis=1)):
         out[resource] = np.bincount(session.node[rows], weights=requests[resource], minlength=out.shape[1])
+    if (devices := session.devices) is not None:
+        for task in devices.groups:
+            if candidates[task]:
+                out[:, session.node[task]] += devices.freed_by((task,))
     return out
 
 
@@ -85,7 +89,10 @@ def fits(session: Session, task: TaskClass, row: int, freed: IntArray | None = N
     if freed is not None:
         room = room + freed
     view = session.view(task)
-    return bool(np.all(view.need[:, 0] <= room[view.dims]))
+    if not np.all(view.need[:, 0] <= room[view.dims]):
+        return False
+    # What a victim frees of a shared device depends on its other users, so only evictions that were carried out count.
+    return freed is not None or view.devices is None or view.devices.fits_on(task, row)
 
 
 def total_request(session: Session, tasks: Sequence[int]) -> IntArray:
@@ -93,12 +100,18 @@ def total_request(session: Session, tasks: Sequence[int]) -> IntArray:
     return total
 
 
+def freed_request(session: Session, victims: Sequence[int]) -> IntArray:
+    """The most that evicting these tasks frees: their requests, and the devices that they share."""
+    total = total_request(session, victims)
+    return total if session.devices is None else total + session.devices.freed_by(victims)
+
+
 def victim_order(session: Session, victims: Sequence[int], preemptor: Queue) -> list[int]:
     """The order of eviction: across queues by the victims' queue order, inside a queue by reverse job order, inside a job (or
     between jobs that the plugins order equally) by reverse task order."""
-    keys: dict[int, Key] = {}
+    keys: dict[int, OrderKey] = {}
 
-    def job_key(job: Job) -> Key:
+    def job_key(job: Job) -> OrderKey:
         found = keys.get(job.row)
         if found is None:
             found = keys[job.row] = session.job_order_by_plugins(job)

@@ -63,7 +63,7 @@ class CustomMetricsLoad:
             self._version = version
             try:
                 return {each.described_object.name: 100 * _number(each.value) for each in _DECODER.decode(body).items}
-            except (msgspec.DecodeError, QuantityError) as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, QuantityError) as error:
                 raise LoadError(f"custom metrics API: {path}: found {body[:80]!r}, expected a MetricValueList ({error})") from None
         raise LoadError(f"custom metrics API: the API server does not serve {GROUP}/{VERSIONS[0]}/nodes/*/{name}")
 

@@ -77,7 +77,7 @@ class ElasticsearchLoad:
             raise LoadError(f"Elasticsearch at {error}") from None
         try:
             return _DECODER.decode(answer).aggregations.hosts.buckets
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             where = self._server.name
             raise LoadError(f"Elasticsearch at {where}: found {answer[:80]!r}, expected the answer to a search ({error})") from None
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from navarch.engine.policy import Policy
 from navarch.kube.client import Client
+from navarch.kube.supervision import Supervise, run_once
 from navarch.live.node_load.custom_metrics import CustomMetricsLoad
 from navarch.live.node_load.elasticsearch import ElasticsearchLoad
 from navarch.live.node_load.prometheus import PrometheusLoad
@@ -26,8 +27,14 @@ class NodeLoadFeed:
     """`clock` gives seconds since the epoch. `on_change` is called after figures of the cluster changed."""
 
     def __init__(
-        self, client: Client, cluster: Callable[[], Cluster], clock: Callable[[], float], on_change: Callable[[], None]
+        self,
+        client: Client,
+        cluster: Callable[[], Cluster],
+        clock: Callable[[], float],
+        on_change: Callable[[], None],
+        supervise: Supervise = run_once,
     ) -> None:
+        self._supervise = supervise
         self._client = client
         self._cluster = cluster
         self._clock = clock
@@ -52,7 +59,7 @@ class NodeLoadFeed:
         except LoadError as error:
             log.error("the load of nodes is not fetched: %s", error)
             return
-        self._task = asyncio.create_task(self._run(config, self._source), name="node-load")
+        self._task = asyncio.create_task(self._supervised(config, self._source), name="load of nodes")
 
     async def close(self) -> None:
         self._config = None
@@ -67,6 +74,9 @@ class NodeLoadFeed:
     def problem(self) -> str:
         """What is wrong, in a sentence; empty while all is well."""
         return self._error
+
+    async def _supervised(self, config: LoadConfig, source: LoadSource) -> None:
+        await self._supervise("load of nodes", lambda: self._run(config, source))
 
     async def _run(self, config: LoadConfig, source: LoadSource) -> None:
         while True:

@@ -13,7 +13,8 @@ import numpy as np
 
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import Change, Key, QueueOrder, Reclaimable
+from navarch.engine.points.order_key import OrderKey
+from navarch.engine.points.protocols import Change, QueueOrder, Reclaimable
 from navarch.engine.queue import Queue
 from navarch.model.resources import PODS, IntArray
 from navarch.plugins.drf.share_tree import ShareTree
@@ -57,7 +58,7 @@ class Drf(Plugin):
     def share(self, held: IntArray) -> float:
         return largest_part(held, self.session.total, self.dims)
 
-    def job_order(self, job: Job) -> Key:
+    def job_order(self, job: Job) -> OrderKey:
         found = self._shares.get(job.row)
         if found is None:
             found = self._shares[job.row] = self.share(self.held(job))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from navarch.engine.gangs.gang_tree import GangTree, Part
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import Key
+from navarch.engine.points.order_key import OrderKey
 
 TASK_PRIORITY = "kai.scheduler/task-priority"
 JOB_ROLE = "training.kubeflow.org/job-role"
@@ -18,7 +18,7 @@ class JobPriority(Plugin):
     name = "priority"
     dialect = "kai"
 
-    def job_order(self, job: Job) -> Key:
+    def job_order(self, job: Job) -> OrderKey:
         return -job.priority
 
 
@@ -27,7 +27,7 @@ class Elastic(Plugin):
 
     name = "elastic"
 
-    def job_order(self, job: Job) -> Key:
+    def job_order(self, job: Job) -> OrderKey:
         return job.tree.fill
 
 
@@ -36,7 +36,7 @@ class SubGroupOrder(Plugin):
 
     name = "subgrouporder"
 
-    def part_order(self, tree: GangTree, part: Part) -> Key:
+    def part_order(self, tree: GangTree, part: Part) -> OrderKey:
         count, required = tree.count(part), tree.required(part)
         if count < required:
             return 0, 0, 0.0
@@ -48,7 +48,7 @@ class TaskOrder(Plugin):
 
     name = "taskorder"
 
-    def task_order(self, task: int) -> Key:
+    def task_order(self, task: int) -> OrderKey:
         text = self.session.task(task).labels.get(TASK_PRIORITY)
         if text is None:
             return 1, 0
@@ -63,7 +63,7 @@ class Kubeflow(Plugin):
 
     name = "kubeflow"
 
-    def task_order(self, task: int) -> Key:
+    def task_order(self, task: int) -> OrderKey:
         return self.session.task(task).labels.get(JOB_ROLE) not in ("master", "launcher")
 
 
@@ -72,5 +72,5 @@ class Ray(Plugin):
 
     name = "ray"
 
-    def task_order(self, task: int) -> Key:
+    def task_order(self, task: int) -> OrderKey:
         return self.session.task(task).labels.get(RAY_NODE_TYPE) != "head"

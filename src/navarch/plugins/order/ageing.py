@@ -9,7 +9,7 @@ from __future__ import annotations
 from navarch.engine.arguments import Argument
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import Key
+from navarch.engine.points.order_key import OrderKey
 
 HOUR = 3600.0
 
@@ -28,6 +28,6 @@ class Ageing(Plugin):
         self._step = float(step) if isinstance(step, int | float) and step > 0 else 6 * HOUR
         self._most = self.given.integer("most")
 
-    def job_order(self, job: Job) -> Key:
+    def job_order(self, job: Job) -> OrderKey:
         since = max(job.spec.created, job.spec.last_evicted or 0.0)
         return -min(int(max(self.session.now - since, 0.0) / self._step), self._most)

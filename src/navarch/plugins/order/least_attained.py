@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from navarch.engine.arguments import Argument
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import Key
+from navarch.engine.points.order_key import OrderKey
 from navarch.model.status import TaskStatus
 
 
@@ -42,7 +42,7 @@ class LeastAttainedService(Plugin):
     def level(self, job: Job) -> int:
         return bisect_right(self._bounds, self.attained(job))
 
-    def job_order(self, job: Job) -> Key:
+    def job_order(self, job: Job) -> OrderKey:
         return self.level(job)
 
     def preemptable(self, preemptor: int, candidates: Sequence[int]) -> list[int] | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import Key
+from navarch.engine.points.order_key import OrderKey
 from navarch.model.status import IS_ALLOCATED
 
 _IS_ALLOCATED = IS_ALLOCATED.astype(np.int64)
@@ -27,7 +27,7 @@ class NamespaceTurns(Plugin):
     def open(self) -> None:
         self._turns: dict[int, int] | None = None
 
-    def job_order(self, job: Job) -> Key:
+    def job_order(self, job: Job) -> OrderKey:
         if self._turns is None:
             self._turns = self._numbered()
         return self._turns.get(job.row, 0)

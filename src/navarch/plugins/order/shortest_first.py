@@ -11,7 +11,7 @@ import math
 from navarch.engine.arguments import Argument, Arguments
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import Key
+from navarch.engine.points.order_key import OrderKey
 from navarch.model.spec import JobSpec
 
 
@@ -22,11 +22,11 @@ class ShortestFirst(Plugin):
     arguments = (Argument("default", "duration", None, "expected duration of jobs that do not say; none: they come last"),)
     waits_for_room = True
 
-    def job_order(self, job: Job) -> Key:
+    def job_order(self, job: Job) -> OrderKey:
         return self.waiting_order(job.spec, self.given)
 
     @staticmethod
-    def waiting_order(spec: JobSpec, given: Arguments) -> Key:
+    def waiting_order(spec: JobSpec, given: Arguments) -> OrderKey:
         if spec.expected_duration is not None:
             return spec.expected_duration
         default = given["default"]

@@ -9,7 +9,8 @@ from __future__ import annotations
 from navarch.engine.arguments import Argument, WrongKind, duration
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import Key, Vote
+from navarch.engine.points.order_key import OrderKey
+from navarch.engine.points.protocols import Vote
 
 ANNOTATIONS = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
 
@@ -29,7 +30,7 @@ class Sla(Plugin):
         wait = next((found for name in ANNOTATIONS if (found := _positive(job.spec.annotations.get(name)))), self.wait)
         return None if wait is None else job.spec.created + wait
 
-    def job_order(self, job: Job) -> Key:
+    def job_order(self, job: Job) -> OrderKey:
         deadline = self.deadline(job)
         return (True, 0.0) if deadline is None else (False, deadline)
 

@@ -24,7 +24,8 @@ from navarch.engine.figures import Figures
 from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, Refusal, Scope, TaskClass
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import Key, Vote
+from navarch.engine.points.order_key import OrderKey
+from navarch.engine.points.protocols import Vote
 from navarch.model.resources import BoolArray, FloatArray
 from navarch.model.spec import TaskSpec
 from navarch.model.status import TaskStatus
@@ -74,7 +75,7 @@ class Tdm(Plugin):
 
     # jobs
 
-    def job_order(self, job: Job) -> Key:
+    def job_order(self, job: Job) -> OrderKey:
         return job.spec.preemptable
 
     def job_pipelined(self, job: Job) -> Vote:

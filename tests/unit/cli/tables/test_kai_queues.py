@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rich.console import Console
 from tests.worlds.kai_cluster import CLUSTER, NOW, group, queue, worker, workers
 
-from navarch.cli.tables.overview import queues_table
+from navarch.cli.tables.columns import plain, table_lines
+from navarch.cli.tables.overview import queues_form
 from navarch.installed import installed
 from navarch.live.usage.source import put_usage
 from navarch.offline.inventory import Inventory
@@ -43,13 +43,11 @@ def test_a_queue_shows_its_bounds_and_its_share() -> None:
 
 def test_usage_is_a_column_where_it_is_known() -> None:
     def printed(usage: dict[str, dict[str, float]]) -> list[str]:
-        console = Console(width=200, highlight=False)
-        with console.capture() as captured:
-            console.print(queues_table(seen(usage).queues))
-        return [line.rstrip() for line in captured.get().splitlines()]
+        rows = seen(usage).queues
+        return [plain(line) for line in table_lines(queues_form(rows), rows, None)]
 
     head, org, speech, _ = printed({"vision": {"gpu": 0.25, "cpu": 0.0}})
-    assert " ".join(head.split()) == ("QUEUE PRIORITY QUOTA LIMIT FAIR SHARE ALLOCATED REQUEST USAGE SHARE RUNNING WAITING")
+    assert " ".join(head.split()) == ("QUEUE SHARE RUNNING WAITING ALLOCATED FAIR SHARE REQUEST QUOTA LIMIT PRIORITY USAGE")
     assert org.startswith("org ") and speech.startswith("  speech ")
     assert "gpu 25.0%" in printed({"vision": {"gpu": 0.25}})[3]
     assert "USAGE" not in printed({})[0]

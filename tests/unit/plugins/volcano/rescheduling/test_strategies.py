@@ -15,7 +15,8 @@ def lnu(**params: Any) -> dict[str, Any]:
 
 
 def test_without_strategies_the_default_never_finds_a_loaded_node() -> None:
-    for given in (None, []):
+    nothing: list[object] = [None, []]
+    for given in nothing:
         found = read_strategies(given)
         assert found.names == ("lowNodeUtilization",) and found.low == found.target == (100.0, 100.0)
 
