@@ -8,7 +8,6 @@ from fractions import Fraction
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 from navarch.engine.policy import Policy
 from navarch.engine.reasons import Reason, dominant
@@ -45,7 +44,8 @@ from navarch.installed import installed
 from navarch.model.resources import format_amount
 from navarch.model.status import IS_ALLOCATED, IS_TERMINAL, TaskStatus
 from navarch.offline.cycles import Cycles, Rules
-from navarch.offline.plan import Objects, PlanError, read_policy, settings_for, taken_apart
+from navarch.offline.inputs import Moment, Objects, read_directories, read_moment, read_objects
+from navarch.offline.plan import PlanError, read_policy, settings_for
 
 SHARED_FROM = 2000
 """With at least this many objects, trials share one reading of the input. Smaller inputs are read again for each trial."""
@@ -54,17 +54,17 @@ NOT_REACHED = Reason("NotReached", "the cycle ended before the job was tried")
 
 
 def explain(
-    objects: Objects | Mapping[str, Any],
+    objects: Objects,
     job: str,
-    policy: str | Path | Mapping[str, object] | Policy = "navarch",
-    now: float | None = None,
+    policy: str | Path | Mapping[str, object] | Policy | None = None,
+    now: Moment | None = None,
     trials: int = 200,
     seconds: float = 5.0,
     *,
     scheduler_names: Iterable[str] | str | None = None,
     keep_going: bool = False,
     namespace_as_queue: bool = False,
-    plugin_dirs: Iterable[str | Path] = (),
+    plugin_dirs: str | Path | Iterable[str | Path] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> Explanation:
     """Explain a job among decoded manifests. The arguments are those of `navarch.plan`, and so are the errors.
@@ -89,18 +89,19 @@ class Reading:
 
 
 def reading(
-    objects: Objects | Mapping[str, Any],
-    policy: str | Path | Mapping[str, object] | Policy = "navarch",
-    now: float | None = None,
+    objects: Objects,
+    policy: str | Path | Mapping[str, object] | Policy | None = None,
+    now: Moment | None = None,
     scheduler_names: Iterable[str] | str | None = None,
     keep_going: bool = False,
     namespace_as_queue: bool = False,
-    plugin_dirs: Iterable[str | Path] = (),
+    plugin_dirs: str | Path | Iterable[str | Path] = (),
 ) -> Reading:
-    registry = installed(tuple(Path(each) for each in plugin_dirs))
+    registry = installed(read_directories(plugin_dirs))
     chosen = read_policy(policy, registry)
-    rules = Rules(chosen, registry, settings_for(chosen, scheduler_names, namespace_as_queue), now)
-    documents, mistakes = taken_apart(objects)
+    moment = None if now is None else read_moment(now)
+    rules = Rules(chosen, registry, settings_for(chosen, scheduler_names, namespace_as_queue), moment)
+    documents, mistakes = read_objects(objects)
     run = Cycles(documents, rules)
     mistakes += run.inventory.mistakes
     if mistakes and not keep_going:
