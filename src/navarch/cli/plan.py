@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
 import gc
 import json
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +19,7 @@ from navarch.cli.tables.plan import show
 from navarch.engine.policy import PRESETS, PolicyError
 from navarch.engine.registry import RegistrationError
 from navarch.explanation.policy_difference import PolicyDifference, policy_difference
+from navarch.offline.inputs import read_moment
 from navarch.offline.manifests import read_paths
 from navarch.offline.node_metrics import metrics_file
 from navarch.offline.plan import Plan, PlanError
@@ -39,17 +38,9 @@ Examples:
 def moment(text: str) -> float:
     """Seconds since the epoch, or a time such as 2026-01-01T12:00:00Z (UTC if no zone is given)."""
     try:
-        seconds = float(text)
-    except ValueError:
-        try:
-            found = datetime.datetime.fromisoformat(text)
-            seconds = (found if found.tzinfo else found.replace(tzinfo=datetime.UTC)).timestamp()
-        except (ValueError, OverflowError):
-            seconds = math.nan
-    if not math.isfinite(seconds):
-        expected = "seconds since the epoch or a time such as 2026-01-01T12:00:00Z"
-        raise click.BadParameter(f"{text!r}: expected {expected}")
-    return seconds
+        return read_moment(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 @contextmanager
