@@ -22,7 +22,7 @@ def explain_queue(run: Run, record: CycleRecord, name: str) -> QueueExplanation:
     found = QueueExplanation(queue=name, state=spec.state or "Open", parent=spec.parent)
     if own is not None:
         found.share, found.allocated, found.request = own.share, _shown(own.allocated), _shown(own.request)
-        found.deserved = _shown(_due(own))
+        found.deserved = _shown(due(own))
         found.steps = _steps(run, spec, own, figures)
     found.borrows, found.lends = _loans(figures, name)
     place = {key: number for number, key in enumerate(record.tried)}
@@ -33,7 +33,8 @@ def explain_queue(run: Run, record: CycleRecord, name: str) -> QueueExplanation:
     return found
 
 
-def _due(figures: QueueFigures) -> Amounts:
+def due(figures: QueueFigures) -> Amounts:
+    """What the queue is owed."""
     return figures.deserved if figures.fair_share is None else figures.fair_share
 
 
@@ -65,7 +66,7 @@ def _steps(run: Run, spec: QueueSpec, own: QueueFigures, figures: Mapping[str, Q
         if spec.capability:
             steps.append(ShareStep("it may hold at most", _amounts(spec.capability)))
     steps.append(ShareStep("it asks for", _shown(own.request)))
-    steps.append(ShareStep("so it is owed", _shown(_due(own))))
+    steps.append(ShareStep("so it is owed", _shown(due(own))))
     steps.append(ShareStep("it holds", _shown(own.allocated)))
     return steps
 
@@ -86,21 +87,31 @@ def _amounts(requests: Requests) -> dict[str, str]:
 
 def _loans(figures: Mapping[str, QueueFigures], name: str) -> tuple[list[Loan], list[Loan]]:
     """What the queue holds beyond its due while another waits below its own, and the other way round."""
-    over = {each: _beyond(queue.allocated, _due(queue)) for each, queue in figures.items()}
-    starved = {each: _starved(queue) for each, queue in figures.items()}
-    borrows = [Loan(other, found) for other in sorted(figures) if other != name and (found := _both(over[name], starved[other]))]
-    lends = [Loan(other, found) for other in sorted(figures) if other != name and (found := _both(over[other], starved[name]))]
+    over = {each: beyond(queue) for each, queue in figures.items()}
+    starved = {each: lacking(queue) for each, queue in figures.items()}
+    borrows = [
+        Loan(other, found) for other in sorted(figures) if other != name and (found := _shown(overlap(over[name], starved[other])))
+    ]
+    lends = [
+        Loan(other, found) for other in sorted(figures) if other != name and (found := _shown(overlap(over[other], starved[name])))
+    ]
     return (borrows, lends) if name in figures else ([], [])
 
 
-def _beyond(held: Amounts, due: Amounts) -> dict[str, float]:
-    return {each: amount - due.get(each, 0.0) for each, amount in held.items() if each != "pods" and amount > due.get(each, 0.0)}
+def beyond(queue: QueueFigures) -> dict[str, float]:
+    """What the queue holds beyond its due."""
+    owed = due(queue)
+    return {
+        each: held - owed.get(each, 0.0) for each, held in queue.allocated.items() if each != "pods" and held > owed.get(each, 0.0)
+    }
 
 
-def _starved(queue: QueueFigures) -> dict[str, float]:
-    wanted = {each: min(_due(queue).get(each, 0.0), amount) for each, amount in queue.request.items()}
+def lacking(queue: QueueFigures) -> dict[str, float]:
+    """What the queue is owed and asks for, and does not hold."""
+    wanted = {each: min(due(queue).get(each, 0.0), amount) for each, amount in queue.request.items() if each != "pods"}
     return {each: most - queue.allocated.get(each, 0) for each, most in wanted.items() if most > queue.allocated.get(each, 0)}
 
 
-def _both(left: Amounts, right: Amounts) -> dict[str, str]:
-    return _shown({each: min(amount, right[each]) for each, amount in left.items() if each in right and each != "pods"})
+def overlap(left: Amounts, right: Amounts) -> dict[str, float]:
+    """What is in both, as far as the smaller of two amounts goes."""
+    return {each: min(amount, right[each]) for each, amount in left.items() if each in right and each != "pods"}

@@ -45,6 +45,13 @@ def prospects(cluster: Cluster, policy: Policy, registry: Registry, now: float) 
         action = registry.action(name, policy.dialect)
         if action is not None:
             action(session)  # some take an account of shared devices when they are made
+    found = prospects_in(session)
+    session.dissolve()
+    return found
+
+
+def prospects_in(session: Session) -> dict[str, Prospect]:
+    """The same in a session that no action has changed."""
     waiting = [job for job in session.jobs_with_pending() if job.ready_count < max(1, job.min_member)]
     counts = Counter(job.queue.name for job in waiting)
     places: Counter[str] = Counter()
@@ -53,5 +60,4 @@ def prospects(cluster: Cluster, policy: Policy, registry: Registry, now: float) 
         places[job.queue.name] += 1
         never = never_starts(session, job)
         found[job.key] = Prospect(places[job.queue.name], counts[job.queue.name], never.message if never else "")
-    session.dissolve()
     return found
