@@ -16,7 +16,7 @@ from navarch.model.spec import JobSpec, Labels
 from navarch.model.status import TaskStatus
 from navarch.model.timestamps import rfc3339
 from navarch.views.job_names import job_name
-from navarch.views.prospects import Prospect
+from navarch.views.prospects import Prospect, StartTime
 
 S = TaskStatus
 WITHOUT_PHASE = frozenset({"coscheduling", "kai", "upstream"})
@@ -58,6 +58,10 @@ class JobRow:
     """Those of its group and of its pods."""
     key: str = ""
     """Its key in the model."""
+    start: StartTime | None = None
+    """When it starts, where that was asked for and is known."""
+    start_unknown: str = ""
+    """Why there is no start time."""
 
     @property
     def titles(self) -> frozenset[str]:
@@ -87,6 +91,8 @@ class JobRow:
             "created": rfc3339(self.created) if self.created else None,
             "place": None if self.prospect is None else {"place": self.prospect.place, "of": self.prospect.of},
             **({"never": self.prospect.never} if self.prospect is not None and self.prospect.never else {}),
+            **({"eta": None if self.start is None else self.start.to_dict()} if self.start or self.start_unknown else {}),
+            **({"etaReason": self.start_unknown} if self.start_unknown else {}),
             "why": self.messages or self.why,
         }
 
