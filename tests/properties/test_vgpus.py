@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from math import floor
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,9 +45,10 @@ def _asks(draw: Random) -> tuple[Ask, ...]:
 
 def session_of(nodes: Nodes, pods: list[Pod], policy: str, compat: str) -> Session:
     made = World().queue("q").job("j")
+    offered: dict[str, Any] = {"cpu": 64, VGPU_NUMBER: 100, VGPU_MEMORY: 10**6, VGPU_CORES: 1000}
     for name, cards in nodes.items():
         text = "".join(f"{c.uuid},{c.most},{c.memory},{c.kind},true,hami-core:" for c in cards)
-        made.node(name, annotations={REGISTER: text}, cpu=64, **{VGPU_NUMBER: 100, VGPU_MEMORY: 10**6, VGPU_CORES: 1000})
+        made.node(name, annotations={REGISTER: text}, **offered)
     for pod in pods:
         vgpus = tuple(VgpuRequest(ask.count, ask.memory, ask.cores) for ask in pod.asks)
         hints = (("nvidia.com/use-gputype", pod.kind),) if pod.kind else ()

@@ -26,7 +26,7 @@ from navarch.plugins.predicates.plugin import Predicates
 from navarch.plugins.volcano.deviceshare.plugin import NUMBER, SHARING, VGPU, DeviceShare, check_rules
 
 ASKED = CardRequest((VgpuRequest(1, 4000, 10),))
-OFFERED = {VGPU_NUMBER: 100, VGPU_MEMORY: 10**6, VGPU_CORES: 1000}
+OFFERED: dict[str, Any] = {VGPU_NUMBER: 100, VGPU_MEMORY: 10**6, VGPU_CORES: 1000}
 
 
 def register(*cards: tuple[str, str, str], mode: str = "hami-core") -> str:
@@ -160,7 +160,8 @@ def test_without_the_plugin_predicates(compat: str, written: str) -> None:
 
 
 def test_cards_by_memory_and_by_number() -> None:
-    made = World().queue("q").job("j").node("n0", cpu=64, **{GPU_MEMORY: 24000, GPU_NUMBER: 3})
+    cards: dict[str, Any] = {GPU_MEMORY: 24000, GPU_NUMBER: 3}
+    made = World().queue("q").job("j").node("n0", cpu=64, **cards)
     made.pods("j", node="n0", cards=CardRequest(memory=5000), annotations={GPU_INDEX: "0"}, cpu=1)
     made.pods("j", cards=CardRequest(memory=4000), cpu=1).pods("j", cards=CardRequest(number=1), cpu=1)
     session = made.session(Predicates, DeviceShare, arguments={SHARING: True, NUMBER: True})
@@ -179,7 +180,9 @@ def test_cards_by_memory_and_by_number() -> None:
     ],
 )
 def test_a_pod_that_the_policy_does_not_serve_is_told_so(asked: CardRequest, argument: str, resource: str) -> None:
-    made = World().queue("q").job("j").node("n0", cpu=4, **{resource: 5}).pods("j", cards=asked, cpu=1, **{resource: 1})
+    has: dict[str, Any] = {"cpu": 4, resource: 5}
+    needs: dict[str, Any] = {"cpu": 1, resource: 1}
+    made = World().queue("q").job("j").node("n0", **has).pods("j", 1, cards=asked, **needs)
     session = made.session(Predicates)
     (text,) = refusals(session)
     assert text == f"the policy does not serve {resource}: its plugin deviceshare is absent, or {argument} is off"
@@ -190,6 +193,7 @@ def test_a_pod_that_the_policy_does_not_serve_is_told_so(asked: CardRequest, arg
 
 def test_rules_are_mappings_of_labels() -> None:
     check_rules([{"tier": "gold"}])
-    for wrong in ([{}], ["gold"]):
+    wrongs: list[list[object]] = [[{}], ["gold"]]
+    for wrong in wrongs:
         with pytest.raises(WrongKind, match="expected a mapping of labels to values"):
             check_rules(wrong)
