@@ -19,6 +19,7 @@ from navarch.cli.cluster.embedded_kubeconfig import reminder
 from navarch.cli.cluster.objects import cluster_objects
 from navarch.cli.cluster.options import state_option
 from navarch.cli.cluster.running_policy import running_policy
+from navarch.cli.history_file import history_option
 from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plan import fail, moment
 from navarch.cli.plugin_dirs import failure_in, plugin_dirs_option
@@ -36,6 +37,7 @@ from navarch.explanation.queues import explain_queue
 from navarch.explanation.recorded import explain_recorded
 from navarch.explanation.result import Explanation, NodeExplanation, QueueExplanation
 from navarch.installed import installed
+from navarch.job_history import HistoryError
 from navarch.kube.client import Client
 from navarch.kube.connect import connect
 from navarch.kube.errors import ConfigError, KubeError
@@ -82,6 +84,7 @@ class _Source:
 @click.option("--now", type=moment, metavar="TIME", help="The moment of the cycle.  [in files: the newest time in them]")
 @click.option("--trials", type=click.IntRange(min=1), default=200, show_default=True, help="Run the scheduler at most so often.")
 @click.option("--seconds", type=click.FloatRange(min=0.0), default=5.0, show_default=True, help="Search for about so long.")
+@history_option
 @click.option("-o", "--output", type=click.Choice(("text", "json", "yaml")), default="text", show_default=True)
 @click.option("--keep-going", is_flag=True, help="Explain without the objects that are not valid.")
 @namespace_as_queue_option
@@ -99,6 +102,7 @@ def explain(
     now: float | None,
     trials: int,
     seconds: float,
+    history: Path | None,
     output: str,
     keep_going: bool,
     namespace_as_queue: bool,
@@ -116,7 +120,7 @@ def explain(
         with _progress() as progress:
             if record is not None:
                 found: Answer = explain_recorded(
-                    read(record), name, policy, trials, seconds, plugin_dirs=plugin_dirs, progress=progress
+                    read(record), name, policy, trials, seconds, plugin_dirs=plugin_dirs, progress=progress, history=history or ()
                 )
             else:
                 source = _source(paths, cluster or not paths, kubeconfig, context, StateAddress.parse(state), scheduler_names, now)
@@ -151,11 +155,12 @@ def explain(
                         namespace_as_queue=namespace_as_queue,
                         plugin_dirs=plugin_dirs,
                         progress=progress,
+                        history=history or (),
                     )
                 found.notes += source.notes
     except ConfigError as error:
         raise click.UsageError(f"{error}{'' if kubeconfig or context else reminder()}") from None
-    except RecordingError as error:
+    except (RecordingError, HistoryError) as error:
         raise click.UsageError(str(error)) from None
     except (NotFound, KubeError) as error:
         raise click.ClickException(str(error)) from None
@@ -209,7 +214,7 @@ def _of_queue(heap: Reading, name: str) -> QueueExplanation:
     known = sorted(heap.run.cluster.queues)
     if name not in known:
         raise NotFound(f"there is no queue {name!r} among {len(known)} queues", near(name, known))
-    return explain_queue(heap.run, heap.run.decide(), name)
+    return explain_queue(heap.run.cluster, heap.run.decide(), name)
 
 
 def _of_node(heap: Reading, name: str) -> NodeExplanation:

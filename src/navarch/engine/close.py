@@ -24,6 +24,7 @@ from navarch.engine.points.protocols import QueueReport
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import NEVER, Event, Reason, comes_first, dominant, with_next_step
 from navarch.engine.record import JobDecision, Nomination, QueueFigures, TaskRefusal
+from navarch.engine.semantics import Semantics
 from navarch.model.objects.typed import set_aside
 from navarch.model.resources import IntArray
 from navarch.model.status import STATUS_NAMES, TaskStatus
@@ -46,26 +47,37 @@ def close(session: Session, *, report_queues: bool = True) -> None:
     session.record.warnings += session.shard_problems
     _forget_undone(session)
     session.record.jobs = [_decision(session, job) for job in session.jobs_to_conclude()]
-    if not report_queues:
-        return
+    if report_queues:
+        session.record.queues = queue_figures(session)
+
+
+def queue_figures(session: Session) -> list[QueueFigures]:
+    """What each queue is owed, has and asks for, by name: by the plugin that accounts for queues, where the policy has one."""
     queues = [queue for _, queue in sorted(session.queues.items())]
     reporting = session.implementing(QueueReport)
-    session.record.queues = [reporting[0].queue_figures(queue) for queue in queues] if reporting else _figures(session, queues)
+    return [reporting[0].queue_figures(queue) for queue in queues] if reporting else _figures(session, queues)
 
 
 def phase_of(session: Session, job: Job) -> str:
     counts = job.counts
-    if counts[S.RUNNING] and job.unschedulable:
-        return "Unknown"
-    if session.semantics.placed_gang_is_running:
-        held = counts[S.ALLOCATED] + counts[S.BINDING] + counts[S.BOUND] + counts[S.RUNNING]
-        return "Running" if held >= job.min_member else "Pending"
-    finished = counts[S.SUCCEEDED] + counts[S.FAILED]
     leaving = sum(1 for t in job.tasks if session.status[t] == S.RELEASING and session.node[t] >= 0) if counts[S.RELEASING] else 0
+    return phase_for(counts, leaving, job.min_member, job.phase, session.semantics, unschedulable=job.unschedulable)
+
+
+def phase_for(
+    counts: Sequence[int], leaving: int, min_member: int, before: str, semantics: Semantics, *, unschedulable: bool = False
+) -> str:
+    """`counts`: its pods by TaskStatus. `leaving`: pods that are being deleted and still have a node. `before`: its phase so far."""
+    if counts[S.RUNNING] and unschedulable:
+        return "Unknown"
+    if semantics.placed_gang_is_running:
+        held = counts[S.ALLOCATED] + counts[S.BINDING] + counts[S.BOUND] + counts[S.RUNNING]
+        return "Running" if held >= min_member else "Pending"
+    finished = counts[S.SUCCEEDED] + counts[S.FAILED]
     scheduled = counts[S.RUNNING] + counts[S.BOUND] + finished + leaving
-    if scheduled >= job.min_member and (scheduled or session.semantics.empty_gang_is_complete):
+    if scheduled >= min_member and (scheduled or semantics.empty_gang_is_complete):
         return "Completed" if scheduled == finished else "Running"
-    return "Inqueue" if job.phase == "Inqueue" else "Pending"
+    return "Inqueue" if before == "Inqueue" else "Pending"
 
 
 def _decision(session: Session, job: Job) -> JobDecision:

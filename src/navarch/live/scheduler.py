@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from navarch.apis.dialect import Settings
 from navarch.engine.policy.credentials import without_credentials
 from navarch.engine.policy.describe import describe
+from navarch.engine.reasons import Event
 from navarch.engine.record import Bind
 from navarch.installed import installed
 from navarch.kube.auth.access_review import AccessReview
@@ -37,6 +38,7 @@ from navarch.live.cycle import Cycle, undecided
 from navarch.live.half_bound_gangs import starts_gangs
 from navarch.live.instructions import AbandonPreparation, BindResult, CheckVolumes, EndBind, Instruction, StartCycle
 from navarch.live.loop import Loop
+from navarch.live.node_load.feed import NodeLoadFeed
 from navarch.live.ops.cycle_log import CycleLog
 from navarch.live.ops.election import Elector, make_identity
 from navarch.live.ops.gauges import Gauges
@@ -49,11 +51,13 @@ from navarch.live.ops.policy_file import PolicyFile
 from navarch.live.ops.recording import Recorder, encoded
 from navarch.live.ops.state_pages import StatePages
 from navarch.live.ops.state_publisher import StatePublisher
+from navarch.live.ops.supervised_tasks import SupervisedTasks
 from navarch.live.ops.watchdog import Watchdog
 from navarch.live.prebind.device_claims import DeviceClaims
 from navarch.live.prebind.preparation import Preparations
 from navarch.live.prebind.volumes import Volumes
 from navarch.live.settings import RunOptions
+from navarch.live.usage.job_recorder import JobRecorder
 from navarch.live.usage.usage_over_time import UsageOverTime
 from navarch.live.writers.bind_requests import RESOURCE as REQUESTS
 from navarch.live.writers.bind_requests import BindRequests, is_fraction
@@ -112,6 +116,7 @@ class Scheduler:
         self.lease_client = Client(endpoint, rng=rng)
         self.pool = WritePool(endpoint, connections=options.write_connections, patience=20.0, rng=rng, may_write=self.may_write)
 
+        self.job_recorder = None if options.history is None else JobRecorder(options.history, lambda: self.core.cache.cluster, clock)
         self.core = LiveCore(
             self.read_settings(),
             self._carry_out,
@@ -120,6 +125,7 @@ class Scheduler:
             starts_gangs=lambda: starts_gangs(self.policy_file.policy, self.registry),
             prepared_at=lambda job: self.preparations.advanced_at(job),
             gang_timeout=options.gang_timeout,
+            pod_watcher=self.job_recorder,
         )
         self.cache, self.queue, self.assumed = self.core.cache, self.core.queue, self.core.assumed
         self.loop = Loop(
@@ -131,7 +137,8 @@ class Scheduler:
         )
         self.events = Events(self.pool, controller=options.scheduler_names[0], instance=self.identity, clock=clock, enabled=live)
         self.invalid_objects = InvalidObjects(self.events, self.metrics)
-        self.informers = Informers(self.client, self.cache, self.invalid_objects.report, patience, rng)
+        self.supervised = SupervisedTasks(self.metrics.task_failures, rng)
+        self.informers = Informers(self.client, self.cache, self.invalid_objects.report, patience, rng, self.supervised.run)
 
         self.volumes = Volumes(self.client, self.cache, options.volume_timeout, progress=lambda bind: self.preparations.progress(bind))
         self.device_claims = DeviceClaims(self.client, self.cache, lambda: self.informers.resources["ResourceClaim"])
@@ -176,7 +183,14 @@ class Scheduler:
         )
         self.dry_writers = DryWriters(log.info) if options.dry_run else None
 
-        self.usage = UsageOverTime(clock)
+        self.usage = UsageOverTime(clock, self.supervised.run)
+        self.node_load = NodeLoadFeed(
+            self.client,
+            lambda: self.cache.cluster,
+            clock,
+            lambda: self.core.cluster_event(Event.NODE_LOAD_CHANGED, urgent=False),
+            self.supervised.run,
+        )
         self.periodic_tasks = PeriodicTasks(self)
         self.gauges = Gauges(self)
         self.job_failures = JobFailures(self.metrics.job_failures, lambda job: job in self.cache.cluster.jobs.rows.of)
@@ -190,7 +204,7 @@ class Scheduler:
             self.gauges.refresh,
             AccessReview(self.lease_client, time.monotonic),
             protect_metrics=options.protect_metrics,
-            notes=self.job_failures.notes,
+            notes=lambda: [*self.job_failures.notes(), *self.supervised.notes()],
             configuration=self.configuration,
             pages=self.state_pages.pages,
         )
@@ -213,21 +227,21 @@ class Scheduler:
             certificate, key = self.options.tls_certificate, self.options.tls_key
             tls = tls_context(certificate, key) if certificate is not None and key is not None else None
             await self.health.start(self.options.listen, tls)
+        supervised = self.supervised.run
         tasks = [
-            asyncio.create_task(self._stopping.wait(), name="stopping"),
-            asyncio.create_task(self.informers.run(), name="informers"),
-            asyncio.create_task(self._lead_when_elected(), name="leading"),
+            asyncio.create_task(supervised("informers", self.informers.run), name="informers"),
+            asyncio.create_task(supervised("leading", self._lead_when_elected), name="leading"),
         ]
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
+            await self._stopping.wait()
         finally:
             for task in reversed(tasks):
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
             if self.recorder is not None:
                 await self.recorder.finish()
+            if self.job_recorder is not None:
+                await self.job_recorder.close()
             await self.preparations.close()
             await self.pool.close()
             await self.client.close()
@@ -269,30 +283,32 @@ class Scheduler:
         await self.periodic_tasks.check_policy()
         await self.usage.open(self.policy_file.policy.usage)
         self.usage.put_into(self.cache.cluster)
+        await self.node_load.open(self.policy_file.policy)
         log.info("leading: %d nodes, %d pods", len(self.cache.cluster.nodes.rows), len(self.cache.cluster.tasks.rows))
-        self.metrics.leading.set(1)
-        self.writers.forget_all()
-        self.core.start_leading(_now())
-        self.writers.resume()
-        self.invalid_objects.set_leading(True)
-        tasks = [
-            asyncio.create_task(self.loop.run(), name="cycles"),
-            asyncio.create_task(self.resync.run(), name="resync"),
-            asyncio.create_task(self._flush(), name="status"),
-            asyncio.create_task(self.periodic_tasks.run(), name="periodic tasks"),
-            asyncio.create_task(self.publisher.run(), name="publisher"),
-        ]
+        supervised, tasks = self.supervised.run, list[asyncio.Task[None]]()
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
+            self.metrics.leading.set(1)
+            self.writers.forget_all()
+            self.core.start_leading(_now())
+            self.writers.resume()
+            self.invalid_objects.set_leading(True)
+            tasks += [
+                asyncio.create_task(supervised("cycles", self.loop.run), name="cycles"),
+                asyncio.create_task(supervised("resync", self.resync.run), name="resync"),
+                asyncio.create_task(supervised("statuses", self._flush), name="statuses"),
+                asyncio.create_task(supervised("periodic tasks", self.periodic_tasks.run), name="periodic tasks"),
+                asyncio.create_task(supervised("publisher", self.publisher.run), name="publisher"),
+            ]
+            await asyncio.wait(tasks)
         finally:
-            tasks[0].cancel()
+            for task in tasks[:1]:  # no more cycles; the others finish what is under way
+                task.cancel()
             await self._finish()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await self.usage.close()
+            await self.node_load.close()
             self.core.stop_leading()
             self.cycle_log.forget()
             self.invalid_objects.set_leading(False)
@@ -422,11 +438,7 @@ class Scheduler:
     async def _flush(self) -> None:
         while True:
             await asyncio.sleep(FLUSH_INTERVAL)
-            try:
-                self.writers.flush(_now())
-            except Exception:
-                # One object whose status cannot be built must not end the process: it is skipped, and the others are written.
-                log.exception("a status could not be written")
+            self.writers.flush(_now(), self.supervised.contained)
             if self._backlog_left and len(self.binder.outbox) < MAX_BINDINGS_AHEAD:
                 self.loop.trigger()
 
