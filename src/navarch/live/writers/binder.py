@@ -108,7 +108,8 @@ class Binder:
         elif isinstance(outcome, Unreachable):
             self._core.bind_failed(bind, str(outcome), self._clock())
         else:
-            log.error("bind of %s was refused: %s", where, outcome)
+            fields = {"pod": f"{bind.namespace}/{bind.name}", "node": bind.node, "job": bind.job, "reason": "BindingRefused"}
+            log.error("bind of %s was refused: %s", where, outcome, extra=fields)
             self._core.bind_failed(bind, str(outcome), self._clock())
 
     def _requested(self, bind: AssumedBind, write: Write, outcome: Outcome) -> None:

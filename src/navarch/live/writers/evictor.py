@@ -258,7 +258,8 @@ class Evictor:
         self._cache.refresh(going.eviction.uid)
         self.counted(going.eviction.action, "given up")
         if told:
-            log.warning("eviction of %s/%s was given up: %s", going.namespace, going.name, why)
+            fields = {"pod": f"{going.namespace}/{going.name}", "reason": "EvictionGivenUp"}
+            log.warning("eviction of %s/%s was given up: %s", going.namespace, going.name, why, extra=fields)
             reference = pod_reference(going.namespace, going.name, going.eviction.uid)
             self._events.emit(reference, "Warning", "EvictionGivenUp", "Evicting", why)
             if going.marked:
