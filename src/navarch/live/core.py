@@ -166,6 +166,7 @@ class LiveCore:
 
     def commit(self, record: CycleRecord, now: float) -> None:
         """Assume what a cycle decided and emit what carries it out."""
+        self.gangs.bind({bind.job for bind in record.binds})
         if self._commit.commit(record, now):
             self._emit(StartCycle())
 
@@ -191,6 +192,7 @@ class LiveCore:
         """The API server has the binding. The assumption stays until the watch shows it. A binding that another scheduler made is
         that one's to announce; a request to another binder was announced when it was written."""
         bind.written = True
+        self.gangs.bound(bind.job, bind.uid)
         self.queue.forget(bind.job)
         self._emit(EndBind(bind, BindResult.BOUND, announce=not bind.refused and not bind.delegated))
 
