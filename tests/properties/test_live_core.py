@@ -103,6 +103,11 @@ class LiveCoreMachine(RuleBasedStateMachine):
     def end_eviction(self, choice: int, carried_out: bool, again: bool) -> None:
         self.cluster.end_eviction(choice, carried_out, again)
 
+    @precondition(lambda self: self.cluster.evicted)
+    @rule(choice=CHOICES)
+    def answer_eviction_falsely(self, choice: int) -> None:
+        self.cluster.answer_eviction_falsely(choice)
+
     @rule(applied=st.booleans())
     def crash(self, applied: bool) -> None:
         self.cluster.crash(applied)

@@ -40,8 +40,9 @@ POLICY = load(
 )
 SETTINGS = Settings(scheduler_names=frozenset({"navarch"}))
 GANG_TIMEOUT = 10.0
-QUIET = (1.0, 10.0, 10.0, 1.0, 20.0, 20.0, 1.0, 20.0)
-"""Seconds between cycles at the end, without faults: several times the longest back-off and the gang time-out."""
+QUIET = (1.0, 10.0, 10.0, 1.0, 20.0, 20.0, 1.0, 20.0, 20.0, 1.0, 20.0)
+"""Seconds between cycles at the end, without faults: several times the longest back-off, the gang time-out, and the time-out of an
+eviction that was answered falsely."""
 FAULTS = ("", "", "", "refused", "unreachable", "unknown", "server error")
 PAUSES = (0.0, 0.1, 1.0, 3.0, 11.0)
 
@@ -168,6 +169,7 @@ class FaultyCluster:
 
     def check_gangs(self) -> None:
         self.core.check_gangs(self.now)
+        self.core.check_promises(self.now)
 
     # bindings and evictions
 
@@ -213,6 +215,12 @@ class FaultyCluster:
         self.asked.remove(bind)
         self.core.resolve_bind(bind, self.api.get(bind.name), self.now)
 
+    def answer_eviction_falsely(self, choice: int) -> None:
+        """The evictor is told that the eviction was accepted, and nothing follows."""
+        task = pick(self.evicted, choice)
+        self.evicted.remove(task)
+        self.core.assumed.accept_eviction(task.uid)
+
     def end_eviction(self, choice: int, carried_out: bool, again: bool) -> None:
         """An eviction is carried out, or given up because of a disruption budget. `again`: see `delete_pod`."""
         task = pick(self.evicted, choice)
@@ -231,7 +239,7 @@ class FaultyCluster:
 
     def _give_up_eviction(self, task: TaskSpec) -> None:
         """As the evictor."""
-        self.core.assumed.evictions.pop(task.uid, None)
+        self.core.assumed.end_eviction(task.uid)
         self.core.cache.refresh(task.uid)
 
     # faults of the scheduler itself
@@ -286,7 +294,7 @@ class FaultyCluster:
         self.set_congested(False)
         for seconds in QUIET:
             self._answer_everything()
-            self.core.check_gangs(self.now)
+            self.check_gangs()
             self.cycle(seconds)
             self.check()
         self._answer_everything()
@@ -389,7 +397,10 @@ def _step(cluster: FaultyCluster, rng: Random, faults: tuple[str, ...]) -> None:
         case "q" if cluster.asked:
             cluster.resolve(choice)
         case "e" if cluster.evicted:
-            cluster.end_eviction(choice, rng.random() < 0.7, rng.random() < 0.5)
+            if rng.random() < 0.2:
+                cluster.answer_eviction_falsely(choice)
+            else:
+                cluster.end_eviction(choice, rng.random() < 0.7, rng.random() < 0.5)
         case "s":
             cluster.set_congested(rng.random() < 0.5)
         case "x" if rng.random() < 0.5:
