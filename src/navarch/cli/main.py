@@ -19,9 +19,14 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "up": ("navarch.cli.up.command:up", "Start an embedded cluster with a scheduler in it."),
     "simulate": ("navarch.cli.simulate:simulate", "Play a trace of jobs in virtual time and compare policies."),
     "replay": ("navarch.cli.replay:replay", "Decide a recorded cycle again and show what differs."),
+    "submit": ("navarch.cli.submit.command:submit", "Submit a job: pods that start together or not at all."),
+    "cancel": ("navarch.cli.submit.control:cancel", "End jobs and their pods."),
+    "suspend": ("navarch.cli.submit.control:suspend", "Remove the pods of jobs until they are resumed."),
+    "resume": ("navarch.cli.submit.control:resume", "Let suspended jobs run again."),
     "jobs": ("navarch.cli.jobs:jobs", "List jobs as the scheduler sees them."),
     "queues": ("navarch.cli.queues:queues", "List queues with their shares."),
     "nodes": ("navarch.cli.nodes:nodes", "List nodes with what is free on them."),
+    "web": ("navarch.cli.web:web", "Serve the dashboard of a cluster."),
     "install": ("navarch.cli.install:install", "Put the scheduler into a cluster."),
 }
 """Command -> its place (`navarch.places`), and one line of help."""

@@ -34,7 +34,7 @@ class World:
         self.core.cache.refresh("uid-winner")
 
     @property
-    def victim(self) -> TaskStatus:
+    def victim(self) -> TaskStatus | None:
         task = self.core.cache.cluster.task("uid-victim")
         assert task is not None
         return task.status
