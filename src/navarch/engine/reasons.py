@@ -20,6 +20,7 @@ class Event(StrEnum):
 
     NODE_ADDED = "node added"
     NODE_CHANGED = "node changed"
+    NODE_LOAD_CHANGED = "node load changed"
     POD_REMOVED = "pod removed"
     POD_CHANGED = "pod changed"
     JOB_CHANGED = "job changed"

@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from navarch.engine.policy import Policy
 from navarch.engine.reasons import Reason, dominant
@@ -71,6 +72,7 @@ def explain(
     keep_going: bool = False,
     namespace_as_queue: bool = False,
     plugin_dirs: str | Path | Iterable[str | Path] = (),
+    metrics: Mapping[str, Any] | None = None,
     progress: Callable[[int, int], None] | None = None,
     history: str | Path | Sequence[JobRun] = (),
     seed: int = 0,
@@ -84,7 +86,7 @@ def explain(
     """
     started = perf_counter()
     past = read_history(history) if isinstance(history, str | Path) else history
-    read = reading(objects, policy, now, scheduler_names, keep_going, namespace_as_queue, plugin_dirs)
+    read = reading(objects, policy, now, scheduler_names, keep_going, namespace_as_queue, plugin_dirs, metrics)
     found = explain_read(read, job, trials, seconds, progress=progress, history=past, seed=seed)
     found.seconds = round(perf_counter() - started, 3)
     return found
@@ -107,14 +109,15 @@ def reading(
     keep_going: bool = False,
     namespace_as_queue: bool = False,
     plugin_dirs: str | Path | Iterable[str | Path] = (),
+    metrics: Mapping[str, Any] | None = None,
 ) -> Reading:
     registry = installed(read_directories(plugin_dirs))
     chosen = read_policy(policy, registry)
     moment = None if now is None else read_moment(now)
-    rules = Rules(chosen, registry, settings_for(chosen, scheduler_names, namespace_as_queue), moment)
+    rules = Rules(chosen, registry, settings_for(chosen, scheduler_names, namespace_as_queue), moment, metrics or {})
     documents, mistakes = read_objects(objects)
     run = Cycles(documents, rules)
-    mistakes += run.inventory.mistakes
+    mistakes += [*run.inventory.mistakes, *run.metrics_mistakes]
     if mistakes and not keep_going:
         raise PlanError(mistakes)
     return Reading(Input(documents), rules, run)

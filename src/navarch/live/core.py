@@ -50,6 +50,7 @@ from navarch.live.instructions import (
 from navarch.live.queue.equivalence_classes import footprint
 from navarch.live.queue.failed_jobs import FailedJobs
 from navarch.live.queue.scheduling_queue import SchedulingQueue
+from navarch.model.objects.last_runs import LAST_RUN, RULES, put_last_runs
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import Requests, TaskSpec
 from navarch.model.status import TaskStatus
@@ -145,6 +146,8 @@ class LiveCore:
     def decide(self, policy: Policy, registry: Registry, wall_time: float, *, identity: str = "", batch: int | None = None) -> Cycle:
         """One cycle over a snapshot of the cache. Nothing is assumed yet: see `commit`. For `batch` see `run_cycle`."""
         cluster = self.cache.cluster
+        if LAST_RUN not in cluster.objects:
+            put_last_runs(cluster, dict.fromkeys(RULES, wall_time))
         self.cycles += 1
         if len(self.queue) and registry.keeps_order(policy):
             self.queue.activate_queues(cluster)
@@ -156,6 +159,7 @@ class LiveCore:
             cluster, policy, registry, wall_time, self.cycles, uid, batch=batch, instead_of=self._reusable, set_aside=aside
         )
         self.failed_jobs.take(cycle.record, wall_time)
+        put_last_runs(cluster, cycle.record.last_runs)
         self.last_cycle = cycle
         self._reusable = cycle.snapshot
         return cycle

@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from navarch.apis.dialect import Settings
 from navarch.engine.policy.credentials import without_credentials
 from navarch.engine.policy.describe import describe
+from navarch.engine.reasons import Event
 from navarch.engine.record import Bind
 from navarch.installed import installed
 from navarch.kube.auth.access_review import AccessReview
@@ -37,6 +38,7 @@ from navarch.live.cycle import Cycle, undecided
 from navarch.live.half_bound_gangs import starts_gangs
 from navarch.live.instructions import AbandonPreparation, BindResult, CheckVolumes, EndBind, Instruction, StartCycle
 from navarch.live.loop import Loop
+from navarch.live.node_load.feed import NodeLoadFeed
 from navarch.live.ops.cycle_log import CycleLog
 from navarch.live.ops.election import Elector, make_identity
 from navarch.live.ops.gauges import Gauges
@@ -178,6 +180,13 @@ class Scheduler:
         self.dry_writers = DryWriters(log.info) if options.dry_run else None
 
         self.usage = UsageOverTime(clock, self.supervised.run)
+        self.node_load = NodeLoadFeed(
+            self.client,
+            lambda: self.cache.cluster,
+            clock,
+            lambda: self.core.cluster_event(Event.NODE_LOAD_CHANGED, urgent=False),
+            self.supervised.run,
+        )
         self.periodic_tasks = PeriodicTasks(self)
         self.gauges = Gauges(self)
         self.job_failures = JobFailures(self.metrics.job_failures, lambda job: job in self.cache.cluster.jobs.rows.of)
@@ -268,6 +277,7 @@ class Scheduler:
         await self.periodic_tasks.check_policy()
         await self.usage.open(self.policy_file.policy.usage)
         self.usage.put_into(self.cache.cluster)
+        await self.node_load.open(self.policy_file.policy)
         log.info("leading: %d nodes, %d pods", len(self.cache.cluster.nodes.rows), len(self.cache.cluster.tasks.rows))
         supervised, tasks = self.supervised.run, list[asyncio.Task[None]]()
         try:
@@ -292,6 +302,7 @@ class Scheduler:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await self.usage.close()
+            await self.node_load.close()
             self.core.stop_leading()
             self.cycle_log.forget()
             self.invalid_objects.set_leading(False)

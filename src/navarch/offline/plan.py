@@ -99,12 +99,14 @@ def plan(
     keep_going: bool = False,
     namespace_as_queue: bool = False,
     plugin_dirs: str | Path | Iterable[str | Path] = (),
+    metrics: Mapping[str, Any] | None = None,
 ) -> Plan:
     """Run cycles over manifests: a file or directory, YAML text, a decoded manifest (also a List), or any number of these.
 
     `policy` is a preset's name, a path, or the decoded mapping of a policy file; None: preset `navarch`. `scheduler_names`: pending
     pods with these scheduler names are decided; None: all. `now` is in seconds since the epoch, a datetime, or a time such as
-    2026-01-01T12:00:00Z; None: the newest moment in the objects, or 0. Raises `PlanError` with every mistake in the objects
+    2026-01-01T12:00:00Z; None: the newest moment in the objects, or 0. `metrics`: the load of nodes,
+    `{NODE: {"cpu": {"10m": 55}, "memory": {"10m": 40}, "ageSeconds": 3}}`. Raises `PlanError` with every mistake in the objects
     unless `keep_going`, `PolicyError` with every mistake in the policy, and ValueError for an argument that makes no sense.
     """
     started = perf_counter()
@@ -117,19 +119,24 @@ def plan(
     timings = {"policy": perf_counter() - started, "read": 0.0, "snapshot": 0.0}
     started = perf_counter()
     documents, mistakes = read_objects(objects)
-    run = Cycles(documents, Rules(chosen, registry, settings, moment), timings)
+    run = Cycles(documents, Rules(chosen, registry, settings, moment, metrics or {}), timings)
     inventory = run.inventory
-    mistakes += inventory.mistakes
+    mistakes += [*inventory.mistakes, *run.metrics_mistakes]
     if mistakes and not keep_going:
         raise PlanError(mistakes)
     timings["read"] = perf_counter() - started
     records = [run.decide() for _ in range(cycles)]
-    warnings = [*chosen.warnings, *inventory.warnings, *(text for record in records for text in record.warnings)]
+    warnings = [*chosen.warnings, *inventory.warnings, *_unknown_nodes(run), *(text for record in records for text in record.warnings)]
     warnings += [f"{failure.job}: {failure.where} failed: {failure.error}" for record in records for failure in record.failures]
     left_out = mistakes if keep_going else []
     read = {"v1 ConfigMap"} if chosen.dialect == "kai" else set()
     ignored = {kind: count for kind, count in sorted(inventory.ignored.items()) if kind not in read}
     return Plan(records, timings, ignored, left_out, list(dict.fromkeys(warnings)))
+
+
+def _unknown_nodes(run: Cycles) -> list[str]:
+    known = run.cluster.nodes.rows.of
+    return [f"metrics: no node {name!r} is in the input" for name in sorted(map(str, run.rules.metrics)) if name not in known]
 
 
 _policies: WeakKeyDictionary[Registry, dict[bytes, Policy]] = WeakKeyDictionary()

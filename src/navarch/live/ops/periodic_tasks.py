@@ -65,6 +65,7 @@ class PeriodicTasks:
         if loaded:
             scheduler.metrics.policy_loads.labels("ok").inc()
             await scheduler.usage.open(file.policy.usage)
+            await scheduler.node_load.open(file.policy)
         elif file.refused != before:
             scheduler.metrics.policy_loads.labels("refused").inc()
         if loaded or scheduler.rereading:
