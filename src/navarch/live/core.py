@@ -30,6 +30,7 @@ from navarch.engine.reasons import Event
 from navarch.engine.record import CycleRecord, Eviction
 from navarch.engine.registry import Registry
 from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
+from navarch.live.cache.change_notices import PodWatcher
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.commit import Commit, Unsupported
 from navarch.live.cycle import Cycle, run_cycle
@@ -63,7 +64,7 @@ class LiveCore:
 
     `unsupported`: see `commit.Unsupported`. `owners_watched(kind)`: whether every owner of this kind is put into the cache sooner or
     later. `starts_gangs()`: whether the policy starts groups as gangs. `prepared_at(job)`: when the preparation of volumes or devices
-    for the job last advanced; None if nothing is being prepared."""
+    for the job last advanced; None if nothing is being prepared. `pod_watcher`: told of each pod that comes, changes or goes."""
 
     def __init__(
         self,
@@ -76,6 +77,7 @@ class LiveCore:
         prepared_at: Callable[[str], float | None] = lambda job: None,
         gang_timeout: float = 120.0,
         queue: SchedulingQueue | None = None,
+        pod_watcher: PodWatcher | None = None,
     ) -> None:
         self._emit = emit
         self._gang_timeout = gang_timeout
@@ -89,6 +91,7 @@ class LiveCore:
             on_demand_changed=self.queue.update,
             on_volumes_changed=lambda: emit(CheckVolumes()),
             owners_watched=owners_watched,
+            pod_watcher=pod_watcher,
         )
         self._commit = Commit(self.cache, self.assumed, self.queue, emit, unsupported)
         history = GangHistory(self.cache, lambda task: emit(MarkComplete(task)))

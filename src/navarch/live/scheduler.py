@@ -57,6 +57,7 @@ from navarch.live.prebind.device_claims import DeviceClaims
 from navarch.live.prebind.preparation import Preparations
 from navarch.live.prebind.volumes import Volumes
 from navarch.live.settings import RunOptions
+from navarch.live.usage.job_recorder import JobRecorder
 from navarch.live.usage.usage_over_time import UsageOverTime
 from navarch.live.writers.bind_requests import RESOURCE as REQUESTS
 from navarch.live.writers.bind_requests import BindRequests, is_fraction
@@ -114,6 +115,7 @@ class Scheduler:
         self.lease_client = Client(endpoint, rng=rng)
         self.pool = WritePool(endpoint, connections=options.write_connections, patience=20.0, rng=rng, may_write=self.may_write)
 
+        self.job_recorder = None if options.history is None else JobRecorder(options.history, lambda: self.core.cache.cluster, clock)
         self.core = LiveCore(
             self.read_settings(),
             self._carry_out,
@@ -122,6 +124,7 @@ class Scheduler:
             starts_gangs=lambda: starts_gangs(self.policy_file.policy, self.policy_file.registry),
             prepared_at=lambda job: self.preparations.advanced_at(job),
             gang_timeout=options.gang_timeout,
+            pod_watcher=self.job_recorder,
         )
         self.cache, self.queue, self.assumed = self.core.cache, self.core.queue, self.core.assumed
         self.loop = Loop(
@@ -236,6 +239,8 @@ class Scheduler:
                 await asyncio.gather(task, return_exceptions=True)
             if self.recorder is not None:
                 await self.recorder.finish()
+            if self.job_recorder is not None:
+                await self.job_recorder.close()
             await self.preparations.close()
             await self.pool.close()
             await self.client.close()

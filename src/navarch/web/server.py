@@ -57,7 +57,7 @@ class WebServer:
         self.informers = self.watched.watch(self.client, random.Random(options.seed), options.patience)
         self.login = TokenLogin()
         self._context = Context(self.state, SchedulerLink())
-        self._app = application(self.login, HostCheck(options.hosts), handlers(self._context))
+        self._app = application(self.login, HostCheck(options.hosts), handlers(self._context, self.client))
         self._runner: web.AppRunner | None = None
         self.port = 0
 

@@ -41,6 +41,9 @@ class PeriodicTasks:
                 await self.check_policy()
             with contained("usage"):
                 self._record_usage()
+            with contained("job history"):
+                if scheduler.job_recorder is not None:
+                    await scheduler.job_recorder.write()
             with contained("warnings"):
                 self._log_warnings()
             if not scheduler.leading or scheduler.dry_writers is not None:
