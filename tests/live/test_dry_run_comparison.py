@@ -1,4 +1,4 @@
-"""`--dry-run` beside a scheduler in charge: what it logs, how it compares, what the report says, and `navarch jobs` from its endpoint."""
+"""`--dry-run` beside a scheduler in charge: what it logs, how it compares, its report, and `navarch jobs` from its endpoint."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -24,15 +25,19 @@ async def followed(world: World, dry: Scheduler, count: int) -> None:
     await world.eventually(lambda: asyncio.sleep(0, now()), lambda found: found == count)
 
 
-async def test_pods_that_another_scheduler_binds_are_compared(
-    world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_pods_that_another_scheduler_binds_are_compared(world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Somebody else binds pods as the scheduler `theirs`; the dry run watches."""
     caplog.set_level(logging.INFO)
     report = tmp_path / "report.json"
     await world.node("n0", cpu="4")
     await world.node("n1", cpu="4", here="only")
-    options = {"dry_run": True, "scheduler_names": ("theirs",), "report": report, "listen": "127.0.0.1:0", "period": 0.05}
+    options: dict[str, Any] = {
+        "dry_run": True,
+        "scheduler_names": ("theirs",),
+        "report": report,
+        "listen": "127.0.0.1:0",
+        "period": 0.05,
+    }
     async with world.scheduler(**options) as dry:
         pods = {
             "same": await world.pod("same", scheduler="theirs", nodeSelector={"here": "only"}),

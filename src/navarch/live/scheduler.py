@@ -108,8 +108,7 @@ class Scheduler:
         self.clock = clock
         self.identity = make_identity()
         self.metrics = Metrics()
-        self.registry = installed(options.plugin_dirs)
-        self.policy_file = PolicyFile(options.policy, self.registry)
+        self.policy_file = PolicyFile(options.policy, installed(options.plugin_dirs), options.plugin_dirs)
         self.elector: Elector | None = None
         rng = random.Random(options.seed)
         live = not options.dry_run
@@ -124,7 +123,7 @@ class Scheduler:
             self._carry_out,
             unsupported=self._unsupported,
             owners_watched=lambda kind: self.informers.watches_owners(kind),
-            starts_gangs=lambda: starts_gangs(self.policy_file.policy, self.registry),
+            starts_gangs=lambda: starts_gangs(self.policy_file.policy, self.policy_file.registry),
             prepared_at=lambda job: self.preparations.advanced_at(job),
             gang_timeout=options.gang_timeout,
             pod_watcher=self.job_recorder,
@@ -368,7 +367,9 @@ class Scheduler:
         batch = BATCH_PODS if self.dry_run is None else None
         self.queue.set_backoff(*self.policy_file.policy.backoff)
         with self.watchdog.watch():
-            cycle = self.core.decide(self.policy_file.policy, self.registry, self.clock(), identity=self.identity[-12:], batch=batch)
+            cycle = self.core.decide(
+                self.policy_file.policy, self.policy_file.registry, self.clock(), identity=self.identity[-12:], batch=batch
+            )
         record = cycle.record
         self.job_failures.take(record)
         self._backlog_left = cycle.more
@@ -463,7 +464,7 @@ class Scheduler:
     def configuration(self) -> dict[str, object]:
         """The policy in force, for /configz."""
         policy = self.policy_file.policy
-        effect = describe(policy, self.registry.catalogue())
+        effect = describe(policy, self.policy_file.registry.catalogue())
         return {"policy": without_credentials(policy.document), "effect": without_credentials(effect)}
 
     async def debug_snapshot(self) -> bytes:

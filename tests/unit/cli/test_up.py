@@ -208,7 +208,7 @@ def test_a_directory_with_a_plugin_that_cannot_be_read_is_refused(up: UpProcess,
     (tmp_path / "broken.py").write_text("import nothing_of_this_name")
     for command, config in (("up", tmp_path / "k"), ("nodes", up.kubeconfig)):
         result = CliRunner().invoke(main, [command, "--plugin-dir", str(tmp_path), "--kubeconfig", str(config)])
-        assert result.exit_code == 2 and "broken.py cannot be imported" in result.output
+        assert result.exit_code == 2 and "broken.py:1 cannot be imported" in result.output
 
 
 def test_a_port_that_is_taken_is_named_with_a_way_out(tmp_path: Path) -> None:

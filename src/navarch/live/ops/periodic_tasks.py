@@ -1,5 +1,6 @@
-"""What a leader does once a second beside its cycles: check the policy file, half-bound gangs, jobs that no cycle sees, the default
-queue and stale BindRequests, and log the warnings of cycles. A check that fails does not keep the others from being made."""
+"""What a leader does once a second beside its cycles: check the policy file, half-bound gangs, promises that nothing confirms, jobs
+that no cycle sees, the default queue and stale BindRequests, and log the warnings of cycles. A check that fails does not keep the
+others from being made."""
 
 from __future__ import annotations
 
@@ -55,6 +56,8 @@ class PeriodicTasks:
                 continue
             with contained("half-bound gangs"):
                 scheduler.core.check_gangs(clock())
+            with contained("promises"):
+                scheduler.core.check_promises(clock())
             with contained("bind requests"):
                 scheduler.bind_requests.clean()
                 self._report_unanswered_requests(clock())

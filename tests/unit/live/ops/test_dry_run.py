@@ -47,7 +47,9 @@ def test_each_outcome() -> None:
     ours = {each.pod: each.node for each in side.run.followed.values()}
     assert ours["default/huge"] == "" and ours["default/a"] and ours["default/b"]
     other = {"n1": "n2", "n2": "n1"}
-    side.put(pod("a", node=ours["default/a"], cpu="3"), pod("b", node=other[ours["default/b"]], cpu="3"), pod("huge", node="n1", cpu="9"))
+    side.put(
+        pod("a", node=ours["default/a"], cpu="3"), pod("b", node=other[ours["default/b"]], cpu="3"), pod("huge", node="n1", cpu="9")
+    )
     assert side.compare() == {"agreed": 1, "other node": 1, "never": 1}
     side.put(pod("waits", cpu="4"), pod("early", cpu="1"))
     side.cycle()
