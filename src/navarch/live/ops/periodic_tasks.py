@@ -1,5 +1,6 @@
-"""What a leader does once a second beside its cycles: check the policy file, half-bound gangs, jobs that no cycle sees, the default
-queue and stale BindRequests, and log the warnings of cycles. A check that fails does not keep the others from being made."""
+"""What a leader does once a second beside its cycles: check the policy file, half-bound gangs, promises that nothing confirms, jobs
+that no cycle sees, the default queue and stale BindRequests, and log the warnings of cycles. A check that fails does not keep the
+others from being made."""
 
 from __future__ import annotations
 
@@ -41,12 +42,17 @@ class PeriodicTasks:
                 await self.check_policy()
             with contained("usage"):
                 self._record_usage()
+            with contained("job history"):
+                if scheduler.job_recorder is not None:
+                    await scheduler.job_recorder.write()
             with contained("warnings"):
                 self._log_warnings()
             if not scheduler.leading or scheduler.dry_writers is not None:
                 continue
             with contained("half-bound gangs"):
                 scheduler.core.check_gangs(clock())
+            with contained("promises"):
+                scheduler.core.check_promises(clock())
             with contained("bind requests"):
                 scheduler.bind_requests.clean()
                 self._report_unanswered_requests(clock())
@@ -65,6 +71,7 @@ class PeriodicTasks:
         if loaded:
             scheduler.metrics.policy_loads.labels("ok").inc()
             await scheduler.usage.open(file.policy.usage)
+            await scheduler.node_load.open(file.policy)
         elif file.refused != before:
             scheduler.metrics.policy_loads.labels("refused").inc()
         if loaded or scheduler.rereading:

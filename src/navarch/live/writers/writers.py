@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.instructions import (
+    AbandonEviction,
     BindPod,
     EvictPod,
     Instruction,
@@ -57,6 +58,8 @@ class LiveWriters(Struct):
                 self.pods.refuse(task, reason, message, _now(), at_once=at_once)
             case EvictPod(eviction=eviction, task=task):
                 self.evictor.evict(eviction, task)
+            case AbandonEviction(task=task, reason=reason):
+                self.evictor.abandon(task, reason)
             case NominateNode(nomination=nomination, task=task):
                 self.pods.nominate(task, nomination.node, _now())
             case WriteQueueStatuses(figures=figures):
