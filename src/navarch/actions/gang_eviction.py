@@ -90,7 +90,7 @@ class GangEviction(Action):
             chosen: list[int] = []
             for bundle in bundles:
                 chosen += bundle.tasks
-                if (need > free + search.total_request(session, chosen)).any():
+                if (need > free + search.freed_request(session, chosen)).any():
                     continue
                 if self._carry_out(job, parts, chosen, domain, statement):
                     return
@@ -234,6 +234,7 @@ class GangEviction(Action):
             assert loser is not None
             room = session.nodes.future_idle[:, node]
             safe = loser.ready_count >= loser.min_member or loser.min_member <= 1
+            safe = safe and (session.devices is None or session.devices.may_stay(operation.task, operation.tasks[0], node))
             if safe and bool((room >= operation.task.request).all()):
                 statement.undo(operation)
 

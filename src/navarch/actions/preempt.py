@@ -158,7 +158,7 @@ class Preempt(Action):
         nodes = np.flatnonzero(group)
         for node in nodes[np.argsort(-scores[nodes], kind="stable")].tolist():
             offered = session.preemptable(row, self._offered(job, row, node, inside=inside))
-            if not search.fits(session, task, node, search.total_request(session, offered) if offered else None):
+            if not search.fits(session, task, node, search.freed_request(session, offered) if offered else None):
                 continue
 
             def enough(node: int = node) -> bool:

@@ -93,7 +93,7 @@ class Reclaim(Action):
         if not candidates:
             return False
         offered = session.reclaimable(row, candidates)
-        if not search.fits(session, task, node, search.total_request(session, offered) if offered else None):
+        if not search.fits(session, task, node, search.freed_request(session, offered) if offered else None):
             return False
 
         view, check = session.view(task), session.semantics.victims_are_minimal

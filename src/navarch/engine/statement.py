@@ -16,6 +16,7 @@ import numpy as np
 from navarch.engine.figures import Rows
 from navarch.engine.job import Job
 from navarch.engine.node_functions import TaskClass
+from navarch.engine.placement.shared_devices import shares_devices
 from navarch.engine.points.gang_protocols import EvictedAgain
 from navarch.engine.points.protocols import Change
 from navarch.model.resources import IntArray
@@ -89,7 +90,10 @@ class Statement:
         *,
         evicting: bool = False,
     ) -> None:
-        """Promise the resources in release on `nodes[i]` to `tasks[i]`. `evicting`: tasks were evicted for it."""
+        """Promise the resources in release on `nodes[i]` to `tasks[i]`. `groups`: the shared devices of a single task; chosen here if
+        the caller names none. `evicting`: tasks were evicted for it."""
+        if not groups and self.session.devices is not None and shares_devices(task):
+            groups, _ = self.session.devices.choose(task, nodes[0], False) or ((), True)
         self._place(PIPELINED, job, list(tasks), list(nodes), task, evicting=evicting, groups=groups)
 
     def evict(self, task: int, *, for_: str = "", reason: str = "", message: str = "", holds_node: bool = False) -> None:

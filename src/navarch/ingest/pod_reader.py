@@ -118,7 +118,7 @@ class PodReader:
             pod,
             placed=bool(node),
             hints=_hints(pod),
-            devices=_devices(pod),
+            devices=_devices(pod, ours),
         )
         return TaskSpec(
             uid=meta.uid or f"{namespace}/{meta.name}",
@@ -130,6 +130,7 @@ class PodReader:
             status=standing,
             priority=_task_priority(pod, self.settings.absent_priority if priority is None else priority),
             pod_priority=priority or 0,
+            has_priority=priority is not None,
             created=seconds(meta.creation_timestamp),
             started=seconds(status.start_time) if status.start_time else None,
             role=annotations.get("volcano.sh/task-spec") or labels.get("volcano.sh/task-spec") or "",
@@ -154,6 +155,7 @@ class PodReader:
             disruption_target=_is_disruption_target(status),
             gpu_groups=next((found for read in _GPU_GROUPS if (found := read(pod))), ()) if _GPU_GROUPS else (),
             numa_placement=next((zones for read in _NUMA if (zones := read(pod))), ()) if annotations else (),
+            active_deadline=None if spec.active_deadline_seconds is None else float(spec.active_deadline_seconds),
         )
 
     def reread(self, pod: Pod, old: Pod, before: TaskSpec) -> TaskSpec | None:
@@ -243,9 +245,9 @@ def _hints(pod: Pod) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(found)) if len(found) > 1 else found
 
 
-def _devices(pod: Pod) -> DeviceRequest | None:
+def _devices(pod: Pod, ours: bool) -> DeviceRequest | None:
     for read in _DEVICES:
-        if (found := read(pod)) is not None:
+        if (found := read(pod, ours)) is not None:
             return found
     return None
 

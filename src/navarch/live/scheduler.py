@@ -21,7 +21,9 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from navarch.apis.dialect import Settings
+from navarch.engine.policy.credentials import without_credentials
 from navarch.engine.policy.describe import describe
+from navarch.engine.reasons import Event
 from navarch.engine.record import Bind
 from navarch.installed import installed
 from navarch.kube.auth.access_review import AccessReview
@@ -32,10 +34,14 @@ from navarch.kube.write.pool import WritePool
 from navarch.live.cache.informers import Informers
 from navarch.live.cache.invalid_objects import InvalidObjects
 from navarch.live.core import LiveCore
-from navarch.live.cycle import Cycle, undecided
+from navarch.live.cycle import undecided
 from navarch.live.half_bound_gangs import starts_gangs
 from navarch.live.instructions import AbandonPreparation, BindResult, CheckVolumes, EndBind, Instruction, StartCycle
 from navarch.live.loop import Loop
+from navarch.live.node_load.feed import NodeLoadFeed
+from navarch.live.ops.cycle_log import CycleLog, log_decisions
+from navarch.live.ops.dry_run import DryRun
+from navarch.live.ops.dry_run_report import DryRunReport
 from navarch.live.ops.election import Elector, make_identity
 from navarch.live.ops.gauges import Gauges
 from navarch.live.ops.health import Health, tls_context
@@ -45,11 +51,15 @@ from navarch.live.ops.metrics import Metrics
 from navarch.live.ops.periodic_tasks import PeriodicTasks
 from navarch.live.ops.policy_file import PolicyFile
 from navarch.live.ops.recording import Recorder, encoded
+from navarch.live.ops.state_pages import StatePages
+from navarch.live.ops.state_publisher import StatePublisher
+from navarch.live.ops.supervised_tasks import SupervisedTasks
 from navarch.live.ops.watchdog import Watchdog
 from navarch.live.prebind.device_claims import DeviceClaims
 from navarch.live.prebind.preparation import Preparations
 from navarch.live.prebind.volumes import Volumes
 from navarch.live.settings import RunOptions
+from navarch.live.usage.job_recorder import JobRecorder
 from navarch.live.usage.usage_over_time import UsageOverTime
 from navarch.live.writers.bind_requests import RESOURCE as REQUESTS
 from navarch.live.writers.bind_requests import BindRequests, is_fraction
@@ -61,7 +71,7 @@ from navarch.live.writers.group_status import GroupStatuses
 from navarch.live.writers.pod_status import PodStatuses
 from navarch.live.writers.queue_status import QueueStatuses
 from navarch.live.writers.resync import Resync
-from navarch.live.writers.writers import DryWriters, LiveWriters
+from navarch.live.writers.writers import LiveWriters
 from navarch.model.spec import TaskSpec
 from navarch.offline.plan import settings_for
 
@@ -98,8 +108,7 @@ class Scheduler:
         self.clock = clock
         self.identity = make_identity()
         self.metrics = Metrics()
-        self.registry = installed(options.plugin_dirs)
-        self.policy_file = PolicyFile(options.policy, self.registry)
+        self.policy_file = PolicyFile(options.policy, installed(options.plugin_dirs), options.plugin_dirs)
         self.elector: Elector | None = None
         rng = random.Random(options.seed)
         live = not options.dry_run
@@ -108,14 +117,16 @@ class Scheduler:
         self.lease_client = Client(endpoint, rng=rng)
         self.pool = WritePool(endpoint, connections=options.write_connections, patience=20.0, rng=rng, may_write=self.may_write)
 
+        self.job_recorder = None if options.history is None else JobRecorder(options.history, lambda: self.core.cache.cluster, clock)
         self.core = LiveCore(
             self.read_settings(),
             self._carry_out,
             unsupported=self._unsupported,
             owners_watched=lambda kind: self.informers.watches_owners(kind),
-            starts_gangs=lambda: starts_gangs(self.policy_file.policy, self.registry),
+            starts_gangs=lambda: starts_gangs(self.policy_file.policy, self.policy_file.registry),
             prepared_at=lambda job: self.preparations.advanced_at(job),
             gang_timeout=options.gang_timeout,
+            pod_watcher=self.job_recorder,
         )
         self.cache, self.queue, self.assumed = self.core.cache, self.core.queue, self.core.assumed
         self.loop = Loop(
@@ -127,7 +138,8 @@ class Scheduler:
         )
         self.events = Events(self.pool, controller=options.scheduler_names[0], instance=self.identity, clock=clock, enabled=live)
         self.invalid_objects = InvalidObjects(self.events, self.metrics)
-        self.informers = Informers(self.client, self.cache, self.invalid_objects.report, patience, rng)
+        self.supervised = SupervisedTasks(self.metrics.task_failures, rng)
+        self.informers = Informers(self.client, self.cache, self.invalid_objects.report, patience, rng, self.supervised.run)
 
         self.volumes = Volumes(self.client, self.cache, options.volume_timeout, progress=lambda bind: self.preparations.progress(bind))
         self.device_claims = DeviceClaims(self.client, self.cache, lambda: self.informers.resources["ResourceClaim"])
@@ -170,13 +182,24 @@ class Scheduler:
             self.queue_statuses,
             GangMarks(self.pool, clock),
         )
-        self.dry_writers = DryWriters(log.info) if options.dry_run else None
+        self.dry_run = DryRun(clock) if options.dry_run else None
+        report = options.report
+        self.report = None if report is None else DryRunReport(report, options.scheduler_names, self.policy_file.policy.source)
 
-        self.usage = UsageOverTime(clock)
+        self.usage = UsageOverTime(clock, self.supervised.run)
+        self.node_load = NodeLoadFeed(
+            self.client,
+            lambda: self.cache.cluster,
+            clock,
+            lambda: self.core.cluster_event(Event.NODE_LOAD_CHANGED, urgent=False),
+            self.supervised.run,
+        )
         self.periodic_tasks = PeriodicTasks(self)
         self.gauges = Gauges(self)
         self.job_failures = JobFailures(self.metrics.job_failures, lambda job: job in self.cache.cluster.jobs.rows.of)
         self.watchdog = Watchdog(options.cycle_timeout)
+        self.cycle_log = CycleLog()
+        self.state_pages, self.publisher = StatePages(self), StatePublisher(self)
         self.health = Health(
             self.missing,
             self.metrics.registry,
@@ -184,8 +207,9 @@ class Scheduler:
             self.gauges.refresh,
             AccessReview(self.lease_client, time.monotonic),
             protect_metrics=options.protect_metrics,
-            notes=self.job_failures.notes,
+            notes=lambda: [*self.job_failures.notes(), *self.supervised.notes()],
             configuration=self.configuration,
+            pages=self.state_pages.pages,
         )
         self.recorder = Recorder(options.record, more_annotations=options.record_annotations) if options.record is not None else None
         self.failed_cycles = 0
@@ -206,21 +230,23 @@ class Scheduler:
             certificate, key = self.options.tls_certificate, self.options.tls_key
             tls = tls_context(certificate, key) if certificate is not None and key is not None else None
             await self.health.start(self.options.listen, tls)
+        supervised = self.supervised.run
         tasks = [
-            asyncio.create_task(self._stopping.wait(), name="stopping"),
-            asyncio.create_task(self.informers.run(), name="informers"),
-            asyncio.create_task(self._lead_when_elected(), name="leading"),
+            asyncio.create_task(supervised("informers", self.informers.run), name="informers"),
+            asyncio.create_task(supervised("leading", self._lead_when_elected), name="leading"),
         ]
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
+            await self._stopping.wait()
         finally:
             for task in reversed(tasks):
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
             if self.recorder is not None:
                 await self.recorder.finish()
+            if self.report is not None and self.dry_run is not None:
+                self.report.write(self.dry_run, self.clock())
+            if self.job_recorder is not None:
+                await self.job_recorder.close()
             await self.preparations.close()
             await self.pool.close()
             await self.client.close()
@@ -262,30 +288,34 @@ class Scheduler:
         await self.periodic_tasks.check_policy()
         await self.usage.open(self.policy_file.policy.usage)
         self.usage.put_into(self.cache.cluster)
+        await self.node_load.open(self.policy_file.policy)
         log.info("leading: %d nodes, %d pods", len(self.cache.cluster.nodes.rows), len(self.cache.cluster.tasks.rows))
-        self.metrics.leading.set(1)
-        self.writers.forget_all()
-        self.core.start_leading(_now())
-        self.writers.resume()
-        self.invalid_objects.set_leading(True)
-        tasks = [
-            asyncio.create_task(self.loop.run(), name="cycles"),
-            asyncio.create_task(self.resync.run(), name="resync"),
-            asyncio.create_task(self._flush(), name="status"),
-            asyncio.create_task(self.periodic_tasks.run(), name="periodic tasks"),
-        ]
+        supervised, tasks = self.supervised.run, list[asyncio.Task[None]]()
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
+            self.metrics.leading.set(1)
+            self.writers.forget_all()
+            self.core.start_leading(_now())
+            self.writers.resume()
+            self.invalid_objects.set_leading(True)
+            tasks += [
+                asyncio.create_task(supervised("cycles", self.loop.run), name="cycles"),
+                asyncio.create_task(supervised("resync", self.resync.run), name="resync"),
+                asyncio.create_task(supervised("statuses", self._flush), name="statuses"),
+                asyncio.create_task(supervised("periodic tasks", self.periodic_tasks.run), name="periodic tasks"),
+                asyncio.create_task(supervised("publisher", self.publisher.run), name="publisher"),
+            ]
+            await asyncio.wait(tasks)
         finally:
-            tasks[0].cancel()
+            for task in tasks[:1]:  # no more cycles; the others finish what is under way
+                task.cancel()
             await self._finish()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await self.usage.close()
+            await self.node_load.close()
             self.core.stop_leading()
+            self.cycle_log.forget()
             self.invalid_objects.set_leading(False)
             self.metrics.leading.set(0)
 
@@ -334,35 +364,33 @@ class Scheduler:
         self.failed_cycles = 0
 
     def _cycle(self) -> None:
-        batch = BATCH_PODS if self.dry_writers is None else None
+        batch = BATCH_PODS if self.dry_run is None else None
         self.queue.set_backoff(*self.policy_file.policy.backoff)
         with self.watchdog.watch():
-            cycle = self.core.decide(self.policy_file.policy, self.registry, self.clock(), identity=self.identity[-12:], batch=batch)
+            cycle = self.core.decide(
+                self.policy_file.policy, self.policy_file.registry, self.clock(), identity=self.identity[-12:], batch=batch
+            )
         record = cycle.record
         self.job_failures.take(record)
         self._backlog_left = cycle.more
         started = time.perf_counter()
         news = True
-        if self.dry_writers is not None:
-            news = self._log_dry_run(self.dry_writers, cycle)
+        if self.dry_run is not None:
+            news = self.dry_run.take(cycle)
         else:
             self.preparations.plan(cycle)
             self.core.commit(record, _now())
+            log_decisions(log, cycle)
         committed = time.perf_counter() - started
         self.metrics.cycle(record, cycle.snapshot_seconds, cycle.seconds, committed)
+        self.cycle_log.take(cycle, committed, news=news)
         if news and (record.binds or record.evictions):
             bound, evicted, promised = len(record.binds), len(record.evictions), len(record.nominations)
             spent = (cycle.seconds + committed) * 1e3
-            log.info("cycle %d: %d bound, %d evicted, %d nominated in %.1f ms", cycle.number, bound, evicted, promised, spent)
+            text, fields = "cycle %d: %d bound, %d evicted, %d nominated in %.1f ms", {"cycle": cycle.number}
+            log.info(text, cycle.number, bound, evicted, promised, spent, extra=fields)
         if self.recorder is not None and news and self.recorder.take(cycle):
             self.core.keep_snapshot()
-
-    def _log_dry_run(self, writers: DryWriters, cycle: Cycle) -> bool:
-        """Returns whether the cycle decided anything that was not logged before: decisions that are not carried out are decided again
-        in every cycle."""
-        logged = [writers.tell("bind", bind.pod, f"to {bind.node}") for bind in cycle.record.binds]
-        logged += [writers.tell("evict", each.pod, f"from {each.node} for {each.for_}") for each in cycle.record.evictions]
-        return any(logged)
 
     # instructions of the core
 
@@ -377,7 +405,7 @@ class Scheduler:
             case AbandonPreparation(job=job, reason=reason):
                 self.metrics.gangs_released.inc()
                 self.preparations.give_up(job, reason)
-            case _ if self.dry_writers is None:
+            case _ if self.dry_run is None:
                 self.writers.carry_out(instruction)
 
     def _end_bind(self, ended: EndBind) -> None:
@@ -412,11 +440,7 @@ class Scheduler:
     async def _flush(self) -> None:
         while True:
             await asyncio.sleep(FLUSH_INTERVAL)
-            try:
-                self.writers.flush(_now())
-            except Exception:
-                # One object whose status cannot be built must not end the process: it is skipped, and the others are written.
-                log.exception("a status could not be written")
+            self.writers.flush(_now(), self.supervised.contained)
             if self._backlog_left and len(self.binder.outbox) < MAX_BINDINGS_AHEAD:
                 self.loop.trigger()
 
@@ -440,7 +464,8 @@ class Scheduler:
     def configuration(self) -> dict[str, object]:
         """The policy in force, for /configz."""
         policy = self.policy_file.policy
-        return {"policy": policy.document, "effect": describe(policy, self.registry.catalogue())}
+        effect = describe(policy, self.policy_file.registry.catalogue())
+        return {"policy": without_credentials(policy.document), "effect": without_credentials(effect)}
 
     async def debug_snapshot(self) -> bytes:
         cycle = self.core.last_cycle

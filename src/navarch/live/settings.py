@@ -32,9 +32,13 @@ class RunOptions(Struct, frozen=True):
     period: float = PERIOD
     settle: float = SETTLE
     record: Path | None = None
+    history: Path | None = None
+    """File that keeps which jobs came and how long they ran."""
     record_annotations: tuple[str, ...] = ()
     """Annotations that recordings keep besides those that rules read."""
     dry_run: bool = False
+    report: Path | None = None
+    """Where a dry run writes how it compares with the scheduler in charge."""
     namespace_as_queue: bool = False
     node_pool_label_key: str = ""
     partition_label_value: str = ""

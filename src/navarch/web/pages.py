@@ -14,6 +14,9 @@ from aiohttp import web
 from navarch.web.errors import not_found
 
 ASSETS: Final = Path(__file__).parent / "assets"
+UPLOT: Final = Path(__file__).parent.parent / "simulator" / "report" / "vendor"
+"""The simulator's report has uPlot in it; the pages load that copy."""
+ELSEWHERE: Final = {f"vendor/{name}": UPLOT / name for name in ("uPlot.iife.min.js", "uPlot.min.css")}
 TYPES: Final = {
     ".css": "text/css",
     ".html": "text/html",
@@ -49,8 +52,9 @@ class Pages:
         return self._file(request, request.match_info["path"])
 
     def _file(self, request: web.Request, name: str) -> web.Response:
-        path = (self._folder / name).resolve()
-        if not path.is_relative_to(self._folder) or path.suffix not in TYPES or not path.is_file():
+        path = ELSEWHERE.get(name) or (self._folder / name).resolve()
+        outside = name not in ELSEWHERE and not path.is_relative_to(self._folder)
+        if outside or path.suffix not in TYPES or not path.is_file():
             raise not_found(f"there is no {request.path}")
         body = path.read_bytes()
         tag = hashlib.sha256(body).hexdigest()[:32]

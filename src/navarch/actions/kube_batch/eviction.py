@@ -15,12 +15,15 @@ import numpy as np
 from navarch.actions.job_queues import JobHeap, QueueHeap, Turns, takes_part, waiting_tasks
 from navarch.engine.action import Action
 from navarch.engine.job import Job
+from navarch.engine.placement.shared_devices import shares_devices
+from navarch.engine.reasons import Event, Reason
 from navarch.engine.statement import Statement
 from navarch.engine.victims.search import total_request
 from navarch.model.resources import PODS
 from navarch.model.status import TaskStatus
 
 RUNNING = TaskStatus.RUNNING
+NO_EVICTION = "no pod is evicted for a part of a GPU under this policy: it starts when one is free"
 
 
 class CoveringEviction(Action):
@@ -49,6 +52,9 @@ class CoveringEviction(Action):
         """On the first of these nodes where the victims that are `allowed` cover the task, evict as many as it takes."""
         session = self.session
         task = session.class_of(row)
+        if shares_devices(task):  # covering a request by those of victims says nothing about devices that several pods share
+            job.refuse(Reason("GpuNotShared", NO_EVICTION, undone_by=(Event.POD_REMOVED, Event.NODE_ADDED)))
+            return False
         dims = session.view(task).dims
         dims = dims[dims != PODS]
         need = (task.request - session.slack)[dims]

@@ -22,6 +22,7 @@ from navarch.engine.arguments import Argument, Arguments
 from navarch.engine.node_functions import NodeFilter, Rejection, TaskClass, first_rejection
 from navarch.engine.placement.class_view import ClassView
 from navarch.engine.placement.fit_errors import ROOM, FitErrors
+from navarch.engine.placement.shared_devices import UNSHARED, shares_devices
 from navarch.engine.reasons import Event
 from navarch.model.resources import BoolArray
 from navarch.model.status import TaskStatus
@@ -241,6 +242,8 @@ class Schedule(Action):
         """The rejection of the pod before any node is filtered, and the events that may undo it."""
         if task.shape.unsupported:
             return Rejection(f"the pod needs what Navarch does not support: {', '.join(task.shape.unsupported)}"), ()
+        if shares_devices(task):
+            return Rejection(UNSHARED), ()
         found = first_rejection(self._settings_of(task).rejecting, task)
         if found is None:
             return None

@@ -332,11 +332,13 @@ def gpu_groups_of(pod: Pod) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def devices_of(pod: Pod) -> DeviceRequest | None:
-    """A fraction of a GPU, an amount of its memory, or MIG slices; None if the pod requests none of these."""
+def devices_of(pod: Pod, decided: bool = False) -> DeviceRequest | None:
+    """A fraction of a GPU, an amount of its memory, or MIG slices; None if the pod requests none of these.
+
+    `decided`: we decide for the pod, so the annotations are meant for us even if nothing else of the pod is in KAI's words."""
     annotations = pod.metadata.annotation_map
     profiles = _profiles(pod)
-    if not is_ours(pod) or not (FRACTION in annotations or GPU_MEMORY in annotations):
+    if not (decided or is_ours(pod)) or not (FRACTION in annotations or GPU_MEMORY in annotations):
         return DeviceRequest(profiles=profiles) if profiles else None
     fraction, memory = annotations.get(FRACTION), annotations.get(GPU_MEMORY)
     if fraction and memory:

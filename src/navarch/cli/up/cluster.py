@@ -16,15 +16,19 @@ from pathlib import Path
 from navarch.cli.cluster.embedded_kubeconfig import USUAL_KUBECONFIG
 from navarch.cli.scheduler_names import EMBEDDED
 from navarch.cli.up.queues import ensure_kai_queues
+from navarch.embedded.api.bootstrap import ensure_namespace
 from navarch.embedded.api.server import ApiServer
 from navarch.embedded.controllers.volumes.provisioning import ensure_standard_class
 from navarch.embedded.hollow_cluster import HollowCluster
 from navarch.embedded.kubelets.pod_behaviour import KubeletOptions
 from navarch.embedded.node_sets import NodeSet, read_nodes
-from navarch.embedded.sample import Size
+from navarch.embedded.sample.size import FEWEST_SLOTS, Size
+from navarch.engine.policy import Policy
 from navarch.kube.connect import connect
 from navarch.live.scheduler import Scheduler
 from navarch.live.settings import RunOptions
+from navarch.manifests.installation import NAMESPACE
+from navarch.model.resources import parse_amount
 from navarch.object_types import Manifest
 
 log = logging.getLogger(__name__)
@@ -32,6 +36,14 @@ START_AFTER, STOP_AFTER = 0.5, 1.0
 TALKATIVE = 200
 """Up to this many nodes, kubelets write an event for each start and stop."""
 PER_RACK, RACKS_PER_ZONE = 4, 4
+API_GROUPS = {
+    "volcano": "scheduling.volcano.sh",
+    "kai": "scheduling.run.ai",
+    "kube-batch": "scheduling.incubator.k8s.io",
+    "coscheduling": "scheduling.x-k8s.io",
+    "kubernetes": "scheduling.k8s.io",
+}
+"""--dialect -> the API group of its PodGroups and Queues."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +62,8 @@ class UpOptions:
     plugin_dirs: tuple[Path, ...] = ()
     namespace_as_queue: bool = False
     until_settled: bool = False
+    dialect: str | None = None
+    """The API whose groups and queues `kubectl get podgroup` and `kubectl get queue` mean; None: the policy's."""
 
 
 class UpCluster:
@@ -70,11 +84,17 @@ class UpCluster:
         """The command that sets KUBECONFIG in another terminal, with an absolute path."""
         return f"export KUBECONFIG={shlex.quote(str(self.kubeconfig))}"
 
+    @property
+    def policy(self) -> Policy:
+        assert self.scheduler is not None
+        return self.scheduler.policy_file.policy
+
     async def __aenter__(self) -> UpCluster:
         await self.server.start()
         try:
             self.server.kubeconfig(self.kubeconfig)
             ensure_standard_class(self.server.operations)
+            ensure_namespace(self.server.operations, NAMESPACE)
             self.hollow.start()
             self.hollow.add_nodes(self._nodes())
             options = RunOptions(
@@ -84,13 +104,16 @@ class UpCluster:
                 scheduler_names=EMBEDDED,
                 listen="",
                 leader_elect=False,
+                lock_namespace=NAMESPACE,
                 shutdown_timeout=2.0,
                 bind_requests=False,  # the embedded cluster has no KAI binder
                 gpu_sharing="annotations",
             )
             self.scheduler = Scheduler(connect(self.kubeconfig), options)
-            if self.scheduler.policy_file.policy.dialect == "kai":
+            if self.policy.dialect == "kai":
                 ensure_kai_queues(self.server.operations)
+            dialect = self.options.dialect or ("kai" if self.policy.dialect == "kai" else "volcano")
+            self.server.registry.first_group = API_GROUPS[dialect]
             self.scheduling = asyncio.create_task(self.scheduler.run(), name="scheduler")
         except BaseException:  # also Ctrl-C: everything that was started must stop with the command
             await self._stop()
@@ -121,4 +144,7 @@ class UpCluster:
         records = self.server.store.list("nodes")
         gpus = [int((r.obj["status"].get("allocatable") or {}).get("nvidia.com/gpu", 0)) for r in records]
         with_gpus = [count for count in gpus if count]
-        return Size.of(len(with_gpus), min(with_gpus)) if with_gpus else Size.of(len(records), 0)
+        if sum(with_gpus) >= FEWEST_SLOTS:
+            return Size.of(len(with_gpus), min(with_gpus), 0)
+        processors = [parse_amount("cpu", (r.obj["status"].get("allocatable") or {}).get("cpu", "0")) for r in records]
+        return Size.of(len(records), 0, min(processors, default=0))

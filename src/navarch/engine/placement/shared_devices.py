@@ -13,6 +13,7 @@ device is released once everything used of it is released, and one device is pro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 ONE: Final = 1000
 """A whole device in the model's units."""
 _PIPELINED, _RELEASING = int(TaskStatus.PIPELINED), int(TaskStatus.RELEASING)
+UNSHARED: Final = "the pod asks for a part of a GPU (gpu-fraction or gpu-memory), and this policy places whole GPUs only"
 Select = Rows | slice
 Slots = npt.NDArray[np.int64]
 
@@ -220,6 +222,33 @@ class SharedDevices:
         sound = (portion <= 1) | (portion == np.floor(portion))
         fits: BoolArray = sound & (np.maximum(self.whole(free), 0) + groups >= devices.count)
         return fits
+
+    def fits_on(self, kind: TaskClass, node: int) -> bool:
+        """Whether the node has enough devices for the task, those that are being released counted."""
+        rows = np.array([node])
+        return bool(self.fits(kind, self.session.nodes.future_idle[:, rows], rows)[0])
+
+    def freed_by(self, tasks: Sequence[int]) -> IntArray:
+        """(R,): the most whole devices that are free once these tasks left. A device is free only when all its users left, so this
+        is a bound."""
+        freed: IntArray = np.zeros(self.session.nodes.allocatable.shape[0], dtype=np.int64)
+        for task in tasks:
+            groups = self.groups.get(task)
+            if groups and (dim := int(self.dim[self.session.node[task]])) >= 0:
+                freed[dim] += ONE * len(groups)
+        return freed
+
+    def may_stay(self, kind: TaskClass, task: int, node: int) -> bool:
+        """Whether a task that leaves could stay: its devices have room for it beside what is promised of them, and none of them is
+        promised as a whole."""
+        amount, needed = int(self.amount(kind)[node]), 0
+        for group in self.groups.get(task, ()):
+            slot = self._slot(node, group)
+            if int(self.allocated[node, slot] - self.releasing[node, slot]) + amount > int(self.memory[node]):
+                return False
+            needed += self._whole(node, slot)[1]
+        dim = int(self.dim[node])
+        return not needed or dim < 0 or int(self.session.nodes.future_idle[dim, node]) >= ONE * needed
 
     def idle_parts(self) -> FloatArray:
         """(N,): devices that are free, parts of shared ones and slices counted."""

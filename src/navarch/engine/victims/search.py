@@ -37,6 +37,10 @@ def freed_at_most(session: Session, candidates: BoolArray) -> IntArray:
     requests = session.snapshot.shape_request[:, session.shape[rows]]
     for resource in np.flatnonzero(requests.any(axis=1)):
         out[resource] = np.bincount(session.node[rows], weights=requests[resource], minlength=out.shape[1])
+    if (devices := session.devices) is not None:
+        for task in devices.groups:
+            if candidates[task]:
+                out[:, session.node[task]] += devices.freed_by((task,))
     return out
 
 
@@ -85,12 +89,21 @@ def fits(session: Session, task: TaskClass, row: int, freed: IntArray | None = N
     if freed is not None:
         room = room + freed
     view = session.view(task)
-    return bool(np.all(view.need[:, 0] <= room[view.dims]))
+    if not np.all(view.need[:, 0] <= room[view.dims]):
+        return False
+    # What a victim frees of a shared device depends on its other users, so only evictions that were carried out count.
+    return freed is not None or view.devices is None or view.devices.fits_on(task, row)
 
 
 def total_request(session: Session, tasks: Sequence[int]) -> IntArray:
     total: IntArray = session.snapshot.shape_request[:, session.shape[list(tasks)]].sum(axis=1)
     return total
+
+
+def freed_request(session: Session, victims: Sequence[int]) -> IntArray:
+    """The most that evicting these tasks frees: their requests, and the devices that they share."""
+    total = total_request(session, victims)
+    return total if session.devices is None else total + session.devices.freed_by(victims)
 
 
 def victim_order(session: Session, victims: Sequence[int], preemptor: Queue) -> list[int]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 from msgspec import Struct
 
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.instructions import (
+    AbandonEviction,
     BindPod,
     EvictPod,
     Instruction,
@@ -56,6 +58,8 @@ class LiveWriters(Struct):
                 self.pods.refuse(task, reason, message, _now(), at_once=at_once)
             case EvictPod(eviction=eviction, task=task):
                 self.evictor.evict(eviction, task)
+            case AbandonEviction(task=task, reason=reason):
+                self.evictor.abandon(task, reason)
             case NominateNode(nomination=nomination, task=task):
                 self.pods.nominate(task, nomination.node, _now())
             case WriteQueueStatuses(figures=figures):
@@ -72,11 +76,15 @@ class LiveWriters(Struct):
                 promised = refusal.uid in refused.nominated
                 self.pods.refuse(task, refusal.reason, refusal.message, now, promised=promised, lacking=lacking)
 
-    def flush(self, now: float) -> None:
-        """Write what is due."""
-        self.pods.flush(now)
-        self.groups.flush(now)
-        self.queues.flush(now)
+    def flush(self, now: float, contained: Callable[[str], AbstractContextManager[object]] = nullcontext) -> None:
+        """Write what is due. `contained(name)` keeps a failure of one writer from the others. The object on which it failed is
+        skipped; the rest of its kind is written by the next call."""
+        with contained("pod statuses"):
+            self.pods.flush(now)
+        with contained("group statuses"):
+            self.groups.flush(now)
+        with contained("queue statuses"):
+            self.queues.flush(now)
 
     def busy(self) -> int:
         """Binds and evictions without an outcome."""
@@ -101,24 +109,6 @@ class LiveWriters(Struct):
         """Send again."""
         for outbox in self._outboxes():
             outbox.resume()
-
-
-class DryWriters:
-    """Writes nothing. Decisions are logged and not assumed, so each cycle decides them again."""
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
-        self._said: set[tuple[str, str, str]] = set()
-
-    def tell(self, verb: str, pod: str, where: str) -> bool:
-        """Log each decision once. Returns whether it was not logged before."""
-        if (verb, pod, where) in self._said:
-            return False
-        if len(self._said) > 100_000:
-            self._said.clear()
-        self._said.add((verb, pod, where))
-        self._say(f"dry run: would {verb} {pod} {where}")
-        return True
 
 
 def _now() -> float:

@@ -56,5 +56,6 @@ class ShapeTable:
             self.social[number] = shape
         self.request = grown(grown(self.request, len(self.space), axis=0), number + 1)
         self.request[: len(self.space), number] = self.space.bounded_vector(shape.requests, pods=1)
-        self.best_effort[number] = not any(amount for name, amount in shape.requests if name != "pods")
+        shares = shape.devices is not None and bool(shape.devices.fraction or shape.devices.memory)
+        self.best_effort[number] = not shares and not any(amount for name, amount in shape.requests if name != "pods")
         return number

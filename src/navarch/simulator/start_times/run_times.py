@@ -1,0 +1,134 @@
+"""How long jobs run, learned from those that came before: draws from the run times of a class, given what a job has run already.
+
+Jobs that still run count too: each says that a run lasts longer than it has lasted until now (the product-limit estimator of Kaplan
+and Meier). Without them the history of a busy cluster would hold too many short jobs. Beyond the longest run that is known, the chance
+to last twice as long is one half.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from navarch.job_history import JobRun
+
+FEWEST = 10
+"""Finished runs that a class needs to be a basis."""
+LAST = 1000
+"""Runs of a class that count, the newest ones."""
+Floats = NDArray[np.float64]
+
+
+class Survival:
+    """The share of runs that last longer than a time."""
+
+    def __init__(self, finished: Iterable[float], unfinished: Iterable[float] = ()) -> None:
+        """`unfinished`: how long runs have lasted that have not ended."""
+        ends = np.sort(np.fromiter(finished, dtype=np.float64))
+        ages = np.sort(np.fromiter(unfinished, dtype=np.float64))
+        self.times, deaths = np.unique(ends, return_counts=True)
+        """Lengths of finished runs, ascending."""
+        left = np.searchsorted(ends, self.times)
+        at_risk = len(ends) - left + len(ages) - np.searchsorted(ages, self.times)
+        self.beyond: Floats = np.cumprod(1.0 - deaths / at_risk, dtype=np.float64)
+        """The share that lasts longer than each of `times`."""
+        self.longest = max(ends[-1] if len(ends) else 0.0, ages[-1] if len(ages) else 0.0)
+
+    def remaining(self, age: float, chance: float) -> float:
+        """How long a run of this age still lasts, exceeded with this chance.
+
+        >>> Survival([10.0, 20.0, 30.0, 40.0]).remaining(15.0, 0.5)
+        15.0
+        >>> Survival([10.0]).remaining(30.0, 0.25)
+        90.0
+        """
+        passed = int(np.searchsorted(self.times, age, side="right"))
+        now = float(self.beyond[passed - 1]) if passed else 1.0
+        wanted = chance * now
+        place = max(int(np.searchsorted(-self.beyond, -wanted)), passed)  # the first time beyond which no more than `wanted` is left
+        if place < len(self.times):
+            return float(self.times[place]) - age
+        at_end = float(self.beyond[-1]) if len(self.beyond) else 1.0
+        over = min(wanted / at_end, 1.0) if at_end > 0.0 else chance
+        return float(max(self.longest, age, 1.0)) / over - age
+
+
+class RunTimes:
+    """Run times by class, as known at a moment, in order of submission."""
+
+    def __init__(self, runs: Iterable[JobRun], now: float) -> None:
+        self.finished = 0
+        """Runs that are known from start to end."""
+        self._runs: dict[Hashable, list[_Run]] = {}
+        self._known: dict[Hashable, KnownRuns] = {}
+        for run in sorted(runs, key=lambda run: (run.submitted, run.uid)):
+            if run.started is None or run.started > now:
+                continue
+            ended = run.finished is not None and run.finished <= now
+            self.finished += ended
+            length = max((run.finished if run.finished is not None and ended else now) - run.started, 0.0)
+            for each in run.classes:
+                self._runs.setdefault(each, []).append((length, ended))
+
+    def class_of(self, run: JobRun) -> Hashable | None:
+        """The most alike class with enough finished runs; None: there is none."""
+        return next((each for each in run.classes if sum(ended for _, ended in self._runs.get(each, ())) >= FEWEST), None)
+
+    def known(self, kind: Hashable) -> KnownRuns:
+        found = self._known.get(kind)
+        if found is None:
+            found = self._known[kind] = KnownRuns(self._runs[kind][-LAST:])
+        return found
+
+
+_Run = tuple[float, bool]
+"""How long it ran, and whether it has ended."""
+
+
+class KnownRuns:
+    """Runs of one class, and the survival that follows from them."""
+
+    def __init__(self, runs: Sequence[_Run]) -> None:
+        self.lengths: Floats = np.array([length for length, _ in runs])
+        self.ended: NDArray[np.bool_] = np.array([ended for _, ended in runs])
+        self.survival = Survival(self.lengths[self.ended], self.lengths[~self.ended])
+
+
+class Draw:
+    """One draw of the run times of many jobs.
+
+    Jobs that come together run alike: the tasks of a sweep, the attempts at one experiment. So the jobs of a class, asked for one
+    after the other, get the lengths of past runs that came one after the other, from a random place in the history on. The place is
+    the same for all classes. Drawing each job for itself would make the sum over many jobs look far more certain than it is.
+    """
+
+    def __init__(self, times: RunTimes, random: np.random.Generator) -> None:
+        self._times = times
+        self._random = random
+        self._place = float(random.random())
+        """From 0, the oldest run, to 1, the newest."""
+        self._lengths: dict[Hashable, Floats] = {}
+        self._taken: Counter[Hashable] = Counter()
+
+    def remaining(self, kind: Hashable, age: float = 0.0) -> float:
+        """How long the next job of the class still runs that has run so long."""
+        known = self._times.known(kind)
+        lengths = self._lengths.get(kind)
+        if lengths is None:
+            lengths = self._lengths[kind] = self._whole(known)
+        longer = lengths[lengths > age]
+        if not len(longer):
+            return known.survival.remaining(age, 1.0 - float(self._random.random()))
+        place = int(self._place * len(longer)) + self._taken[kind]
+        self._taken[kind] += 1
+        return float(longer[place % len(longer)]) - age
+
+    def _whole(self, known: KnownRuns) -> Floats:
+        """Lengths of all runs: of those that go on, as long as they may last."""
+        lengths = known.lengths.copy()
+        for row in np.flatnonzero(~known.ended).tolist():
+            lengths[row] += known.survival.remaining(float(lengths[row]), 1.0 - float(self._random.random()))
+        return lengths

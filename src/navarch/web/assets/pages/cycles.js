@@ -1,0 +1,91 @@
+// Cycles: how long the last cycles took and what they decided, and the recordings that can be opened.
+import { html, useMemo } from "../core/dom.js";
+import { bytes, clock, plain, span } from "../core/format.js";
+import { useTopic } from "../core/live.js";
+import { address } from "../core/router.js";
+import { Bar } from "../parts/bars.js";
+import { Empty, Figure, Loaded, NotAvailable } from "../parts/notices.js";
+import { Plot } from "../parts/plot.js";
+
+const MOST = 200;
+const read = (answer) => answer;
+const merge = (data, change) => {
+  const known = new Set(change.changed.map((cycle) => cycle.number));
+  return { ...data, cycles: [...change.changed, ...(data.cycles ?? []).filter((cycle) => !known.has(cycle.number))].slice(0, MOST) };
+};
+
+export function CyclesPage() {
+  const source = useTopic("cycles", {}, read, merge);
+  return html`
+    <div class="page-head"><h1 tabindex="-1">Cycles</h1></div>
+    <${Loaded} source=${source} what="cycles">${(data) => html`
+      ${data.cycles ? html`<${Recent} cycles=${data.cycles} />` : html`<section class="panel"><h2>Recent cycles</h2><${NotAvailable} reason=${data.scheduler.reason} /></section>`}
+      <${Recordings} recordings=${data.recordings} />`}
+    <//>`;
+}
+
+function Recent({ cycles }) {
+  const series = useMemo(() => {
+    const inOrder = [...cycles].reverse();
+    return [{ name: "cycle", times: inOrder.map((each) => each.time), values: inOrder.map((each) => each.seconds) }];
+  }, [cycles]);
+  const parts = useMemo(() => phases(cycles), [cycles]);
+  const most = cycles.reduce((longest, each) => Math.max(longest, each.seconds), 0);
+  if (!cycles.length) return html`<section class="panel"><h2>Recent cycles</h2><${Empty}>No cycle has run yet.<//></section>`;
+  return html`
+    <div class="panels two">
+      <section class="panel"><h2>Duration of cycles</h2>
+        <div class="figures"><${Figure} value=${span(quantile(cycles, 0.5))} name="p50" /><${Figure} value=${span(quantile(cycles, 0.99))} name="p99" /><${Figure} value=${plain(cycles.length)} name="cycles" /></div>
+        <${Plot} label="Duration of cycles" series=${series} show=${span} time showX=${clock} height=${170} />
+      </section>
+      <section class="panel"><h2>Where the time goes <span class="note">by action and plugin, over these cycles</span></h2>
+        <div class="table-scroll tall"><table>
+          <thead><tr><th scope="col">Part</th><th scope="col" class="wide-bar">share</th><th scope="col" class="num">mean</th><th scope="col" class="num">longest</th></tr></thead>
+          <tbody>${parts.map((each) => html`<tr key=${each.name} class="middle"><td>${each.name}</td><td class="wide-bar"><${Bar} thin parts=${[{ value: each.total, kind: "used" }]} whole=${parts[0].total} label=${`${each.name}: ${span(each.total)} in all`} /></td><td class="num">${span(each.mean)}</td><td class="num">${span(each.most)}</td></tr>`)}</tbody>
+        </table></div>
+      </section>
+      <section class="panel wide"><h2>Recent cycles <span class="note">newest first</span></h2>
+        <div class="table-scroll tall"><table>
+          <thead><tr><th scope="col">Cycle</th><th scope="col">time</th><th scope="col" class="wide-bar">duration</th><th scope="col" class="num">seconds</th><th scope="col" class="num">tried</th><th scope="col" class="num">binds</th><th scope="col" class="num">evictions</th><th scope="col" class="num">nominations</th></tr></thead>
+          <tbody>${cycles.map((each) => html`
+            <tr key=${each.number} class="middle"><td>${plain(each.number)}</td><td class="nowrap">${clock(each.time)}</td><td class="wide-bar"><${Bar} thin parts=${[{ value: each.seconds, kind: "used" }]} whole=${most} label=${timingText(each)} /></td>
+            <td class="num">${span(each.seconds)}</td><td class="num">${plain(each.tried)}</td><td class="num">${plain(each.binds)}</td><td class="num">${plain(each.evictions)}</td><td class="num">${plain(each.nominations)}</td></tr>`)}
+          </tbody>
+        </table></div>
+      </section>
+    </div>`;
+}
+
+function Recordings({ recordings }) {
+  return html`
+    <section class="panel"><h2>Recorded cycles <span class="note">open one to see what it decided, and what another policy would decide</span></h2>
+      ${!recordings?.length ? html`<${Empty}>None. <code>navarch run --record DIR</code> writes them, <code>navarch web --recordings DIR</code> shows them.<//>` : html`
+        <div class="table-scroll tall"><table>
+          <thead><tr><th scope="col">Recording</th><th scope="col">time</th><th scope="col" class="num">size</th></tr></thead>
+          <tbody>${recordings.map((each) => html`<tr key=${each.id}><td class="anywhere"><a href=${address(["cycles", each.id])}>${each.id === "last" ? "the last cycle of the scheduler" : each.id}</a></td><td>${clock(each.time)}</td><td class="num">${each.bytes ? bytes(each.bytes) : "–"}</td></tr>`)}</tbody>
+        </table></div>`}
+    </section>`;
+}
+
+function phases(cycles) {
+  const found = new Map();
+  for (const cycle of cycles) {
+    for (const [name, seconds] of Object.entries(cycle.timings ?? {})) {
+      const part = found.get(name) ?? { name, total: 0, most: 0, mean: 0 };
+      part.total += seconds;
+      part.most = Math.max(part.most, seconds);
+      found.set(name, part);
+    }
+  }
+  for (const part of found.values()) part.mean = part.total / cycles.length;
+  return [...found.values()].sort((a, b) => b.total - a.total || (a.name < b.name ? -1 : 1));
+}
+
+function quantile(cycles, part) {
+  const sorted = cycles.map((each) => each.seconds).sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))];
+}
+
+function timingText(cycle) {
+  return Object.entries(cycle.timings ?? {}).sort(([, a], [, b]) => b - a).slice(0, 6).map(([name, seconds]) => `${name} ${span(seconds)}`).join(", ") || span(cycle.seconds);
+}

@@ -1,0 +1,138 @@
+// One job: why it waits, what would start it, its pods on nodes, its history.
+import { html, useMemo, useState } from "../core/dom.js";
+import { age, amounts, clock, count, plain } from "../core/format.js";
+import { useResource } from "../core/live.js";
+import { objects } from "../core/rows.js";
+import { Ahead, Blockers, Cause, Changes, NodeReasons, Placements } from "../parts/explanation.js";
+import { NodeLink, QueueLink } from "../parts/names.js";
+import { Empty, Loaded, State } from "../parts/notices.js";
+import { Grid } from "../parts/grid.js";
+import { TrialsButton, useTrials } from "../parts/trials.js";
+
+export function JobPage({ parts }) {
+  const id = parts.join("/");
+  const concerns = (change) => change.removed.includes(id) || change.changed.some((row) => row[0] === id);
+  const source = useResource(["jobs", ...parts], "jobs", concerns, { namespace: parts[0] });
+  return html`
+    <div class="page-head"><h1 tabindex="-1"><span class="crumb"><a href="#/jobs">Jobs</a> / </span>${id}</h1></div>
+    <${Loaded} source=${source} what=${`job ${id}`}>${(data) => html`<${Job} data=${data} />`}<//>`;
+}
+
+function Job({ data }) {
+  const { job, explanation } = data;
+  const trials = useTrials(job.id);
+  const full = trials.explanation ?? explanation;
+  const waits = job.state === "waiting" || full?.state === "pending" || full?.state === "impossible";
+  return html`
+    <${Summary} data=${data} />
+    <div class="panels two">
+      ${full && waits && html`
+        <section class="panel wide"><h2>Why it waits</h2>
+          <div class="stack"><${Cause} explanation=${full} /><${TrialsButton} trials=${trials} text="What would help" /></div>
+        </section>
+        ${trials.explanation && html`
+          <section class="panel wide"><h2>What would start it <span class="note">each line was tried on a copy of the cluster</span></h2>
+            <${Changes} changes=${full.changes} />
+            ${full.notEstablished?.length > 0 && html`<p class="note">Not established: ${full.notEstablished.join("; ")}</p>`}
+          </section>
+          <section class="panel"><h2>What blocks it</h2><${Blockers} blockers=${full.blockers} /></section>`}
+        <section class="panel"><h2>Nodes</h2><${NodeReasons} nodes=${full.nodes} /></section>
+        <section class="panel"><h2>Order</h2><${Ahead} order=${full.order} /></section>`}
+      ${full && !waits && html`
+        <section class="panel wide"><h2>Explanation</h2>
+          <div class="stack">
+            <p class="notice"><b>${full.cause.code}</b>${full.cause.message && `: ${full.cause.message}`}</p>
+            ${full.placements.length > 0 && html`<${Placements} placements=${full.placements} />`}
+            ${trials.explanation ? null : html`<${TrialsButton} trials=${trials} text="Why on these nodes" />`}
+          </div>
+        </section>`}
+      ${full?.evictions?.length > 0 && html`<section class="panel wide"><h2>Evictions</h2><${Evictions} evictions=${full.evictions} /></section>`}
+      ${!full && html`<section class="panel wide"><${Empty}>Another scheduler decides for this job, so there is no explanation.<//></section>`}
+      <${Members} members=${data.members} />
+      <section class="panel"><h2>Timeline</h2><${Timeline} timeline=${data.timeline} /></section>
+      <section class="panel"><h2>Conditions</h2><${Conditions} conditions=${data.conditions} /></section>
+      <section class="panel wide"><h2>Events</h2><${Events} events=${data.events} /></section>
+    </div>`;
+}
+
+function Summary({ data }) {
+  const { job, labels, requests } = data;
+  const [open, setOpen] = useState(false);
+  const entries = Object.entries(labels ?? {});
+  return html`
+    <div class="row">
+      <${State} value=${job.state} />
+      ${job.never && html`<span class="state bad">never starts: ${job.never}</span>`}
+      <span>${job.kind} in queue <${QueueLink} name=${job.queue} /></span>
+      <span class="note">phase ${job.phase} · priority ${plain(job.priority)} · created ${age(job.created)} ago · ${job.running} running, ${job.pending} pending, needs ${count(job.minMember, "pod")}</span>
+      <span class="note">asks for ${amounts(requests) || "nothing"}</span>
+      ${entries.length > 0 && html`<button type="button" class="quiet" aria-expanded=${open ? "true" : "false"} onClick=${() => setOpen(!open)}>${count(entries.length, "label")}</button>`}
+    </div>
+    ${open && html`<dl class="panel">${entries.map(([key, value]) => html`<dt class="mono">${key}</dt><dd class="mono">${value}</dd>`)}</dl>`}`;
+}
+
+const MEMBER_COLUMNS = [
+  { id: "pod", title: "Pod", width: "32%", cell: (row) => row.pod },
+  { id: "role", title: "Role", width: "14%", minor: true, cell: (row) => row.role || "–" },
+  { id: "status", title: "Status", width: "100px", cell: (row) => html`<${State} value=${row.status} />` },
+  { id: "node", title: "Node", width: "20%", text: (row) => row.node ?? "", cell: (row) => html`<${NodeLink} name=${row.node} />` },
+  { id: "started", title: "Runs for", width: "84px", num: true, cell: (row) => (row.started ? age(row.started) : "–") },
+  { id: "message", title: "Message", minor: true, cell: (row) => row.message ?? "" },
+];
+
+function Members({ members }) {
+  const rows = useMemo(() => objects(members.columns, members.rows), [members]);
+  const nodes = new Set(rows.map((row) => row.node).filter(Boolean));
+  return html`
+    <section class="panel wide">
+      <h2>Pods <span class="note">${count(members.total, "pod")} on ${count(nodes.size, "node")}${members.total > rows.length ? `; the first ${rows.length} are listed` : ""}</span></h2>
+      ${rows.length === 0 ? html`<${Empty}>It has no pods.<//>` : html`
+        <div class=${rows.length > 12 ? "short-grid" : ""}><${Grid} label="Pods of the job" columns=${MEMBER_COLUMNS} count=${rows.length} rowAt=${(i) => rows[i]} keyOf=${(row) => row.pod} /></div>`}
+    </section>`;
+}
+
+function Timeline({ timeline }) {
+  if (!timeline?.length) return html`<${Empty}>Nothing is known of its history.<//>`;
+  return html`
+    <ol class="timeline">
+      ${timeline.map((each) => html`
+        <li class=${each.what}>
+          <time>${clock(each.time)}</time>
+          <span>${each.text || each.what}${each.pods > 0 && !each.text?.includes("pod") && html` <span class="note">${count(each.pods, "pod")}</span>`}${each.by && html` <span class="note">by ${each.by}</span>`}</span>
+        </li>`)}
+    </ol>`;
+}
+
+function Conditions({ conditions }) {
+  if (!conditions?.length) return html`<${Empty}>None.<//>`;
+  return html`
+    <div class="table-scroll"><table>
+      <thead><tr><th scope="col">Type</th><th scope="col">status</th><th scope="col">reason and message</th></tr></thead>
+      <tbody>${conditions.map((each) => html`
+        <tr><td>${each.type}</td><td>${each.status}</td><td class="anywhere"><b>${each.reason}</b> ${each.message} <span class="note">${clock(each.time)}</span></td></tr>`)}
+      </tbody>
+    </table></div>`;
+}
+
+function Events({ events }) {
+  if (events === null || events === undefined) return html`<${Empty}>Events may not be listed here.<//>`;
+  if (!events.length) return html`<${Empty}>None.<//>`;
+  return html`
+    <div class="table-scroll"><table>
+      <thead><tr><th scope="col">Time</th><th scope="col">reason</th><th scope="col">object</th><th scope="col">message</th></tr></thead>
+      <tbody>${events.map((each) => html`
+        <tr><td class="nowrap">${clock(each.time)}</td><td><${State} value=${each.reason} tone=${each.type === "Warning" ? "warn" : "info"} />${each.count > 1 && html` <span class="note">${each.count} times</span>`}</td><td class="anywhere">${each.object}</td><td class="anywhere">${each.message}</td></tr>`)}
+      </tbody>
+    </table></div>`;
+}
+
+function Evictions({ evictions }) {
+  return html`
+    <div class="table-scroll"><table>
+      <thead><tr><th scope="col">Pod</th><th scope="col">by</th><th scope="col">for</th><th scope="col">why</th></tr></thead>
+      <tbody>${evictions.map((each) => html`
+        <tr><td class="anywhere">${each.pod}</td><td>${each.action}</td><td class="anywhere">${each.gains}</td><td class="anywhere">${each.message}
+          ${each.instead?.map((other) => html`<div class="note">instead ${other.job}: ${other.allowed ? "possible" : "no"}${other.reason && `, ${other.reason}`}</div>`)}</td></tr>`)}
+      </tbody>
+    </table></div>`;
+}

@@ -1,0 +1,165 @@
+// Jobs: a grid of all jobs with filters in the address. What is "mine" the reader says once; it stays in the browser.
+import { html, useMemo, useState } from "../core/dom.js";
+import { age, count, moment, plain, span } from "../core/format.js";
+import { useTopic } from "../core/live.js";
+import { useNarrow, usePreference } from "../core/preferences.js";
+import { address, setQuery } from "../core/router.js";
+import { objects, overlaid } from "../core/rows.js";
+import { comparison, useStableOrder } from "../core/stable_order.js";
+import { Grid } from "../parts/grid.js";
+import { QueueLink } from "../parts/names.js";
+import { Loaded, State } from "../parts/notices.js";
+
+const STATES = ["waiting", "running", "terminating", "succeeded", "failed", "empty"];
+const idOf = (row) => row.id;
+
+const COLUMNS = [
+  { id: "id", title: "Job", width: "21%", sortable: true, text: (row) => row.id, cell: (row) => html`<a href=${address(["jobs", ...row.id.split("/")])}>${row.id}</a>` },
+  { id: "queue", title: "Queue", width: "9%", sortable: true, minor: true, text: (row) => row.queue ?? "", cell: (row) => html`<${QueueLink} name=${row.queue} />` },
+  { id: "state", title: "State", width: "90px", sortable: true, cell: (row) => html`<${State} value=${row.state} />` },
+  { id: "pods", title: "Pods", width: "62px", num: true, minor: true, text: podsText, cell: (row) => `${row.running}/${Math.max(row.minMember, row.running + row.pending)}` },
+  { id: "gpus", title: "GPU", width: "54px", num: true, sortable: true, minor: true, cell: (row) => (row.gpus ? plain(row.gpus) : "–") },
+  { id: "created", title: "Age", width: "76px", num: true, sortable: true, cell: (row) => age(row.created) },
+  { id: "place", title: "Place", width: "74px", num: true, sortable: true, cell: placeCell, text: (row) => row.never },
+  { id: "start", title: "Start", width: "104px", sortable: true, minor: true, cell: startText },
+  { id: "cause", title: "Why it waits", sortable: true, cell: (row) => row.cause },
+];
+
+// On a phone a row has two lines: the cause below the name, the place below the state.
+const NARROW_COLUMNS = [
+  { ...COLUMNS[0], width: "auto", cell: (row) => html`${COLUMNS[0].cell(row)}<span class="second">${row.cause || row.queue}</span>` },
+  { id: "state", title: "State", width: "98px", sortable: true, cell: (row) => html`<${State} value=${row.state} /><span class="second">${row.state === "waiting" ? placeCell(row) : age(row.created)}</span>` },
+];
+
+function podsText(row) {
+  return `${row.running} running, ${row.pending} pending, needs ${row.minMember}`;
+}
+
+function placeCell(row) {
+  if (row.never) return html`<${State} value="never" />`;
+  return row.place === null || row.place === undefined ? "–" : `${row.place} of ${row.of}`;
+}
+
+// "in 12m – 1h": half of the chances lie before the first, 90 % before the second.
+function startText(row) {
+  if (!row.start) return "–";
+  const [half, most] = row.start.map((value) => Math.max(0, (moment(value).getTime() - Date.now()) / 1000));
+  return `in ${rough(half)} – ${rough(most)}`;
+}
+
+// An estimate has no more than one unit.
+function rough(seconds) {
+  return span(seconds).split(" ")[0];
+}
+
+const read = (answer) => ({ columns: answer.columns, total: answer.total, rows: new Map(objects(answer.columns, answer.rows).map((row) => [row.id, row])) });
+const merge = (data, change) => ({ ...data, rows: overlaid(data.rows, objects(data.columns, change.changed), change.removed, idOf) });
+
+export function JobsPage({ query }) {
+  const [mine] = usePreference("mine");
+  const served = { queue: query.queue, ...selection(query.mine ? mine : ""), ...(query.namespace && { namespace: query.namespace }), ...(query.label && { label: query.label }) };
+  const source = useTopic("jobs", served, read, merge);
+  return html`
+    <div class="fill">
+      <div class="page-head"><h1 tabindex="-1">Jobs</h1></div>
+      <${Filters} query=${query} mine=${mine} />
+      <${Loaded} source=${source} what="jobs">${(data) => html`<${JobGrid} data=${data} query=${query} />`}<//>
+    </div>`;
+}
+
+function JobGrid({ data, query }) {
+  const narrow = useNarrow();
+  const [again, setAgain] = useState(0);
+  const all = useMemo(() => [...data.rows.values()], [data]);
+  const rows = useMemo(() => filtered(all, query), [all, query.state, query.text]);
+  const sort = { id: (query.sort ?? "").replace(/^-/, ""), descending: (query.sort ?? "").startsWith("-") };
+  const compare = useMemo(() => comparison(valueOf(sort.id || "urgency"), sort.descending, idOf), [query.sort]);
+  const choice = [query.sort, query.state, query.text, query.queue, query.mine, query.namespace, query.label, again].join("\n");
+  const { ordered, moved } = useStableOrder(rows, idOf, compare, choice);
+  return html`
+    <div class="row spread">
+      <span class="note" role="status">${count(rows.length, "job")}${rows.length < all.length ? ` of ${plain(all.length)}` : ""} · ${plain(tally(rows, "waiting"))} waiting, ${plain(tally(rows, "running"))} running</span>
+      ${moved && html`<button type="button" onClick=${() => setAgain(again + 1)}>Sort again</button>`}
+    </div>
+    <${Grid} label="Jobs" columns=${narrow ? NARROW_COLUMNS : COLUMNS} rowHeight=${narrow ? 48 : 28} count=${ordered.length} rowAt=${(i) => ordered[i]} keyOf=${idOf} sort=${sort}
+      onSort=${({ id, descending }) => setQuery({ sort: (descending ? "-" : "") + id })} />`;
+}
+
+function Filters({ query, mine }) {
+  const [asking, setAsking] = useState(false);
+  const toggle = () => (mine ? setQuery({ mine: query.mine ? "" : "1" }) : setAsking(true));
+  const field = (name) => (event) => setQuery({ [name]: event.currentTarget.value });
+  return html`
+    <form class="filters" role="search" aria-label="Filter jobs" onSubmit=${(event) => event.preventDefault()}>
+      <button type="button" aria-pressed=${query.mine ? "true" : "false"} onClick=${toggle}>${mine ? `Mine (${mine.replace(/^(namespace|label):/, "")})` : "Mine"}</button>
+      ${mine && html`<button type="button" class="quiet" onClick=${() => setAsking(!asking)}>Change</button>`}
+      <label class="search">Text <input type="search" value=${query.text ?? ""} onInput=${field("text")} placeholder="name, queue or cause" /></label>
+      <label class="field">State
+        <select value=${query.state ?? ""} onChange=${field("state")}>
+          <option value="">all</option>
+          ${STATES.map((state) => html`<option value=${state} selected=${query.state === state}>${state}</option>`)}
+        </select>
+      </label>
+      <label class="field">Queue <input type="text" size="12" value=${query.queue ?? ""} onChange=${field("queue")} /></label>
+      <label class="field">Namespace <input type="text" size="12" value=${query.namespace ?? ""} onChange=${field("namespace")} /></label>
+      <label class="field">Label <input type="text" size="14" value=${query.label ?? ""} onChange=${field("label")} placeholder="key=value" /></label>
+      ${Object.keys(query).length > 0 && html`<a href="#/jobs">Clear</a>`}
+    </form>
+    ${asking && html`<${MineForm} done=${() => setAsking(false)} />`}`;
+}
+
+// The reader's own jobs: those of a namespace, or those with a label such as user=jane.
+function MineForm({ done }) {
+  const [mine, setMine] = usePreference("mine");
+  const [kind, setKind] = useState(mine.startsWith("label:") ? "label" : "namespace");
+  const [value, setValue] = useState(mine.replace(/^(namespace|label):/, ""));
+  const save = (event) => {
+    event.preventDefault();
+    setMine(value.trim() ? `${kind}:${value.trim()}` : "");
+    setQuery({ mine: value.trim() ? "1" : "" });
+    done();
+  };
+  return html`
+    <form class="filters notice" onSubmit=${save} aria-label="Which jobs are mine">
+      <label>My jobs are those
+        <select value=${kind} onChange=${(event) => setKind(event.currentTarget.value)}>
+          <option value="namespace" selected=${kind === "namespace"}>in the namespace</option>
+          <option value="label" selected=${kind === "label"}>with the label</option>
+        </select>
+      </label>
+      <input type="text" aria-label=${kind === "label" ? "Label, as key=value" : "Namespace"} placeholder=${kind === "label" ? "user=jane" : "ml"} value=${value} onInput=${(event) => setValue(event.currentTarget.value)} />
+      <button type="submit" class="primary">Save</button>
+      <button type="button" onClick=${done}>Cancel</button>
+    </form>`;
+}
+
+export function selection(mine) {
+  const [kind, ...rest] = mine.split(":");
+  const value = rest.join(":");
+  return value ? { [kind]: value } : {};
+}
+
+function filtered(rows, { state, text }) {
+  const wanted = (text ?? "").toLowerCase();
+  if (!state && !wanted) return rows;
+  return rows.filter(
+    (row) => (!state || row.state === state) && (!wanted || `${row.id}\n${row.queue}\n${row.cause}`.toLowerCase().includes(wanted)),
+  );
+}
+
+// Without a chosen order: what waits comes first, by queue and place, then what runs, then what is done; the newest first.
+const URGENCY = { waiting: 0, terminating: 1, running: 2, empty: 3, failed: 4, succeeded: 5 };
+
+function valueOf(id) {
+  if (id === "urgency") {
+    return (row) => (URGENCY[row.state] ?? 9) * 1e12 + (row.state === "waiting" ? (row.place ?? 1e9) : 1e11 - (row.created ?? 0));
+  }
+  if (id === "created") return (row) => (row.created ? -row.created : null); // Age: the youngest first
+  if (id === "start") return (row) => row.start?.[0] ?? null;
+  if (id === "place") return (row) => (row.never ? 1e9 : row.place);
+  return (row) => row[id];
+}
+
+function tally(rows, state) {
+  return rows.reduce((sum, row) => sum + (row.state === state), 0);
+}

@@ -1,0 +1,150 @@
+// Overview: what is used, what is free, what waits and why, and how the scheduler does.
+import { html } from "../core/dom.js";
+import { age, amount, amounts, byResource, clock, count, percent, plain, resourceName, span } from "../core/format.js";
+import { useTopic } from "../core/live.js";
+import { address } from "../core/router.js";
+import { Bar, Key } from "../parts/bars.js";
+import { Few, JobLink, NodeLink, QueueLink } from "../parts/names.js";
+import { Empty, Figure, Loaded, NotAvailable } from "../parts/notices.js";
+import { BlockersButton } from "../parts/trials.js";
+
+const whole = (answer) => answer;
+const replaced = (_, change) => change;
+
+export function OverviewPage() {
+  const source = useTopic("overview", {}, whole, replaced);
+  return html`
+    <div class="page-head">
+      <h1 tabindex="-1">Overview</h1>
+      ${source.data && html`<span class="note">policy ${source.data.policy} · ${clock(source.data.time)}</span>`}
+    </div>
+    <${Loaded} source=${source} what="the overview">${(data) => html`
+      <div class="panels">
+        <${Capacity} resources=${data.resources} nodes=${data.nodes} />
+        <${Load} data=${data} />
+        <div class="stack">
+          <${Oldest} oldest=${data.oldest} waiting=${data.jobs.waiting} />
+          <${Loans} starved=${data.starved} loans=${data.loans} />
+        </div>
+        <${Decisions} decisions=${data.decisions} scheduler=${data.scheduler} />
+      </div>`}
+    <//>`;
+}
+
+function Capacity({ resources, nodes }) {
+  const rows = resources.filter((each) => each.total > 0).sort((a, b) => byResource(a.resource, b.resource));
+  return html`
+    <section class="panel">
+      <h2>Capacity <span class="note">${count(nodes.total, "node")}${nodes.ready < nodes.total ? `, ${nodes.total - nodes.ready} not ready` : ""}${nodes.closed ? `, ${nodes.closed} take no pods` : ""}</span></h2>
+      ${rows.length === 0 && html`<${Empty}>No nodes.<//>`}
+      <div class="capacity">${rows.map((each) => html`<${Resource} ...${each} />`)}</div>
+      <${Key} entries=${[["used", "used"], ["free", "free"], ["useless", "free, but no waiting pod fits"], ["closed", "on nodes that take no pods"]]} />
+    </section>`;
+}
+
+function Resource({ resource, total, used, free, useless, closed }) {
+  const show = (value) => amount(resource, value);
+  const parts = [
+    { value: used, kind: "used" },
+    { value: free - useless, kind: "free" },
+    { value: useless, kind: "useless" },
+    { value: closed, kind: "closed" },
+  ];
+  const label = `${resourceName(resource)}: ${show(used)} of ${show(total)} used, ${show(free)} free, of which no waiting pod fits ${show(useless)}`;
+  return html`
+    <strong>${resourceName(resource)}</strong>
+    <${Bar} parts=${parts} whole=${total} label=${label} />
+    <div class="figures-line">
+      ${show(used)} of ${show(total)} used (${percent(used / total)}) · ${show(free)} free${useless > 0 && html`, <b>${show(useless)} useless now</b>`}${closed > 0 && ` · ${show(closed)} closed`}
+    </div>`;
+}
+
+function Load({ data }) {
+  const { jobs, pods, scheduler } = data;
+  const cycle = scheduler.cycleSeconds;
+  return html`
+    <section class="panel">
+      <h2>Jobs and scheduler</h2>
+      <div class="stack">
+        <div class="figures">
+          <a class="plainlink" href=${address(["jobs"], { state: "running" })}><${Figure} value=${plain(jobs.running)} name="jobs running" /></a>
+          <a class="plainlink" href=${address(["jobs"], { state: "waiting" })}><${Figure} value=${plain(jobs.waiting)} name="jobs waiting" tone=${jobs.waiting ? "warn" : ""} /></a>
+          <${Figure} value=${plain(jobs.finished)} name="jobs finished" />
+          <${Figure} value=${plain(pods.running)} name="pods running" />
+          <${Figure} value=${plain(pods.pending)} name="pods pending" />
+        </div>
+        ${scheduler.available
+          ? html`
+            <div class="figures">
+              <${Figure} value=${cycle ? span(cycle.p50) : "–"} name="cycle p50" />
+              <${Figure} value=${cycle ? span(cycle.p99) : "–"} name="cycle p99" />
+              <${Figure} value=${plain(scheduler.bindsPerSecond)} name="binds / s" />
+              <${Figure} value=${plain(scheduler.failedWrites)} name="failed writes" tone=${scheduler.failedWrites ? "bad" : ""} />
+            </div>
+            <p class="note">leader: ${scheduler.leader || "none"}</p>`
+          : html`<div><h3>Cycle times, binds, failed writes, leader</h3><${NotAvailable} reason=${scheduler.reason} /></div>`}
+      </div>
+    </section>`;
+}
+
+function Oldest({ oldest, waiting }) {
+  if (!oldest) {
+    return html`<section class="panel"><h2>Longest waiting gang</h2><${Empty}>${waiting ? "No gang waits; single pods do." : "Nothing waits."}<//></section>`;
+  }
+  return html`
+    <section class="panel">
+      <h2>Longest waiting gang <span class="note">${age(oldest.created)}</span></h2>
+      <div class="stack">
+        <div><${JobLink} id=${oldest.id} /> <span class="note">in <${QueueLink} name=${oldest.queue} /> · needs ${count(oldest.minMember, "pod")}, ${oldest.pending} pending</span></div>
+        <p class="notice warn">${oldest.cause || "No reason is known yet."}</p>
+        <${BlockersButton} key=${oldest.id} id=${oldest.id} />
+      </div>
+    </section>`;
+}
+
+function Loans({ starved, loans }) {
+  return html`
+    <section class="panel">
+      <h2>Starved and borrowing queues</h2>
+      ${starved.length === 0 && loans.length === 0 && html`<${Empty}>Every queue that asks holds what it is owed.<//>`}
+      ${starved.length > 0 && html`
+        <table>
+          <thead><tr><th scope="col">Starved queue</th><th scope="col">lacks of its due</th><th scope="col">held by</th></tr></thead>
+          <tbody>${starved.map((each) => {
+            const lent = loans.filter((loan) => loan.lender === each.queue);
+            return html`
+              <tr>
+                <td><${QueueLink} name=${each.queue} /></td>
+                <td>${amounts(each.lacks)}</td>
+                <td>${lent.length ? lent.map((loan) => html`<div><${QueueLink} name=${loan.borrower} />: ${amounts(loan.amounts)}</div>`) : "–"}</td>
+              </tr>`;
+          })}</tbody>
+        </table>`}
+    </section>`;
+}
+
+const VERBS = { bind: "binds", evict: "evicts", nominate: "reserves a node for" };
+
+function Decisions({ decisions, scheduler }) {
+  return html`
+    <section class="panel wide">
+      <h2>Last decisions</h2>
+      ${decisions === null || decisions === undefined
+        ? html`<${NotAvailable} reason=${scheduler.reason} />`
+        : decisions.length === 0
+          ? html`<${Empty}>None yet.<//>`
+          : html`<ul class="stream" tabindex="0" aria-label="Last decisions, newest first">${decisions.map((each) => html`<${Decision} key=${`${each.cycle} ${each.kind} ${each.job} ${each.action}`} ...${each} />`)}</ul>`}
+    </section>`;
+}
+
+function Decision({ time, cycle, kind, job, queue, pods, nodes, action, message, ...rest }) {
+  return html`
+    <li>
+      <time title=${`cycle ${cycle}`}>${clock(time)}</time>
+      <span>
+        <b>${action}</b> ${VERBS[kind] ?? kind} ${count(pods, "pod")} of <${JobLink} id=${job} />${queue && html` <span class="note">(${queue})</span>`}
+        ${nodes?.length > 0 && html` ${kind === "evict" ? "from" : "on"} <${Few} items=${nodes.map((name) => html`<${NodeLink} name=${name} />`)} />`}
+        ${rest.for && html` for <${JobLink} id=${rest.for} />`}${message && html` <span class="note">${message}</span>`}
+      </span>
+    </li>`;
+}

@@ -1,0 +1,79 @@
+// One queue: its amounts, how its share came about, what lends and borrows, what waits in it.
+import { html } from "../core/dom.js";
+import { amount, amounts, byResource, plain, resourceName } from "../core/format.js";
+import { useResource } from "../core/live.js";
+import { address } from "../core/router.js";
+import { JobLink, QueueLink } from "../parts/names.js";
+import { Empty, Loaded, State } from "../parts/notices.js";
+import { QueueBar, QueueKey, queueFigures } from "../parts/queue_bars.js";
+
+export function QueuePage({ parts }) {
+  const name = parts.join("/");
+  const concerns = (change) => change.removed.includes(name) || change.changed.some((row) => row.name === name);
+  const source = useResource(["queues", name], "queues", concerns);
+  return html`
+    <div class="page-head"><h1 tabindex="-1"><span class="crumb"><a href="#/queues">Queues</a> / </span>${name}</h1></div>
+    <${Loaded} source=${source} what=${`queue ${name}`}>${(data) => html`<${Queue} queue=${data.queue} explanation=${data.explanation} />`}<//>`;
+}
+
+function Queue({ queue, explanation }) {
+  return html`
+    <div class="row">
+      <${State} value=${queue.state} />
+      ${queue.parent && html`<span>below <${QueueLink} name=${queue.parent} /></span>`}
+      <span class="note">weight ${plain(queue.weight)} · priority ${plain(queue.priority)} · share ${plain(queue.share)}</span>
+      <a href=${address(["jobs"], { queue: queue.name })}>${queue.jobs.waiting} waiting, ${queue.jobs.running} running jobs</a>
+    </div>
+    <div class="panels">
+      <${Amounts} queue=${queue} />
+      ${explanation && html`
+        <section class="panel"><h2>How its share came about</h2>
+          ${explanation.steps.length ? html`<ol class="steps">${explanation.steps.map((step) => html`<li>${step.text} <b>${Object.keys(step.amounts).length ? amounts(step.amounts) : ""}</b></li>`)}</ol>` : html`<${Empty}>The policy does not divide the cluster among queues.<//>`}
+          ${explanation.notes?.map((note) => html`<p class="note">${note}</p>`)}
+        </section>
+        <section class="panel"><h2>Lending and borrowing</h2><${Loans} explanation=${explanation} /></section>
+        <section class="panel"><h2>Waiting jobs <span class="note">in the order in which they are tried</span></h2><${Waiting} waiting=${explanation.waiting} /></section>`}
+    </div>`;
+}
+
+function Amounts({ queue }) {
+  const names = new Set();
+  for (const figures of Object.values(queue.numbers)) for (const name of Object.keys(figures ?? {})) names.add(name);
+  const resources = [...names].filter((name) => name !== "pods").sort(byResource);
+  return html`
+    <section class="panel wide"><h2>Amounts</h2>
+      <${QueueKey} />
+      <div class="table-scroll"><table class="queues">
+        <thead><tr><th scope="col">Resource</th><th scope="col" class="wide-bar">held beside what it is owed</th><th scope="col" class="num">holds</th><th scope="col" class="num">owed</th><th scope="col" class="num">borrowed</th><th scope="col" class="num">asks</th><th scope="col" class="num">quota</th><th scope="col" class="num">guarantee</th><th scope="col" class="num">limit</th><th scope="col" class="num">used over time</th></tr></thead>
+        <tbody>${resources.map((resource) => {
+          const found = queueFigures(queue, resource);
+          const show = (value) => amount(resource, value);
+          const scale = Math.max(found.allocated, found.due ?? 0, found.quota ?? 0, found.guarantee ?? 0, found.request);
+          const usage = queue.usage?.[resource];
+          return html`
+            <tr><th scope="row">${resourceName(resource)}</th><td class="wide-bar"><${QueueBar} row=${queue} resource=${resource} scale=${scale} /></td>
+            ${[found.allocated, found.due, found.borrowed, found.request, found.quota, found.guarantee, found.limit].map((value) => html`<td class="num">${show(value)}</td>`)}
+            <td class="num">${usage === undefined ? "–" : `${plain(100 * usage)} % of the cluster`}</td></tr>`;
+        })}</tbody>
+      </table></div>
+    </section>`;
+}
+
+function Loans({ explanation }) {
+  const { borrows, lends } = explanation;
+  if (!borrows.length && !lends.length) return html`<${Empty}>No queue holds what another is owed.<//>`;
+  return html`
+    <ul>
+      ${borrows.map((loan) => html`<li>borrows ${amounts(loan.amounts)} that <${QueueLink} name=${loan.queue} /> is owed</li>`)}
+      ${lends.map((loan) => html`<li>is owed ${amounts(loan.amounts)} that <${QueueLink} name=${loan.queue} /> holds</li>`)}
+    </ul>`;
+}
+
+function Waiting({ waiting }) {
+  if (!waiting.length) return html`<${Empty}>Nothing waits.<//>`;
+  return html`
+    <div class="table-scroll tall"><table>
+      <thead><tr><th scope="col">Job</th><th scope="col" class="num">pods</th><th scope="col">cause</th></tr></thead>
+      <tbody>${waiting.map((each) => html`<tr key=${each.job}><td><${JobLink} id=${each.job} /></td><td class="num">${plain(each.pods)}</td><td>${each.code}</td></tr>`)}</tbody>
+    </table></div>`;
+}

@@ -1,0 +1,114 @@
+// The answers of `navarch explain` for a job: the cause, the nodes, the order, what blocks it, what would start it.
+import { html } from "../core/dom.js";
+import { amounts, clock, count, plain } from "../core/format.js";
+import { Few, JobLink, NodeLink, QueueLink } from "./names.js";
+import { Empty, State } from "./notices.js";
+
+export function Cause({ explanation }) {
+  const { cause, state, nodes, order } = explanation;
+  return html`
+    <div class="stack">
+      <p class=${`notice ${state === "impossible" ? "bad" : state === "pending" ? "warn" : ""}`}>
+        <b>${cause.code}</b>${cause.message && `: ${cause.message}`}
+        ${cause.only === true && html`<br />Lifting this alone starts the job.`}
+        ${cause.only === false && html`<br />Lifting this alone does not start the job.`}
+      </p>
+      <dl>
+        <dt>Nodes</dt><dd>${count(nodes.feasible, "node")} of ${plain(nodes.total)} would take one of its pods now</dd>
+        ${order.queue && html`<dt>Place</dt><dd>${order.place === null ? "takes no part in the cycle" : `${order.place} of ${order.of} in ${order.queue}, ${order.overall} of ${order.overallOf} in all`}</dd>`}
+        ${order.startsAlone !== null && order.startsAlone !== undefined && html`<dt>Alone</dt><dd>${order.startsAlone ? "It starts if no other job waits." : "It does not start even if no other job waits."}</dd>`}
+        <${StartTime} explanation=${explanation} />
+      </dl>
+      ${explanation.notes?.map((note) => html`<p class="note">${note}</p>`)}
+    </div>`;
+}
+
+function StartTime({ explanation }) {
+  const { eta, etaReason } = explanation;
+  if (eta) return html`<dt>Start</dt><dd>50 % by ${clock(eta.p50)}, 90 % by ${clock(eta.p90)} <span class="note">${eta.basis}</span></dd>`;
+  return etaReason ? html`<dt>Start</dt><dd class="note">${etaReason}</dd>` : null;
+}
+
+export function NodeReasons({ nodes }) {
+  const reasons = Object.entries(nodes.reasons ?? {}).sort(([, a], [, b]) => b - a);
+  if (!reasons.length && !nodes.clauses?.length) return html`<${Empty}>No node refuses it.<//>`;
+  return html`
+    <div class="stack">
+      ${reasons.length > 0 && html`
+        <div class="table-scroll"><table>
+          <thead><tr><th scope="col">Why nodes refuse a pod</th><th scope="col" class="num">nodes</th></tr></thead>
+          <tbody>${reasons.map(([text, number]) => html`<tr><td>${text}</td><td class="num">${plain(number)}</td></tr>`)}</tbody>
+        </table></div>`}
+      ${nodes.clauses?.length > 0 && html`
+        <div class="table-scroll"><table>
+          <thead><tr><th scope="col">Without this clause of the job</th><th scope="col" class="num">nodes with room</th><th scope="col">starts</th></tr></thead>
+          <tbody>${nodes.clauses.map((each) => html`<tr><td class="mono">${each.clause}</td><td class="num">${plain(each.nodes)}</td><td>${each.starts ? html`<${State} value="yes" tone="good" />` : "no"}</td></tr>`)}</tbody>
+        </table></div>`}
+    </div>`;
+}
+
+export function Ahead({ order }) {
+  if (!order.ahead?.length) return html`<${Empty}>No job is tried before it.<//>`;
+  return html`
+    <div class="table-scroll"><table>
+      <thead><tr><th scope="col">Tried before it</th><th scope="col">queue</th><th scope="col" class="num">pods</th><th scope="col">asks for</th><th scope="col" class="num">priority</th><th scope="col">because of</th></tr></thead>
+      <tbody>${order.ahead.map((each) => html`
+        <tr><td><${JobLink} id=${each.job} /></td><td><${QueueLink} name=${each.queue} /></td><td class="num">${plain(each.pods)}</td><td>${amounts(each.requests)}</td><td class="num">${plain(each.priority)}</td><td>${each.because}</td></tr>`)}
+      </tbody>
+    </table></div>`;
+}
+
+export function Blockers({ blockers }) {
+  if (!blockers.jobs.length) return html`<${Empty}>No set of jobs was found whose end alone starts it.<//>`;
+  const may = new Map(blockers.mayTake.map((each) => [each.job, each]));
+  return html`
+    <p>It starts when these are gone${blockers.minimal ? "; none of them can be left out" : ""}.</p>
+    <div class="table-scroll"><table>
+      <thead><tr><th scope="col">Blocked by</th><th scope="col">may it take the place?</th></tr></thead>
+      <tbody>${blockers.jobs.map((job) => {
+        const answer = may.get(job);
+        return html`<tr><td><${JobLink} id=${job} /></td><td>${answer ? `${answer.allowed ? "yes" : "no"}${answer.reason ? `: ${answer.reason}` : ""}${answer.until ? ` (until ${clock(answer.until)})` : ""}` : "–"}</td></tr>`;
+      })}</tbody>
+    </table></div>`;
+}
+
+export function Changes({ changes }) {
+  if (!changes.length) return html`<${Empty}>No change was found to try.<//>`;
+  return ["user", "admin"].map((by) => {
+    const own = changes.filter((each) => each.by === by);
+    return own.length > 0 && html`
+      <h3>${by === "user" ? "You can change" : "An administrator can change"}</h3>
+      <div class="table-scroll"><table>
+        <thead><tr><th scope="col" class="narrow-column">starts</th><th scope="col">change</th><th scope="col">price</th></tr></thead>
+        <tbody>${own.map((each) => html`
+          <tr><td><${State} value=${each.starts ? "yes" : "no"} tone=${each.starts ? "good" : ""} /></td><td>${each.text}</td><td><${Price} price=${each.price} starts=${each.starts} /></td></tr>`)}
+        </tbody>
+      </table></div>`;
+  });
+}
+
+function Price({ price, starts }) {
+  const links = (jobs) => html`<${Few} items=${jobs.map((job) => html`<${JobLink} id=${job} />`)} />`;
+  const parts = [
+    price.evicts?.length > 0 && html`<div>evicts ${links(price.evicts)}</div>`,
+    price.delays?.length > 0 && html`<div>delays ${links(price.delays)}</div>`,
+    price.alsoStarts?.length > 0 && html`<div>also starts ${links(price.alsoStarts)}</div>`,
+  ].filter(Boolean);
+  return parts.length ? parts : starts ? html`<span class="note">none</span>` : "–";
+}
+
+export function Placements({ placements }) {
+  return html`
+    <div class="table-scroll"><table>
+      <thead><tr><th scope="col">Pod</th><th scope="col">node</th><th scope="col" class="num">rank now</th><th scope="col" class="num">score</th><th scope="col">runner-up</th><th scope="col">note</th></tr></thead>
+      <tbody>${placements.map((each) => html`
+        <tr><td>${each.pod}</td><td><${NodeLink} name=${each.node} /></td><td class="num">${each.rank ?? "–"}</td>
+        <td class="num" title=${each.scores ? scoreText(each.scores) : ""}>${each.scores ? plain(each.scores.total) : "–"}</td>
+        <td>${each.runnerUp ? html`<${NodeLink} name=${each.runnerUp.node} /> ${plain(each.runnerUp.total)}` : "–"}</td><td>${each.note}</td></tr>`)}
+      </tbody>
+    </table></div>`;
+}
+
+function scoreText({ scores }) {
+  return Object.entries(scores).map(([name, value]) => `${name} ${plain(value)}`).join(", ");
+}

@@ -1,0 +1,25 @@
+// Links to jobs, queues and nodes. A name that the reader may not see arrives as null and is shown as "hidden".
+import { html } from "../core/dom.js";
+import { address } from "../core/router.js";
+
+export function JobLink({ id }) {
+  if (id === null) return html`<span class="note">hidden</span>`;
+  if (!id) return "–";
+  return html`<a href=${address(["jobs", ...id.split("/")])}>${id}</a>`;
+}
+
+export function QueueLink({ name }) {
+  if (name === null) return html`<span class="note">hidden</span>`;
+  return name ? html`<a href=${address(["queues", name])}>${name}</a>` : "–";
+}
+
+export function NodeLink({ name }) {
+  return name ? html`<a href=${address(["nodes", name])}>${name}</a>` : "–";
+}
+
+// The first few of a list of links, and how many more there are.
+export function Few({ items, most = 4 }) {
+  const shown = items.slice(0, most);
+  const rest = items.length - shown.length;
+  return html`${shown.map((item, i) => [i > 0 && ", ", item])}${rest > 0 && html` <span class="note">and ${rest} more</span>`}`;
+}

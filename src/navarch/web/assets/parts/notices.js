@@ -1,0 +1,37 @@
+// What a page says while it has nothing else to show: loading, an error, "not available", nothing found.
+import { html } from "../core/dom.js";
+
+// Shows `children(data)` once there is data. An error while older data is shown stands above that data.
+export function Loaded({ source, what, children }) {
+  const { data, error } = source;
+  if (error && error.status === 401) {
+    return html`<p class="notice bad" role="alert">This page has no valid token. Open the address that <code>navarch web</code> printed.</p>`;
+  }
+  const failed = error && html`<p class="notice bad" role="alert">${what}: ${error.message}</p>`;
+  if (data === undefined) return failed || html`<p class="empty" role="status">Loading ${what} …</p>`;
+  return html`${failed}${children(data)}`;
+}
+
+export function NotAvailable({ reason }) {
+  return html`<p class="unavailable">Not available${reason ? `: ${reason}` : ""}</p>`;
+}
+
+export function Empty({ children }) {
+  return html`<p class="empty">${children}</p>`;
+}
+
+const TONES = {
+  Running: "good", Ready: "good", Open: "good", Bound: "good", Succeeded: "info", Completed: "info", running: "good", True: "good",
+  Pending: "warn", Inqueue: "warn", waiting: "warn", pending: "warn", Unschedulable: "warn", SchedulingDisabled: "warn", Closing: "warn",
+  Failed: "bad", NotReady: "bad", Unknown: "bad", impossible: "bad", never: "bad", Evicted: "bad", Closed: "bad",
+};
+
+// A state as a word on a coloured band. The word alone says it; the colour only helps the eye.
+export function State({ value, tone }) {
+  const first = String(value ?? "").split(",").map((part) => TONES[part.trim()]).find((found) => found && found !== "good");
+  return html`<span class=${`state ${tone ?? first ?? TONES[value] ?? ""}`}>${value}</span>`;
+}
+
+export function Figure({ value, name, tone = "" }) {
+  return html`<div class=${`figure ${tone}`}><b>${value}</b><span>${name}</span></div>`;
+}
