@@ -35,7 +35,7 @@ def current(cluster: UpCluster) -> Overview:
     return overview(
         scheduler.cache.cluster,
         scheduler.policy_file.policy,
-        scheduler.registry,
+        scheduler.policy_file.registry,
         scheduler.clock(),
         lambda namespace, name: pods.get((namespace, name)),
     )
