@@ -11,9 +11,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from navarch.actions.allocate_domains import DomainSearch, RemainingWork, remaining_work
-from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, Turns, admit_groups_without_pods, takes_part, waiting_tasks
+from navarch.actions.job_queues import JobHeap, Turns, admit_groups_without_pods, takes_part, waiting_tasks
+from navarch.actions.role_refusals import RoleRefusals
 from navarch.actions.task_heap import take_next
 from navarch.engine.action import Action
+from navarch.engine.arguments import Argument
 from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import Scope, TaskClass
@@ -36,7 +38,14 @@ class Allocate(Action):
     """Gives idle resources to jobs, whole gangs at a time"""
 
     name = "allocate"
-    arguments = (PREDICATE_ERROR_CACHE,)
+    arguments = (
+        Argument(
+            "predicateErrorCacheEnable",
+            "bool",
+            True,
+            "under `compat: volcano`, a node that refused a task is not tried for later tasks of its role in the same attempt",
+        ),
+    )
 
     def execute(self) -> None:
         session = self.session
@@ -53,6 +62,7 @@ class Allocate(Action):
                 self._tasks[job.row] = tasks
                 jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
         self._sorted: set[int] = set()
+        self._refusals_last = session.semantics.refusals_bind_the_role and self.given.flag("predicateErrorCacheEnable")
         self._remaining: dict[int, RemainingWork] = {}
         self._excluded = StaticExclusion(session)
         self._search: DomainSearch | None = None
@@ -204,6 +214,7 @@ class Allocate(Action):
         if part is not None:
             session.domains.drop_anchor(part)
             within = None if domain == session.domains.tree.top else session.domains.tree.mask(domain)
+        refusals = RoleRefusals(session, tasks, lasting=self._refusals_last and self._missing(job, part) > 1)
         while tasks:
             task = session.class_of(tasks[-1])
             if self._role_failed(job, tasks[-1], part):
@@ -212,8 +223,9 @@ class Allocate(Action):
                 text = f"Task {spec.name} with role spec {spec.role} has already predicated failed, skip"
                 job.fit_errors.setdefault(skipped, FitErrors(0, message=text))
                 continue
-            wanted = session.job_missing(job) if part is None else session.sub_job_missing(part)
-            if wanted > 1 and (moving or session.view(task).one_by_one(within)):
+            wanted = self._missing(job, part)
+            role = session.task(tasks[-1]).role
+            if wanted > 1 and (moving or refusals.bind(role) or session.view(task).one_by_one(within)):
                 wanted = 1
             room, reason = session.allocatable(job.queue, task, self._run_length(tasks, task, wanted))
             if reason is not None:
@@ -235,7 +247,11 @@ class Allocate(Action):
                 if self._is_ready(job, part):
                     return True
                 continue
-            nodes, pipelined = session.view(task).choose(room, within)
+            open_to = within
+            if refusals.bind(role):
+                open_to = refusals.open_to(role, within)
+                refusals.note(tasks[-1])
+            nodes, pipelined = session.view(task).choose(room, open_to)
             if not nodes:
                 errors = session.view(task).explain(within=within)
                 errors.domain = session.domains.tree.names[domain] if within is not None else ""
@@ -258,6 +274,10 @@ class Allocate(Action):
             if self._is_ready(job, part):
                 return True
         return self._is_ready(job, part)
+
+    def _missing(self, job: Job, part: SubJob | None) -> int:
+        """How many tasks may be placed before readiness has to be asked again."""
+        return self.session.job_missing(job) if part is None else self.session.sub_job_missing(part)
 
     def _is_ready(self, job: Job, part: SubJob | None) -> bool:
         return self.session.job_ready(job) if part is None else self.session.sub_job_ready(part)

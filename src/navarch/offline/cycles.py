@@ -129,6 +129,7 @@ def settle(inventory: Inventory, record: CycleRecord, now: float, *, promises_la
                     nominated_node="",
                     started=now,
                     gpu_groups=bind.gpu_groups,
+                    annotations=task.annotations_with(bind.annotations),
                     conditions=(*(c for c in task.conditions if c[0] != "PodScheduled"), scheduled),
                 )
             )

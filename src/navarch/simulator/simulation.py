@@ -263,6 +263,7 @@ class Simulation:
                 started=self.now,
                 nominated_node="",
                 gpu_groups=bind.gpu_groups,
+                annotations=job.tasks[bind.uid].annotations_with(bind.annotations),
                 phase="Running",
             )
             job.tasks[bind.uid] = task

@@ -8,6 +8,7 @@ from typing import Any
 
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.kai.podgroups import UNSCHEDULABLE_CONDITION
+from navarch.engine.reasons import without_next_step
 from navarch.engine.record import CycleRecord
 from navarch.ingest.absent_jobs import why_absent
 from navarch.ingest.groups import is_shadow
@@ -163,10 +164,14 @@ def job_row(
 
 
 def _joined(messages: list[str]) -> str:
-    """All of them; the first one only once, if another contains it."""
-    if not messages:
-        return ""
-    return "; ".join(messages[1:] if any(messages[0] in each for each in messages[1:]) else messages)
+    """All of them, but for those that others contain."""
+    bare = [without_next_step(message) for message in messages]
+    kept = [
+        message
+        for at, message in enumerate(messages)
+        if not any(bare[at] in other for number, other in enumerate(messages) if number != at and (other != message or number < at))
+    ]
+    return "; ".join(kept)
 
 
 def _priority(cluster: Cluster, row: int, spec: JobSpec) -> int:
