@@ -291,7 +291,7 @@ class LiveCore:
 
     def _release_gang(self, job: str, tasks: list[TaskSpec], now: float) -> None:
         message = f"the gang {job} could not be completed within {self._gang_timeout:g} s and is released"
-        log.warning("%s: evicting %d pods", message, len(tasks))
+        log.warning("%s: evicting %d pods", message, len(tasks), extra={"job": job, "reason": "GangTimeout"})
         self._emit(AbandonPreparation(job, message))
         for task in tasks:
             if task.uid in self.assumed.evictions:
