@@ -51,7 +51,7 @@ from navarch.live.instructions import (
     WriteRefusal,
 )
 from navarch.live.queue.equivalence_classes import footprint
-from navarch.live.queue.failed_jobs import FailedJobs
+from navarch.live.queue.failed_jobs import FailedJobs, FailedNodes
 from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.live.unconfirmed_decisions import UnconfirmedDecisions
 from navarch.model.objects.last_runs import LAST_RUN, RULES, put_last_runs
@@ -101,6 +101,7 @@ class LiveCore:
         self.gangs = HalfBoundGangs(self.cache, self._release_gang, gang_timeout, starts_gangs, prepared_at, history)
         self._unconfirmed = UnconfirmedDecisions(self.assumed, self._abandon_eviction, self._end_nomination)
         self.failed_jobs = FailedJobs()
+        self.failed_nodes = FailedNodes()
         self.leading = False
         self.last_cycle: Cycle | None = None
         self.cycles = 0
@@ -163,9 +164,19 @@ class LiveCore:
         uid = f"{identity}-{self.cycles}"
         aside = self.failed_jobs.set_aside(cluster, wall_time)
         cycle = run_cycle(
-            cluster, policy, registry, wall_time, self.cycles, uid, batch=batch, instead_of=self._reusable, set_aside=aside
+            cluster,
+            policy,
+            registry,
+            wall_time,
+            self.cycles,
+            uid,
+            batch=batch,
+            instead_of=self._reusable,
+            set_aside=aside,
+            left_out_nodes=self.failed_nodes.left_out(wall_time),
         )
         self.failed_jobs.take(cycle.record, wall_time)
+        self.failed_nodes.take(cycle.record, wall_time)
         put_last_runs(cluster, cycle.record.last_runs)
         self.last_cycle = cycle
         self._reusable = cycle.snapshot

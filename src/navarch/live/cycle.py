@@ -58,15 +58,18 @@ def run_cycle(
     batch: int | None = None,
     instead_of: Snapshot | None = None,
     set_aside: Collection[str] = (),
+    left_out_nodes: Collection[str] = (),
 ) -> Cycle:
     """`batch`: how many pending pods of each queue are tried; None: all. `instead_of`: see `Cluster.snapshot`.
-    `set_aside`: see `decide`."""
+    `set_aside`, `left_out_nodes`: see `decide`."""
     started = perf_counter()
     snapshot = cluster.snapshot(policy.semantics.node_order, instead_of=instead_of)
     if batch is not None:
         leave_out(snapshot, beyond_batch(snapshot, batch))
     taken = perf_counter() - started
-    record = decide(snapshot, policy, registry, now, uid=uid, devices=uid, report_all=False, set_aside=set_aside)
+    record = decide(
+        snapshot, policy, registry, now, uid=uid, devices=uid, report_all=False, set_aside=set_aside, left_out_nodes=left_out_nodes
+    )
     spent = perf_counter() - started
     return Cycle(number, snapshot, bool(snapshot.jobs.left_out), policy, now, uid, record, taken, spent)
 

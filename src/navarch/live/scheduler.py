@@ -45,12 +45,12 @@ from navarch.live.ops.dry_run_report import DryRunReport
 from navarch.live.ops.election import Elector, make_identity
 from navarch.live.ops.gauges import Gauges
 from navarch.live.ops.health import Health, tls_context
-from navarch.live.ops.job_failures import JobFailures
 from navarch.live.ops.lease import ApiLeaseLock
 from navarch.live.ops.metrics import Metrics
 from navarch.live.ops.periodic_tasks import PeriodicTasks
 from navarch.live.ops.policy_file import PolicyFile
 from navarch.live.ops.recording import Recorder, encoded
+from navarch.live.ops.rule_failures import RuleFailures
 from navarch.live.ops.second_loop import Heartbeat, SecondLoop, run_in
 from navarch.live.ops.state_pages import StatePages
 from navarch.live.ops.state_publisher import StatePublisher
@@ -198,7 +198,12 @@ class Scheduler:
         )
         self.periodic_tasks = PeriodicTasks(self)
         self.gauges = Gauges(self)
-        self.job_failures = JobFailures(self.metrics.job_failures, lambda job: job in self.cache.cluster.jobs.rows.of)
+        self.rule_failures = RuleFailures(
+            self.metrics.job_failures,
+            self.metrics.node_failures,
+            lambda job: job in self.cache.cluster.jobs.rows.of,
+            lambda node, message: self.events.emit(Regarding("Node", "", node), "Warning", "InternalError", "Scheduling", message),
+        )
         self.watchdog = Watchdog(options.cycle_timeout)
         self.heartbeat = Heartbeat(lambda: self.watchdog.limit)
         self._second_loop = SecondLoop()
@@ -212,7 +217,7 @@ class Scheduler:
             self.gauges.refresh,
             AccessReview(self.lease_client, time.monotonic),
             protect_metrics=options.protect_metrics,
-            notes=lambda: [*self.job_failures.notes(), *self.supervised.notes()],
+            notes=lambda: [*self.rule_failures.notes(), *self.supervised.notes()],
             configuration=self.configuration,
             pages=self.state_pages.pages,
             silence=self.heartbeat.silence,
@@ -385,7 +390,7 @@ class Scheduler:
                 self.policy_file.policy, self.policy_file.registry, self.clock(), identity=self.identity[-12:], batch=batch
             )
         record = cycle.record
-        self.job_failures.take(record)
+        self.rule_failures.take(record)
         self._backlog_left = cycle.more
         started = time.perf_counter()
         news = True

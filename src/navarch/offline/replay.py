@@ -106,6 +106,8 @@ class Recording(msgspec.Struct):
     """The version of Navarch that decided. Another version may decide differently."""
     set_aside: list[str] = msgspec.field(default_factory=list)
     """Jobs that took no part because something failed on them before."""
+    left_out_nodes: list[str] = msgspec.field(default_factory=list)
+    """Nodes that took no part for the same reason."""
     format: int = FORMAT
 
 
@@ -164,6 +166,7 @@ def record(
         decisions=msgspec.Raw(decisions(decided)),
         version=version(),
         set_aside=decided.set_aside,
+        left_out_nodes=decided.left_out_nodes,
     )
     return gzip.compress(_encode(recording), compresslevel=3, mtime=0)
 
@@ -204,8 +207,18 @@ def again(recording: Recording, registry: Registry, policy: Policy | None = None
     for key in recording.held:
         cluster.jobs.hold(key, True)
     snapshot = cluster.snapshot(policy.semantics.node_order)
-    uid, set_aside = recording.uid, recording.set_aside
-    return decide(snapshot, policy, registry, recording.now, uid=uid, devices=uid, report_all=False, set_aside=set_aside)
+    uid = recording.uid
+    return decide(
+        snapshot,
+        policy,
+        registry,
+        recording.now,
+        uid=uid,
+        devices=uid,
+        report_all=False,
+        set_aside=recording.set_aside,
+        left_out_nodes=recording.left_out_nodes,
+    )
 
 
 def restored(recording: Recording) -> Cluster:
