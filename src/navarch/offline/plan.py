@@ -86,7 +86,7 @@ class Plan(Struct):
 
     def to_dict(self) -> dict[str, Any]:
         """The documented form (docs/plan.md)."""
-        return {"cycles": [_cycle(number, record) for number, record in enumerate(self.records, start=1)]}
+        return {"cycles": [cycle_dict(number, record) for number, record in enumerate(self.records, start=1)]}
 
 
 def plan(
@@ -202,7 +202,7 @@ def settings_for(policy: Policy, scheduler_names: Iterable[str] | str | None = N
     )
 
 
-def _cycle(number: int, record: CycleRecord) -> dict[str, Any]:
+def cycle_dict(number: int, record: CycleRecord) -> dict[str, Any]:
     return {
         "binds": sorted((_placement(bind) for bind in record.binds), key=_by("pod", "node")),
         "cycle": number,
