@@ -21,6 +21,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from navarch.apis.dialect import Settings
+from navarch.engine.points.conversation import Exchange
 from navarch.engine.policy.credentials import without_credentials
 from navarch.engine.policy.describe import describe
 from navarch.engine.reasons import Event
@@ -33,6 +34,7 @@ from navarch.kube.watch.informer import Patience
 from navarch.kube.write.pool import WritePool
 from navarch.live.cache.informers import Informers
 from navarch.live.cache.invalid_objects import InvalidObjects
+from navarch.live.conversations import Conversations
 from navarch.live.core import LiveCore
 from navarch.live.cycle import Cycle, undecided
 from navarch.live.half_bound_gangs import starts_gangs
@@ -180,6 +182,7 @@ class Scheduler:
         )
         self.dry_writers = DryWriters(log.info) if options.dry_run else None
 
+        self.conversations = Conversations(self.cache, self._cycle_again, self._cycle_answered, self._conversation_ended)
         self.usage = UsageOverTime(clock, self.supervised.run)
         self.node_load = NodeLoadFeed(
             self.client,
@@ -302,6 +305,7 @@ class Scheduler:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await self.conversations.close()
             await self.usage.close()
             await self.node_load.close()
             self.core.stop_leading()
@@ -340,24 +344,49 @@ class Scheduler:
 
     def cycle(self) -> None:
         """Run one cycle if we may. Nothing else runs between the snapshot and the last assumption."""
-        if not self.leading or self.rereading:
+        if not self.leading or self.rereading or self.conversations.under_way:
             return
         try:
             self._cycle()
         except Exception as error:
             # A plugin or a policy that fails on this cluster must not end the process: it would fail again after a restart.
-            self.failed_cycles += 1
-            self.failure = f"{type(error).__name__}: {error}"
-            self.metrics.failed_cycles.inc()
-            log.exception("cycle %d failed", self.core.cycles)
+            self._cycle_failed(error)
             return
         self.failed_cycles = 0
 
+    def _cycle_failed(self, error: BaseException) -> None:
+        self.failed_cycles += 1
+        self.failure = f"{type(error).__name__}: {error}"
+        self.metrics.failed_cycles.inc()
+        log.error("cycle %d failed", self.core.cycles, exc_info=error)
+
     def _cycle(self) -> None:
         batch = BATCH_PODS if self.dry_writers is None else None
-        self.queue.set_backoff(*self.policy_file.policy.backoff)
+        policy = self.policy_file.policy
+        self.queue.set_backoff(*policy.backoff)
         with self.watchdog.watch():
-            cycle = self.core.decide(self.policy_file.policy, self.registry, self.clock(), identity=self.identity[-12:], batch=batch)
+            cycle = self.core.decide(policy, self.registry, self.clock(), identity=self.identity[-12:], batch=batch, asks=True)
+        if cycle.record.question is not None or cycle.record.notices:
+            self.conversations.start(cycle)
+        else:
+            self._conclude(cycle)
+
+    def _cycle_again(self, cycle: Cycle, exchanges: list[Exchange]) -> Cycle:
+        with self.watchdog.watch():
+            return self.core.decide_again(cycle, self.registry, exchanges)
+
+    def _cycle_answered(self, cycle: Cycle) -> None:
+        """A cycle has no more questions. The lead may be lost since it began."""
+        if self.leading and not self.rereading:
+            self.core.drop_outdated(cycle.record)
+            self._conclude(cycle)
+
+    def _conversation_ended(self, error: BaseException | None) -> None:
+        if error is not None:
+            self._cycle_failed(error)
+        self.loop.trigger()
+
+    def _conclude(self, cycle: Cycle) -> None:
         record = cycle.record
         self.job_failures.take(record)
         self._backlog_left = cycle.more
