@@ -4,39 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.worlds.live.cluster import NODES, QUEUES, World
+from tests.worlds.live.cluster import NODES, World
 from tests.worlds.web import dashboard
+from tests.worlds.web_cluster import GPU, gpu_node, small_cluster
 
 from navarch.kube.client import PatchType
-from navarch.kube.resources import PODS
-
-GPU = "nvidia.com/gpu"
-
-
-async def gpu_node(world: World, name: str, gpus: int, **labels: str) -> None:
-    capacity = {"cpu": "8", "memory": "32Gi", "pods": "110", GPU: str(gpus)}
-    status = {"capacity": capacity, "allocatable": capacity, "conditions": [{"type": "Ready", "status": "True"}]}
-    await world.client.create(NODES, {"metadata": {"name": name, "labels": labels}, "status": status})
-
-
-async def gpu_pod(world: World, name: str, gpus: int, group: str, node: str = "", **spec: Any) -> None:
-    body = world.pod_body(name, "1", group, "navarch", **({"nodeName": node} if node else {}), **spec)
-    body["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1", GPU: str(gpus)}, "limits": {GPU: str(gpus)}}
-    await world.client.create(PODS, body, namespace=world.namespace)
-
-
-async def small_cluster(world: World) -> None:
-    """Two nodes of 8 GPUs; `held` holds 4 of each, `wide` waits for two pods of 8 GPUs each."""
-    body = {"apiVersion": QUEUES.api_version, "kind": "Queue", "metadata": {"name": "research"}, "spec": {"weight": 2}}
-    await world.clusterwide(QUEUES, body)
-    await gpu_node(world, "n1", 8, **{"topology.kubernetes.io/zone": "a"})
-    await gpu_node(world, "n2", 8, **{"topology.kubernetes.io/zone": "b"})
-    await world.group("held", 2, queue="research")
-    for number in (1, 2):
-        await gpu_pod(world, f"held-{number}", 4, "held", f"n{number}")
-    await world.group("wide", 2, queue="research")
-    for number in (1, 2):
-        await gpu_pod(world, f"wide-{number}", 8, "wide", labels={"user": "jane"})
 
 
 async def test_overview_tells_what_is_used_free_and_useless_and_the_oldest_gang(world: World) -> None:

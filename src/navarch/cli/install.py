@@ -16,6 +16,7 @@ from typing import Any
 import click
 import yaml
 
+from navarch.cli.cluster.failure import cluster_failure
 from navarch.cli.policy.mistakes import MISTAKES, tell
 from navarch.engine.policy import PolicyError
 from navarch.installed import installed
@@ -110,7 +111,7 @@ def install(
     except ConfigError as error:
         raise click.UsageError(str(error)) from None
     except KubeError as error:
-        raise click.ClickException(str(error)) from error
+        raise cluster_failure(error, kubeconfig, context) from error
 
 
 def _check_name(name: str) -> None:

@@ -19,9 +19,10 @@ import numpy as np
 
 from navarch.engine.gangs.run_times import RunTimes
 from navarch.engine.job import Job
+from navarch.engine.never import never_starts
 from navarch.engine.points.protocols import QueueReport
 from navarch.engine.queue import Queue
-from navarch.engine.reasons import Event, Reason, dominant
+from navarch.engine.reasons import NEVER, Event, Reason, comes_first, dominant, with_next_step
 from navarch.engine.record import JobDecision, Nomination, QueueFigures, TaskRefusal
 from navarch.engine.semantics import Semantics
 from navarch.model.objects.typed import set_aside
@@ -87,6 +88,7 @@ def _decision(session: Session, job: Job) -> JobDecision:
     lifetimes, spec = session.shared(RunTimes), job.spec
     times = (lifetimes.started(job), lifetimes.evicted(job), lifetimes.stale_since(job))
     changed = changed or times != (spec.last_started, spec.last_evicted, spec.stale_since)
+    reasons = job_reasons(session, job)
     return JobDecision(
         job=job.key,
         queue=job.queue.name,
@@ -94,8 +96,8 @@ def _decision(session: Session, job: Job) -> JobDecision:
         min_member=job.min_member,
         pods=counts,
         conditions=conditions,
-        reasons=tuple(_reasons(session, job)),
-        refusals=tuple(_refusals(session, job)),
+        reasons=reasons,
+        refusals=tuple(_refusals(session, job, reasons)),
         shadow=job.spec.shadow,
         dialect=job.spec.dialect,
         changed=changed,
@@ -103,6 +105,14 @@ def _decision(session: Session, job: Job) -> JobDecision:
         last_evicted=times[1],
         stale_since=times[2],
     )
+
+
+def job_reasons(session: Session, job: Job) -> tuple[Reason, ...]:
+    """Why the job waits. Under rules with words of their own, first of all that it can never start, if that is so."""
+    reasons = _reasons(session, job)
+    if reasons and session.semantics.refusals_tell_all and (never := never_starts(session, job)) is not None:
+        return comes_first(reasons, never)
+    return tuple(reasons)
 
 
 def _reasons(session: Session, job: Job) -> list[Reason]:
@@ -138,11 +148,14 @@ def _gates(session: Session, job: Job) -> list[Reason]:
     ]
 
 
-def _refusals(session: Session, job: Job) -> list[TaskRefusal]:
+def _refusals(session: Session, job: Job, reasons: Sequence[Reason]) -> list[TaskRefusal]:
     """One for each waiting task. It costs about a microsecond each, because a long backlog has a hundred thousand of them."""
     if not job.counts[S.PENDING] + job.counts[S.PIPELINED] + job.counts[S.ALLOCATED]:
         return []
     rows = _by_name(session, job.tasks_in(S.PENDING, S.ALLOCATED, S.PIPELINED))
+    tells_all = session.semantics.refusals_tell_all
+    first = dominant(reasons) if tells_all else None
+    never = first.message if first is not None and first.code == NEVER else ""
     otherwise = alone = ""
     """For tasks without a refusal of their own. Made for the first such task; single pods of a backlog need none."""
     texts: dict[int, str] = {}
@@ -153,20 +166,21 @@ def _refusals(session: Session, job: Job) -> list[TaskRefusal]:
         reason = "Unschedulable"
         if spec.gates:
             reason, message = "SchedulingGated", f"waiting for scheduling gates: [{' '.join(spec.gates)}]"
-        elif status == PIPELINED and session.semantics.refusals_tell_all:
+        elif status == PIPELINED and tells_all:
             node = session.nodes.names[session.node[task]]
             reason, message = "Schedulable", f"node {node} is promised to it: it starts there when pods that are leaving are gone"
         elif status != PENDING or (job.last_undone and job.last_undone.get(task) == S.ALLOCATED):
-            alone = alone or _words(session, job, "the task could run, but its gang is not ready", "")
+            alone = alone or with_next_step(never or _words(session, job, "the task could run, but its gang is not ready", ""), first)
             reason, message = "Schedulable", alone
         elif errors is not None:
             if id(errors) not in texts:
-                texts[id(errors)] = errors.text(session.semantics)
+                text = errors.text(session.semantics)
+                texts[id(errors)] = with_next_step(f"{never}; {text}" if never else text, first)
             message = texts[id(errors)]
         else:
-            otherwise = otherwise or (
-                _told_first(session, job) if job.reasons else _words(session, job, "its gang is not ready", "the job is not ready")
-            )
+            if not otherwise:
+                waits = "" if job.reasons else _words(session, job, "its gang is not ready", "the job is not ready")
+                otherwise = with_next_step(never or waits or _told_first(session, job), first)
             message = otherwise
         out.append(TaskRefusal(spec.key, spec.uid, reason, message))
     return out

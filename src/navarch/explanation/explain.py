@@ -175,7 +175,7 @@ def estimate_start(
     if time is None:
         found.eta_reason = answer.unknown[key]
     else:
-        found.eta = Eta(rfc3339(time.p05), rfc3339(time.p50), rfc3339(time.p90), rfc3339(time.p95), time.basis)
+        found.eta = Eta(**time.to_dict())
 
 
 class Search:

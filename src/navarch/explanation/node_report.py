@@ -17,12 +17,13 @@ from navarch.views.useless_room import waiting_kinds
 def explain_node(run: Run, name: str) -> NodeExplanation:
     session = opened(run)
     try:
-        return _explained(session, name)
+        return node_explained(session, name)
     finally:
         session.dissolve()
 
 
-def _explained(session: Session, name: str) -> NodeExplanation:
+def node_explained(session: Session, name: str) -> NodeExplanation:
+    """The same in a session that no action has changed. The node has to be there."""
     row = session.snapshot.nodes.row(name)
     assert row is not None
     spec, names = session.nodes.specs[row], session.snapshot.resource_names

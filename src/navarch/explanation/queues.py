@@ -7,23 +7,24 @@ from collections.abc import Mapping
 from navarch.engine.reasons import dominant
 from navarch.engine.record import CycleRecord, QueueFigures
 from navarch.explanation.result import Loan, QueueExplanation, ShareStep, WaitingJob
-from navarch.explanation.trials import Run, standing_of
+from navarch.explanation.trials import standing_of
 from navarch.ingest.groups import shown_key
+from navarch.model.cluster import Cluster
 from navarch.model.resources import UNLIMITED, format_amount
 from navarch.model.spec import QueueSpec, Requests
 
 Amounts = Mapping[str, float]
 
 
-def explain_queue(run: Run, record: CycleRecord, name: str) -> QueueExplanation:
-    queues = run.cluster.queues
+def explain_queue(cluster: Cluster, record: CycleRecord, name: str) -> QueueExplanation:
+    queues = cluster.queues
     spec, figures = queues[name], {each.queue: each for each in record.queues}
     own = figures.get(name)
     found = QueueExplanation(queue=name, state=spec.state or "Open", parent=spec.parent)
     if own is not None:
         found.share, found.allocated, found.request = own.share, _shown(own.allocated), _shown(own.request)
         found.deserved = _shown(due(own))
-        found.steps = _steps(run, spec, own, figures)
+        found.steps = _steps(cluster, spec, own, figures)
     found.borrows, found.lends = _loans(figures, name)
     place = {key: number for number, key in enumerate(record.tried)}
     waiting = [each for each in record.jobs if each.queue == name and each.pods.get("Pending") and not standing_of(each).started]
@@ -42,10 +43,10 @@ def _shown(amounts: Amounts) -> dict[str, str]:
     return {name: format_amount(name, amount) for name, amount in sorted(amounts.items()) if amount < UNLIMITED}
 
 
-def _steps(run: Run, spec: QueueSpec, own: QueueFigures, figures: Mapping[str, QueueFigures]) -> list[ShareStep]:
+def _steps(cluster: Cluster, spec: QueueSpec, own: QueueFigures, figures: Mapping[str, QueueFigures]) -> list[ShareStep]:
     """How the share came about, as far as objects and figures tell."""
-    steps = [ShareStep("the cluster has", _shown(_capacity(run)))]
-    siblings = [queue for queue in run.cluster.queues.values() if queue.parent == spec.parent and figures.get(queue.name)]
+    steps = [ShareStep("the cluster has", _shown(_capacity(cluster)))]
+    siblings = [queue for queue in cluster.queues.values() if queue.parent == spec.parent and figures.get(queue.name)]
     asking = [queue for queue in siblings if figures[queue.name].request]
     if spec.shares:
         quota = {name: share.quota for name, share in spec.shares.items() if share.quota >= 0}
@@ -71,10 +72,10 @@ def _steps(run: Run, spec: QueueSpec, own: QueueFigures, figures: Mapping[str, Q
     return steps
 
 
-def _capacity(run: Run) -> dict[str, float]:
-    table = run.cluster.nodes
+def _capacity(cluster: Cluster) -> dict[str, float]:
+    table = cluster.nodes
     total = table.allocatable[:, : table.rows.top][:, table.alive[: table.rows.top]].sum(axis=1)
-    return {name: float(amount) for name, amount in zip(run.cluster.space.names, total.tolist()) if amount and name != "pods"}
+    return {name: float(amount) for name, amount in zip(cluster.space.names, total.tolist()) if amount and name != "pods"}
 
 
 def _plain(name: str, amount: float) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.kai.podgroups import UNSCHEDULABLE_CONDITION
+from navarch.engine.reasons import without_next_step
 from navarch.engine.record import CycleRecord
 from navarch.ingest.absent_jobs import why_absent
 from navarch.ingest.groups import is_shadow
@@ -16,7 +17,7 @@ from navarch.model.spec import JobSpec, Labels
 from navarch.model.status import TaskStatus
 from navarch.model.timestamps import rfc3339
 from navarch.views.job_names import job_name
-from navarch.views.prospects import Prospect
+from navarch.views.prospects import Prospect, StartTime
 
 S = TaskStatus
 WITHOUT_PHASE = frozenset({"coscheduling", "kai", "upstream"})
@@ -58,6 +59,10 @@ class JobRow:
     """Those of its group and of its pods."""
     key: str = ""
     """Its key in the model."""
+    start: StartTime | None = None
+    """When it starts, where that was asked for and is known."""
+    start_unknown: str = ""
+    """Why there is no start time."""
 
     @property
     def titles(self) -> frozenset[str]:
@@ -87,6 +92,8 @@ class JobRow:
             "created": rfc3339(self.created) if self.created else None,
             "place": None if self.prospect is None else {"place": self.prospect.place, "of": self.prospect.of},
             **({"never": self.prospect.never} if self.prospect is not None and self.prospect.never else {}),
+            **({"eta": None if self.start is None else self.start.to_dict()} if self.start or self.start_unknown else {}),
+            **({"etaReason": self.start_unknown} if self.start_unknown else {}),
             "why": self.messages or self.why,
         }
 
@@ -157,10 +164,14 @@ def job_row(
 
 
 def _joined(messages: list[str]) -> str:
-    """All of them; the first one only once, if another contains it."""
-    if not messages:
-        return ""
-    return "; ".join(messages[1:] if any(messages[0] in each for each in messages[1:]) else messages)
+    """All of them, but for those that others contain."""
+    bare = [without_next_step(message) for message in messages]
+    kept = [
+        message
+        for at, message in enumerate(messages)
+        if not any(bare[at] in other for number, other in enumerate(messages) if number != at and (other != message or number < at))
+    ]
+    return "; ".join(kept)
 
 
 def _priority(cluster: Cluster, row: int, spec: JobSpec) -> int:

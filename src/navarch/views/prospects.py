@@ -11,6 +11,7 @@ from navarch.engine.registry import Registry
 from navarch.engine.session import Session
 from navarch.engine.waiting_order import waiting_order
 from navarch.model.cluster import Cluster
+from navarch.model.timestamps import rfc3339
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,21 @@ class Prospect:
     place: int
     of: int
     never: str = ""
+
+
+@dataclass(frozen=True)
+class StartTime:
+    """When a job starts: by each of these times with the chance that its name says. Seconds since the epoch."""
+
+    p05: float
+    p50: float
+    p90: float
+    p95: float
+    basis: str
+
+    def to_dict(self) -> dict[str, str]:
+        times = {"p05": self.p05, "p50": self.p50, "p90": self.p90, "p95": self.p95}
+        return {**{name: rfc3339(time) for name, time in times.items()}, "basis": self.basis}
 
 
 def prospects(cluster: Cluster, policy: Policy, registry: Registry, now: float) -> dict[str, Prospect]:

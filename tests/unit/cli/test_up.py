@@ -46,7 +46,7 @@ def test_the_sample_comes_to_rest_and_shows_what_it_promises(tmp_path: Path) -> 
     rows = {line.split()[1]: line for line in said.partition("Jobs")[2].splitlines() if len(line.split()) > 9}
     for name in ("pretrain", "serve", "nightly", "hotfix"):
         assert "Completed" in rows[name]
-    why = "0/4 nodes are available: 4 Insufficient nvidia.com/gpu"
+    why = "cannot start: needs 33 GPUs, the cluster has 32"
     assert why in rows["moonshot"], "a job that cannot run, with its reason; its figures may be ten seconds old"
     assert "OutOf" not in said, "no node was given more than it has"
     assert "settled after" in said.splitlines()[-1]
@@ -113,7 +113,7 @@ def test_jobs_queues_and_nodes_are_shown_from_any_cluster(up: UpProcess) -> None
     up.kubectl("wait", "--for=jsonpath={.status.conditions[0].type}=Unschedulable", group, "--timeout=300s")
     (job,) = [each for each in json.loads(up.navarch("jobs", "-o", "json"))["items"] if each["name"] == "big"]
     assert (job["queue"], job["minMember"], job["pods"]["pending"]) == ("team", 4, 4)
-    assert "4 minAvailable" in job["why"]
+    assert job["why"].startswith("cannot start: needs 8 GPUs, the cluster has 6")
     assert "big" in up.navarch("jobs", "-n", "default") and "big" not in up.navarch("jobs", "-n", "kube-system")
     queues = {each["name"]: each for each in yaml.safe_load(up.navarch("queues", "-o", "yaml"))["items"]}
     assert queues["team"]["weight"] == 3 and queues["team"]["request"]["nvidia.com/gpu"] == "8"
@@ -122,6 +122,27 @@ def test_jobs_queues_and_nodes_are_shown_from_any_cluster(up: UpProcess) -> None
     assert [each["name"] for each in nodes] == ["node-000", "node-001", "node-002"]
     assert nodes[0]["free"]["nvidia.com/gpu"] == "2" and nodes[0]["status"] == "Ready"
     up.kubectl("delete", "replicaset/big", group, "queue.scheduling.volcano.sh/team")
+
+
+@needs_kubectl
+def test_short_names_mean_volcanos_objects(up: UpProcess) -> None:
+    for name in ("podgroup", "podgroups", "pg"):
+        assert "scheduling.volcano.sh" in up.kubectl("explain", name).splitlines()[0]
+    assert "queue.scheduling.volcano.sh/default" in up.kubectl("get", "queue", "-o", "name")
+    assert "priorityclass.scheduling.k8s.io" in up.kubectl("get", "pc", "-o", "name")
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--nodes", "0"], "the sample is left out: the cluster has no nodes"),
+        (["--policy", "kube-scheduler"], "the sample is left out: it shows queues and gangs, and the policy places single pods"),
+    ],
+)
+def test_a_sample_that_does_not_fit_is_left_out_with_the_reason(options: list[str], why: str, tmp_path: Path) -> None:
+    command = [*NAVARCH, "up", "--until-settled", "--kubeconfig", str(tmp_path / "k"), *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 1 and why in done.stdout
 
 
 @needs_kubectl
@@ -208,7 +229,7 @@ def test_a_directory_with_a_plugin_that_cannot_be_read_is_refused(up: UpProcess,
     (tmp_path / "broken.py").write_text("import nothing_of_this_name")
     for command, config in (("up", tmp_path / "k"), ("nodes", up.kubeconfig)):
         result = CliRunner().invoke(main, [command, "--plugin-dir", str(tmp_path), "--kubeconfig", str(config)])
-        assert result.exit_code == 2 and "broken.py cannot be imported" in result.output
+        assert result.exit_code == 2 and "broken.py:1 cannot be imported" in result.output
 
 
 def test_a_port_that_is_taken_is_named_with_a_way_out(tmp_path: Path) -> None:

@@ -13,10 +13,12 @@ import click
 import yaml
 
 from navarch.cli.cluster.embedded_kubeconfig import reminder
+from navarch.cli.cluster.failure import cluster_failure
 from navarch.cli.cluster.listing import listed
 from navarch.cli.cluster.options import ClusterOptions
 from navarch.cli.cluster.reading import overview_of
 from navarch.cli.cluster.selection import in_order, require_names, selected
+from navarch.cli.cluster.start_estimate import StartEstimate
 from navarch.cli.tables.columns import Layout, TableForm, print_lines, print_rows
 from navarch.cli.tables.text import output_console
 from navarch.engine.policy import PolicyError
@@ -52,6 +54,8 @@ class Listing:
     namespace: Callable[[Endpoint], str | None] | None = None
     """For jobs: the namespace to list, or None for all."""
     only_nodes: bool = False
+    estimate: StartEstimate | None = None
+    """For jobs: with start times."""
 
 
 def show(options: ClusterOptions, listing: Listing) -> None:
@@ -63,7 +67,7 @@ def show(options: ClusterOptions, listing: Listing) -> None:
     except (PolicyError, RegistrationError) as error:
         raise click.UsageError(str(error)) from None
     except KubeError as error:
-        raise click.ClickException(str(error)) from None
+        raise cluster_failure(error, options.kubeconfig, options.context) from None
     except KeyboardInterrupt:
         return
 
@@ -176,7 +180,17 @@ class _Reading:
         names, as_queue = listing.scheduler_names, options.namespace_as_queue
         state, waiting = await self._published(client, endpoint)
         return await overview_of(
-            found, options.policy, self.registry, self._tell, names, as_queue, unseen, state, waiting, only_nodes=listing.only_nodes
+            found,
+            options.policy,
+            self.registry,
+            self._tell,
+            names,
+            as_queue,
+            unseen,
+            state,
+            waiting,
+            only_nodes=listing.only_nodes,
+            estimate=listing.estimate,
         )
 
     async def _published(self, client: Client, endpoint: Endpoint) -> tuple[PublishedState | None, WaitingPage | None]:

@@ -11,7 +11,6 @@ from navarch.explanation.explain import NOT_REACHED
 from navarch.explanation.nodes import feasible_nodes, reasons_of
 from navarch.explanation.order import order_of
 from navarch.explanation.result import Cause, EvictionAnswer, Explanation, NodesAnswer
-from navarch.explanation.trials import standing_of
 from navarch.ingest.groups import shown_key
 
 NOT_TRIED: Final = (
@@ -26,8 +25,11 @@ NOT_TRIED: Final = (
 _FEW: Final = 5
 
 
-def quick_explanation(session: Session, record: CycleRecord, key: str, nodes: list[str], why: str, pending: int) -> Explanation:
-    """`record`: of a cycle over about the same cluster. `nodes`: those that its pods have. `why`: what the scheduler last wrote."""
+def quick_explanation(
+    session: Session, record: CycleRecord, key: str, nodes: list[str], why: str, state: str, pending: int
+) -> Explanation:
+    """`record`: of a cycle over about the same cluster. `nodes`: those that its pods have. `why`: what the scheduler last wrote.
+    `state`: of its row."""
     decision = next((each for each in record.jobs if each.job == key), None)
     starts = sorted({bind.node for bind in record.binds if bind.job == key})
     found = Explanation(shown_key(key), "pending", _cause(record, decision, key, starts, why))
@@ -38,12 +40,12 @@ def quick_explanation(session: Session, record: CycleRecord, key: str, nodes: li
         for each in record.evictions
         if each.job == key
     ]
-    if nodes and (not pending or (decision is not None and standing_of(decision).started and not starts)):
+    if state in ("running", "terminating"):
         found.state = "running"
         if not pending:
             more = f" and {len(nodes) - _FEW} more" if len(nodes) > _FEW else ""
             found.cause = Cause("Running", f"its pods run on {', '.join(nodes[:_FEW])}{more}")
-    elif not nodes and not pending:
+    elif state in ("succeeded", "failed"):
         found.state, found.cause = "gone", Cause("Finished", "its pods have finished")
     if found.state == "pending":
         found.complete, found.not_established = False, list(NOT_TRIED)

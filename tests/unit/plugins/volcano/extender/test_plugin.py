@@ -60,7 +60,7 @@ def test_pods_that_are_alike_share_a_question() -> None:
 
 
 def test_a_node_that_is_refused_is_not_used_and_the_reason_is_told() -> None:
-    answers = {"predicate": [{"match": {"node.Name": "n1"}, "body": {"status": "maintenance", "code": 3}}, {"body": {}}]}
+    answers: Answers = {"predicate": [{"match": {"node.Name": "n1"}, "body": {"status": "maintenance", "code": 3}}, {"body": {}}]}
     cycle, _ = planned(answers, [*NODES, pod("p").cpu("1")], predicateVerb="predicate")
     assert binds(cycle) == {"p": "n2"}
     cycle, _ = planned(answers, [NODES[0], pod("p").cpu("1")], predicateVerb="predicate")
@@ -171,7 +171,7 @@ def test_scores_that_are_missing_refuse_with_a_reason() -> None:
 
 
 def test_a_placement_that_is_refused_is_taken_back_and_the_next_pod_goes_on() -> None:
-    answers = {"allocate": [{"match": {"task.Name": "a"}, "body": {"errorMessage": "no licence"}}, {"body": {}}]}
+    answers: Answers = {"allocate": [{"match": {"task.Name": "a"}, "body": {"errorMessage": "no licence"}}, {"body": {}}]}
     pods = [pod("a").cpu("1"), pod("b").cpu("2")]
     cycle, seen = planned(answers, [*NODES, *pods], allocateFuncVerb="allocate", deallocateFuncVerb="deallocate")
     assert list(binds(cycle)) == ["b"]
