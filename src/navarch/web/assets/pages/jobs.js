@@ -58,7 +58,8 @@ const merge = (data, change) => ({ ...data, rows: overlaid(data.rows, objects(da
 export function JobsPage({ query }) {
   const [mine] = usePreference("mine");
   const served = { queue: query.queue, ...selection(query.mine ? mine : ""), ...(query.namespace && { namespace: query.namespace }), ...(query.label && { label: query.label }) };
-  const source = useTopic("jobs", served, read, merge);
+  const preview = { text: query.text, state: query.state ?? "waiting", sort: query.sort ?? "place", limit: 200 };
+  const source = useTopic("jobs", served, read, merge, preview);
   return html`
     <div class="fill">
       <div class="page-head"><h1 tabindex="-1">Jobs</h1></div>
@@ -70,15 +71,14 @@ export function JobsPage({ query }) {
 function JobGrid({ data, query }) {
   const narrow = useNarrow();
   const [again, setAgain] = useState(0);
-  const all = useMemo(() => [...data.rows.values()], [data]);
-  const rows = useMemo(() => filtered(all, query), [all, query.state, query.text]);
+  const accept = useMemo(() => filter(query), [query.state, query.text]);
   const sort = { id: (query.sort ?? "").replace(/^-/, ""), descending: (query.sort ?? "").startsWith("-") };
   const compare = useMemo(() => comparison(valueOf(sort.id || "urgency"), sort.descending, idOf), [query.sort]);
-  const choice = [query.sort, query.state, query.text, query.queue, query.mine, query.namespace, query.label, again].join("\n");
-  const { ordered, moved } = useStableOrder(rows, idOf, compare, choice);
+  const choice = [query.sort, query.state, query.text, query.queue, query.mine, query.namespace, query.label, again, data.partial].join("\n");
+  const { ordered, moved } = useStableOrder(data.rows, accept, compare, choice);
   return html`
     <div class="row spread">
-      <span class="note" role="status">${count(rows.length, "job")}${rows.length < all.length ? ` of ${plain(all.length)}` : ""} · ${plain(tally(rows, "waiting"))} waiting, ${plain(tally(rows, "running"))} running</span>
+      <span class="note" role="status">${data.partial ? `Loading ${count(data.total, "job")} …` : summary(ordered, data.rows.size)}</span>
       ${moved && html`<button type="button" onClick=${() => setAgain(again + 1)}>Sort again</button>`}
     </div>
     <${Grid} label="Jobs" columns=${narrow ? NARROW_COLUMNS : COLUMNS} rowHeight=${narrow ? 48 : 28} count=${ordered.length} rowAt=${(i) => ordered[i]} keyOf=${idOf} sort=${sort}
@@ -139,12 +139,10 @@ export function selection(mine) {
   return value ? { [kind]: value } : {};
 }
 
-function filtered(rows, { state, text }) {
+function filter({ state, text }) {
   const wanted = (text ?? "").toLowerCase();
-  if (!state && !wanted) return rows;
-  return rows.filter(
-    (row) => (!state || row.state === state) && (!wanted || `${row.id}\n${row.queue}\n${row.cause}`.toLowerCase().includes(wanted)),
-  );
+  const holds = (row) => `${row.id}\n${row.queue}\n${row.cause}`.toLowerCase().includes(wanted);
+  return (row) => (!state || row.state === state) && (!wanted || holds(row));
 }
 
 // Without a chosen order: what waits comes first, by queue and place, then what runs, then what is done; the newest first.
@@ -160,6 +158,7 @@ function valueOf(id) {
   return (row) => row[id];
 }
 
-function tally(rows, state) {
-  return rows.reduce((sum, row) => sum + (row.state === state), 0);
+function summary(rows, all) {
+  const tally = (state) => plain(rows.reduce((sum, row) => sum + (row.state === state), 0));
+  return `${count(rows.length, "job")}${rows.length < all ? ` of ${plain(all)}` : ""} · ${tally("waiting")} waiting, ${tally("running")} running`;
 }

@@ -7,6 +7,7 @@ import { Bar, Key } from "../parts/bars.js";
 import { Few, JobLink, NodeLink, QueueLink } from "../parts/names.js";
 import { Empty, Figure, Loaded, NotAvailable } from "../parts/notices.js";
 import { BlockersButton } from "../parts/trials.js";
+import { Table } from "../parts/table.js";
 
 const whole = (answer) => answer;
 const replaced = (_, change) => change;
@@ -108,9 +109,7 @@ function Loans({ starved, loans }) {
       <h2>Starved and borrowing queues</h2>
       ${starved.length === 0 && loans.length === 0 && html`<${Empty}>Every queue that asks holds what it is owed.<//>`}
       ${starved.length > 0 && html`
-        <table>
-          <thead><tr><th scope="col">Starved queue</th><th scope="col">lacks of its due</th><th scope="col">held by</th></tr></thead>
-          <tbody>${starved.map((each) => {
+        <${Table} label="Starved queues" columns=${["Starved queue", "lacks of its due", "held by"]}>${starved.map((each) => {
             const lent = loans.filter((loan) => loan.lender === each.queue);
             return html`
               <tr>
@@ -118,8 +117,7 @@ function Loans({ starved, loans }) {
                 <td>${amounts(each.lacks)}</td>
                 <td>${lent.length ? lent.map((loan) => html`<div><${QueueLink} name=${loan.borrower} />: ${amounts(loan.amounts)}</div>`) : "–"}</td>
               </tr>`;
-          })}</tbody>
-        </table>`}
+          })}<//>`}
     </section>`;
 }
 
