@@ -77,13 +77,21 @@ async def test_a_crd_is_waited_for_until_the_server_answers_for_it_and_names_it(
 def test_the_name_is_everywhere_that_one_object_points_at_another() -> None:
     result = CliRunner().invoke(install, ["--print", "--name", "pool-b", "--dialect", "coscheduling"])
     objects = [item for item in yaml.safe_load_all(result.output) if item["kind"] not in ("CustomResourceDefinition", "Namespace")]
-    assert {item["metadata"]["name"] for item in objects} == {"pool-b", "pool-b-leader-election"}
+    assert {item["metadata"]["name"] for item in objects} == {
+        "pool-b",
+        "pool-b-leader-election",
+        "pool-b-state",
+        "pool-b-state-reader",
+    }
     role = next(item for item in objects if item["kind"] == "Role")
     assert role["rules"][1]["resourceNames"] == ["pool-b"]
+    named = [item["rules"][0]["resourceNames"] for item in objects if item["kind"] == "Role" and item is not role]
+    assert named == [["pool-b-state"], ["pool-b-state"]]
     for item in objects:
         if "roleRef" in item:
             assert item["roleRef"]["name"] == item["metadata"]["name"]
-            assert [subject["name"] for subject in item["subjects"]] == ["pool-b"]
+            reader = item["metadata"]["name"] == "pool-b-state-reader"
+            assert [subject["name"] for subject in item["subjects"]] == ["system:authenticated" if reader else "pool-b"]
     deployment = next(item for item in objects if item["kind"] == "Deployment")["spec"]["template"]
     assert deployment["spec"]["serviceAccountName"] == deployment["metadata"]["labels"]["app.kubernetes.io/instance"] == "pool-b"
     assert deployment["spec"]["containers"][0]["args"] == ["run", "--lock-name=pool-b"]

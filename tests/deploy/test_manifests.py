@@ -146,8 +146,14 @@ def test_permissions_are_the_least_that_does() -> None:
         ("scheduling.run.ai", "bindrequests"): READ | {"create", "delete"},
         ("scheduling.x-k8s.io", "podgroups/status"): {"patch"},
     }
-    lease = next(item for item in manifests.rbac() if item["kind"] == "Role")["rules"]
-    assert [(rule["verbs"], rule.get("resourceNames")) for rule in lease] == [(["create"], None), (["get", "update"], ["navarch"])]
+    roles = {item["metadata"]["name"]: item["rules"] for item in manifests.rbac() if item["kind"] == "Role"}
+    assert {
+        name: [(rule["resources"], rule["verbs"], rule.get("resourceNames")) for rule in found] for name, found in roles.items()
+    } == {
+        "navarch-leader-election": [(["leases"], ["create"], None), (["leases"], ["get", "update"], ["navarch"])],
+        "navarch-state": [(["configmaps"], ["create", "patch"], ["navarch-state"])],
+        "navarch-state-reader": [(["configmaps"], ["get"], ["navarch-state"])],
+    }
     deleted = [(rule["apiGroups"], rule["resources"]) for rule in rules() if "delete" in rule["verbs"]]
     assert deleted == [([""], ["pods"]), (["scheduling.run.ai"], ["bindrequests"])]
 
@@ -191,7 +197,9 @@ def test_print_shows_every_object_with_the_choices_filled_in(tmp_path: Path) -> 
     assert container["args"] == ["run", "--scheduler-name=volcano", "--policy=/etc/navarch/policy.yaml"]
     assert objects[kinds.index("ConfigMap")]["data"] == {"policy.yaml": 'actions: "enqueue, allocate"\n'}
     assert {item["metadata"].get("namespace", "batch") for item in objects} == {"batch"}
-    assert {subject["namespace"] for item in objects for subject in item.get("subjects", ())} == {"batch"}
+    subjects = [subject for item in objects for subject in item.get("subjects", ())]
+    assert {subject["namespace"] for subject in subjects if subject["kind"] == "ServiceAccount"} == {"batch"}
+    assert [subject["name"] for subject in subjects if subject["kind"] == "Group"] == ["system:authenticated"]
 
 
 def test_a_policy_that_would_not_start_is_warned_of(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from navarch.kube.client import Client, PatchType
 from navarch.kube.connect import connect
 from navarch.kube.errors import Forbidden, NotFound
 from navarch.kube.resources import EVENTS, LEASES, PODS, Resource
+from navarch.views.published_state import CONFIG_MAPS
 
 pytestmark = pytest.mark.live
 NODES = Resource("", "v1", "nodes", namespaced=False)
@@ -101,6 +102,32 @@ async def test_the_lease_and_no_other(scheduler: Client, admin: Client) -> None:
         await scheduler.get(LEASES, "other", namespace="navarch-system")
     with pytest.raises(Forbidden):
         await scheduler.create(LEASES, body("navarch"), namespace="kube-system")
+
+
+async def test_the_published_state_and_no_other_config_map(scheduler: Client, admin: Client, kube_apiserver: KubeApiServer) -> None:
+    def body(name: str) -> dict[str, Any]:
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"state.json": "{}"}}
+
+    async def apply(name: str, namespace: str = "navarch-system") -> None:
+        await scheduler.patch(CONFIG_MAPS, name, body(name), PatchType.APPLY, namespace=namespace, field_manager="m", force=True)
+
+    await apply("navarch-state")
+    await apply("navarch-state")
+    for name, namespace in (("navarch-policy", "navarch-system"), ("navarch-state", "kube-system")):
+        with pytest.raises(Forbidden):
+            await apply(name, namespace)
+    with pytest.raises(Forbidden):
+        await scheduler.delete(CONFIG_MAPS, "navarch-state", namespace="navarch-system")
+    kube_apiserver.request("POST", f"/api/v1/namespaces/{WORK}/serviceaccounts", {"metadata": {"name": "researcher"}})
+    async with Client(connect(str(kube_apiserver.service_account(WORK, "researcher")))) as user:
+        assert (await user.get(CONFIG_MAPS, "navarch-state", namespace="navarch-system"))["data"] == {"state.json": "{}"}
+        with pytest.raises(Forbidden):
+            await user.patch(CONFIG_MAPS, "navarch-state", {"data": {}}, PatchType.MERGE, namespace="navarch-system")
+        with pytest.raises(Forbidden):
+            await user.get(CONFIG_MAPS, "kube-root-ca.crt", namespace="navarch-system")
+        with pytest.raises(Forbidden):
+            await user.list(CONFIG_MAPS, namespace="navarch-system")
+    await admin.delete(CONFIG_MAPS, "navarch-state", namespace="navarch-system")
 
 
 async def test_volcano_queue_default_is_made_and_kept_up(scheduler: Client) -> None:

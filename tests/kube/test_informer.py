@@ -564,3 +564,15 @@ async def test_an_object_nested_too_deep_for_any_decoder(each_api: SmallApi, cli
         await seen.heard("updated", "deep")
         assert informer.store["default", "deep"].spec.priority == 4
     assert [name for name, _ in seen.bad] == ["bad"]
+
+
+async def test_a_line_that_is_not_utf8_breaks_the_stream_and_everything_is_listed_again(each_api: SmallApi, client: Client) -> None:
+    api, seen = each_api, Recorder()
+    api.put("a")
+    async with informing(client, seen) as informer:
+        await api.watch_started.wait()
+        api.send_raw(b'{"type":"ADDED","object":{"metadata":{"name":"b\xff","namespace":"d","uid":"u","resourceVersion":"999"}}}\n')
+        api.put("c")
+        await seen.heard("added", "c")
+    assert informer.counters.lists == 2
+    assert seen.story == [("added", "a"), ("added", "c")]

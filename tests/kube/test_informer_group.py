@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from tests.worlds.kube.watching import QUICK, Pod, Recorder
 
 from navarch.kube.client import Client
 from navarch.kube.resources import CRDS, PODS, Resource
+from navarch.kube.supervision import Work
 from navarch.kube.watch.informer_group import InformerGroup
 
 CRD_LIST = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -151,3 +153,39 @@ async def test_kinds_that_are_absent_at_the_start_are_told_in_one_line_and_then_
     assert told() == lines + ["queues.v1beta1.scheduling.volcano.sh is not served; waiting for it"]
     task.cancel()
     await asyncio.wait([task])
+
+
+async def test_an_informer_that_raises_is_run_again_and_lists_and_the_others_go_on(api: SmallApi, client: Client) -> None:
+    api.collections[QUEUE_LIST] = {}
+    failures: list[str] = []
+
+    async def supervise(name: str, work: Work) -> None:
+        while True:
+            try:
+                await work()
+                return
+            except ZeroDivisionError:
+                failures.append(name)
+
+    class Failing(Recorder):
+        def on_bad(self, metadata: Any, error: Exception) -> None:
+            if not failures:
+                raise ZeroDivisionError
+            super().on_bad(metadata, error)
+
+    pods, queues = Failing(), Recorder()
+    group = InformerGroup(client, patience=QUICK, supervise=supervise)
+    group.add(PODS, Pod, pods, on_bad=pods.on_bad)
+    group.add(QUEUES, Pod, queues, on_bad=queues.on_bad)
+    task = asyncio.create_task(group.run())
+    try:
+        await group.wait_for_sync()
+        api.put("bad", spec=5)
+        api.put("good")
+        await pods.heard("added", "good")
+        api.put("q", namespace="", path=QUEUE_LIST)
+        await queues.heard("added", "q")
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert failures == [f"informer {PODS}"]

@@ -17,6 +17,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from navarch.apis.errors import ObjectError
 from navarch.cli.cluster.embedded_kubeconfig import reminder
 from navarch.cli.cluster.objects import cluster_objects
+from navarch.cli.cluster.options import state_option
+from navarch.cli.cluster.running_policy import running_policy
+from navarch.cli.history_file import history_option
 from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plan import fail, moment
 from navarch.cli.plugin_dirs import failure_in, plugin_dirs_option
@@ -33,12 +36,15 @@ from navarch.explanation.node_report import explain_node
 from navarch.explanation.queues import explain_queue
 from navarch.explanation.recorded import explain_recorded
 from navarch.explanation.result import Explanation, NodeExplanation, QueueExplanation
+from navarch.installed import installed
+from navarch.job_history import HistoryError
 from navarch.kube.client import Client
 from navarch.kube.connect import connect
 from navarch.kube.errors import ConfigError, KubeError
 from navarch.offline.manifests import Document, read_paths
 from navarch.offline.plan import PlanError
 from navarch.offline.replay import RecordingError, read
+from navarch.views.published_state import PublishedState, StateAddress, read_state
 
 EXAMPLES = """\b
 Examples:
@@ -60,6 +66,7 @@ class _Source:
     notes: list[str] = field(default_factory=list)
     scheduler_names: Sequence[str] | None = None
     now: float | None = None
+    state: PublishedState | None = None
 
 
 @click.command(epilog=EXAMPLES)
@@ -69,11 +76,15 @@ class _Source:
 @click.option("--record", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A recorded cycle instead.")
 @click.option("--kubeconfig", type=click.Path(path_type=Path), help="Cluster to look at; else as kubectl finds it.")
 @click.option("--context", help="Context of the kubeconfig.")
-@click.option("--policy", metavar="FILE|PRESET", help=f"One of {', '.join(PRESETS)}, or a file.  [navarch]")
+@click.option(
+    "--policy", metavar="FILE|PRESET", help=f"One of {', '.join(PRESETS)}, or a file.  [that of the running scheduler; navarch]"
+)
+@state_option
 @click.option("--scheduler-name", "scheduler_names", multiple=True, metavar="NAME", help="Whose pending pods; may repeat.")
 @click.option("--now", type=moment, metavar="TIME", help="The moment of the cycle.  [in files: the newest time in them]")
 @click.option("--trials", type=click.IntRange(min=1), default=200, show_default=True, help="Run the scheduler at most so often.")
 @click.option("--seconds", type=click.FloatRange(min=0.0), default=5.0, show_default=True, help="Search for about so long.")
+@history_option
 @click.option("-o", "--output", type=click.Choice(("text", "json", "yaml")), default="text", show_default=True)
 @click.option("--keep-going", is_flag=True, help="Explain without the objects that are not valid.")
 @namespace_as_queue_option
@@ -86,10 +97,12 @@ def explain(
     kubeconfig: Path | None,
     context: str | None,
     policy: str | None,
+    state: str,
     scheduler_names: tuple[str, ...],
     now: float | None,
     trials: int,
     seconds: float,
+    history: Path | None,
     output: str,
     keep_going: bool,
     namespace_as_queue: bool,
@@ -107,10 +120,13 @@ def explain(
         with _progress() as progress:
             if record is not None:
                 found: Answer = explain_recorded(
-                    read(record), name, policy, trials, seconds, plugin_dirs=plugin_dirs, progress=progress
+                    read(record), name, policy, trials, seconds, plugin_dirs=plugin_dirs, progress=progress, history=history or ()
                 )
             else:
-                source = _source(paths, cluster or not paths, kubeconfig, context, scheduler_names, now)
+                source = _source(paths, cluster or not paths, kubeconfig, context, StateAddress.parse(state), scheduler_names, now)
+                running = running_policy(policy, source.state, installed(plugin_dirs))
+                source.notes += running.notes
+                namespace_as_queue = namespace_as_queue or running.parameters.namespace_as_queue
                 if source.unread and not keep_going:
                     raise PlanError(source.unread)
                 going = keep_going or cluster or not paths  # objects of a cluster are not the user's to mend
@@ -118,7 +134,7 @@ def explain(
                 if kind in ("queue", "node") and rest:
                     heap = reading(
                         source.documents,
-                        policy or "navarch",
+                        running.policy,
                         source.now,
                         source.scheduler_names,
                         going,
@@ -130,7 +146,7 @@ def explain(
                     found = explain_job(
                         source.documents,
                         name,
-                        policy or "navarch",
+                        running.policy,
                         source.now,
                         trials,
                         seconds,
@@ -139,11 +155,12 @@ def explain(
                         namespace_as_queue=namespace_as_queue,
                         plugin_dirs=plugin_dirs,
                         progress=progress,
+                        history=history or (),
                     )
                 found.notes += source.notes
     except ConfigError as error:
         raise click.UsageError(f"{error}{'' if kubeconfig or context else reminder()}") from None
-    except RecordingError as error:
+    except (RecordingError, HistoryError) as error:
         raise click.UsageError(str(error)) from None
     except (NotFound, KubeError) as error:
         raise click.ClickException(str(error)) from None
@@ -167,6 +184,7 @@ def _source(
     cluster: bool,
     kubeconfig: Path | None,
     context: str | None,
+    address: StateAddress,
     scheduler_names: tuple[str, ...],
     now: float | None,
 ) -> _Source:
@@ -177,10 +195,12 @@ def _source(
     async def listed() -> _Source:
         async with Client(connect(kubeconfig, context)) as client:
             found = await cluster_objects(client)
+            state = await read_state(client, address)
         given = {_identity(each) for each in documents}
         known = [each for each in found.documents if _identity(each) not in given]
-        names = served(scheduler_names, (each.manifest for each in known if each.manifest["kind"] == "Node"))
-        return _Source([*known, *documents], unread, found.notes, sorted(names), time.time() if now is None else now)
+        ours = scheduler_names or (state.scheduler_names if state is not None else ())
+        names = served(ours, (each.manifest for each in known if each.manifest["kind"] == "Node"))
+        return _Source([*known, *documents], unread, found.notes, sorted(names), time.time() if now is None else now, state)
 
     return asyncio.run(listed())
 

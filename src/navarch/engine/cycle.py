@@ -43,10 +43,14 @@ def decide(
         while True:
             try:
                 opening = containment.opening
-                record = _attempt(snapshot, policy, registry, now, uid, devices, report_all, report_queues, opening, timings)
+                record = _attempt(
+                    snapshot, policy, registry, now, uid, devices, report_all, report_queues, opening, timings,
+                    containment.without_preferences,
+                )  # fmt: skip
                 break
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 # A rule that raises costs its job the place in this cycle. All other jobs are decided; the record reports the failure.
+                # A plugin that calls sys.exit is no reason to end the process.
                 if not containment.take(error):
                     record = CycleRecord(warnings=[containment.gave_up])
                     break
@@ -69,6 +73,7 @@ def _attempt(
     report_queues: bool,
     opening: OpeningFigures,
     timings: dict[str, float],
+    without_preferences: Collection[str],
 ) -> CycleRecord:
     """One run of the cycle. If it raises, it leaves nothing behind except columns that `opening` restores."""
     started = perf_counter()
@@ -83,6 +88,7 @@ def _attempt(
         stopwatch=perf_counter,
         timings=timings,
         opening=opening,
+        without_preferences=without_preferences,
     )
     timings["open"] = timings.get("open", 0.0) + perf_counter() - started
     for name in policy.actions:

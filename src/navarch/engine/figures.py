@@ -59,6 +59,26 @@ class Figures:
         return Selected(self, wide, {grown: extra, "requested": extra, "scoring": scoring[:, None] * more}, more)
 
 
+class ReadOnlyFigures(Figures):
+    """Figures whose columns cannot be written to. Plugins from outside get these: a write would change the accounts of the cycle."""
+
+    def __init__(self, figures: Figures) -> None:
+        self.rows = figures.rows
+        self.added = figures.added
+        self._figures = figures
+
+    def __len__(self) -> int:
+        return int(self.used.shape[1])
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._figures, name)
+        if isinstance(found, np.ndarray):
+            found = found.view()
+            found.flags.writeable = False
+            setattr(self, name, found)
+        return found
+
+
 class Selected(Figures):
     """Columns of a full table picked by row, each when it is first read: most functions read one or two of them."""
 

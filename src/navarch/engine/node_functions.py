@@ -100,6 +100,8 @@ class NodeFilter(ABC):
     """True: the filter applies the node selector and node affinity of the pod."""
     post_filter_text: ClassVar[str] = ""
     """Text for a pod that no node takes, from a filter that may make room itself and cannot (kube-scheduler's PostFilter)."""
+    configuration: Hashable = ()
+    """The plugin's arguments in the policy, set by the engine: static answers are cached with them."""
     has_last_word: bool = True
     """False: later filters also check nodes whose refusal an eviction could undo, and add their reasons."""
 
@@ -133,8 +135,8 @@ class NodeFilter(ABC):
         return [Refusal(self.name, ~self.mask(task, at))]
 
     def identity(self) -> Hashable:
-        """Equal identities give equal static answers; include the arguments if they matter."""
-        return (type(self).__module__, type(self).__qualname__)
+        """Equal identities give equal static answers. The class and the plugin's arguments are in it; add what else matters."""
+        return (type(self), self.configuration)
 
 
 class NodeScorer(ABC):
@@ -143,6 +145,7 @@ class NodeScorer(ABC):
     name: ClassVar[str]
     scope: ClassVar[Scope]
     weight: float = 1.0
+    configuration: Hashable = ()
     normalises: ClassVar[bool] = False
     """True: `normalise` maps the raw column given its extremes over the feasible nodes."""
 
@@ -170,7 +173,7 @@ class NodeScorer(ABC):
         return None
 
     def identity(self) -> Hashable:
-        return (type(self).__module__, type(self).__qualname__)
+        return (type(self), self.configuration)
 
 
 NodeFunction = NodeFilter | NodeScorer

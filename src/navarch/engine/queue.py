@@ -46,5 +46,12 @@ class Queue:
             queue = queue.parent
         return list(out.values())
 
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, str):
+            raise TypeError(f"a queue is compared with the text {other!r}; compare its name: queue.name == {other!r}")
+        return self is other
+
+    __hash__ = object.__hash__
+
     def __repr__(self) -> str:
         return f"Queue({self.name})"

@@ -96,3 +96,50 @@ def _rank(reason: Reason) -> int:
     if reason.nodes and "nodes" in reason.figures:
         return _NO_NODE_EVER
     return _RANKS.get(reason.code, _ROOM)
+
+
+_NEXT_STEPS: Mapping[str, str] = {
+    "PodGroupNotFound": "create the PodGroup, or correct its name in the pods",
+    **dict.fromkeys(("QueueNotFound", "QueueDoesNotExist"), "create the queue, or name one that exists (navarch queues)"),
+    "QueueTreeInvalid": "an administrator has to correct the parents of the queue",
+    "QueueNotLeaf": "name a queue that has no queues below it (navarch queues)",
+    "QueueClosed": "name an open queue, or have this one opened",
+    "QueueNotPermitted": "name a queue that admits this namespace or user",
+    "SchedulingGated": "remove the scheduling gates of its pods",
+    **dict.fromkeys(
+        ("NotEnoughTasks", "NotEnoughPodsOfTask", "NotReady"),
+        "look at the controller that creates its pods, or lower minMember",
+    ),
+    **dict.fromkeys(
+        ("QueueLimit", "QueueQuotaInsufficient", "QueueDeviceQuota", "OverLimit"),
+        "wait until jobs of its queue end, request less, or have the queue's limit raised",
+    ),
+    "NonPreemptibleOverQuota": "make it preemptible, or have the queue's quota raised",
+    "QuotaExceeded": "wait until pods of its namespace end, or have the ResourceQuota raised",
+    **dict.fromkeys(
+        ("QueueOverused", "QueueOverDeserved", "OverFairShare"),
+        "wait until jobs of its queue end, or use a queue with an unused share (navarch queues)",
+    ),
+    **dict.fromkeys(("ClusterOverused", "NotAdmitted"), "wait until running jobs end"),
+    "VictimsProtected": "wait until running jobs end",
+    "PreemptionDelay": "wait: it may take resources from others after the delay",
+    "SearchCutShort": "wait: the search goes on in the next cycle",
+    "InternalError": "tell an administrator: a rule of the scheduler failed on this job",
+    "NeverStarts": "request less, change its node selector, or add nodes",
+    "NoHyperNode": "relax its network topology, or wait until a domain has room",
+}
+"""Code -> what helps, for users. The other codes are told by the events that undo them."""
+
+
+def next_step(reason: Reason) -> str:
+    """What helps against the refusal, in a few words; empty where nothing is known."""
+    known = _NEXT_STEPS.get(reason.code)
+    if known is not None:
+        return known
+    if _rank(reason) == _NO_NODE_EVER:
+        return "change its node selector, affinity or tolerations, or add such nodes"
+    if Event.POD_REMOVED in reason.undone_by:
+        return "wait until running jobs end, or request less"
+    if Event.NODE_CHANGED in reason.undone_by or Event.NODE_ADDED in reason.undone_by:
+        return "change its node selector, affinity or tolerations, or add such nodes"
+    return "wait" if Event.TIME_PASSED in reason.undone_by else ""

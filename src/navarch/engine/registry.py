@@ -6,11 +6,14 @@ Built-in classes are known by their import path and are imported when a policy n
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Generic, TypeVar
 
 from navarch.engine.action import Action
 from navarch.engine.plugin import Plugin
+from navarch.engine.points.checked_plugins import checked, is_foreign
+from navarch.engine.points.declaration import declaration_problems
 from navarch.engine.points.protocols import POINTS, JobTurn, implemented_points
 from navarch.engine.policy.catalogue import Catalogue, Entry, key_of
 from navarch.engine.policy.values import PluginOption, Policy
@@ -101,6 +104,8 @@ class Registry:
 
     def add_plugin(self, plugin: type[Plugin]) -> None:
         self._plugins.add(plugin)
+        for problem in declaration_problems(plugin):
+            raise RegistrationError(f"plugin {plugin.name} ({_source(plugin)}): {problem}")
         self._selected = None
 
     def add_action(self, action: type[Action]) -> None:
@@ -131,6 +136,8 @@ class Registry:
         kind = self.plugin(option.name, policy.dialect)
         if kind is None:
             return None
+        if is_foreign(kind):
+            kind = checked(kind)
         return kind, option, [POINTS[point] for point in implemented_points(kind) if option.is_enabled(point)]
 
     def catalogue(self) -> Catalogue:
@@ -150,6 +157,11 @@ def _key(kind: type, name: str, dialect: str) -> str:
     if not name:
         raise RegistrationError(f"{kind!r} has no name")
     return f"{dialect}:{name}" if dialect else name
+
+
+def _source(kind: type) -> str:
+    """The file that defines a class."""
+    return str(getattr(sys.modules.get(kind.__module__), "__file__", None) or kind.__module__)
 
 
 def _first_line(kind: type) -> str:

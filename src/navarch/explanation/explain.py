@@ -30,6 +30,7 @@ from navarch.explanation.result import (
     Cause,
     Change,
     ClauseAnswer,
+    Eta,
     EvictionAnswer,
     Explanation,
     MayTake,
@@ -42,14 +43,19 @@ from navarch.explanation.trials import Outcome, Run, Spent, Standing, Trials
 from navarch.explanation.victims import may_take
 from navarch.ingest.groups import shown_key
 from navarch.installed import installed
+from navarch.job_history import JobRun, read_history
 from navarch.model.resources import format_amount
 from navarch.model.status import IS_ALLOCATED, IS_TERMINAL, TaskStatus
+from navarch.model.timestamps import rfc3339
 from navarch.offline.cycles import Cycles, Rules
 from navarch.offline.plan import Objects, PlanError, read_policy, settings_for, taken_apart
+from navarch.simulator.start_times.deadlines import job_deadlines
+from navarch.simulator.start_times.estimate import NO_BASIS, RUNS, Basis, start_times
 
 SHARED_FROM = 2000
 """With at least this many objects, trials share one reading of the input. Smaller inputs are read again for each trial."""
-NO_ETA = "start times are not estimated yet"
+_SEARCH_SHARE = 0.8
+"""The part of the time that the search may take; the rest is for the start time."""
 NOT_REACHED = Reason("NotReached", "the cycle ended before the job was tried")
 
 
@@ -66,15 +72,20 @@ def explain(
     namespace_as_queue: bool = False,
     plugin_dirs: Iterable[str | Path] = (),
     progress: Callable[[int, int], None] | None = None,
+    history: str | Path | Sequence[JobRun] = (),
+    seed: int = 0,
 ) -> Explanation:
     """Explain a job among decoded manifests. The arguments are those of `navarch.plan`, and so are the errors.
 
     `job`: `[namespace/]name`, `pod/name`, or the name of a workload. At most `trials` trials are run, for about `seconds`; what was
-    not established by then is listed, and `complete` is False. Raises `NotFound` where there is no such job.
+    not established by then is listed, and `complete` is False. `history`: the file of `navarch run --history`, or its rows, from which
+    the start time is estimated; `seed` chooses its draws. Raises `NotFound` where there is no such job, `HistoryError` where the file
+    cannot be read.
     """
     started = perf_counter()
+    past = read_history(history) if isinstance(history, str | Path) else history
     read = reading(objects, policy, now, scheduler_names, keep_going, namespace_as_queue, plugin_dirs)
-    found = explain_read(read, job, trials, seconds, progress=progress)
+    found = explain_read(read, job, trials, seconds, progress=progress, history=past, seed=seed)
     found.seconds = round(perf_counter() - started, 3)
     return found
 
@@ -109,7 +120,14 @@ def reading(
 
 
 def explain_read(
-    read: Reading, job: str, trials: int = 200, seconds: float = 5.0, *, progress: Callable[[int, int], None] | None = None
+    read: Reading,
+    job: str,
+    trials: int = 200,
+    seconds: float = 5.0,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    history: Sequence[JobRun] = (),
+    seed: int = 0,
 ) -> Explanation:
     """Explain a job among objects that have been read."""
     started = perf_counter()
@@ -120,10 +138,40 @@ def explain_read(
     def follow(changed: Run) -> str:
         return census.follow(key, changed)
 
-    limited = Trials(read.given, read.rules, follow, trials, seconds, progress=progress, shared=shared, key=key)
+    search_seconds = seconds * _SEARCH_SHARE
+    limited = Trials(read.given, read.rules, follow, trials, search_seconds, progress=progress, shared=shared, key=key)
     found = Search(census, key, limited).explain()
+    estimate_start(found, census, key, history, min(trials, RUNS), seconds - (perf_counter() - started), seed)
     found.trials, found.seconds = limited.used, round(perf_counter() - started, 3)
     return found
+
+
+def estimate_start(
+    found: Explanation, census: Census, key: str, history: Sequence[JobRun], runs: int, seconds: float, seed: int = 0
+) -> None:
+    """When a pending job starts, or why that is not known."""
+    run = census.run
+    if found.state in ("gone", "running"):
+        found.eta_reason = "it runs" if found.state == "running" else "it has finished"
+        return
+    if found.state == "impossible":
+        found.eta_reason = "it does not start on the empty cluster"
+        return
+    if found.cause.code == "Starts":
+        now = rfc3339(run.now)
+        found.eta = Eta(now, now, now, now, "it starts in the next cycle")
+        return
+    basis = Basis(run.cluster, run.now, history, job_deadlines(census.input.of_kind("Job")))
+    if not basis.known:
+        found.eta_reason = NO_BASIS
+        return
+    rules = run.rules
+    answer = start_times(run.cluster, rules.policy, rules.registry, run.now, [key], basis, runs=runs, seconds=seconds, seed=seed)
+    time = answer.known.get(key)
+    if time is None:
+        found.eta_reason = answer.unknown[key]
+    else:
+        found.eta = Eta(rfc3339(time.p05), rfc3339(time.p50), rfc3339(time.p90), rfc3339(time.p95), time.basis)
 
 
 class Search:
@@ -132,7 +180,7 @@ class Search:
     def __init__(self, census: Census, key: str, trials: Trials) -> None:
         self.census, self.key, self.trials = census, key, trials
         self.subject: Subject = census.subject(key)
-        self.answer = Explanation(self.subject.name, "pending", Cause("", ""), eta_reason=NO_ETA)
+        self.answer = Explanation(self.subject.name, "pending", Cause("", ""))
         self._standing = self._at_first()
         self._other_units: list[Unit] | None = None
         self.section_seconds: dict[str, float] = {}

@@ -15,17 +15,19 @@ from navarch.engine.cycle import decide
 from navarch.engine.policy import Policy, load
 from navarch.engine.record import CycleRecord
 from navarch.explanation.documents import Input, reference
-from navarch.explanation.explain import Search
+from navarch.explanation.explain import Search, estimate_start
 from navarch.explanation.names import job_key
 from navarch.explanation.result import Explanation
 from navarch.explanation.subject import Census
 from navarch.explanation.trials import Trials
 from navarch.installed import installed
+from navarch.job_history import JobRun, read_history
 from navarch.model.spec import JobSpec, TaskSpec
 from navarch.offline.cycles import Rules
 from navarch.offline.manifests import Document
 from navarch.offline.plan import read_policy, settings_for
 from navarch.offline.replay import Recording, restored
+from navarch.simulator.start_times.estimate import RUNS
 
 
 class RecordedInventory:
@@ -70,9 +72,12 @@ def explain_recorded(
     *,
     plugin_dirs: Iterable[str | Path] = (),
     progress: Callable[[int, int], None] | None = None,
+    history: str | Path | Sequence[JobRun] = (),
+    seed: int = 0,
 ) -> Explanation:
     """Explain a job of a recorded cycle, under the recorded policy or another."""
     started = perf_counter()
+    past = read_history(history) if isinstance(history, str | Path) else history
     registry = installed(tuple(Path(each) for each in plugin_dirs))
     if policy is None:
         chosen = load(recording.policy, registry.catalogue(), recording.policy_name)
@@ -93,6 +98,7 @@ def explain_recorded(
 
     limited = Trials(given, rules, lambda _: key, trials, seconds, progress=progress, run_of=without, most_cycles=1)
     found = Search(census, key, limited).explain()
+    estimate_start(found, census, key, past, min(trials, RUNS), seconds - (perf_counter() - started), seed)
     found.notes.append("from a recorded cycle: changes of objects are not tried")
     if recording.held:
         found.notes.append(f"{len(recording.held)} jobs slept in that cycle; here they are tried")

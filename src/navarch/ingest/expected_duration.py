@@ -1,7 +1,7 @@
-"""How long a job is expected to run: the annotation `navarch.io/expected-duration` of its group, such as `1h30m`.
+"""How long a job is expected to run: the annotation `navarch.io/expected-duration`, such as `1h30m`, of its group or of its pods.
 
-Policies that order jobs by length or promise starts read it (`JobSpec.expected_duration`). A text that is no duration counts as
-absent.
+Policies that order jobs by length or promise starts read it (`JobSpec.expected_duration`), and so do start times. A text that is no
+duration counts as absent. A pod without a group that has no annotation is expected to run for its `activeDeadlineSeconds`.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from navarch.model.spec import Labels
 EXPECTED_DURATION = "navarch.io/expected-duration"
 
 
-def expected_duration(annotations: Labels) -> float | None:
+def expected_duration(annotations: Labels, active_deadline: float | None = None) -> float | None:
     """
-    >>> expected_duration({"navarch.io/expected-duration": "1h30m"}), expected_duration({})
-    (5400.0, None)
+    >>> expected_duration({"navarch.io/expected-duration": "1h30m"}), expected_duration({}), expected_duration({}, 600.0)
+    (5400.0, None, 600.0)
     """
     text = annotations.get(EXPECTED_DURATION) if annotations else None
     if not text:
-        return None
+        return active_deadline
     try:
         seconds = duration(text)
     except WrongKind:
-        return None
-    return seconds if seconds > 0 else None
+        return active_deadline
+    return seconds if seconds > 0 else active_deadline

@@ -69,6 +69,7 @@ def same_member(a: TaskSpec, b: TaskSpec) -> bool:
         and a.priority_class == b.priority_class
         and a.owner == b.owner
         and a.created == b.created
+        and a.active_deadline == b.active_deadline
         and a.scheduler_name == b.scheduler_name
     )
 
@@ -252,7 +253,7 @@ class ShadowGroups:
             preemptable=annotations.get("volcano.sh/preemptable") == "true",
             never_preempted=annotations.get("volcano.sh/preemptable", "true") != "true",
             created=leader.created,
-            expected_duration=expected_duration(annotations),
+            expected_duration=expected_duration(annotations, leader.active_deadline),
             phase=group.phase,
             conditions=group.conditions,
             labels=own_labels(leader.labels),

@@ -154,6 +154,7 @@ class PodReader:
             disruption_target=_is_disruption_target(status),
             gpu_groups=next((found for read in _GPU_GROUPS if (found := read(pod))), ()) if _GPU_GROUPS else (),
             numa_placement=next((zones for read in _NUMA if (zones := read(pod))), ()) if annotations else (),
+            active_deadline=None if spec.active_deadline_seconds is None else float(spec.active_deadline_seconds),
         )
 
     def reread(self, pod: Pod, old: Pod, before: TaskSpec) -> TaskSpec | None:

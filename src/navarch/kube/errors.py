@@ -166,7 +166,7 @@ def status_from_body(code: int, body: bytes) -> Status:
     """The Status in a reply's body. If the body is none (proxies answer in HTML), a Status is made from its text."""
     try:
         status = _STATUS.decode(body)
-    except (msgspec.DecodeError, msgspec.ValidationError):
+    except (msgspec.DecodeError, UnicodeDecodeError):
         status = Status()
     reason = status.reason or _DEFAULT_REASON.get(code, "Unknown")
     message = status.message or body[:300].decode("utf-8", "replace").strip() or reason

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from navarch.apis.dialect import Settings
+from navarch.engine.policy.credentials import without_credentials
 from navarch.engine.policy.describe import describe
 from navarch.engine.record import Bind
 from navarch.installed import installed
@@ -36,6 +37,7 @@ from navarch.live.cycle import Cycle, undecided
 from navarch.live.half_bound_gangs import starts_gangs
 from navarch.live.instructions import AbandonPreparation, BindResult, CheckVolumes, EndBind, Instruction, StartCycle
 from navarch.live.loop import Loop
+from navarch.live.ops.cycle_log import CycleLog
 from navarch.live.ops.election import Elector, make_identity
 from navarch.live.ops.gauges import Gauges
 from navarch.live.ops.health import Health, tls_context
@@ -45,6 +47,9 @@ from navarch.live.ops.metrics import Metrics
 from navarch.live.ops.periodic_tasks import PeriodicTasks
 from navarch.live.ops.policy_file import PolicyFile
 from navarch.live.ops.recording import Recorder, encoded
+from navarch.live.ops.state_pages import StatePages
+from navarch.live.ops.state_publisher import StatePublisher
+from navarch.live.ops.supervised_tasks import SupervisedTasks
 from navarch.live.ops.watchdog import Watchdog
 from navarch.live.prebind.device_claims import DeviceClaims
 from navarch.live.prebind.preparation import Preparations
@@ -127,7 +132,8 @@ class Scheduler:
         )
         self.events = Events(self.pool, controller=options.scheduler_names[0], instance=self.identity, clock=clock, enabled=live)
         self.invalid_objects = InvalidObjects(self.events, self.metrics)
-        self.informers = Informers(self.client, self.cache, self.invalid_objects.report, patience, rng)
+        self.supervised = SupervisedTasks(self.metrics.task_failures, rng)
+        self.informers = Informers(self.client, self.cache, self.invalid_objects.report, patience, rng, self.supervised.run)
 
         self.volumes = Volumes(self.client, self.cache, options.volume_timeout, progress=lambda bind: self.preparations.progress(bind))
         self.device_claims = DeviceClaims(self.client, self.cache, lambda: self.informers.resources["ResourceClaim"])
@@ -172,11 +178,13 @@ class Scheduler:
         )
         self.dry_writers = DryWriters(log.info) if options.dry_run else None
 
-        self.usage = UsageOverTime(clock)
+        self.usage = UsageOverTime(clock, self.supervised.run)
         self.periodic_tasks = PeriodicTasks(self)
         self.gauges = Gauges(self)
         self.job_failures = JobFailures(self.metrics.job_failures, lambda job: job in self.cache.cluster.jobs.rows.of)
         self.watchdog = Watchdog(options.cycle_timeout)
+        self.cycle_log = CycleLog()
+        self.state_pages, self.publisher = StatePages(self), StatePublisher(self)
         self.health = Health(
             self.missing,
             self.metrics.registry,
@@ -184,8 +192,9 @@ class Scheduler:
             self.gauges.refresh,
             AccessReview(self.lease_client, time.monotonic),
             protect_metrics=options.protect_metrics,
-            notes=self.job_failures.notes,
+            notes=lambda: [*self.job_failures.notes(), *self.supervised.notes()],
             configuration=self.configuration,
+            pages=self.state_pages.pages,
         )
         self.recorder = Recorder(options.record, more_annotations=options.record_annotations) if options.record is not None else None
         self.failed_cycles = 0
@@ -206,15 +215,13 @@ class Scheduler:
             certificate, key = self.options.tls_certificate, self.options.tls_key
             tls = tls_context(certificate, key) if certificate is not None and key is not None else None
             await self.health.start(self.options.listen, tls)
+        supervised = self.supervised.run
         tasks = [
-            asyncio.create_task(self._stopping.wait(), name="stopping"),
-            asyncio.create_task(self.informers.run(), name="informers"),
-            asyncio.create_task(self._lead_when_elected(), name="leading"),
+            asyncio.create_task(supervised("informers", self.informers.run), name="informers"),
+            asyncio.create_task(supervised("leading", self._lead_when_elected), name="leading"),
         ]
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
+            await self._stopping.wait()
         finally:
             for task in reversed(tasks):
                 task.cancel()
@@ -263,29 +270,31 @@ class Scheduler:
         await self.usage.open(self.policy_file.policy.usage)
         self.usage.put_into(self.cache.cluster)
         log.info("leading: %d nodes, %d pods", len(self.cache.cluster.nodes.rows), len(self.cache.cluster.tasks.rows))
-        self.metrics.leading.set(1)
-        self.writers.forget_all()
-        self.core.start_leading(_now())
-        self.writers.resume()
-        self.invalid_objects.set_leading(True)
-        tasks = [
-            asyncio.create_task(self.loop.run(), name="cycles"),
-            asyncio.create_task(self.resync.run(), name="resync"),
-            asyncio.create_task(self._flush(), name="status"),
-            asyncio.create_task(self.periodic_tasks.run(), name="periodic tasks"),
-        ]
+        supervised, tasks = self.supervised.run, list[asyncio.Task[None]]()
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
+            self.metrics.leading.set(1)
+            self.writers.forget_all()
+            self.core.start_leading(_now())
+            self.writers.resume()
+            self.invalid_objects.set_leading(True)
+            tasks += [
+                asyncio.create_task(supervised("cycles", self.loop.run), name="cycles"),
+                asyncio.create_task(supervised("resync", self.resync.run), name="resync"),
+                asyncio.create_task(supervised("statuses", self._flush), name="statuses"),
+                asyncio.create_task(supervised("periodic tasks", self.periodic_tasks.run), name="periodic tasks"),
+                asyncio.create_task(supervised("publisher", self.publisher.run), name="publisher"),
+            ]
+            await asyncio.wait(tasks)
         finally:
-            tasks[0].cancel()
+            for task in tasks[:1]:  # no more cycles; the others finish what is under way
+                task.cancel()
             await self._finish()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await self.usage.close()
             self.core.stop_leading()
+            self.cycle_log.forget()
             self.invalid_objects.set_leading(False)
             self.metrics.leading.set(0)
 
@@ -350,6 +359,7 @@ class Scheduler:
             self.core.commit(record, _now())
         committed = time.perf_counter() - started
         self.metrics.cycle(record, cycle.snapshot_seconds, cycle.seconds, committed)
+        self.cycle_log.take(cycle, committed, news=news)
         if news and (record.binds or record.evictions):
             bound, evicted, promised = len(record.binds), len(record.evictions), len(record.nominations)
             spent = (cycle.seconds + committed) * 1e3
@@ -412,11 +422,7 @@ class Scheduler:
     async def _flush(self) -> None:
         while True:
             await asyncio.sleep(FLUSH_INTERVAL)
-            try:
-                self.writers.flush(_now())
-            except Exception:
-                # One object whose status cannot be built must not end the process: it is skipped, and the others are written.
-                log.exception("a status could not be written")
+            self.writers.flush(_now(), self.supervised.contained)
             if self._backlog_left and len(self.binder.outbox) < MAX_BINDINGS_AHEAD:
                 self.loop.trigger()
 
@@ -440,7 +446,8 @@ class Scheduler:
     def configuration(self) -> dict[str, object]:
         """The policy in force, for /configz."""
         policy = self.policy_file.policy
-        return {"policy": policy.document, "effect": describe(policy, self.registry.catalogue())}
+        effect = describe(policy, self.registry.catalogue())
+        return {"policy": without_credentials(policy.document), "effect": without_credentials(effect)}
 
     async def debug_snapshot(self) -> bytes:
         cycle = self.core.last_cycle

@@ -72,18 +72,18 @@ class Installation:
                 continue
             if "namespace" in item["metadata"]:
                 item["metadata"]["namespace"] = self.namespace
-            for subject in item.get("subjects", ()):
+            for subject in _accounts(item):
                 subject["namespace"] = self.namespace
             yield self._named(item) if self.name != NAME else item
 
     def _named(self, item: Manifest) -> Manifest:
         """What refers to another object of ours follows its name; labels that select tell the installations apart."""
-        for place in (item["metadata"], item.get("roleRef"), *item.get("subjects", ())):
+        for place in (item["metadata"], item.get("roleRef"), *_accounts(item)):
             if place:
                 place["name"] = place["name"].replace(NAME, self.name, 1)
         for rule in item.get("rules", ()) if item["kind"] == "Role" else ():
             if "resourceNames" in rule:
-                rule["resourceNames"] = [self.name]
+                rule["resourceNames"] = [name.replace(NAME, self.name, 1) for name in rule["resourceNames"]]
         for labels in _labels(item):
             labels[_INSTANCE] = self.name
         if item["kind"] == "Deployment":
@@ -123,6 +123,11 @@ class Installation:
             "annotations": {"navarch/policy-digest": hashlib.sha256(self.policy.encode()).hexdigest()[:16]},
         }
         return [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"policy.yaml": self.policy}}]
+
+
+def _accounts(binding: Manifest) -> list[dict[str, str]]:
+    """The service accounts among the subjects of a binding. Groups belong to the whole cluster."""
+    return [subject for subject in binding.get("subjects", ()) if subject["kind"] == "ServiceAccount"]
 
 
 def _labels(value: Any) -> Iterator[dict[str, str]]:

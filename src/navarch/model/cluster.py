@@ -221,6 +221,14 @@ class Cluster:
 
     # snapshot
 
+    def snapshot_with_held(self, node_order: str = "name") -> Snapshot:
+        """A snapshot in which jobs that are held back from cycles take part, for readers that list every job that waits."""
+        held, self.jobs.held = self.jobs.held, np.zeros_like(self.jobs.held)
+        try:
+            return self.snapshot(node_order)
+        finally:
+            self.jobs.held = held
+
     def snapshot(self, node_order: str = "name", *, instead_of: Snapshot | None = None) -> Snapshot:
         """An isolated copy for one cycle: arrays are copied, immutable specs are shared.
 

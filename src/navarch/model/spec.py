@@ -210,6 +210,8 @@ class TaskSpec(Spec, frozen=True):
     """The shared GPUs it sits on, by the names that its binder gave them."""
     numa_placement: tuple[tuple[str, Requests], ...] = ()
     """What it holds in each NUMA zone of its node, where an annotation records it."""
+    active_deadline: float | None = None
+    """Seconds after its start at which the kubelet ends it; None: never."""
 
     @property
     def key(self) -> str:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import gzip
 import importlib
-import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
@@ -28,6 +27,7 @@ from msgspec.structs import replace
 
 from navarch.engine.cycle import decide
 from navarch.engine.policy import Policy, load
+from navarch.engine.policy.credentials import without_credentials
 from navarch.engine.record import CycleRecord
 from navarch.engine.registry import Registry
 from navarch.model.cluster import Cluster
@@ -52,7 +52,6 @@ _TRIED = "tried"
 """The order in which jobs were tried. Recordings of format 1 may lack it."""
 _GZIP = b"\x1f\x8b"
 _NO_SHAPE = Shape()
-_USERINFO = re.compile(r"//[^/@\s]*@")
 _Annotated = TypeVar("_Annotated", NodeSpec, QueueSpec, NamespaceSpec)
 
 
@@ -149,7 +148,7 @@ def record(
         now=now,
         uid=uid,
         policy_name=policy.source,
-        policy=_discreet_policy(policy.document),
+        policy=without_credentials(policy.document),
         resource_names=list(snapshot.resource_names),
         held=sorted(held),
         shapes=shapes,
@@ -323,15 +322,6 @@ def _without(value: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, An
         return {key: each for key, each in value.items() if key != name}
     inner = value[name]
     return {**value, name: _without(inner, tuple(below))} if isinstance(inner, Mapping) else value
-
-
-def _discreet_policy(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A URL without user name and password."""
-    found = dict(document)
-    usage = found.get("usageDBConfig")
-    if isinstance(usage, Mapping) and isinstance(usage.get("connectionString"), str):
-        found["usageDBConfig"] = {**usage, "connectionString": _USERINFO.sub("//", usage["connectionString"])}
-    return found
 
 
 def _encode(value: Any) -> bytes:

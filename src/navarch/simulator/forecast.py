@@ -4,20 +4,22 @@ The caller supposes how long each job still runs, by walltimes or by drawing fro
 
     starts = forecast(cluster, policy, registry, now, lambda job, running: draw(job), until=now + 86400)
 
-Nothing new arrives. Cycles are those of `decide`; the cluster that is given stays as it is.
+Nothing new arrives but what the caller says. Cycles are those of `decide`; the cluster that is given stays as it is.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from msgspec.structs import replace
 
 from navarch.engine.policy import Policy
 from navarch.engine.record import CycleRecord
 from navarch.engine.registry import Registry
 from navarch.model.cluster import Cluster
 from navarch.model.spec import JobSpec, Shape, TaskSpec
-from navarch.model.status import ON_NODE
+from navarch.model.status import IS_TERMINAL, ON_NODE
 from navarch.simulator.jobs import GPU, PodSet, TraceJob
 from navarch.simulator.progress import SimulatedJob
 from navarch.simulator.simulation import Simulation
@@ -50,20 +52,55 @@ class _Starts:
 
 
 def forecast(
-    cluster: Cluster, policy: Policy, registry: Registry, now: float, supposed: Supposed, *, until: float
-) -> dict[str, float]:
-    """Key of each waiting job that starts until then -> when."""
+    cluster: Cluster,
+    policy: Policy,
+    registry: Registry,
+    now: float,
+    supposed: Supposed,
+    *,
+    until: float,
+    wanted: Collection[str] | None = None,
+    arrivals: Iterable[TraceJob] = (),
+    known: Mapping[str, TraceJob] | None = None,
+    proceed: Callable[[], bool] = lambda: True,
+) -> dict[str, float] | None:
+    """Key of each waiting job that starts until then -> when.
+
+    `wanted`: ends when these have started. `arrivals`: jobs that come after now. `known`: the jobs of the cluster as a trace had them.
+    Then jobs are equal where the trace says so, and cycles are left out that cannot start anything. `proceed` is asked after each
+    moment; None is returned where it says no.
+    """
     starts = _Starts()
     copy = copied(cluster)
-    simulation = Simulation(copy, policy, registry, starts, skip=False)
+    simulation = Simulation(copy, policy, registry, starts, skip=known is not None)
     for row, spec in enumerate(copy.jobs.specs):
-        if spec is not None and copy.jobs.tasks[row]:
-            tasks = [task for each in copy.jobs.tasks[row] if (task := copy.tasks.specs[each]) is not None]
-            running = any(task.node and ON_NODE[task.status] for task in tasks)
-            job = SimulatedJob(_as_trace(spec, tasks, max(supposed(spec, running), 0.0)), spec, tasks, None)
-            simulation.adopt(job, now)
-    simulation.run((), until)
-    return starts.at
+        if spec is None:
+            continue
+        found = (copy.tasks.specs[each] for each in copy.jobs.tasks[row])
+        tasks = [task for task in found if task is not None and not IS_TERMINAL[task.status]]
+        if tasks:
+            simulation.adopt(_adopted(spec, tasks, now, supposed, None if known is None else known[spec.key]), now)
+    left = None if wanted is None else set(wanted)
+    for _ in simulation.steps(arrivals, until):
+        if not proceed():
+            return None
+        if left is not None:
+            left -= starts.at.keys()
+            if not left:
+                break
+    return {key: at for key, at in starts.at.items() if wanted is None or key in wanted}
+
+
+def _adopted(spec: JobSpec, tasks: list[TaskSpec], now: float, supposed: Supposed, known: TraceJob | None) -> SimulatedJob:
+    """The job as the simulation goes on with it. Work that it has done is lost if it is evicted."""
+    placed = [task for task in tasks if task.node and ON_NODE[task.status]]
+    remaining = max(supposed(spec, bool(placed)), 0.0)
+    done = max((now - task.started for task in placed if task.started is not None), default=0.0)
+    rate = len(placed) / len(tasks) if placed else 1.0
+    trace = _as_trace(spec, tasks) if known is None else known
+    job = SimulatedJob(replace(trace, duration=(done + remaining) * rate, walltime=None), spec, tasks, None)
+    job.work = done * rate
+    return job
 
 
 def copied(cluster: Cluster) -> Cluster:
@@ -94,11 +131,11 @@ def copied(cluster: Cluster) -> Cluster:
     return out
 
 
-def _as_trace(spec: JobSpec, tasks: list[TaskSpec], duration: float) -> TraceJob:
+def _as_trace(spec: JobSpec, tasks: list[TaskSpec]) -> TraceJob:
     kinds = Counter(_gpus(task.shape) for task in tasks)
     pods = tuple(PodSet(count, gpus=gpus // 1000, gpu_milli=gpus % 1000) for gpus, count in kinds.items())
     needed = min(max(spec.min_member, 1), len(tasks))
-    return TraceJob(name=spec.key, submit=spec.created, duration=duration, pods=pods, queue=spec.queue, min_pods=needed)
+    return TraceJob(name=spec.key, submit=spec.created, duration=0.0, pods=pods, queue=spec.queue, min_pods=needed)
 
 
 def _gpus(shape: Shape) -> int:

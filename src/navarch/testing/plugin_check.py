@@ -11,8 +11,6 @@ equal sessions must decide equally.
 
 from __future__ import annotations
 
-import difflib
-import inspect
 import random
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -21,9 +19,12 @@ from typing import Any
 import numpy as np
 
 from navarch.engine.figures import Figures
+from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, Scope, TaskClass
 from navarch.engine.plugin import Plugin
-from navarch.engine.points.protocols import POINTS, implemented_points, methods
+from navarch.engine.points.checked_plugins import PluginMistake, checked
+from navarch.engine.points.declaration import declaration_problems
+from navarch.engine.points.protocols import implemented_points
 from navarch.engine.policy.values import PluginOption, Policy
 from navarch.engine.registry import RegistrationError, Registry
 from navarch.engine.session import Session
@@ -31,10 +32,7 @@ from navarch.model.cluster import Cluster
 from navarch.model.resources import requests_from
 from navarch.model.spec import JobSpec, NodeSpec, QueueSpec, Shape, TaskSpec
 from navarch.model.status import TaskStatus
-from navarch.testing.answers import check_answers
 from navarch.testing.undeclared_reads import Reads, RecordingLabels, RecordingSession, check_reading
-
-_OWN = frozenset({"open", "after_open", "close"})
 
 
 def check_plugin(plugin: type[Plugin], arguments: Mapping[str, object] | None = None, seed: int = 0) -> list[str]:
@@ -45,7 +43,9 @@ def check_plugin(plugin: type[Plugin], arguments: Mapping[str, object] | None = 
     try:
         first = _decide(plugin, arguments or {}, seed)
         second = _decide(plugin, arguments or {}, seed)
-    except Exception as error:  # any exception of the plugin is a problem to report
+    except PluginMistake as mistake:
+        return [str(mistake)]
+    except (Exception, SystemExit) as error:  # any exception of the plugin is a problem to report
         return [f"it fails on a small cluster: {type(error).__name__}: {error}"]
     problems = first[0]
     if first[1] != second[1]:
@@ -59,35 +59,7 @@ def _look_at(plugin: type[Plugin]) -> Iterable[str]:
     except (RegistrationError, AttributeError) as error:
         yield str(error)
         return
-    known = {method: protocol for protocol in POINTS.values() for method in methods(protocol)}
-    for name, value in vars(plugin).items():
-        if name.startswith("_") or not callable(value) or name in _OWN:
-            continue
-        protocol = known.get(name)
-        if protocol is None:
-            near = difflib.get_close_matches(name, known, 1, 0.8)
-            if near:
-                yield f"method {name!r} is no extension point; did you mean {near[0]!r}?"
-        else:
-            yield from _compare(name, value, getattr(protocol, name))
-    for argument in plugin.arguments:
-        if argument.kind == "duration":
-            if not isinstance(argument.default, int | float | None):
-                yield f"argument {argument.name!r}: its default does not fit its kind: found {argument.default!r}, expected seconds"
-        elif argument.default is not None:
-            try:
-                argument.read(argument.default)
-            except ValueError as error:
-                yield f"argument {argument.name!r}: its default does not fit its kind: {error}"
-
-
-def _compare(name: str, mine: Callable[..., Any], wanted: Callable[..., Any]) -> Iterable[str]:
-    have, need = inspect.signature(mine).parameters, inspect.signature(wanted).parameters
-    if any(p.kind is p.VAR_POSITIONAL for p in have.values()):
-        return
-    required = [p for p in have.values() if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
-    if len(have) < len(need) or len(required) > len(need):
-        yield f"{name} takes {', '.join(list(have)[1:]) or 'nothing'}; expected {', '.join(list(need)[1:])}"
+    yield from declaration_problems(plugin)
 
 
 def _world(seed: int, reads: Reads) -> Cluster:
@@ -129,7 +101,7 @@ def _decide(plugin: type[Plugin], arguments: Mapping[str, object], seed: int) ->
     """The problems, and a value that is equal for equal answers."""
     policy = Policy(("allocate",), ((PluginOption(plugin.name, arguments=arguments),),), dialect=plugin.dialect or "navarch")
     reads: Reads = set()
-    session = RecordingSession(_world(seed, reads).snapshot(), policy, Registry([plugin]), now=0.0)
+    session = RecordingSession(_world(seed, reads).snapshot(), policy, Registry([checked(plugin)]), now=0.0)
     problems: list[str] = []
     picture: list[Any] = []
     waiting = [t for job in session.all_jobs() for t in job.tasks_in(TaskStatus.PENDING)]
@@ -142,7 +114,7 @@ def _decide(plugin: type[Plugin], arguments: Mapping[str, object], seed: int) ->
                 problems += _check_function(session, function, task, picture)
     for job in session.all_jobs():
         for one in session.plugins:
-            problems += check_answers(one, implemented_points(plugin), job, session.class_of(next(iter(job.tasks))))
+            _ask_points(one, implemented_points(plugin), job, session.class_of(next(iter(job.tasks))))
     if problems:
         return list(dict.fromkeys(problems)), picture
     for job in session.all_jobs():
@@ -166,6 +138,26 @@ def _decide(plugin: type[Plugin], arguments: Mapping[str, object], seed: int) ->
     return list(dict.fromkeys(problems)), picture
 
 
+_ASKED: dict[str, Callable[[Any, Job, TaskClass], object]] = {
+    "job_valid": lambda plugin, job, task: plugin.job_valid(job),
+    "job_enqueueable": lambda plugin, job, task: plugin.job_enqueueable(job),
+    "job_ready": lambda plugin, job, task: plugin.job_ready(job),
+    "job_pipelined": lambda plugin, job, task: plugin.job_pipelined(job),
+    "job_starving": lambda plugin, job, task: plugin.job_starving(job),
+    "overused": lambda plugin, job, task: plugin.overused(job.queue),
+    "allocatable": lambda plugin, job, task: plugin.allocatable(job.queue, task, 1),
+    "preemptive": lambda plugin, job, task: plugin.preemptive(job.queue, task),
+    "pre_predicate": lambda plugin, job, task: plugin.pre_predicate(task),
+}
+
+
+def _ask_points(plugin: Plugin, points: tuple[str, ...], job: Job, task: TaskClass) -> None:
+    """Ask the points that need no particular situation. An answer of the wrong form raises PluginMistake (`checked_plugins`)."""
+    for point, ask in _ASKED.items():
+        if point in points:
+            ask(plugin, job, task)
+
+
 def _ask(function: NodeFilter | NodeScorer, task: TaskClass, at: Figures) -> Any:
     return function.mask(task, at) if isinstance(function, NodeFilter) else function.raw(task, at)
 
@@ -178,23 +170,17 @@ def _check_function(session: Session, function: NodeFilter | NodeScorer, task: T
     ask = partial(_ask, function, task)
     problems: list[str] = []
     nodes, where = session.nodes, f"{function.name} ({function.scope.value})"
-    whole = np.asarray(ask(nodes))
+    whole = ask(nodes)
     picture.append(whole.tolist())
-    if whole.shape != (len(nodes),):
-        return [f"{where} answers with shape {whole.shape} for {len(nodes)} nodes; expected one value a node"]
-    wanted = np.bool_ if isinstance(function, NodeFilter) else np.number
-    if not np.issubdtype(whole.dtype, wanted):
-        return [f"{where} answers with {whole.dtype}; expected {'booleans' if wanted is np.bool_ else 'numbers'}"]
     if function.scope is Scope.GLOBAL:
         return []
     rows = np.array([5, 2], dtype=np.intp)
-    part = np.asarray(ask(nodes.at(rows)))
-    if part.shape != (2,) or not np.array_equal(part, whole[rows], equal_nan=True):
+    part = ask(nodes.at(rows))
+    if not np.array_equal(part, whole[rows], equal_nan=True):
         problems.append(f"{where} answers differently for a row alone than among all rows; use only `at` and static data by `at.rows`")
     if function.scope is Scope.ROW:
         ladder = nodes.ladder(rows, np.zeros(2, dtype=np.int64), 3, task.request, task.footprint, pipelined=False)
-        if np.asarray(ask(ladder)).shape != (6,):
-            problems.append(f"{where} does not answer one value a column for imagined rows (a ladder)")
+        ask(ladder)  # an answer of another length raises PluginMistake
     else:
         nodes.used += task.request[:, None]
         if not np.array_equal(np.asarray(ask(nodes)), whole, equal_nan=True):

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import shutil
-import signal
 import socket
 import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 from click.testing import CliRunner
+from tests.worlds.up_process import KUBECTL, NAVARCH, UpProcess, running_up
 
 from navarch.apis.kai.pod_grouper import DEFAULT_QUEUE
 from navarch.cli.cluster import embedded_kubeconfig
@@ -26,53 +22,17 @@ from navarch.cli.main import main
 from navarch.cli.up.cluster import UpCluster, UpOptions
 from navarch.cli.up.queues import PARENT, QUEUES
 
-KUBECTL = shutil.which("kubectl")
 pytestmark = pytest.mark.live
-NAVARCH = [sys.executable, "-m", "navarch.cli.main"]
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 OWN_PLUGIN = ("--policy", str(EXAMPLES / "power-saving.conf"), "--plugin-dir", str(EXAMPLES / "plugins"))
 needs_kubectl = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not in PATH")
 
 
-@dataclass
-class Up:
-    """A running `navarch up`."""
-
-    process: subprocess.Popen[str]
-    kubeconfig: Path
-    home: Path
-
-    def kubectl(self, *arguments: str, manifests: Any = None) -> str:
-        assert KUBECTL is not None
-        text = None if manifests is None else yaml.safe_dump_all(manifests)
-        command = [KUBECTL, f"--kubeconfig={self.kubeconfig}", f"--cache-dir={self.home}", *arguments]
-        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=360, check=False)
-        assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
-        return done.stdout
-
-    def navarch(self, *arguments: str) -> str:
-        result = CliRunner().invoke(main, [*arguments, "--kubeconfig", str(self.kubeconfig)])
-        assert result.exit_code == 0, result.output
-        return result.stdout
-
-
 @pytest.fixture(scope="module")
-def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    """Three nodes with two GPUs each, where time passes twenty times as fast, and no sample. Into a pipe it writes plain lines, also
-    where colours are forced, as CI systems do."""
-    folder = tmp_path_factory.mktemp("up")
-    config = folder / "kubeconfig"
-    command = [*NAVARCH, "up", "--no-sample", "--nodes", "3", "--gpus", "2", "--port", "0", "--speed", "20"]
-    command += ["--kubeconfig", str(config)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "FORCE_COLOR": "1"}) as process:
-        assert process.stdout is not None
-        try:
-            assert process.stdout.readline().strip() == f"export KUBECONFIG={config}"
-            assert "with 3 nodes is up" in process.stdout.readline()
-            yield Up(process, config, folder / "cache")
-        finally:
-            process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=120) == 0
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UpProcess]:
+    """Three nodes with two GPUs each, where time passes twenty times as fast, and no sample."""
+    with running_up(tmp_path_factory.mktemp("up"), "--nodes", "3", "--gpus", "2", "--speed", "20") as found:
+        yield found
 
 
 def test_the_sample_comes_to_rest_and_shows_what_it_promises(tmp_path: Path) -> None:
@@ -99,12 +59,12 @@ def test_what_to_export_holds_in_any_folder(tmp_path: Path, monkeypatch: pytest.
     assert UpCluster(UpOptions(data_dir=Path("kept"))).kubeconfig == tmp_path / "kept" / "kubeconfig"
 
 
-def test_the_kubeconfig_is_for_its_owner_only(up: Up) -> None:
+def test_the_kubeconfig_is_for_its_owner_only(up: UpProcess) -> None:
     assert stat.S_IMODE(up.kubeconfig.stat().st_mode) == 0o600
 
 
 @needs_kubectl
-def test_ordinary_manifests_run(up: Up) -> None:
+def test_ordinary_manifests_run(up: UpProcess) -> None:
     labels = {"app": "web"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "web:1"}]}}
     apps = {"apiVersion": "apps/v1", "spec": {"replicas": 3, "selector": {"matchLabels": labels}, "template": template}}
@@ -135,7 +95,7 @@ def test_ordinary_manifests_run(up: Up) -> None:
 
 
 @needs_kubectl
-def test_jobs_queues_and_nodes_are_shown_from_any_cluster(up: Up) -> None:
+def test_jobs_queues_and_nodes_are_shown_from_any_cluster(up: UpProcess) -> None:
     container = {"name": "c", "image": "b", "resources": {"limits": {"nvidia.com/gpu": 2}}}
     pods = {"metadata": {"annotations": {"scheduling.k8s.io/group-name": "big"}}, "spec": {"containers": [container]}}
     volcano = "scheduling.volcano.sh/v1beta1"
@@ -165,7 +125,7 @@ def test_jobs_queues_and_nodes_are_shown_from_any_cluster(up: Up) -> None:
 
 
 @needs_kubectl
-def test_a_node_fails_on_demand_and_comes_back(up: Up) -> None:
+def test_a_node_fails_on_demand_and_comes_back(up: UpProcess) -> None:
     up.kubectl("annotate", "node", "node-002", "navarch.io/fail=not-ready")
     up.kubectl("wait", "--for=condition=Ready=false", "node/node-002", "--timeout=300s")
     assert "NotReady" in up.navarch("nodes")
@@ -174,7 +134,7 @@ def test_a_node_fails_on_demand_and_comes_back(up: Up) -> None:
 
 
 @needs_kubectl
-def test_a_drained_node_is_left_by_its_pods_and_taken_again(up: Up) -> None:
+def test_a_drained_node_is_left_by_its_pods_and_taken_again(up: UpProcess) -> None:
     up.kubectl("create", "deployment", "moves", "--image=web", "--replicas=6")
     up.kubectl("rollout", "status", "deployment/moves", "--timeout=300s")
     up.kubectl("drain", "node-000", "--ignore-daemonsets", "--timeout=300s")
@@ -237,14 +197,14 @@ async def test_a_plugin_of_your_own_decides_in_the_embedded_cluster(tmp_path: Pa
         assert {pod.obj["spec"]["nodeName"] for pod in store.list("pods")} == {"b-000"}
 
 
-def test_a_policy_that_names_a_plugin_of_your_own_is_looked_through(up: Up) -> None:
+def test_a_policy_that_names_a_plugin_of_your_own_is_looked_through(up: UpProcess) -> None:
     for command in ("jobs", "queues", "nodes"):
         up.navarch(command, *OWN_PLUGIN)
     without = CliRunner().invoke(main, ["nodes", *OWN_PLUGIN[:2], "--kubeconfig", str(up.kubeconfig)])
     assert without.exit_code == 2 and "power-saving" in without.output
 
 
-def test_a_directory_with_a_plugin_that_cannot_be_read_is_refused(up: Up, tmp_path: Path) -> None:
+def test_a_directory_with_a_plugin_that_cannot_be_read_is_refused(up: UpProcess, tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("import nothing_of_this_name")
     for command, config in (("up", tmp_path / "k"), ("nodes", up.kubeconfig)):
         result = CliRunner().invoke(main, [command, "--plugin-dir", str(tmp_path), "--kubeconfig", str(config)])

@@ -102,7 +102,7 @@ def test_who_takes_part_is_worked_out_once_for_a_policy_and_again_when_a_plugin_
     registry = Registry([Oldest], [Nap])
     policy = Policy((), ((PluginOption("oldest"), PluginOption("nobody")),))
     first = registry.select_plugins(policy)
-    assert [[(kind, points) for kind, _, points in tier] for tier in first.tiers] == [[(Oldest, [JobOrder])]]
+    assert [[(kind.name, points) for kind, _, points in tier] for tier in first.tiers] == [[("oldest", [JobOrder])]]
     assert registry.select_plugins(policy) is first
     registry.add_plugin(TheirOldest)
     assert registry.select_plugins(policy) is not first

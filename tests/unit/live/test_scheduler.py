@@ -228,15 +228,53 @@ async def test_a_status_that_cannot_be_made_does_not_keep_the_others(caplog: pyt
     async with scheduling() as scheduler:
         flushed: list[float] = []
 
-        def flush(now: float) -> None:
-            flushed.append(now)
+        def failing_flush(now: float) -> None:
             raise RuntimeError("an object nobody expected")
 
-        cast(Any, scheduler).writers = type("Writers", (), {"flush": staticmethod(flush)})
+        cast(Any, scheduler.pod_statuses).flush = failing_flush
+        cast(Any, scheduler.group_statuses).flush = flushed.append
         flushing = asyncio.create_task(scheduler._flush())
         await asyncio.sleep(FLUSH_INTERVAL * 3.5)
         flushing.cancel()
         assert len(flushed) == 3 and "an object nobody expected" in caplog.text
+        assert scheduler.metrics.registry.get_sample_value("navarch_task_failures_total", {"task": "pod statuses"}) == 3
+
+
+async def test_a_periodic_check_that_fails_does_not_keep_the_others_from_being_made() -> None:
+    async with scheduling() as scheduler:
+        checked: list[float] = []
+
+        def failing_look() -> bool:
+            raise RuntimeError("a file system nobody expected")
+
+        cast(Any, scheduler.policy_file).look = failing_look
+        cast(Any, scheduler.core).check_gangs = checked.append
+        running = asyncio.create_task(scheduler.periodic_tasks.run())
+        await asyncio.sleep(3.5)
+        running.cancel()
+        assert len(checked) == 3
+        assert scheduler.supervised.notes() == ["policy file failed 3 times in a row: RuntimeError"]
+
+
+async def test_a_scheduler_whose_tasks_raise_runs_on_until_it_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with scheduling(leader_elect=False) as scheduler:
+        starts: list[str] = []
+
+        async def failing_informers() -> None:
+            starts.append("informers")
+            raise KeyError("reply")
+
+        async def failing_lead() -> None:
+            starts.append("leading")
+            raise RecursionError
+
+        monkeypatch.setattr(scheduler.informers, "run", failing_informers)
+        monkeypatch.setattr(scheduler.informers, "wait_for_sync", failing_lead)
+        running = asyncio.create_task(scheduler.run())
+        await asyncio.sleep(10.0)
+        assert not running.done() and starts.count("informers") > 3 and starts.count("leading") > 3
+        scheduler.stop()
+        await running
 
 
 async def test_the_rest_of_a_backlog_is_taken_up_when_the_bindings_before_it_are_on_their_way() -> None:

@@ -114,7 +114,9 @@ def test_a_row_score_that_looks_at_other_rows() -> None:
 
 
 def test_a_score_of_the_wrong_shape() -> None:
-    assert "expected one value a node" in check_plugin(scorer(Scope.ROW, lambda at: np.float64(1.0)))[0]
+    (problem,) = check_plugin(scorer(Scope.ROW, lambda at: 1.0))
+    assert "test_plugin_check.py:" in problem
+    assert problem.endswith("answers with float 1.0; expected a numpy array of finite numbers, one for each of 7 nodes")
 
 
 def test_a_random_score() -> None:
@@ -136,7 +138,9 @@ def test_a_filter_that_answers_numbers() -> None:
         def node_filters(self) -> list[NodeFilter]:
             return [Numbers()]
 
-    assert check_plugin(Filtering) == ["numbers (row) answers with int64; expected booleans"]
+    (problem,) = check_plugin(Filtering)
+    assert problem.startswith("plugin filtering (")
+    assert problem.endswith("numbers.mask answers with int64 (7,); expected a numpy array of booleans, one for each of 7 nodes")
 
 
 def test_an_answer_of_the_wrong_kind() -> None:
@@ -146,13 +150,9 @@ def test_an_answer_of_the_wrong_kind() -> None:
         def job_valid(self, job: Job) -> str:
             return "no"
 
-        def allocatable(self, queue: object, task: TaskClass, count: int) -> None:
-            return None
-
-    assert check_plugin(Wordy) == [
-        "job_valid answers with 'no'; expected a Reason or None",
-        "allocatable answers with None; expected a number or a Reason",
-    ]
+    (problem,) = check_plugin(Wordy)
+    assert problem.startswith("plugin wordy (")
+    assert problem.endswith("job_valid answers with str 'no'; expected a Reason or None")
 
 
 def reading(scope_: Scope, look: Callable[[Session, int], bool], before: Callable[[Session], None]) -> type[Plugin]:

@@ -29,6 +29,11 @@ class Submitted:
         else:
             done(Reply(200, msgspec.json.encode(outcome or {}), None, True))
 
+    def reply(self, body: bytes) -> None:
+        """The oldest open one is answered with these bytes."""
+        _, done = self.open.pop(0)
+        done(Reply(200, body, None, True))
+
     def bodies(self) -> list[dict[str, Any]]:
         return [msgspec.json.decode(write.body) for write in self.writes]
 

@@ -1,8 +1,9 @@
 """Objects that plugins read as decoded manifests: the fields that are kept, and the checks for objects from files.
 
 Only the fields of the Structs below reach the model, from files and from the live watch alike: the template of a ReplicaSet, for
-example, would fill the memory and no plugin reads it. `check` stands in for the validation of an API server, which files have not
-passed: a selector that is not text would fail in a plugin much later.
+example, would fill the memory and no plugin reads it. An object whose fields have other types than plugins rely on is refused:
+a driver that is a mapping would fail in a plugin much later. `check` also stands in for the validation of an API server, which
+files have not passed.
 """
 
 from __future__ import annotations
@@ -80,9 +81,11 @@ def kept_struct(kind: str) -> type[KubeObject]:
 
 
 def kept_spec(found: KubeObject, kind: str) -> ObjectSpec:
-    """The object as plugins read it; `found` is of `kept_struct`."""
+    """The object as plugins read it; `found` is of `kept_struct`. Raises `ObjectError` for a field of another type than they rely
+    on."""
     manifest = msgspec.to_builtins(found)
     manifest["kind"] = kind
+    _form(manifest, kind)
     namespace = found.metadata.namespace or ("default" if kind in NAMESPACED else "")
     return ObjectSpec(kind, namespace, found.metadata.name, manifest)
 
@@ -101,9 +104,14 @@ _CHECKED: Mapping[str, type[KubeObject]] = {
 }
 
 
+def _form(manifest: Mapping[str, Any], kind: str) -> KubeObject:
+    """The object in its own Struct."""
+    return from_manifest(manifest, _CHECKED.get(kind, KubeObject))
+
+
 def check(manifest: Mapping[str, Any], kind: str) -> None:
     """Raises `ObjectError` for what an API server would refuse and a plugin would fail on."""
-    found = from_manifest(manifest, _CHECKED.get(kind, KubeObject))
+    found = _form(manifest, kind)
     if isinstance(found, ResourceSlice):
         _check_devices(found)
 

@@ -11,6 +11,7 @@ collection slow.
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
@@ -26,6 +27,7 @@ Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 """Numbers as the API bounds them. A larger one does not fit a column."""
 Quantity = str | Int64 | float | None
 ResourceList = dict[str, Quantity]
+_NAME = re.compile(r"[A-Za-z0-9][-A-Za-z0-9._:]*")
 
 
 class Part(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
@@ -128,6 +130,22 @@ def identity(manifest: object) -> tuple[str, str]:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else shown(value)
+
+
+def check_name(kind: str, metadata: Metadata) -> None:
+    """Raises `ObjectError` for a name or namespace that no API server stores. Both become parts of paths and of bodies.
+
+    >>> check_name("Pod", Metadata(name="a", namespace="tëam"))
+    Traceback (most recent call last):
+    ...
+    navarch.apis.errors.ObjectError: Pod tëam/a: metadata.namespace: found 'tëam', expected ASCII letters, digits, '-', '.' or ':'
+    """
+    if _NAME.fullmatch(metadata.name) and (not metadata.namespace or _NAME.fullmatch(metadata.namespace)):
+        return
+    for field, value in (("name", metadata.name), ("namespace", metadata.namespace)):
+        if value and _NAME.fullmatch(value) is None:
+            name = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
+            raise ObjectError(kind, name, f"metadata.{field}", shown(value), "ASCII letters, digits, '-', '.' or ':'")
 
 
 def nano_of(quantity: Quantity, kind: str, name: str, path: str) -> int:

@@ -220,6 +220,7 @@ class PodSpec(Part, frozen=True):
     host_network: bool | None = None
     restart_policy: str | None = None
     termination_grace_period_seconds: Int64 | None = None
+    active_deadline_seconds: Int64 | None = None
     scheduling_group: SchedulingGroup | None = None
     workload_ref: WorkloadReference | None = None
 

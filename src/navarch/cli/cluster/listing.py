@@ -42,6 +42,13 @@ class Refused:
 class Listed:
     documents: list[Document] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
+    narrowed: set[str] = field(default_factory=set)
+    """Kinds that were listed in one namespace alone."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every pod, node, queue and group of the cluster was seen, so that places in queues can be told."""
+        return not self.refused and not self.narrowed
 
     @property
     def unseen(self) -> frozenset[str]:
@@ -67,7 +74,9 @@ async def listed(client: Client, namespace: str | None = None) -> Listed:
         if isinstance(answer, Refused):
             found.refused.append(answer)
         else:
-            found.documents += (Document(each, "") for each in answer)
+            objects, narrowed = answer
+            found.narrowed |= narrowed
+            found.documents += (Document(each, "") for each in objects)
     found.documents = _with_pods(found.documents)
     return found
 
@@ -91,9 +100,10 @@ def _key(manifest: Mapping[str, Any]) -> tuple[str, str, str]:
     return manifest["metadata"].get("namespace") or "default", manifest["kind"], manifest["metadata"]["name"]
 
 
-async def _list(client: Client, versions: Versions, namespace: str | None) -> list[dict[str, Any]] | Refused:
-    """The objects of a kind in the first version that is served."""
+async def _list(client: Client, versions: Versions, namespace: str | None) -> tuple[list[dict[str, Any]], set[str]] | Refused:
+    """The objects of a kind in the first version that is served, and the kind if only those of the namespace may be listed."""
     for resource, kind in versions:
+        narrowed: set[str] = set()
         try:
             listing = await client.list(resource)
         except NotFound:
@@ -106,10 +116,11 @@ async def _list(client: Client, versions: Versions, namespace: str | None) -> li
                 return Refused(kind, plural, error)
             try:
                 listing = await client.list(resource, namespace=namespace)
+                narrowed = {kind}
             except Forbidden as narrower:
                 return Refused(kind, plural, narrower)
-        return [{**each, "apiVersion": resource.api_version, "kind": kind} for each in listing.items]
-    return []
+        return [{**each, "apiVersion": resource.api_version, "kind": kind} for each in listing.items], narrowed
+    return [], set()
 
 
 async def _served(client: Client, resource: Resource) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +12,23 @@ import click
 
 from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plugin_dirs import plugin_dirs_option
+from navarch.views.published_state import StateAddress
 
 FORMS = ("table", "wide", "name", "json", "yaml")
 _OUTPUT = "A table for the terminal's width, one with every column and word, names for kubectl, or all that is known."
 _SORT = "A column, or a field of -o json with a leading dot (.pods.pending); a leading - reverses."
-_POLICY = "Policy whose rules say what a queue deserves."
+_POLICY = "Policy whose rules say what a queue deserves.  [that of the running scheduler]"
+_STATE = "The scheduler whose published state is used: its installation, or the address of its metrics port."
+STATE_METAVAR = "[NAMESPACE/]NAME|URL"
+state_option = click.option("--state", default="", metavar=STATE_METAVAR, help=f"{_STATE}  [navarch-system/navarch]")
 
 
 @dataclass(frozen=True)
 class ClusterOptions:
     kubeconfig: Path | None
     context: str | None
-    policy: str
+    policy: str | None
+    """None: that of the running scheduler."""
     plugin_dirs: tuple[Path, ...]
     namespace_as_queue: bool
     output: str
@@ -32,6 +37,7 @@ class ClusterOptions:
     """NAME or KIND/NAME; empty: all."""
     selector: str = ""
     sort_by: str = ""
+    state: StateAddress = field(default_factory=StateAddress)
 
 
 def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -41,7 +47,8 @@ def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
     def with_options(
         kubeconfig: Path | None,
         context: str | None,
-        policy: str,
+        policy: str | None,
+        state: str,
         plugin_dirs: tuple[Path, ...],
         namespace_as_queue: bool,
         output: str,
@@ -51,7 +58,10 @@ def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
         sort_by: str,
         **others: Any,
     ) -> None:
-        options = ClusterOptions(kubeconfig, context, policy, plugin_dirs, namespace_as_queue, output, watch, names, selector, sort_by)
+        address = StateAddress.parse(state)
+        options = ClusterOptions(
+            kubeconfig, context, policy, plugin_dirs, namespace_as_queue, output, watch, names, selector, sort_by, address
+        )
         command(options, **others)
 
     decorated: Callable[..., None] = with_options
@@ -64,7 +74,8 @@ def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
             click.option("--sort-by", default="", metavar="COLUMN|.FIELD", help=_SORT),
             click.option("--kubeconfig", type=click.Path(path_type=Path), help="Cluster to read; else as kubectl finds it."),
             click.option("--context", help="Context of the kubeconfig."),
-            click.option("--policy", default="navarch", show_default=True, metavar="FILE|PRESET", help=_POLICY),
+            click.option("--policy", metavar="FILE|PRESET", help=_POLICY),
+            state_option,
             plugin_dirs_option,
             namespace_as_queue_option,
             click.option("-o", "--output", type=click.Choice(FORMS), default="table", show_default=True, help=_OUTPUT),

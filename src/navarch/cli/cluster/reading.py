@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from navarch.apis.core.pod_objects import Pod
 from navarch.cli.cluster.listing import Listed, listed
+from navarch.cli.cluster.running_policy import running_policy
 from navarch.cli.scheduler_names import served
 from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
@@ -15,8 +17,10 @@ from navarch.live.usage.usage_over_time import UsageOverTime
 from navarch.model.cluster import Cluster
 from navarch.model.spec import JobSpec, QueueSpec
 from navarch.offline.inventory import Inventory
-from navarch.offline.plan import read_policy, settings_for
+from navarch.views.jobs import JobRow
 from navarch.views.overview import Overview, overview
+from navarch.views.prospects import Prospect
+from navarch.views.published_state import PublishedState, WaitingPage
 
 UNSEEN = "?"
 """The queue of a job whose group may not be listed."""
@@ -26,7 +30,7 @@ Tell = Callable[[str], None]
 
 async def read_overview(
     client: Client,
-    policy_name: str,
+    policy_name: str | None,
     registry: Registry,
     tell: Tell,
     scheduler_names: Sequence[str] = (),
@@ -38,18 +42,24 @@ async def read_overview(
 
 async def overview_of(
     found: Listed,
-    policy_name: str,
+    policy_name: str | None,
     registry: Registry,
     tell: Tell,
     scheduler_names: Sequence[str] = (),
     namespace_as_queue: bool = False,
     unseen: frozenset[str] = frozenset(),
+    state: PublishedState | None = None,
+    waiting: WaitingPage | None = None,
     *,
     only_nodes: bool = False,
 ) -> Overview:
-    """`unseen`: kinds that may exist although they could not be listed. `only_nodes`: rows of nodes alone."""
-    policy = read_policy(policy_name, registry)
-    inventory = Inventory(found.documents, settings_for(policy, namespace_as_queue=namespace_as_queue))
+    """`unseen`: kinds that may exist although they could not be listed. `state`, `waiting`: what the running scheduler publishes.
+    Without a name the policy is the scheduler's. `only_nodes`: rows of nodes alone."""
+    running = running_policy(policy_name, state, registry)
+    for note in running.notes:
+        tell(note)
+    policy = running.policy
+    inventory = Inventory(found.documents, running.settings(namespace_as_queue=namespace_as_queue))
     for mistake in inventory.mistakes:
         tell(f"left out: {mistake}")
     cluster = inventory.cluster
@@ -57,12 +67,34 @@ async def overview_of(
         tell(found.told("PodGroup"))
     await _put_usage(policy, cluster, tell)
     pods = {(pod.metadata.namespace or "default", pod.metadata.name): pod for pod in inventory.pods.values()}
-    ours = served(scheduler_names, (each.manifest for each in found.documents if each.manifest.get("kind") == "Node"))
+    names = scheduler_names or running.scheduler_names
+    ours = served(names, (each.manifest for each in found.documents if each.manifest.get("kind") == "Node"))
 
     def find_pod(namespace: str, name: str) -> Pod | None:
         return pods.get((namespace, name))
 
-    return overview(cluster, policy, registry, time.time(), find_pod, ours, only_nodes=only_nodes)
+    shown = overview(cluster, policy, registry, time.time(), find_pod, ours, only_nodes=only_nodes)
+    if waiting is not None:
+        return replace(shown, jobs=_as_waiting(shown.jobs, waiting))
+    if not found.complete:  # the others that wait were not all seen
+        return replace(shown, jobs=[replace(row, prospect=None) for row in shown.jobs])
+    return shown
+
+
+def _as_waiting(rows: Sequence[JobRow], page: WaitingPage) -> list[JobRow]:
+    """With the places and the reasons of the scheduler itself."""
+    known = {each.job: each for each in page.jobs}
+    found = []
+    for row in rows:
+        job = known.get(f"{row.namespace}/{row.name}")
+        if job is None:
+            found.append(replace(row, prospect=None))
+            continue
+        never = job.reason.message if job.reason is not None and job.reason.code == "NeverStarts" else ""
+        why = row.why if job.reason is None else job.reason.message
+        messages = row.messages if job.reason is None else f"{why}; {job.reason.next}" if job.reason.next else why
+        found.append(replace(row, prospect=Prospect(job.place, job.of, never), why=why, messages=messages))
+    return found
 
 
 def _assume_unseen(cluster: Cluster, unseen: frozenset[str]) -> bool:

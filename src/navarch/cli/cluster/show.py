@@ -28,6 +28,7 @@ from navarch.kube.errors import ConfigError, KubeError
 from navarch.views.jobs import JobRow
 from navarch.views.nodes import NodeRow
 from navarch.views.overview import Overview
+from navarch.views.published_state import PublishedState, WaitingPage, read_page, read_state
 from navarch.views.queues import QueueRow
 
 Row = JobRow | QueueRow | NodeRow
@@ -173,9 +174,16 @@ class _Reading:
             self._tell(found.told())
         unseen = found.unseen if listing.namespace else frozenset()
         names, as_queue = listing.scheduler_names, options.namespace_as_queue
+        state, waiting = await self._published(client, endpoint)
         return await overview_of(
-            found, options.policy, self.registry, self._tell, names, as_queue, unseen, only_nodes=listing.only_nodes
+            found, options.policy, self.registry, self._tell, names, as_queue, unseen, state, waiting, only_nodes=listing.only_nodes
         )
+
+    async def _published(self, client: Client, endpoint: Endpoint) -> tuple[PublishedState | None, WaitingPage | None]:
+        """What the scheduler publishes, and its order of waiting jobs if the user gave its address."""
+        address = self.options.state
+        waiting = await read_page(endpoint, address.url, WaitingPage) if address.url and self.listing.namespace else None
+        return await read_state(client, address), waiting
 
     def _tell(self, text: str) -> None:
         if text not in self.told:

@@ -36,11 +36,21 @@ def show_explanation(console: Console, found: Explanation) -> None:
     if order.starts_alone is not None and order.overall_of > 1:
         facts.append(f"alone among waiting jobs: {'starts' if order.starts_alone else 'does not start'}")
     print_prose(console, " | ".join(facts), "  ")
+    _start(console, found)
     _nodes(console, found)
     _ahead(console, found)
     _blockers(console, found)
     _changes(console, found)
     _end(console, found)
+
+
+def _start(console: Console, found: Explanation) -> None:
+    eta = found.eta
+    if eta is None:
+        print_prose(console, f"start: not known, {found.eta_reason}", "  ")
+    else:
+        print_prose(console, f"start: 50 % by {eta.p50}, 90 % by {eta.p90}; between {eta.p05} and {eta.p95} in 9 of 10 cases", "  ")
+        print_prose(console, f"by {eta.basis}", "    ")
 
 
 def _nodes(console: Console, found: Explanation) -> None:

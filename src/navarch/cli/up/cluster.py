@@ -16,6 +16,7 @@ from pathlib import Path
 from navarch.cli.cluster.embedded_kubeconfig import USUAL_KUBECONFIG
 from navarch.cli.scheduler_names import EMBEDDED
 from navarch.cli.up.queues import ensure_kai_queues
+from navarch.embedded.api.bootstrap import ensure_namespace
 from navarch.embedded.api.server import ApiServer
 from navarch.embedded.controllers.volumes.provisioning import ensure_standard_class
 from navarch.embedded.hollow_cluster import HollowCluster
@@ -25,6 +26,7 @@ from navarch.embedded.sample import Size
 from navarch.kube.connect import connect
 from navarch.live.scheduler import Scheduler
 from navarch.live.settings import RunOptions
+from navarch.manifests.installation import NAMESPACE
 from navarch.object_types import Manifest
 
 log = logging.getLogger(__name__)
@@ -75,6 +77,7 @@ class UpCluster:
         try:
             self.server.kubeconfig(self.kubeconfig)
             ensure_standard_class(self.server.operations)
+            ensure_namespace(self.server.operations, NAMESPACE)
             self.hollow.start()
             self.hollow.add_nodes(self._nodes())
             options = RunOptions(
@@ -84,6 +87,7 @@ class UpCluster:
                 scheduler_names=EMBEDDED,
                 listen="",
                 leader_elect=False,
+                lock_namespace=NAMESPACE,
                 shutdown_timeout=2.0,
                 bind_requests=False,  # the embedded cluster has no KAI binder
                 gpu_sharing="annotations",

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 def bootstrap(operations: Operations) -> None:
     """Create what is missing; what is there is left as it is."""
     for name in SYSTEM_NAMESPACES:
-        _ensure(operations, "namespaces", "", {"metadata": {"name": name}})
+        ensure_namespace(operations, name)
     for name, value in SYSTEM_PRIORITY_CLASSES.items():
         about = "Used for system critical pods that must run in the cluster"
         obj = {"metadata": {"name": name}, "value": value, "description": about}
@@ -32,6 +32,10 @@ def bootstrap(operations: Operations) -> None:
     _ensure(operations, "services", "default", service)
     for definition in preloaded_definitions():
         _ensure(operations, RESOURCE, "", definition)
+
+
+def ensure_namespace(operations: Operations, name: str) -> None:
+    _ensure(operations, "namespaces", "", {"metadata": {"name": name}})
 
 
 def _ensure(operations: Operations, resource: str, namespace: str, obj: Manifest) -> None:

@@ -54,12 +54,14 @@ class Containment:
         self._shapes: Counter[int] = Counter()
         self._namespaces: Counter[str] = Counter()
         self._failures: dict[int, JobFailure] = {}
+        self.without_preferences: dict[str, str] = {}
+        """Plugin from outside of Navarch whose orders and scores take no part in this cycle -> why."""
         for row, key in enumerate(snapshot.jobs.keys if set_aside else ()):
             if key in set_aside:
                 self._aside.add(row)
                 self._aside.add(row)  # pods on nodes as well: it failed before
 
-    def take(self, error: Exception) -> bool:
+    def take(self, error: BaseException) -> bool:
         """Set the job aside on which this was raised. False: there were too many failures, or one took too long. Nothing more is
         decided in this cycle then, but the jobs that failed are told, so that the next cycle goes on without them. CycleFailed: no
         job is to blame."""
@@ -73,6 +75,8 @@ class Containment:
             removed |= self._aside.add(row)
             key = self.snapshot.jobs.keys[row]
             self._failures.setdefault(row, JobFailure(key, culprit.where, _text(error), told))
+        if (not removed or self._restarts > MOST_RESTARTS) and self._leave_out(culprit, error):
+            return True
         if not removed:
             raise CycleFailed(f"{culprit.where} failed: {_text(error)}") from error
         error.__traceback__ = None  # it holds the session and all its arrays
@@ -81,6 +85,15 @@ class Containment:
         elif self._restarts > MOST_RESTARTS:
             self.gave_up = TOO_MANY
         return not self.gave_up
+
+    def _leave_out(self, culprit: Culprit, error: BaseException) -> bool:
+        """Go on without the orders and scores of the plugin, if it was one of them that failed."""
+        plugin = culprit.preference_of
+        if not plugin or plugin in self.without_preferences or isinstance(error, CycleTimeout):
+            return False
+        text = f"{culprit.where} failed: {_text(error)}; the orders and scores of plugin {plugin} are left out of this cycle"
+        self.without_preferences[plugin] = text
+        return True
 
     def _rows(self, culprit: Culprit) -> list[int]:
         """The jobs to set aside for a failure: one at first."""
@@ -105,6 +118,7 @@ class Containment:
 
     def report(self, record: CycleRecord) -> None:
         """Jobs that were set aside are in the record with the reason. To be called after `restore`."""
+        record.warnings += self.without_preferences.values()
         if not self._failures:
             return
         record.failures = [failure for _, failure in sorted(self._failures.items(), key=lambda item: item[1].job)]

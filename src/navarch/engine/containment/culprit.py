@@ -8,19 +8,22 @@ cycle without failures pays nothing for it, and code that is not called through 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from traceback import walk_tb
 from types import FrameType
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from navarch.engine.gangs.gang_tree import GangTree
 from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.plugin import Plugin
+from navarch.engine.points.checked_plugins import is_foreign, is_foreign_module
 from navarch.engine.points.gang_protocols import Scenario
-from navarch.engine.points.protocols import Change
+from navarch.engine.points.protocols import PREFERENCES, Change, implemented_points
 from navarch.engine.queue import Queue
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import JobSpec, TaskSpec
@@ -39,19 +42,21 @@ class Culprit(Struct, frozen=True):
     """The plugin that failed, or the module."""
     shape: int = -1
     queue: str = ""
+    preference_of: str = ""
+    """The plugin from outside of Navarch whose order or score failed: the cycle can do without it."""
 
 
 def find_culprit(error: BaseException, snapshot: Snapshot) -> Culprit:
     frames = [frame for frame, _ in walk_tb(error.__traceback__)][::-1]
     if len(frames) > 2 * _MOST_FRAMES:
         frames[_MOST_FRAMES:-_MOST_FRAMES] = []
-    where = _where(frames)
+    where, preference = _where(frames), _preference(frames)
     for frame in frames:
         for value in _locals(frame):
             found = _of(value, snapshot, where)
             if found is not None:
-                return found
-    return Culprit((), where)
+                return replace(found, preference_of=preference)
+    return Culprit((), where, preference_of=preference)
 
 
 def _locals(frame: FrameType) -> Iterator[Any]:
@@ -79,9 +84,25 @@ def _of(value: Any, snapshot: Snapshot, where: str) -> Culprit | None:
 
 
 def _where(frames: list[FrameType]) -> str:
+    """The plugin, filter or score that failed. File and line follow if it comes from outside of Navarch."""
     for frame in frames:
         owner = frame.f_locals.get("self")
         if isinstance(owner, Plugin | NodeFilter | NodeScorer):
             kind = "plugin" if isinstance(owner, Plugin) else "filter" if isinstance(owner, NodeFilter) else "score"
-            return f"{kind} {owner.name}"
+            line = next((each for each in frames if is_foreign_module(str(each.f_globals.get("__name__", "")))), None)
+            place = f" ({Path(line.f_code.co_filename).name}:{line.f_lineno})" if line is not None and is_foreign(type(owner)) else ""
+            return f"{kind} {owner.name}{place}"
     return next((str(frame.f_globals.get("__name__", "")) for frame in frames), "")
+
+
+def _preference(frames: list[FrameType]) -> str:
+    """The plugin from outside of Navarch in whose order or score the failure happened; empty: somewhere else."""
+    for frame in frames:
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, NodeScorer) and is_foreign(type(owner)):
+            return str(getattr(owner, "plugin_name", ""))
+        if isinstance(owner, Plugin) and is_foreign(type(owner)):
+            expresses = implemented_points(type(owner))
+            only = frame.f_code.co_name in PREFERENCES or all(point in PREFERENCES for point in expresses)
+            return owner.name if only else ""
+    return ""

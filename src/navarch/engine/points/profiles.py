@@ -13,8 +13,10 @@ from typing import TypeVar
 from msgspec import Struct
 
 from navarch.engine.node_functions import NodeFilter, NodeScorer
+from navarch.engine.plugin import Plugin
 from navarch.engine.points.protocols import NodeFilters, NodeScorers
 
+F = TypeVar("F", NodeFilter, NodeScorer)
 P = TypeVar("P")
 
 THE_FIRST = ""
@@ -32,8 +34,8 @@ def functions_by_profile(
     filtering: Mapping[str, Sequence[NodeFilters]], scoring: Mapping[str, Sequence[NodeScorers]]
 ) -> dict[str, NodeFunctions]:
     """The filters and scorers of each profile. Each plugin is asked once."""
-    filters = {id(plugin): plugin.node_filters() for plugin in _distinct(filtering)}
-    scorers = {id(plugin): plugin.node_scorers() for plugin in _distinct(scoring)}
+    filters = {id(plugin): _configured(plugin, plugin.node_filters()) for plugin in _distinct(filtering)}
+    scorers = {id(plugin): _configured(plugin, plugin.node_scorers()) for plugin in _distinct(scoring)}
     return {
         profile: NodeFunctions(
             [each for plugin in filtering[profile] for each in filters[id(plugin)]],
@@ -41,6 +43,15 @@ def functions_by_profile(
         )
         for profile in filtering
     }
+
+
+def _configured(plugin: object, functions: list[F]) -> list[F]:
+    """The functions, told the arguments of their plugin."""
+    if isinstance(plugin, Plugin) and plugin.option.arguments:
+        configuration = repr(sorted(plugin.option.arguments.items()))
+        for function in functions:
+            function.configuration = configuration
+    return functions
 
 
 def _distinct(by_profile: Mapping[str, Sequence[P]]) -> list[P]:

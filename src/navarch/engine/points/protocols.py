@@ -326,6 +326,11 @@ POINTS: dict[str, type] = {
 }
 """Name -> protocol. `policy.point_switches` has the key in a policy file that switches each."""
 
+PREFERENCES = frozenset(
+    ["queue_order", "victim_queue_order", "job_order", "sub_job_order", "task_order", "node_scorers", "hyper_node_order"]
+)
+"""Points that only say what is better. A cycle without them places nothing where it must not be."""
+
 _implemented: dict[type, tuple[str, ...]] = {}
 
 

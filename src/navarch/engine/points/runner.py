@@ -8,7 +8,7 @@ every order is total.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,6 +22,8 @@ from navarch.engine.points.gang_protocols import PartOrder
 from navarch.engine.points.order_key import OrderKey
 from navarch.engine.points.profiles import THE_FIRST
 from navarch.engine.points.protocols import (
+    POINTS,
+    PREFERENCES,
     Allocatable,
     HyperNodeGradient,
     HyperNodeOrder,
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from navarch.engine.policy.values import Policy
     from navarch.engine.registry import Registry
 
+PREFERENCE_POINTS = [POINTS[name] for name in sorted(PREFERENCES)]
 NO_QUEUE_ROOM = Reason("QueueLimit", "the queue has no room for the task", undone_by=(Event.POD_REMOVED, Event.QUEUE_CHANGED))
 P = TypeVar("P")
 
@@ -73,7 +76,8 @@ class PluginRunner:
     """Seconds of some clock, for timings only; decisions never read it."""
     timings: dict[str, float]
 
-    def open_plugins(self, registry: Registry) -> None:
+    def open_plugins(self, registry: Registry, without_preferences: Collection[str] = ()) -> None:
+        """`without_preferences`: plugins whose orders and scores failed, so that this cycle does without them."""
         self.plugins: list[Plugin] = []
         selected = registry.select_plugins(self.policy)
         self._tiers: defaultdict[type, list[list[Any]]] = defaultdict(list)
@@ -85,6 +89,10 @@ class PluginRunner:
         """Tasks that an action which evicts for whole gangs has promised a node."""
         for number, tier in enumerate(selected.tiers):
             for kind, option, points in tier:
+                if kind.name in without_preferences:
+                    points = [point for point in points if point not in PREFERENCE_POINTS]
+                    if not points:
+                        continue
                 plugin = kind(self, option)  # type: ignore[arg-type]
                 self.plugins.append(plugin)
                 for point in points:

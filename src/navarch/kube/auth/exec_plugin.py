@@ -98,7 +98,7 @@ class ExecCredentials:
         output = await self._output(name)
         try:
             credential = msgspec.json.decode(output, type=ExecCredential)
-        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ConfigError(f"{name}: expected an ExecCredential in JSON on its output: {error}") from error
         if credential.kind != "ExecCredential" or credential.api_version != self._command.api_version:
             raise ConfigError(

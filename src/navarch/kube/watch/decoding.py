@@ -2,8 +2,9 @@
 
 The caller's type is decoded in one pass from the wire, a whole chunk of lines in one call into C. Only if that fails is the chunk
 decoded line by line: bookmarks, errors and bad objects are rare and may be slow. A bad object is valid JSON that does not have the
-caller's type. Its metadata is decoded on its own, so that its deletion can be recognised. Bytes that are not JSON mean a broken
-stream (`BrokenStream`), not a bad object.
+caller's type. Its metadata is decoded on its own, so that its deletion can be recognised. Bytes in a watch that are not JSON or not
+UTF-8 mean a broken stream (`BrokenStream`), not a bad object: the informer lists again. In a list such an item is read or refused by
+itself, because free-form fields (the parameters of a ResourceClaim) may hold any bytes that a client wrote.
 
 `salvage` may make an object from the readable part of a bad one, for objects that must not be lost; None: it cannot.
 
@@ -27,6 +28,7 @@ from navarch.object_types import ObjectKey
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 DEEPEST = 100
+_NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError)
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]')
 
 
@@ -61,7 +63,7 @@ class ObjectMetadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class BrokenStream(KubeError):
-    """Bytes in a watch that are not lines of JSON."""
+    """Bytes in a watch that are not lines of JSON in UTF-8."""
 
 
 class Change(msgspec.Struct, Generic[T], gc=False):
@@ -147,14 +149,16 @@ class ObjectDecoder(Generic[T]):
             self._tail.append(chunk[end + 1 :])
         try:
             return self._change.decode_lines(lines)
-        except (msgspec.DecodeError, RecursionError):
+        except (*_NOT_JSON, RecursionError):
             return [self._line(line) for line in lines.splitlines() if line]
 
     def item(self, raw: msgspec.Raw) -> T | BadObject:
         """One item of a list."""
         try:
             return self._object.decode(raw)
-        except msgspec.ValidationError as error:
+        except UnicodeDecodeError:
+            return self.item(msgspec.Raw(bytes(raw).decode("utf-8", "replace").encode()))
+        except msgspec.DecodeError as error:
             saved = self._saved(bytes(raw), error)
             return saved if saved is not None else BadObject("ADDED", _metadata(raw), error)
         except RecursionError:
@@ -164,10 +168,11 @@ class ObjectDecoder(Generic[T]):
         if self._salvage is None:
             return None
         try:
-            return self._salvage(raw, error)
-        except RecursionError:
-            return self._salvage(shallow(raw), error)
-        except msgspec.DecodeError:
+            try:
+                return self._salvage(raw, error)
+            except RecursionError:
+                return self._salvage(shallow(raw), error)
+        except _NOT_JSON:
             return None  # for example a number that is too large for any type
 
     def _line(self, line: bytes) -> Event[T]:
@@ -181,7 +186,7 @@ class ObjectDecoder(Generic[T]):
             return self._change.decode(line)
         except msgspec.ValidationError as error:
             return self._other(line, error)
-        except msgspec.DecodeError as error:
+        except _NOT_JSON as error:
             raise BrokenStream(f"watch: expected a line of JSON: {error}; found {line[:80]!r}") from error
 
     def _other(self, line: bytes, error: msgspec.ValidationError) -> Event[T]:
@@ -193,7 +198,7 @@ class ObjectDecoder(Generic[T]):
                 return Bookmark(metadata.resource_version, ended)
             if event.type == "ERROR":
                 return Failure(_STATUS.decode(event.object))
-        except msgspec.DecodeError as broken:
+        except _NOT_JSON as broken:
             raise BrokenStream(f"watch: expected an event: {broken}; found {line[:80]!r}") from broken
         if event.type not in ("ADDED", "MODIFIED", "DELETED"):
             raise BrokenStream(f"watch: expected an event's type, found {event.type!r}")
@@ -206,7 +211,7 @@ class ObjectDecoder(Generic[T]):
 def _metadata(raw: msgspec.Raw) -> ObjectMetadata:
     try:
         return _METADATA.decode(raw).metadata
-    except msgspec.ValidationError:
+    except _NOT_JSON:
         # Without a name the object cannot be identified, only reported.
         return ObjectMetadata()
 
@@ -246,5 +251,5 @@ def decoded(decoder: msgspec.json.Decoder[Any], body: bytes, method: str, path: 
         if not whole:
             return decoded(decoder, shallow(body), method, path)
         raise OutcomeUnknown("a reply that is nested too deep to be read", method=method, path=path) from error
-    except msgspec.DecodeError as error:
+    except _NOT_JSON as error:
         raise OutcomeUnknown(f"a reply that cannot be read: {error}; found {body[:80]!r}", method=method, path=path) from error

@@ -12,7 +12,8 @@ lists what the handler may rely on.
 The informer starts with WatchList: one stream of all objects, then a bookmark, then changes. On servers without WatchList it reads a
 paged list and then watches. A stream that ends or breaks is resumed from the last version. These start over with a new list, and the
 handler receives only the difference: 410, as a reply or as an event; a version from the future (a server restored from a backup); a
-version that the server refuses repeatedly without such a reason. Each start reads the latest state, not an older one from a cache.
+version that the server refuses repeatedly without such a reason; bytes that are not JSON in UTF-8 (`BrokenStream`). Each start reads
+the latest state, not an older one from a cache.
 
 A kind that is not served (404) is waited for. With `optional=True` it counts as synced meanwhile; `retry_now()` makes the informer
 try again at once (see `informer_group`). When a kind disappears, its objects are deleted. A 404 counts as that only if discovery
@@ -196,7 +197,8 @@ class Informer(Generic[T]):
         self._retry.set()
 
     async def run(self) -> None:
-        """List and watch until cancelled."""
+        """List and watch until cancelled. If it raised and is run again, it starts with a list."""
+        self._version = ""
         while True:
             # A retry requested from here on makes `_pause` return at once.
             self._retry.clear()
@@ -229,7 +231,11 @@ class Informer(Generic[T]):
             # Missing credentials are among these: their source may be back in a moment.
             if initial and self._watch_list and _is_no_start(error):
                 self._count_broken_start()
-            if clock() - started >= LONG_ENOUGH:
+            if isinstance(error, BrokenStream):
+                # Resumed from the last version, the stream may break at the same line again. The waits grow: a client can write
+                # such an object each second.
+                self._version = ""
+            elif clock() - started >= LONG_ENOUGH:
                 self._backoff.reset()
             return self._failed(error)
         if clock() - started >= LONG_ENOUGH:

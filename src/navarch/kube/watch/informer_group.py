@@ -23,6 +23,7 @@ import msgspec
 
 from navarch.kube.client import Client
 from navarch.kube.resources import CRDS, Resource
+from navarch.kube.supervision import Supervise, Work, run_once
 from navarch.kube.watch.decoding import HasMetadata, Metadata, ObjectMetadata
 from navarch.kube.watch.forbidden_kinds import ForbiddenKinds
 from navarch.kube.watch.informer import Informer, Patience, log_served
@@ -67,9 +68,16 @@ class InformerGroup:
     """Informers that share a client, time-outs and a random source."""
 
     def __init__(
-        self, client: Client, *, patience: Patience | None = None, rng: random.Random | None = None, advice: str = ""
+        self,
+        client: Client,
+        *,
+        patience: Patience | None = None,
+        rng: random.Random | None = None,
+        advice: str = "",
+        supervise: Supervise = run_once,
     ) -> None:
         """`advice` is added to the log line about missing rights."""
+        self._supervise = supervise
         self.informers: list[Informer[Any]] = []
         self._forbidden = ForbiddenKinds(advice)
         self._client = client
@@ -105,9 +113,9 @@ class InformerGroup:
         """List and watch all kinds until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for informer in self.informers:
-                tasks.create_task(informer.run(), name=f"informer {informer.resource}")
+                tasks.create_task(self._run(f"informer {informer.resource}", informer.run))
             if any(informer.optional for informer in self.informers):
-                tasks.create_task(self._tell_absent(), name="absent kinds")
+                tasks.create_task(self._run("absent kinds", self._tell_absent))
                 crds = Informer(
                     self._client,
                     CRDS,
@@ -119,7 +127,10 @@ class InformerGroup:
                     patience=self._patience,
                     rng=self._rng,
                 )
-                tasks.create_task(crds.run(), name="informer CRDs")
+                tasks.create_task(self._run("informer CRDs", crds.run))
+
+    async def _run(self, name: str, work: Work) -> None:
+        await self._supervise(name, work)
 
     async def _tell_absent(self) -> None:
         optional = [informer for informer in self.informers if informer.optional]

@@ -272,8 +272,9 @@ class WritePool:
     async def _fetch_credential(self) -> None:
         try:
             await self._head.fetch()
-        except KubeError as error:
-            log.warning("no credential for writes: %s", error)
+        except Exception as error:
+            # Whatever the source of credentials raises, it is asked again: without it no write is ever sent.
+            log.warning("no credential for writes: %s", error, exc_info=not isinstance(error, KubeError))
             self._last_connect_error = str(error)
             await asyncio.sleep(self._backoff.next())
         self._refreshing = None
@@ -300,10 +301,12 @@ class WritePool:
                         ssl=context,
                         server_hostname=(endpoint.tls_server_name or endpoint.host) if context else None,
                     )
-        except (OSError, KubeError) as error:  # TimeoutError and ssl.SSLError are OSErrors
+        except Exception as error:
+            # TimeoutError and ssl.SSLError are OSErrors. Anything else is a fault of ours, and still only means no connection now.
             self.counters.connections_failed += 1
             self._last_connect_error = str(error) or type(error).__name__
-            log.info("%s: no connection for writes: %s", endpoint.base, self._last_connect_error)
+            unforeseen = not isinstance(error, OSError | KubeError)
+            log.info("%s: no connection for writes: %s", endpoint.base, self._last_connect_error, exc_info=unforeseen)
             self._troubled = True
             self._opening.discard(_this_task())
             self._dispatch()

@@ -17,7 +17,7 @@ import msgspec
 
 from navarch.apis.core.kept_objects import kept_spec
 from navarch.apis.core.nodes import Node
-from navarch.apis.core.objects import KubeObject, Metadata
+from navarch.apis.core.objects import KubeObject, Metadata, check_name
 from navarch.apis.core.partial_pod import PartialPod, read_partial_pod
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.errors import ObjectError
@@ -57,6 +57,7 @@ class PodHandler:
             return
         keep = False  # a version that was not read must not be compared with the next one
         try:
+            check_name("Pod", new.metadata)
             self._cache.put_pod(new, old)
             keep = not new.spec.node_name
         except ObjectError as error:
@@ -138,6 +139,7 @@ class KindHandler:
     def _read(self, found: KubeObject) -> Any:
         if not found.api_version:
             found = msgspec.structs.replace(found, api_version=self.resource.api_version)
+        check_name(self.kind.kind, found.metadata)
         if self.kind.reader is not None:
             return self.kind.reader.read(found, self._cache.settings)
         return kept_spec(found, self.kind.kind)

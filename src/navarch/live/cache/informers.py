@@ -20,6 +20,7 @@ from navarch.kube.backoff import Backoff
 from navarch.kube.client import PAGE_SIZE, Client
 from navarch.kube.errors import Gone, KubeError
 from navarch.kube.resources import PODS, Resource
+from navarch.kube.supervision import Supervise, run_once
 from navarch.kube.watch.decoding import BadObject, ObjectDecoder, Salvage
 from navarch.kube.watch.informer import Informer, Patience
 from navarch.kube.watch.informer_group import InformerGroup
@@ -38,9 +39,15 @@ class Informers:
     """Starts with pods only. The server is asked which versions of the other kinds it serves."""
 
     def __init__(
-        self, client: Client, cache: ClusterCache, on_invalid: OnInvalid, patience: Patience | None, rng: random.Random
+        self,
+        client: Client,
+        cache: ClusterCache,
+        on_invalid: OnInvalid,
+        patience: Patience | None,
+        rng: random.Random,
+        supervise: Supervise = run_once,
     ) -> None:
-        self.group = InformerGroup(client, patience=patience, rng=rng, advice=ADVICE)
+        self.group = InformerGroup(client, patience=patience, rng=rng, advice=ADVICE, supervise=supervise)
         self.kinds: list[tuple[Informer[Any], KindHandler]] = []
         self.resources: dict[str, Resource] = {}
         """Kind -> the version that is watched (the last one, for kinds in several groups)."""
@@ -66,7 +73,7 @@ class Informers:
         await self.group.wait_for_sync()
 
     async def _open(self) -> None:
-        for kind in watched():
+        for kind in watched()[len(self.kinds) :]:  # what an earlier attempt added is there
             resource = await self._choose(kind)
             handler = KindHandler(self._cache, kind, resource, self._on_invalid)
             informer = self.group.add(

@@ -1,20 +1,21 @@
-"""HTTP for operators: /livez, /readyz, /healthz, /metrics, /configz and /debug/snapshot.
+"""HTTP for operators: /livez, /readyz, /healthz, /metrics, /configz, /state and /debug/snapshot. / names them.
 
 /livez answers while the event loop runs. /readyz and /healthz say whether all objects have been read, and if not, what is missing. A
 replica that does not lead is ready: it could lead at once.
 
 /configz is the policy in force as JSON: the document under `policy`, and under `effect` what `navarch policy check -o json` says.
 
-/debug/snapshot names every pod of the cluster. A caller on this machine may read it without a token, if it addressed this machine by
-`localhost` or by an IP address: a page that a browser loaded from elsewhere cannot (DNS rebinding). Other callers need a bearer token
-whose user may `get` the non-resource URL. With `protect_metrics` the same holds for every caller of /metrics.
+/debug/snapshot and the pages under /state name pods and jobs of the whole cluster. A caller on this machine may read them without a
+token, if it addressed this machine by `localhost` or by an IP address: a page that a browser loaded from elsewhere cannot (DNS
+rebinding). Other callers need a bearer token whose user may `get` the non-resource URL. With `protect_metrics` the same holds for
+every caller of /metrics.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -26,9 +27,25 @@ from navarch.kube.errors import KubeError
 
 Missing = Callable[[], list[str]]
 """What keeps the process from being ready; empty: nothing."""
-
+Page = Callable[[], msgspec.Struct | None]
+"""The content of a page; None while this replica does not lead."""
+PAGES: Mapping[str, str] = {
+    "/livez": "ok while the event loop runs",
+    "/readyz": "ok, or what is missing",
+    "/healthz": "the same",
+    "/metrics": "metrics for Prometheus",
+    "/configz": "the policy in force",
+    "/state": "what the ConfigMap navarch-state publishes",
+    "/state/waiting": "the jobs that wait, in order, and why",
+    "/state/cycles": "the last cycles: times and counts",
+    "/state/decisions": "the last bindings, evictions and nominations",
+    "/debug/snapshot": "the last cycle, for navarch replay",
+}
 
 _EXPECTED = "expected an address such as 0.0.0.0:8080 that is free"
+
+
+_NOT_LEADING = "no cycle yet: ask the replica that leads (navarch_leading 1)\n"
 
 
 class ListenError(ValueError):
@@ -47,8 +64,11 @@ class Health:
         protect_metrics: bool = False,
         notes: Callable[[], list[str]] = list,
         configuration: Callable[[], dict[str, object]] = dict,
+        pages: Mapping[str, Page] | None = None,
     ) -> None:
-        """`notes`: what operators should know although we are ready. `configuration`: the answer of /configz."""
+        """`notes`: what operators should know although we are ready. `configuration`: the answer of /configz. `pages`: those under
+        /state."""
+        self._pages = pages or {}
         self._configuration = configuration
         self._missing = missing
         self._registry = registry
@@ -63,12 +83,15 @@ class Health:
     async def start(self, listen: str, tls: ssl.SSLContext | None = None) -> None:
         host, port = _split(listen)
         app = web.Application()
+        app.router.add_get("/", _index)
         app.router.add_get("/livez", _alive)
         app.router.add_get("/readyz", self._ready)
         app.router.add_get("/healthz", self._ready)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/configz", self._configz)
         app.router.add_get("/debug/snapshot", self._debug_snapshot)
+        for path in self._pages:
+            app.router.add_get(path, self._state)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
         try:
@@ -99,16 +122,29 @@ class Health:
     async def _configz(self, request: web.Request) -> web.Response:
         return web.Response(body=msgspec.json.encode(self._configuration(), enc_hook=str), content_type="application/json")
 
+    async def _state(self, request: web.Request) -> web.Response:
+        if (refusal := await self._refusal_from_afar(request)) is not None:
+            return refusal
+        page = self._pages[request.path]()
+        if page is None:
+            return web.Response(status=503, text=_NOT_LEADING)
+        return web.Response(body=msgspec.json.encode(page, enc_hook=str), content_type="application/json")
+
     async def _debug_snapshot(self, request: web.Request) -> web.Response:
         """The input of the last cycle as `navarch replay` reads it."""
-        if not (_is_loopback(request.remote) and names_this_machine(request.host)):
-            if (refusal := await self._refusal(request)) is not None:
-                return refusal
+        if (refusal := await self._refusal_from_afar(request)) is not None:
+            return refusal
         body = await self._snapshot()
         if not body:
-            return web.Response(status=503, text="no cycle yet: ask the replica that leads (navarch_leading 1)\n")
+            return web.Response(status=503, text=_NOT_LEADING)
         name = 'attachment; filename="navarch-cycle.json.gz"'
         return web.Response(body=body, content_type="application/gzip", headers={"Content-Disposition": name})
+
+    async def _refusal_from_afar(self, request: web.Request) -> web.Response | None:
+        """None if the caller is on this machine, or its bearer token lets it read the path."""
+        if _is_loopback(request.remote) and names_this_machine(request.host):
+            return None
+        return await self._refusal(request)
 
     async def _refusal(self, request: web.Request) -> web.Response | None:
         """None if the caller's bearer token lets it read the path."""
@@ -141,6 +177,10 @@ def _split(listen: str) -> tuple[str | None, int]:
     if not port.isdecimal() or int(port) > 65535:
         raise ListenError(f"{listen}: {_EXPECTED}: the port has to be a number up to 65535, found {port!r}")
     return host.strip("[]") or None, int(port)
+
+
+async def _index(request: web.Request) -> web.Response:
+    return web.Response(text="navarch\n\n" + "".join(f"{path:17} {text}\n" for path, text in PAGES.items()))
 
 
 async def _alive(request: web.Request) -> web.Response:

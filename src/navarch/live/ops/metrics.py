@@ -40,6 +40,12 @@ class Metrics:
             ["where"],
             registry=registry,
         )
+        self.task_failures = Counter(
+            "navarch_task_failures",
+            "Failures of the scheduler's own tasks, by task. A task that failed is started again.",
+            ["task"],
+            registry=registry,
+        )
         self.cycle_seconds = Histogram(
             "navarch_cycle_duration_seconds", "From snapshot to decisions.", buckets=_CYCLE, registry=registry
         )

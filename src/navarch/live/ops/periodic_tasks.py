@@ -1,5 +1,5 @@
 """What a leader does once a second beside its cycles: check the policy file, half-bound gangs, jobs that no cycle sees, the default
-queue and stale BindRequests, and log the warnings of cycles."""
+queue and stale BindRequests, and log the warnings of cycles. A check that fails does not keep the others from being made."""
 
 from __future__ import annotations
 
@@ -33,19 +33,27 @@ class PeriodicTasks:
 
     async def run(self) -> None:
         """Until cancelled."""
-        scheduler = self._scheduler
+        scheduler, contained = self._scheduler, self._scheduler.supervised.contained
         clock = asyncio.get_running_loop().time
         while True:
             await asyncio.sleep(PERIOD)
-            await self.check_policy()
-            self._record_usage()
-            self._log_warnings()
-            if scheduler.leading and scheduler.dry_writers is None:
+            with contained("policy file"):
+                await self.check_policy()
+            with contained("usage"):
+                self._record_usage()
+            with contained("warnings"):
+                self._log_warnings()
+            if not scheduler.leading or scheduler.dry_writers is not None:
+                continue
+            with contained("half-bound gangs"):
                 scheduler.core.check_gangs(clock())
+            with contained("bind requests"):
                 scheduler.bind_requests.clean()
                 self._report_unanswered_requests(clock())
+            with contained("absent jobs"):
                 if not scheduler.rereading:
                     self._absent_jobs.report(clock())
+            with contained("default queue"):
                 self._check_default_queue()
 
     async def check_policy(self) -> None:

@@ -82,6 +82,10 @@ class SchedulingQueue:
         self._probed: set[ClassKey] = set()
         """Classes whose oldest job was activated since the last cycle by an event that freed no resources."""
 
+    def is_held(self, job: str) -> bool:
+        """Whether it is unschedulable or backing off, so that the next cycle does not try it."""
+        return job in self._inactive
+
     def set_backoff(self, initial: float, longest: float) -> None:
         """Seconds of the first and of the longest back-off, from the next failure on."""
         self._initial_backoff, self._max_backoff = initial, longest

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
+from navarch.kube.supervision import Supervise, run_once
 from navarch.live.usage.history import HistorySource
 from navarch.live.usage.params import UsageConfig, UsageConfigError, UsageParams
 from navarch.live.usage.prometheus import PrometheusSource
@@ -40,7 +41,8 @@ class Reading(Struct, frozen=True):
 class UsageFeed:
     """`clock` gives seconds since the epoch."""
 
-    def __init__(self, source: UsageSource, params: UsageParams, clock: Callable[[], float]) -> None:
+    def __init__(self, source: UsageSource, params: UsageParams, clock: Callable[[], float], supervise: Supervise = run_once) -> None:
+        self._supervise = supervise
         self.source = source
         self.params = params
         self._clock = clock
@@ -52,7 +54,7 @@ class UsageFeed:
 
     async def start(self) -> Reading:
         """Begin to fetch; waits for the first answer, though not longer than the configuration says."""
-        self._task = asyncio.create_task(self._run(), name="usage-feed")
+        self._task = asyncio.create_task(self._supervised(), name="usage feed")
         try:
             async with asyncio.timeout(self.params.wait_timeout):
                 await self._first.wait()
@@ -91,6 +93,9 @@ class UsageFeed:
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
         await self.source.close()
+
+    async def _supervised(self) -> None:
+        await self._supervise("usage feed", self._run)
 
     async def _run(self) -> None:
         while True:

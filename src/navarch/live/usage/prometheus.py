@@ -120,7 +120,7 @@ class PrometheusSource:
             raise UsageError(f"Prometheus at {self.host}: {error}") from error
         try:
             answer = _DECODER.decode(body)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise UsageError(
                 f"Prometheus at {self.host}: status {status}, found {body[:80]!r}, expected the answer to a query ({error})"
             ) from None

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Mapping
 
 from navarch.engine.record import CycleRecord
+from navarch.kube.supervision import Supervise, run_once
 from navarch.live.usage.feed import UsageFeed, open_source
 from navarch.live.usage.history import HistorySource
 from navarch.live.usage.params import UsageConfig, UsageConfigError, read_config
@@ -21,8 +22,9 @@ log = logging.getLogger(__name__)
 
 
 class UsageOverTime:
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], supervise: Supervise = run_once) -> None:
         self._clock = clock
+        self._supervise = supervise
         self._config: UsageConfig | None = None
         self._feed: UsageFeed | None = None
 
@@ -40,7 +42,7 @@ class UsageOverTime:
         if config is None:
             return
         try:
-            self._feed = UsageFeed(open_source(config), config.params, self._clock)
+            self._feed = UsageFeed(open_source(config), config.params, self._clock, self._supervise)
         except (UsageConfigError, UsageError) as error:
             log.error("usage over time is left out: %s", error)
             return

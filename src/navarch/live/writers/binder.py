@@ -67,6 +67,15 @@ class Binder:
         self.outbox.put(lambda: self._make(bind))
 
     def _make(self, bind: AssumedBind) -> tuple[Write, Done] | None:
+        try:
+            return self._write(bind)
+        except Exception as error:
+            # Nothing was sent. The pod must not stay assumed while nothing works on it.
+            log.exception("bind of %s/%s to %s could not be written", bind.namespace, bind.name, bind.node)
+            self._core.bind_failed(bind, f"{type(error).__name__}: {error}", self._clock())
+            return None
+
+    def _write(self, bind: AssumedBind) -> tuple[Write, Done] | None:
         if not self._core.may_send(bind):
             return None
         if bind.by_request:

@@ -24,6 +24,7 @@ from navarch.engine.record import JobDecision
 from navarch.kube.client import Client
 from navarch.kube.errors import KubeError, NotFound
 from navarch.kube.resources import Resource
+from navarch.kube.watch.decoding import decoded
 from navarch.kube.write.pool import Done, Outcome, Priority, Write, WritePool
 from navarch.live.cache.assumed_pods import AssumedPods, AssumedStatus
 from navarch.live.cache.cluster_cache import ClusterCache
@@ -316,10 +317,10 @@ class GroupStatuses:
         still on its way."""
         group.in_flight = False
         now = asyncio.get_running_loop().time()
-        if not isinstance(outcome, KubeError):
+        reply = _reply(outcome)
+        if isinstance(reply, _Reply):
             self.counted("PodGroup", "ok")
             group.failures = 0
-            reply = _REPLY.decode(outcome.body)
             if whole is not None and not reply.says(whole):
                 self._doubt(api_version, key)
             version = reply.metadata.resource_version
@@ -332,14 +333,25 @@ class GroupStatuses:
             return
         self.counted("PodGroup", "error")
         group.sent = None
-        if isinstance(outcome, NotFound):
+        if isinstance(reply, NotFound):
             if whole is None:
                 self._doubt(api_version, key)
             return
         group.failures += 1
         wait = min(30.0, 0.5 * 2 ** min(group.failures, 10))
-        log.warning("status of PodGroup %s was not written: %s; retry in %.1f s", key, outcome, wait)
+        log.warning("status of PodGroup %s was not written: %s; retry in %.1f s", key, reply, wait)
         self._schedule(key, group, now + wait)
+
+
+def _reply(outcome: Outcome) -> _Reply | KubeError:
+    """A reply that cannot be read says as little as none: the status is written again."""
+    if isinstance(outcome, KubeError):
+        return outcome
+    try:
+        found: _Reply = decoded(_REPLY, outcome.body, "PATCH", "PodGroup", whole=False)
+    except KubeError as error:
+        return error
+    return found
 
 
 def _later(a: float | None, b: float | None) -> float | None:

@@ -6,10 +6,13 @@ write that is not sent yet can still be changed or dropped: its body is built at
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable
 
 from navarch.kube.write.pool import Done, Outcome, Write, WritePool
+
+log = logging.getLogger(__name__)
 
 Make = Callable[[], tuple[Write, Done] | None]
 """Builds the write and the callback for its outcome; None: it is no longer wanted."""
@@ -58,13 +61,21 @@ class Outbox:
         self._pumping = True
         try:
             while self._queue and self._inside < self._room and not self.paused:
-                made = self._queue.popleft()()
+                made = self._made(self._queue.popleft())
                 if made is not None:
                     write, done = made
                     self._inside += 1
                     self._pool.submit(write, self._ended(done))
         finally:
             self._pumping = False
+
+    def _made(self, make: Make) -> tuple[Write, Done] | None:
+        try:
+            return make()
+        except Exception:
+            # A write that cannot be built is dropped, and those behind it are sent.
+            log.exception("a write could not be built")
+            return None
 
     def _ended(self, done: Done) -> Done:
         def ended(outcome: Outcome) -> None:

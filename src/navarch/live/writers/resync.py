@@ -61,8 +61,8 @@ class Resync:
             _, _, bind = heapq.heappop(self._due)
             try:
                 await self._resolve(bind)
-            except asyncio.CancelledError:
-                self.ask(bind, 0.0)  # asked for when we lead again: no other scheduler knows of it
+            except BaseException:
+                self.ask(bind, 1.0)  # it is asked for again when this runs again: no other scheduler knows of it
                 raise
 
     async def _resolve(self, bind: AssumedBind) -> None:

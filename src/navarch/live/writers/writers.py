@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 from msgspec import Struct
 
@@ -72,11 +73,15 @@ class LiveWriters(Struct):
                 promised = refusal.uid in refused.nominated
                 self.pods.refuse(task, refusal.reason, refusal.message, now, promised=promised, lacking=lacking)
 
-    def flush(self, now: float) -> None:
-        """Write what is due."""
-        self.pods.flush(now)
-        self.groups.flush(now)
-        self.queues.flush(now)
+    def flush(self, now: float, contained: Callable[[str], AbstractContextManager[object]] = nullcontext) -> None:
+        """Write what is due. `contained(name)` keeps a failure of one writer from the others. The object on which it failed is
+        skipped; the rest of its kind is written by the next call."""
+        with contained("pod statuses"):
+            self.pods.flush(now)
+        with contained("group statuses"):
+            self.groups.flush(now)
+        with contained("queue statuses"):
+            self.queues.flush(now)
 
     def busy(self) -> int:
         """Binds and evictions without an outcome."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from tests.worlds.plugin_session import World
@@ -66,13 +68,14 @@ def test_the_job_is_told_and_the_others_are_placed() -> None:
     record = run(world("a", "bad", "c"), BadJob)
     assert bound(record) == ["ns/a", "ns/c"]
     (failure,) = record.failures
-    assert (failure.job, failure.where) == ("ns/bad", "plugin bad-job")
+    assert failure.job == "ns/bad"
+    assert re.fullmatch(r"plugin bad-job \(test_containment.py:\d+\)", failure.where)
     assert failure.error == "ValueError: cannot order ns/bad at all"
     assert "in job_order" in failure.traceback
     (told,) = (job for job in record.jobs if job.job == "ns/bad")
     (reason,) = told.reasons
     assert reason.code == "InternalError"
-    assert reason.message.startswith("plugin bad-job failed on this job, which is set aside for this cycle: ValueError: ")
+    assert reason.message.startswith(f"{failure.where} failed on this job, which is set aside for this cycle: ValueError: ")
     assert [refusal.message for refusal in told.refusals] == [reason.message]
     assert dict(told.pods) == {"Pending": 1}
 
@@ -127,7 +130,8 @@ def test_jobs_of_a_shape_that_fails_go_together() -> None:
     record = run(made, BadShapes)
     assert bound(record) == ["ns/a"]
     assert len(record.failures) == 30
-    assert {failure.where for failure in record.failures} == {"filter bad-shape"}
+    assert {failure.where for failure in record.failures} == {record.failures[0].where}
+    assert re.fullmatch(r"filter bad-shape \(test_containment.py:\d+\)", record.failures[0].where)
 
 
 class BadQueue(Plugin):
@@ -177,9 +181,12 @@ class BadOpen(Plugin):
     def open(self) -> None:
         raise OSError("no such table")
 
+    def job_valid(self, job: Job) -> None:
+        return None
+
 
 def test_what_no_job_is_to_blame_for_ends_the_cycle_with_a_name() -> None:
-    with pytest.raises(CycleFailed, match=r"^plugin bad-open failed: OSError: no such table$"):
+    with pytest.raises(CycleFailed, match=r"^plugin bad-open \(test_containment.py:\d+\) failed: OSError: no such table$"):
         run(world("a"), BadOpen)
 
 
@@ -188,7 +195,7 @@ class Endless(Plugin):
 
     name = "endless"
 
-    def job_order(self, job: Job) -> int:
+    def job_valid(self, job: Job) -> None:
         raise ValueError
 
 

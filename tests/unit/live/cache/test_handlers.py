@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.worlds.live_parts.cluster_cache import SETTINGS, cache, pod
 
-from navarch.apis.core.objects import from_manifest
+from navarch.apis.core.kept_objects import kept_struct
+from navarch.apis.core.objects import Metadata, from_manifest
 from navarch.apis.volcano.podgroups import PodGroup
 from navarch.engine.reasons import Event
 from navarch.kube.resources import PODS
@@ -71,3 +73,43 @@ def test_of_a_pod_on_which_the_mirror_failed_nothing_is_kept_to_compare_with() -
     with pytest.raises(RuntimeError, match="of ours"):
         handler.added(pod("a"))
     assert handler.store["default", "a"].spec.containers is None
+
+
+def kept(kind: str, spec: Any, name: str = "x", namespace: str = "") -> Any:
+    metadata = {"name": name, "namespace": namespace or None, "uid": "u", "resourceVersion": "1"}
+    return from_manifest({"metadata": metadata, "spec": spec}, kept_struct(kind))
+
+
+@pytest.mark.parametrize("driver", [{"name": "gpu"}, ["gpu"], 5])
+def test_a_slice_whose_driver_is_no_text_is_invalid_and_no_other_object_is(driver: Any) -> None:
+    made, _ = cache()
+    kind = next(each for each in watched() if each.kind == "ResourceSlice")
+    errors: list[str] = []
+    handler = KindHandler(made, kind, kind.candidates[0], lambda kind, resource, metadata, error: errors.append(str(error)))
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    handler.added(kept("ResourceSlice", {"driver": driver, "nodeName": "n", "pool": pool}))
+    handler.added(kept("ResourceSlice", {"driver": "gpu.example.com", "nodeName": "n", "pool": pool}, name="good"))
+    assert [name for _, name in made.cluster.objects["ResourceSlice"]] == ["good"]
+    assert len(errors) == 1 and "spec.driver" in errors[0]
+
+
+@pytest.mark.parametrize(("namespace", "name"), [("tëam", "a"), ("team", "ä"), ("team", 'a"b'), ("team", "a\r\nb"), ("team", "a/b")])
+def test_a_name_that_no_server_stores_makes_a_pod_invalid(namespace: str, name: str) -> None:
+    """The name is a part of the binding's path: a line break in it would be another request."""
+    made, _ = cache()
+    errors: list[str] = []
+    handler = PodHandler(made, PODS, lambda kind, resource, metadata, error: errors.append(str(error)))
+    handler.added(replace(pod("p"), metadata=Metadata(name=name, namespace=namespace, uid="u")))
+    assert made.cluster.task("u") is None
+    assert len(errors) == 1 and "metadata.name" in errors[0]
+
+
+def test_a_group_or_node_with_such_a_name_is_invalid() -> None:
+    made, _ = cache()
+    errors: list[str] = []
+    for kind in watched():
+        if kind.kind in ("PodGroup", "Node", "Queue", "ResourceClaim"):
+            handler = KindHandler(made, kind, kind.candidates[0], lambda kind, resource, metadata, error: errors.append(str(error)))
+            handler.added(from_manifest({"metadata": {"name": "ñ", "namespace": "d", "uid": "u"}}, kind.struct))
+    assert {error.split()[0] for error in errors} == {"PodGroup", "Node", "Queue", "ResourceClaim"}
+    assert all("metadata.name" in error for error in errors)

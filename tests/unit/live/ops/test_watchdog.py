@@ -60,7 +60,7 @@ def test_the_job_at_hand_is_set_aside_and_nothing_else_is_decided() -> None:
 
 
 def test_a_hang_without_a_job_ends_the_cycle_with_a_name() -> None:
-    with pytest.raises(CycleFailed, match="plugin hangs-at-once failed: CycleTimeout"):
+    with pytest.raises(CycleFailed, match=r"plugin hangs-at-once \(test_watchdog.py:\d+\) failed: CycleTimeout"):
         run(HangsAtOnce, Watchdog(0.1), "a")
 
 

@@ -326,6 +326,17 @@ async def test_a_status_that_could_not_be_written_is_tried_again() -> None:
     assert len(submitted.writes) == 2
 
 
+@pytest.mark.parametrize("body", [b'{"metadata":null}', b'{"metadata":{"resourceVersion":7}}', b'{"status":"\xff"}', b"{", b"[1]"])
+async def test_a_reply_that_cannot_be_read_is_a_failure_of_its_group_alone(body: bytes) -> None:
+    writer, made, submitted = groups()
+    settle(made, "Running", SCHEDULED)
+    writer.mark("default/g", 0.0)
+    await flushed(writer, 1.0)
+    submitted.reply(body)
+    writer.flush(asyncio.get_running_loop().time() + 2.0)
+    assert len(submitted.writes) == 2, "it is written again"
+
+
 async def test_groups_that_are_gone_are_not_remembered_and_another_of_the_name_is_told_all() -> None:
     writer, made, submitted = groups()
     settle(made, "Running", SCHEDULED)

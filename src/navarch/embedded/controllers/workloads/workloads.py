@@ -15,6 +15,8 @@ from navarch.embedded.controllers.workloads.ownership import OwnerIndex
 from navarch.embedded.controllers.workloads.replica_set import ReplicaSets, ReplicationControllers
 from navarch.embedded.controllers.workloads.revisions import REVISIONS
 from navarch.embedded.controllers.workloads.stateful_set import StatefulSets
+from navarch.embedded.controllers.workloads.volcano_commands import RESOURCE as COMMANDS
+from navarch.embedded.controllers.workloads.volcano_commands import VolcanoCommands
 from navarch.embedded.controllers.workloads.volcano_job import VolcanoJobs
 from navarch.embedded.create_objects import create_all
 from navarch.embedded.storage.feeds import Watch
@@ -35,11 +37,12 @@ class Workloads:
             Jobs, ReplicaSets, ReplicationControllers, Deployments, StatefulSets, DaemonSets, VolcanoJobs,
         )  # fmt: skip
         self.controllers = [kind(operations, timers, self.owner_indexes) for kind in kinds]
+        self._commands = VolcanoCommands(operations, timers)
         self._watches: list[Watch] = []
 
     def start(self) -> None:
         text = (resources.files("navarch.embedded.controllers.workloads") / "volcano_job_crd.yaml").read_bytes()
-        create_all(self._operations, [yaml.load(text, Loader=yaml.CSafeLoader)])
+        create_all(self._operations, yaml.load_all(text, Loader=yaml.CSafeLoader))
         # Children first: an owner must not be looked at before it is known what it has.
         for resource in OWNED:
             self._watches.append(self._store.subscribe(resource, self._on_child))
@@ -47,6 +50,7 @@ class Workloads:
             self._watches.append(self._store.subscribe(controller.resource, controller.on_owner))
             if isinstance(controller, DaemonSets):
                 self._watches.append(self._store.subscribe("nodes", controller.on_node))
+        self._watches.append(self._store.subscribe(COMMANDS, self._commands.on_command))
 
     def stop(self) -> None:
         for watch in self._watches:

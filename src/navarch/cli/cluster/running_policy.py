@@ -1,0 +1,57 @@
+"""The policy that clients show and explain with: that of the running scheduler, which publishes it, unless the user names another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from navarch.apis.dialect import Settings
+from navarch.engine.policy import Policy, PolicyError, load
+from navarch.engine.registry import Registry
+from navarch.offline.plan import read_policy, settings_for
+from navarch.views.published_state import Parameters, PublishedState, document_hash
+
+FALLBACK = "navarch"
+"""The preset of clients where no scheduler publishes its policy."""
+
+
+@dataclass(frozen=True)
+class RunningPolicy:
+    policy: Policy
+    parameters: Parameters
+    scheduler_names: Sequence[str]
+    """The names that the running scheduler serves; empty: unknown."""
+    notes: Sequence[str]
+    """What the user should know about the choice."""
+
+    def settings(self, scheduler_names: Sequence[str] | None = None, namespace_as_queue: bool = False) -> Settings:
+        """How objects are read: by the options of the user or of the running scheduler."""
+        as_queue = namespace_as_queue or self.parameters.namespace_as_queue
+        settings = settings_for(self.policy, scheduler_names, as_queue)
+        if not self.parameters.node_pool_label_key:
+            return settings
+        return replace(settings, node_pool_key=self.parameters.node_pool_label_key, node_pool=self.parameters.partition_label_value)
+
+
+def running_policy(given: str | Path | None, state: PublishedState | None, registry: Registry) -> RunningPolicy:
+    """`given` is the option --policy. Raises PolicyError if that one cannot be read."""
+    if state is None:
+        return RunningPolicy(read_policy(given or FALLBACK, registry), Parameters(), (), ())
+    names, running = tuple(state.scheduler_names), state.policy
+    if given:
+        policy = read_policy(given, registry)
+        notes = []
+        if document_hash(policy.document) != running.hash:
+            notes.append(f"--policy {given} differs from the policy that runs ({running.name}, hash {running.hash})")
+        return RunningPolicy(policy, state.parameters, names, notes)
+    try:
+        return RunningPolicy(load(running.document, registry.catalogue(), running.name), state.parameters, names, ())
+    except PolicyError as error:
+        note = (
+            f"the policy that runs ({running.name}) cannot be read here: {error.mistakes[0]}; shown is the preset {FALLBACK}. "
+            "--plugin-dir names its plugins, --policy another policy"
+        )
+        return RunningPolicy(read_policy(FALLBACK, registry), state.parameters, names, (note,))

@@ -1,0 +1,135 @@
+"""Publishes the scheduler's state in the ConfigMap `navarch-state`, for clients (`views/published_state.py`).
+
+The leader writes it beside its cycles, only when something in it changed, and at most every few seconds. A failed write is logged
+once and tried again; scheduling does not depend on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from navarch.engine.record import QueueFigures
+from navarch.kube.client import PatchType
+from navarch.kube.errors import Forbidden, KubeError, NotFound
+from navarch.live.ops.metrics import MOST_QUEUES
+from navarch.model.timestamps import rfc3339
+from navarch.version import version
+from navarch.views.published_state import (
+    CONFIG_MAPS,
+    Parameters,
+    PublishedState,
+    QueueShare,
+    published_policy,
+    to_config_map,
+)
+from navarch.views.quantities import quantities
+
+if TYPE_CHECKING:
+    from navarch.live.scheduler import Scheduler
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS: Final = 0.5
+WRITE_SECONDS: Final = 3.0
+"""Seconds between two writes, at least."""
+RETRY_SECONDS: Final = 30.0
+FIELD_MANAGER: Final = "navarch-scheduler"
+
+
+class StatePublisher:
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._written: PublishedState | None = None
+        self._complaint = ""
+
+    @property
+    def namespace(self) -> str:
+        return self._scheduler.options.lock_namespace or self._scheduler.client.endpoint.namespace
+
+    @property
+    def name(self) -> str:
+        return f"{self._scheduler.options.lock_name}-state"
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        scheduler = self._scheduler
+        self._written = None  # another leader may have written since
+        looked_at = -1
+        """The cycle whose state is written."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            cycle = scheduler.core.last_cycle
+            if cycle is None or cycle.number == looked_at or not scheduler.may_write():
+                continue
+            looked_at, state = cycle.number, current_state(scheduler)
+            if replace(state, time="") != self._written:
+                done = await self._write(state)
+                looked_at = looked_at if done else -1
+                await asyncio.sleep(WRITE_SECONDS if done else RETRY_SECONDS)
+
+    async def _write(self, state: PublishedState) -> bool:
+        metadata = {"name": self.name, "namespace": self.namespace, "labels": {"app.kubernetes.io/name": "navarch"}}
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": to_config_map(state)}
+        client = self._scheduler.client
+        try:
+            await client.patch(
+                CONFIG_MAPS,
+                self.name,
+                body,
+                PatchType.APPLY,
+                namespace=self.namespace,
+                field_manager=FIELD_MANAGER,
+                force=True,
+            )
+        except KubeError as error:
+            self._complain(error)
+            return False
+        self._written, self._complaint = replace(state, time=""), ""
+        return True
+
+    def _complain(self, error: KubeError) -> None:
+        helps = ""
+        if isinstance(error, Forbidden):
+            helps = "; `navarch install` grants this right to its account (deploy/rbac.yaml)"
+        elif isinstance(error, NotFound):
+            helps = f"; --lock-namespace names another namespace than {self.namespace}"
+        text = f"the state for `navarch jobs` and other clients is not published: {error}{helps}"
+        if text != self._complaint:
+            log.warning("%s", text)
+        self._complaint = text
+
+
+def current_state(scheduler: Scheduler) -> PublishedState:
+    options, cycle = scheduler.options, scheduler.core.last_cycle
+    figures = [] if cycle is None else cycle.record.queues
+    return PublishedState(
+        version=version(),
+        scheduler_names=list(options.scheduler_names),
+        policy=published_policy(scheduler.policy_file.policy),
+        parameters=Parameters(
+            namespace_as_queue=options.namespace_as_queue,
+            node_pool_label_key=options.node_pool_label_key,
+            partition_label_value=options.partition_label_value,
+            gpu_sharing=options.gpu_sharing,
+            dry_run=options.dry_run,
+        ),
+        queues=[_share(each) for each in figures[:MOST_QUEUES]],
+        queues_left_out=max(0, len(figures) - MOST_QUEUES),
+        leader=scheduler.identity,
+        time=rfc3339(scheduler.clock()),
+    )
+
+
+def _share(figures: QueueFigures) -> QueueShare:
+    return QueueShare(
+        queue=figures.queue,
+        share=round(figures.share, 4),
+        deserved=quantities(figures.deserved),
+        allocated=quantities(figures.allocated),
+        request=quantities(figures.request),
+        fair_share=None if figures.fair_share is None else quantities(figures.fair_share),
+    )

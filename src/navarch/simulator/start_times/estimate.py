@@ -1,0 +1,226 @@
+"""Start times of waiting jobs with their uncertainty: many forecasts, each over other run times.
+
+How long a job runs is, by the first of these that is known:
+
+1. the run times of jobs like it (`run_times`), given how long it has run already, and never longer than its walltime;
+2. its walltime: `activeDeadlineSeconds` of its pods or their Job;
+3. the annotation `navarch.io/expected-duration`. A job that has outlived it may end at any time: the chance to run twice as long as
+   until now is one half.
+
+A job without any of these is supposed to run for ever. If the history reaches back a day or more, jobs come as they came in the past
+(`arrivals`); otherwise none comes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from time import perf_counter
+
+import numpy as np
+from msgspec import Struct
+
+from navarch.engine.policy import Policy
+from navarch.engine.registry import Registry
+from navarch.job_history import JobRun, run_of
+from navarch.model.cluster import Cluster
+from navarch.model.spec import JobSpec, TaskSpec
+from navarch.model.status import IS_TERMINAL, ON_NODE
+from navarch.simulator.forecast import forecast
+from navarch.simulator.jobs import TraceJob
+from navarch.simulator.start_times.arrivals import PastArrivals
+from navarch.simulator.start_times.deadlines import Deadlines
+from navarch.simulator.start_times.run_times import RunTimes, Survival
+
+RUNS = 100
+FEWEST_RUNS = 20
+"""With fewer forecasts nothing is said."""
+NO_BASIS = "no job has a walltime, an expected duration or a history"
+HORIZON = 30 * 86400.0
+"""Seconds that a forecast reaches."""
+_OUTLIVED = Survival(())
+
+
+class StartTime(Struct, frozen=True):
+    """When a job starts: each time is passed with the chance that its name says. Seconds since the epoch."""
+
+    p05: float
+    p50: float
+    p90: float
+    p95: float
+    basis: str
+
+
+class StartTimes(Struct):
+    """By key of the job. `unknown`: why there is no time."""
+
+    known: dict[str, StartTime]
+    unknown: dict[str, str]
+    runs: int = 0
+
+
+class _Job(Struct):
+    run: JobRun
+    age: float | None
+    """Seconds since it started; None: it waits."""
+    walltime: float | None
+    expected: float | None
+    kind: Hashable | None
+    """The class of the history that it is drawn from."""
+
+    @property
+    def basis(self) -> str:
+        if self.kind is not None:
+            return "history"
+        return "walltime" if self.walltime is not None else "expected duration" if self.expected is not None else ""
+
+
+class Basis:
+    """What is known of the run times of a cluster's jobs at a moment."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        now: float,
+        history: Iterable[JobRun] = (),
+        deadlines: Deadlines | None = None,
+    ) -> None:
+        """`deadlines`: of Jobs, by namespace and name (`job_deadlines`)."""
+        past = sorted((run for run in history if run.submitted <= now), key=lambda run: (run.submitted, run.uid))
+        self.times = RunTimes(past, now)
+        self.arrivals = PastArrivals(past, now)
+        self._deadlines = deadlines or {}
+        self.jobs: dict[str, _Job] = {}
+        for row, spec in enumerate(cluster.jobs.specs):
+            tasks = [task for each in cluster.jobs.tasks[row] if (task := cluster.tasks.specs[each]) is not None] if spec else []
+            tasks = [task for task in tasks if not IS_TERMINAL[task.status]]
+            if spec is not None and tasks:
+                self.jobs[spec.key] = self._job(spec, tasks, now)
+
+    @property
+    def known(self) -> bool:
+        """Whether the end of any job can be told."""
+        return any(job.basis for job in self.jobs.values())
+
+    def _job(self, spec: JobSpec, tasks: Sequence[TaskSpec], now: float) -> _Job:
+        placed = [task for task in tasks if task.node and ON_NODE[task.status]]
+        age = max((now - (task.started if task.started is not None else now) for task in placed), default=None)
+        limits = [task.active_deadline for task in tasks if task.active_deadline is not None]
+        walltime = max(limits) if len(limits) == len(tasks) else None
+        owner = tasks[0].owner
+        if owner is not None and owner[0] == "Job" and (found := self._deadlines.get((tasks[0].namespace, owner[1]))) is not None:
+            since, deadline = found
+            if since is not None:
+                deadline = max(since + deadline - now, 0.0) + (age or 0.0)
+            walltime = deadline if walltime is None else min(walltime, deadline)
+        expected = None if spec.expected_duration == walltime else spec.expected_duration
+        run = run_of(spec, tasks)
+        return _Job(run, age, walltime, expected, self.times.class_of(run))
+
+    def remaining(self, key: str, random: np.random.Generator) -> float:
+        """Seconds that a job still runs, drawn anew with each call."""
+        job = self.jobs.get(key)
+        if job is None:
+            return math.inf
+        age, chance = job.age or 0.0, 1.0 - float(random.random())
+        limit = math.inf if job.walltime is None else max(job.walltime - age, 0.0)
+        if job.kind is not None:
+            return min(self.times.curve(job.kind).remaining(age, chance), limit)
+        if job.walltime is not None or job.expected is None:
+            return limit
+        return job.expected - age if age < job.expected else _OUTLIVED.remaining(age, chance)
+
+    def run_time(self, run: JobRun, random: np.random.Generator) -> float | None:
+        kind = self.times.class_of(run)
+        return None if kind is None else self.times.curve(kind).remaining(0.0, 1.0 - float(random.random()))
+
+    def told(self, runs: int) -> str:
+        """The basis in a sentence."""
+        running = [job for job in self.jobs.values() if job.age is not None]
+        parts = []
+        for name, text in _BASES.items():
+            count = sum(job.basis == name for job in running)
+            if count:
+                parts.append(f"{count} {text}")
+        text = f"{runs} runs; of {len(running)} running jobs {', '.join(parts)}" if running else f"{runs} runs; no job runs"
+        if self.times.finished:
+            text += f"; {self.times.finished} finished jobs known"
+        days = self.arrivals.span / 86400.0
+        return text + (f"; jobs come as in the last {days:.3g} days" if self.arrivals.known else "; no job comes after now")
+
+
+_BASES = {
+    "walltime": "by walltime",
+    "history": "by history",
+    "expected duration": "by expected duration",
+    "": "supposed to run for ever",
+}
+
+
+def start_times(
+    cluster: Cluster,
+    policy: Policy,
+    registry: Registry,
+    now: float,
+    wanted: Collection[str],
+    basis: Basis,
+    *,
+    runs: int = RUNS,
+    seconds: float = math.inf,
+    seed: int = 0,
+    known: Mapping[str, TraceJob] | None = None,
+    clock: Callable[[], float] = perf_counter,
+) -> StartTimes:
+    """Start times of waiting jobs, by key. Stops after `seconds`; the same seed gives the same times where all runs were made.
+
+    `known`: jobs that came from a trace; then cycles that cannot start anything are left out (`forecast`).
+    """
+    begun = clock()
+
+    def proceed() -> bool:
+        return clock() - begun < seconds
+
+    def one_run(number: int) -> dict[str, float] | None:
+        random = np.random.default_rng([seed, number])
+        arrivals = basis.arrivals.draw(random, lambda run: basis.run_time(run, random)) if basis.arrivals.known else ()
+
+        def supposed(job: JobSpec, running: bool) -> float:
+            return basis.remaining(job.key, random)
+
+        until = now + HORIZON
+        return forecast(
+            cluster, policy, registry, now, supposed, until=until, wanted=wanted, arrivals=arrivals, known=known, proceed=proceed
+        )
+
+    found: dict[str, list[float]] = {key: [] for key in wanted}
+    made = 0
+    while made < runs and (made == 0 or proceed()):
+        starts = one_run(made)
+        if starts is None:
+            break
+        made += 1
+        for key in wanted:
+            found[key].append(starts.get(key, math.inf))
+    out = StartTimes({}, {}, made)
+    for key, times in found.items():
+        if made < min(FEWEST_RUNS, runs):
+            out.unknown[key] = f"{made} runs of the scheduler were made in {seconds:g} s, and at least {FEWEST_RUNS} are needed"
+            continue
+        times.sort()
+        late = times[min(int(0.95 * made), made - 1)]
+        if math.isfinite(late):
+            out.known[key] = StartTime(times[int(0.05 * made)], times[int(0.5 * made)], times[int(0.9 * made)], late, basis.told(made))
+        else:
+            out.unknown[key] = _why(basis, sum(map(math.isfinite, times)), made)
+    return out
+
+
+def _why(basis: Basis, started: int, made: int) -> str:
+    running = [job for job in basis.jobs.values() if job.age is not None]
+    endless = sum(not job.basis for job in running)
+    if endless == len(running):
+        return "no running job has a walltime, an expected duration or a history"
+    return (
+        f"it starts in {started} of {made} runs within {HORIZON / 86400:g} days; "
+        f"{endless} of {len(running)} running jobs have no walltime, no expected duration and no history"
+    )

@@ -1,0 +1,161 @@
+"""Start times: which basis counts, and what is said where there is none."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+import navarch
+from navarch.installed import installed
+from navarch.job_history import JobRun
+from navarch.offline.inventory import Inventory
+from navarch.offline.manifests import Document
+from navarch.offline.plan import read_policy, settings_for
+from navarch.simulator.start_times.arrivals import PastArrivals
+from navarch.simulator.start_times.estimate import Basis, start_times
+from navarch.simulator.start_times.run_times import RunTimes, Survival
+from navarch.testing.builders import node, pod, pod_group
+
+NOW = 100_000.0
+GPUS: tuple[Any, ...] = ((1, (("nvidia.com/gpu", 4000),), ()),)
+
+
+def at(seconds: float) -> str:
+    return str(np.datetime64(int(seconds), "s")) + "Z"
+
+
+def objects(expected: str = "", *, deadline: int | None = None, owner: str = "", waiter: str = "") -> list[Any]:
+    """One node, full with a job that started 1000 s ago, and a job that waits for it."""
+    group = pod_group("runs").created(at(NOW - 1000)).phase("Running")
+    running = pod("runs-0").gpu(4).in_group("runs").on("n1").phase("Running")
+    running.child("status")["startTime"] = at(NOW - 1000)
+    waiting = pod_group("waits").created(at(NOW - 10))
+    if expected:
+        group.annotate("navarch.io/expected-duration", expected)
+    if waiter:
+        waiting.annotate("navarch.io/expected-duration", waiter)
+    if deadline is not None:
+        running.child("spec")["activeDeadlineSeconds"] = deadline
+    if owner:
+        running.owned_by("Job", owner, "u1")
+    return [node("n1").gpu(4), group, running, waiting, pod("waits-0").gpu(4).in_group("waits")]
+
+
+def past(lengths: list[float], *, queue: str = "default", began: float = 0.0) -> list[JobRun]:
+    return [
+        JobRun(f"past-{number}", began + number, "default", queue, pods=GPUS, started=began + number, finished=began + number + length)
+        for number, length in enumerate(lengths)
+    ]
+
+
+def explained(given: list[Any], **options: Any) -> dict[str, Any]:
+    return navarch.explain(given, "waits", policy="fifo", now=NOW, seconds=600, **options).to_dict()
+
+
+def test_without_any_basis_there_is_no_time_and_a_word_why() -> None:
+    found = explained(objects())
+    assert found["eta"] is None
+    assert found["etaReason"] == "no job has a walltime, an expected duration or a history"
+
+
+def test_a_walltime_says_when() -> None:
+    given = objects(deadline=1600)
+    eta = explained(given)["eta"]
+    assert eta == {**dict.fromkeys(("p05", "p50", "p90", "p95"), at(NOW + 600)), "basis": eta["basis"]}
+    assert eta["basis"] == "100 runs; of 1 running jobs 1 by walltime; no job comes after now"
+
+
+def test_the_deadline_of_a_job_counts_from_its_start() -> None:
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "train", "namespace": "default", "uid": "u1"},
+        "spec": {"activeDeadlineSeconds": 3000, "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}},
+        "status": {"startTime": at(NOW - 1500), "active": 1},
+    }
+    assert explained([*objects(owner="train"), job])["eta"]["p95"] == at(NOW + 1500)
+
+
+def test_an_expected_duration_counts_until_it_is_outlived() -> None:
+    assert explained(objects("30m"))["eta"]["p05"] == at(NOW + 800)
+    outlived = explained(objects("10m"))["eta"]
+    assert at(NOW) < outlived["p05"] < outlived["p50"] < outlived["p95"]
+    assert "1 by expected duration" in outlived["basis"]
+
+
+def test_history_is_conditioned_on_what_the_job_has_run_already() -> None:
+    eta = explained(objects(), history=past([100.0] * 20 + [1500.0] * 10 + [2000.0] * 10))["eta"]
+    assert (eta["p05"], eta["p95"]) == (at(NOW + 500), at(NOW + 1000))
+    assert "1 by history; 40 finished jobs known" in eta["basis"]
+
+
+def test_a_walltime_bounds_what_history_says() -> None:
+    given = objects(deadline=1600)
+    eta = explained(given, history=past([1500.0] * 10 + [2000.0] * 10))["eta"]
+    assert (eta["p05"], eta["p95"]) == (at(NOW + 500), at(NOW + 600))
+
+
+def test_the_same_seed_gives_the_same_times() -> None:
+    history = past([float(length) for length in range(1100, 5000, 40)])
+    one, two, other = (explained(objects(), history=history, seed=seed)["eta"] for seed in (1, 1, 2))
+    assert one == two != other
+
+
+def test_what_runs_or_never_starts_has_no_start_time() -> None:
+    assert navarch.explain(objects(), "runs", now=NOW).eta_reason == "it runs"
+    big = [*objects(), pod_group("big", 9), *(pod(f"big-{number}").gpu(4).in_group("big") for number in range(9))]
+    assert navarch.explain(big, "big", now=NOW, seconds=600).eta_reason == "it does not start on the empty cluster"
+
+
+def test_runs_that_go_on_count_as_longer_than_they_have_lasted() -> None:
+    """Ten of twenty ended after 10 s, the others run for 100 s: half of all last longer than 10 s."""
+    assert Survival([10.0] * 10, [100.0] * 10).beyond.tolist() == [0.5]
+    known = RunTimes(
+        [*past([10.0] * 10), *(JobRun(f"r{i}", 0.0, "default", "default", pods=GPUS, started=0.0) for i in range(10))], 100.0
+    )
+    assert known.curve(("queue", "default")).beyond.tolist() == [0.5]
+
+
+def test_survival_is_drawn_like_the_runs_it_knows() -> None:
+    random = np.random.default_rng(7)
+    lengths = random.lognormal(8, 1, 400)
+    curve = Survival(lengths)
+    drawn = [curve.remaining(2000.0, 1.0 - float(random.random())) + 2000.0 for _ in range(4000)]
+    expected = lengths[lengths > 2000.0]
+    for level in (0.1, 0.5, 0.9):
+        assert np.quantile(drawn, level) == pytest.approx(np.quantile(expected, level), rel=0.1)
+
+
+def test_jobs_come_as_they_came_in_the_past() -> None:
+    day = 86400.0
+    history = [
+        JobRun(f"past-{number}", number * 600.0, "default", "default", pods=GPUS, started=number * 600.0, finished=number * 600.0 + 60)
+        for number in range(10 * 144)
+    ]
+    past_arrivals = PastArrivals(history, 10 * day)
+    assert past_arrivals.known and not PastArrivals(history[:100], day / 2).known
+    drawn = past_arrivals.draw(np.random.default_rng(0), lambda run: None)
+    jobs = [next(drawn) for _ in range(3 * 1440)]
+    gaps = {round(after.submit - before.submit) for before, after in pairwise(jobs)}
+    assert 10 * day <= jobs[0].submit <= 10 * day + 600 and gaps == {600} and jobs[0].duration == 60
+
+
+def test_arrivals_that_are_served_first_delay_a_start() -> None:
+    """Under shortest-first, short jobs that come every minute of every other hour pass a job that is expected to run long."""
+    registry = installed(())
+    policy = read_policy("sjf", registry)
+    given = objects(deadline=1600, waiter="1h")
+    cluster = Inventory([Document(each) for each in given], settings_for(policy)).cluster
+    minutes = [minute for minute in range(1560) if minute // 60 % 2]
+    history = [
+        JobRun(f"past-{minute}", minute * 60.0, "other", "default", pods=GPUS, started=minute * 60.0, finished=minute * 60.0 + 59)
+        for minute in minutes
+    ]
+    alone = start_times(cluster, policy, registry, NOW, ["default/waits"], Basis(cluster, NOW), runs=20)
+    beside = start_times(cluster, policy, registry, NOW, ["default/waits"], Basis(cluster, NOW, history), runs=20)
+    assert alone.known["default/waits"].p95 == NOW + 600
+    assert beside.known["default/waits"].p90 > NOW + 660
+    assert "jobs come as in the last 1.12 days" in beside.known["default/waits"].basis
