@@ -1,12 +1,13 @@
 // Jobs: a grid of all jobs with filters in the address. What is "mine" the reader says once; it stays in the browser.
 import { html, useMemo, useState } from "../core/dom.js";
-import { age, count, moment, plain, span } from "../core/format.js";
+import { age, count, plain } from "../core/format.js";
 import { useTopic } from "../core/live.js";
 import { useNarrow, usePreference } from "../core/preferences.js";
 import { address, setQuery } from "../core/router.js";
 import { objects, overlaid } from "../core/rows.js";
 import { comparison, useStableOrder } from "../core/stable_order.js";
 import { Grid } from "../parts/grid.js";
+import { Place, causeText, podsLong, podsShort, startText } from "../parts/job_cells.js";
 import { QueueLink } from "../parts/names.js";
 import { Loaded, State } from "../parts/notices.js";
 
@@ -16,41 +17,20 @@ const idOf = (row) => row.id;
 const COLUMNS = [
   { id: "id", title: "Job", width: "21%", sortable: true, text: (row) => row.id, cell: (row) => html`<a href=${address(["jobs", ...row.id.split("/")])}>${row.id}</a>` },
   { id: "queue", title: "Queue", width: "9%", sortable: true, minor: true, text: (row) => row.queue ?? "", cell: (row) => html`<${QueueLink} name=${row.queue} />` },
-  { id: "state", title: "State", width: "90px", sortable: true, cell: (row) => html`<${State} value=${row.state} />` },
-  { id: "pods", title: "Pods", width: "62px", num: true, minor: true, text: podsText, cell: (row) => `${row.running}/${Math.max(row.minMember, row.running + row.pending)}` },
+  { id: "state", title: "State", width: "98px", sortable: true, cell: (row) => html`<${State} value=${row.state} />` },
+  { id: "pods", title: "Pods", width: "62px", num: true, minor: true, text: podsLong, cell: podsShort },
   { id: "gpus", title: "GPU", width: "54px", num: true, sortable: true, minor: true, cell: (row) => (row.gpus ? plain(row.gpus) : "–") },
   { id: "created", title: "Age", width: "76px", num: true, sortable: true, cell: (row) => age(row.created) },
-  { id: "place", title: "Place", width: "74px", num: true, sortable: true, cell: placeCell, text: (row) => row.never },
+  { id: "place", title: "Place", width: "74px", num: true, sortable: true, cell: (row) => html`<${Place} row=${row} />`, text: (row) => row.never },
   { id: "start", title: "Start", width: "104px", sortable: true, minor: true, cell: startText },
-  { id: "cause", title: "Why it waits", sortable: true, cell: (row) => row.cause },
+  { id: "cause", title: "Why it waits", sortable: true, cell: causeText },
 ];
 
 // On a phone a row has two lines: the cause below the name, the place below the state.
 const NARROW_COLUMNS = [
-  { ...COLUMNS[0], width: "auto", cell: (row) => html`${COLUMNS[0].cell(row)}<span class="second">${row.cause || row.queue}</span>` },
-  { id: "state", title: "State", width: "98px", sortable: true, cell: (row) => html`<${State} value=${row.state} /><span class="second">${row.state === "waiting" ? placeCell(row) : age(row.created)}</span>` },
+  { ...COLUMNS[0], width: "auto", cell: (row) => html`${COLUMNS[0].cell(row)}<span class="second">${causeText(row) || row.queue}</span>` },
+  { id: "state", title: "State", width: "98px", sortable: true, cell: (row) => html`<${State} value=${row.state} /><span class="second">${row.state === "waiting" ? html`<${Place} row=${row} />` : age(row.created)}</span>` },
 ];
-
-function podsText(row) {
-  return `${row.running} running, ${row.pending} pending, needs ${row.minMember}`;
-}
-
-function placeCell(row) {
-  if (row.never) return html`<${State} value="never" />`;
-  return row.place === null || row.place === undefined ? "–" : `${row.place} of ${row.of}`;
-}
-
-// "in 12m – 1h": half of the chances lie before the first, 90 % before the second.
-function startText(row) {
-  if (!row.start) return "–";
-  const [half, most] = row.start.map((value) => Math.max(0, (moment(value).getTime() - Date.now()) / 1000));
-  return `in ${rough(half)} – ${rough(most)}`;
-}
-
-// An estimate has no more than one unit.
-function rough(seconds) {
-  return span(seconds).split(" ")[0];
-}
 
 const read = (answer) => ({ columns: answer.columns, total: answer.total, rows: new Map(objects(answer.columns, answer.rows).map((row) => [row.id, row])) });
 const merge = (data, change) => ({ ...data, rows: overlaid(data.rows, objects(data.columns, change.changed), change.removed, idOf) });
@@ -141,7 +121,7 @@ export function selection(mine) {
 
 function filter({ state, text }) {
   const wanted = (text ?? "").toLowerCase();
-  const holds = (row) => `${row.id}\n${row.queue}\n${row.cause}`.toLowerCase().includes(wanted);
+  const holds = (row) => `${row.id}\n${row.queue}\n${row.cause}\n${row.never}`.toLowerCase().includes(wanted);
   return (row) => (!state || row.state === state) && (!wanted || holds(row));
 }
 

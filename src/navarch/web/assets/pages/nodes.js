@@ -107,14 +107,19 @@ function byName(nodes) {
   return inOrder ? nodes : nodes.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
+// Nodes by their place at a level. A place that exists below several wider ones is named with them: "a / rack-1", "b / rack-1".
 function grouped(nodes, level) {
   const found = new Map();
   nodes.forEach((node, i) => {
-    const name = level < 0 ? "all nodes" : (node.domains.slice(0, level + 1).filter(Boolean).join(" / ") || "elsewhere");
-    if (!found.has(name)) found.set(name, { name, nodes: [] });
-    found.get(name).nodes.push(i);
+    const path = level < 0 ? "all nodes" : node.domains.slice(0, level + 1).filter(Boolean).join(" / ") || "elsewhere";
+    if (!found.has(path)) found.set(path, { name: (level >= 0 && node.domains[level]) || path, path, nodes: [] });
+    found.get(path).nodes.push(i);
   });
-  return [...found.values()].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+  const groups = [...found.values()];
+  const unique = new Set(groups.map((group) => group.name)).size === groups.length;
+  return groups
+    .map(({ name, path, nodes: members }) => ({ name: unique ? name : path, nodes: members }))
+    .sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
 }
 
 function statusText(node) {
