@@ -4,7 +4,7 @@ import { age, amounts, clock, count, plain } from "../core/format.js";
 import { useResource } from "../core/live.js";
 import { objects } from "../core/rows.js";
 import { Ahead, Blockers, Cause, Changes, NodeReasons, Placements } from "../parts/explanation.js";
-import { NodeLink, QueueLink } from "../parts/names.js";
+import { Few, NodeLink, QueueLink } from "../parts/names.js";
 import { Empty, Loaded, State } from "../parts/notices.js";
 import { Grid } from "../parts/grid.js";
 import { TrialsButton, useTrials } from "../parts/trials.js";
@@ -88,7 +88,7 @@ function Members({ members }) {
     <section class="panel wide">
       <h2>Pods <span class="note">${count(members.total, "pod")} on ${count(nodes.size, "node")}${members.total > rows.length ? `; the first ${rows.length} are listed` : ""}</span></h2>
       ${rows.length === 0 ? html`<${Empty}>It has no pods.<//>` : html`
-        <div class=${rows.length > 12 ? "short-grid" : ""}><${Grid} label="Pods of the job" columns=${MEMBER_COLUMNS} count=${rows.length} rowAt=${(i) => rows[i]} keyOf=${(row) => row.pod} /></div>`}
+        <div class=${rows.length > 12 ? "short-grid" : "whole-grid"}><${Grid} label="Pods of the job" columns=${MEMBER_COLUMNS} count=${rows.length} rowAt=${(i) => rows[i]} keyOf=${(row) => row.pod} /></div>`}
     </section>`;
 }
 
@@ -115,10 +115,30 @@ function Conditions({ conditions }) {
 function Events({ events }) {
   if (events === null || events === undefined) return html`<${Empty}>Events may not be listed here.<//>`;
   if (!events.length) return html`<${Empty}>None.<//>`;
+  const columns = [{ title: "Time", className: "narrow-column" }, "reason", "objects", "message"];
   return html`
-    <${Table} label="Events" columns=${["Time", "reason", "object", "message"]}>${events.map((each) => html`
-        <tr><td class="nowrap">${clock(each.time)}</td><td><${State} value=${each.reason} tone=${each.type === "Warning" ? "warn" : "info"} />${each.count > 1 && html` <span class="note">${each.count} times</span>`}</td><td class="anywhere">${each.object}</td><td class="anywhere">${each.message}</td></tr>`)}
-      <//>`;
+    <${Table} label="Events" tall columns=${columns}>${alike(events).map((each) => html`
+      <tr key=${`${each.reason} ${each.message}`}>
+        <td class="nowrap">${clock(each.time)}</td>
+        <td class="nowrap"><${State} value=${each.reason} tone=${each.type === "Warning" ? "warn" : "info"} />${each.count > 1 && html` <span class="note">${plain(each.count)} times</span>`}</td>
+        <td class="anywhere"><${Few} items=${each.objects} most=${1} /></td>
+        <td class="anywhere">${each.message}</td>
+      </tr>`)}
+    <//>`;
+}
+
+// The pods of a gang are told the same: events with one reason and message become one line, at the place of the newest.
+function alike(events) {
+  const found = new Map();
+  for (const event of events) {
+    const key = `${event.reason}\n${event.message}`;
+    const known = found.get(key);
+    if (known) {
+      known.count += event.count;
+      if (!known.objects.includes(event.object)) known.objects.push(event.object);
+    } else found.set(key, { ...event, objects: [event.object] });
+  }
+  return [...found.values()];
 }
 
 function Evictions({ evictions }) {
