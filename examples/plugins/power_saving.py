@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from navarch.engine.arguments import Argument
-from navarch.engine.node_functions import NodeFilter, NodeScorer, Refusal, Scope, TaskClass
 from navarch.engine.figures import Figures
+from navarch.engine.node_functions import NodeFilter, NodeScorer, Refusal, Scope, TaskClass
 from navarch.engine.plugin import Plugin
 from navarch.model.resources import PODS, BoolArray, FloatArray
 

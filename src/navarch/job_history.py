@@ -75,18 +75,23 @@ class HistoryError(Exception):
     """The file cannot be used; names it and what was found."""
 
 
+def is_gang(job: JobSpec) -> bool:
+    """Whether the job is one row. The pods of others start and end one by one."""
+    return job.min_member > 1
+
+
 def run_of(job: JobSpec, tasks: Sequence[TaskSpec]) -> JobRun:
-    """A job of the model and its pods, as a row."""
+    """A gang and its pods, or one pod of another job, as a row."""
     kinds: dict[tuple[Requests, tuple[tuple[str, str], ...]], int] = {}
     for task in tasks:
         kind = (task.shape.requests, task.shape.node_selector)
         kinds[kind] = kinds.get(kind, 0) + 1
     first = min(tasks, key=lambda task: task.name)
     starts = [task.started for task in tasks if task.started is not None]
-    owner = job.owner or first.owner
+    owner, gang = job.owner or first.owner, is_gang(job)
     return JobRun(
-        uid=job.uid or job.key,
-        submitted=job.created or first.created,
+        uid=(job.uid or job.key) if gang else first.uid,
+        submitted=(job.created or first.created) if gang else first.created or job.created,
         namespace=job.namespace or first.namespace,
         queue=job.queue,
         owner=name_stem(owner[1] if owner else job.name or first.name),

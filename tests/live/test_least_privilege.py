@@ -102,7 +102,7 @@ async def test_volumes_and_devices_are_prepared_with_the_same_rights(installed: 
             request = {"name": "one", "exactly": {"deviceClassName": device_class, "count": 1, "allocationMode": "ExactCount"}}
             claim = {"metadata": {"name": "gpu"}, "spec": {"devices": {"requests": [request]}}}
             await world.client.create(RESOURCE_CLAIMS, claim, namespace=world.namespace)
-            async with world.scheduler(kubeconfig=account):
+            async with world.scheduler(kubeconfig=account, lock_namespace="navarch-system"):
                 mounted = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
                 await world.pod("a", volumes=mounted, resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
                 await world.eventually(lambda: world.client.get(VOLUMES, volume), lambda found: "claimRef" in found["spec"])
@@ -123,7 +123,7 @@ async def test_groups_of_the_other_dialects_are_written_with_the_same_rights(
     history = await world.watch()
     free = {resource: {"quota": -1, "limit": -1, "overQuotaWeight": 1} for resource in ("gpu", "cpu", "memory")}
     team = {**of(KAI_QUEUES, "Queue"), "spec": {"resources": free}}
-    async with clusterwide(world, KAI_QUEUES, team) as queue, world.scheduler(kubeconfig=account):
+    async with clusterwide(world, KAI_QUEUES, team) as queue, world.scheduler(kubeconfig=account, lock_namespace="navarch-system"):
         for resource in BATCH_GROUPS:
             name = resource.group.replace(".", "-")
             body = {**of(resource, "PodGroup"), "metadata": {"name": name}, "spec": {"minMember": 1}}

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from tests.parity.recorded import Case, cases_of, skipped
+from tests.parity.volcano_inputs import cycle_of
 from tests.parity.volcano_judge import PLUGIN_OF, judged, judged_extras, judged_groups, outcome_of, policy_of
 from tests.parity.volcano_probes import check_probe, plugin_alone, session_of
 
-import navarch
 from navarch.installed import installed
 
 INSTALLED = installed().catalogue().plugins
@@ -34,8 +34,7 @@ def _parameter(file: str, number: int, case: Case) -> Any:
 
 @pytest.mark.parametrize("case", cases())
 def test_decision(case: Case) -> None:
-    plan = navarch.plan(case["objects"], policy=policy_of(case))
-    outcome = outcome_of(plan.to_dict()["cycles"][0])
+    outcome = outcome_of(cycle_of(case, policy_of(case)))
     for wrong in (judged(case, outcome), judged_groups(case, outcome), judged_extras(case, outcome)):
         assert not wrong, wrong
 
@@ -43,9 +42,9 @@ def test_decision(case: Case) -> None:
 @pytest.mark.parametrize("case", cases("pluginProbe"))
 def test_answers_of_the_plugin(case: Case) -> None:
     probe = case["expect"]["pluginProbe"]
-    check_probe(session_of(case["objects"], plugin_alone(policy_of(case), probe["plugin"])), probe)
+    check_probe(session_of(case, plugin_alone(policy_of(case), probe["plugin"])), probe)
 
 
 @pytest.mark.parametrize("case", cases("probe"))
 def test_answers_of_the_configuration(case: Case) -> None:
-    check_probe(session_of(case["objects"], policy_of(case)), case["expect"]["probe"])
+    check_probe(session_of(case, policy_of(case)), case["expect"]["probe"])

@@ -20,4 +20,4 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES)
 def test_answers_at_the_start_of_the_cycle(case: Case) -> None:
-    check_probe(session_of(case["objects"], policy_of(case)), case["expect"]["probe"])
+    check_probe(session_of(case, policy_of(case)), case["expect"]["probe"])

@@ -27,6 +27,7 @@ def policy_of(case: Case) -> dict[str, Any]:
         "actions": list(case["actions"]),
         "tiers": case["conf"].get("tiers", []),
         "configurations": case["conf"].get("configurations", []),
+        "metrics": case["conf"].get("metrics", {}),
         "compat": "volcano",
         "schedulerParams": case.get("options", {}),
     }

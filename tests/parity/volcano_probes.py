@@ -12,24 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.parity.recorded import Case
+from tests.parity.volcano_inputs import cycles_of
 
 from navarch.engine.session import Session
-from navarch.installed import installed
 from navarch.model.status import TaskStatus
-from navarch.offline.inventory import Inventory
-from navarch.offline.manifests import Document
-from navarch.offline.plan import read_policy, settings_for
 
 Policy = dict[str, Any]
 
 
-def session_of(objects: list[dict[str, Any]], policy: Policy) -> Session:
-    registry = installed()
-    chosen = read_policy(policy, registry)
-    inventory = Inventory([Document(manifest) for manifest in objects], settings_for(chosen))
-    assert not inventory.mistakes
-    cluster = inventory.cluster
-    return Session(cluster.snapshot(chosen.semantics.node_order), chosen, registry, inventory.newest)
+def session_of(case: Case, policy: Policy) -> Session:
+    run = cycles_of(case, policy)
+    chosen = run.rules.policy
+    return Session(run.cluster.snapshot(chosen.semantics.node_order), chosen, run.rules.registry, run.now)
 
 
 def plugin_alone(policy: Policy, name: str) -> Policy:

@@ -44,7 +44,8 @@ def test_the_form_of_the_answer() -> None:
     assert (waiting["job"], waiting["pods"], waiting["queue"]) == ("default/web", {"Pending": 1}, "default")
     assert waiting["reasons"], "what waits has a reason"
     assert sorted(waiting["reasons"][0]) == ["code", "figures", "message", "nodes", "undoneBy"]
-    assert waiting["reasons"][0]["undoneBy"] == ["pod removed", "node added", "node changed"]
+    assert [reason["code"] for reason in waiting["reasons"]] == ["NeverStarts", "Unschedulable"]
+    assert waiting["reasons"][1]["undoneBy"] == ["pod removed", "node added", "node changed"]
     assert [q["queue"] for q in cycle["queues"]] == ["default", "root"]
     assert sorted(cycle["queues"][0]) == ["allocated", "deserved", "queue", "request", "share"]
     json.dumps(answer)

@@ -35,7 +35,7 @@ class World:
         given.setdefault("pods", 110)
         allocatable = amounts(given)
         assert allocatable is not None
-        self.cluster.put_node(NodeSpec(name, allocatable=allocatable, labels=labels or {}))
+        self.cluster.put_node(NodeSpec(name, allocatable=allocatable, capacity=allocatable, labels=labels or {}))
         return self
 
     def queue(self, name: str, **fields: Any) -> World:

@@ -13,6 +13,7 @@ A file is a list of scenarios. Of each:
               annotations: {of the group}, pod_annotations, asks: {further resource: amount}, guaranteed: true (limits as requests),
               roles: [role of each pod]}}
     objects:  further manifests, as they are
+    metrics:  {node: {cpu: percent, memory: percent, age: seconds}}: the load of nodes as the average of ten minutes
     cycles:   one entry a cycle: {bound, evicted, promised: {job: how many}, places: {pod: node}, waits: {job: text in a reason},
               cpus: {pod: ids}, annotated: {pod: annotations that its binding brings}}
 
@@ -50,7 +51,8 @@ def scenarios() -> list[tuple[str, dict[str, Any]]]:
 def check(scenario: dict[str, Any]) -> list[str]:
     """Everything that went otherwise, as sentences."""
     wanted = scenario["cycles"]
-    plan = navarch.plan(manifests(scenario), policy=policy_of(scenario), cycles=len(wanted) + CALM, now=scenario.get("now", 1000.0))
+    now, metrics = scenario.get("now", 1000.0), metrics_of(scenario)
+    plan = navarch.plan(manifests(scenario), policy=policy_of(scenario), cycles=len(wanted) + CALM, now=now, metrics=metrics)
     cycles = plan.to_dict()["cycles"]
     problems = []
     for number, (entry, cycle) in enumerate(zip(wanted, cycles), start=1):
@@ -93,6 +95,13 @@ def _compare(entry: dict[str, Any], cycle: dict[str, Any]) -> list[str]:
 
 def _job(pod: str) -> str:
     return pod.removeprefix("default/").rpartition("-worker-")[0] or pod.removeprefix("default/")
+
+
+def metrics_of(scenario: dict[str, Any]) -> dict[str, Any]:
+    return {
+        node: {"cpu": {"10m": load.get("cpu", 0)}, "memory": {"10m": load.get("memory", 0)}, "ageSeconds": load.get("age", 0)}
+        for node, load in scenario.get("metrics", {}).items()
+    }
 
 
 def policy_of(scenario: dict[str, Any]) -> str | dict[str, Any]:

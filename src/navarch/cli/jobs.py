@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import click
 
 from navarch.cli.cluster.options import ClusterOptions, cluster_options
 from navarch.cli.cluster.show import GONE, Listing, show
+from navarch.cli.cluster.start_estimate import StartEstimate
+from navarch.cli.history_file import history_option
 from navarch.cli.tables.columns import TableForm
 from navarch.cli.tables.overview import jobs_form
+from navarch.job_history import HistoryError, read_history
 from navarch.kube.connect import Endpoint
 from navarch.views.jobs import JobRow
 from navarch.views.overview import Overview
@@ -24,6 +28,7 @@ Examples:
   navarch jobs                                  # in the namespace of the context
   navarch jobs -A --pending --sort-by priority  # what waits, in all namespaces
   navarch jobs bert deployment/web -o wide      # two of them, with every column and the whole reason
+  navarch jobs --eta --history runs.db          # when they start, by past run times
   navarch jobs -l team=nlp -w                   # rows again when they change
   kubectl delete $(navarch jobs -l team=nlp -o name)
 """
@@ -35,6 +40,9 @@ Examples:
 @click.option("--queue", help="Only jobs of this queue.")
 @click.option("--pending", is_flag=True, help="Only jobs that have pods without a node.")
 @click.option("--scheduler-name", multiple=True, metavar="NAME", help=_NAMES)
+@click.option("--eta", is_flag=True, help="Show START: the time until a job starts, with a chance of 50 and of 90 percent.")
+@click.option("--seconds", type=click.FloatRange(min=0.1), default=5.0, show_default=True, help="Estimate for about so long.")
+@history_option
 @cluster_options
 def jobs(
     options: ClusterOptions,
@@ -43,6 +51,9 @@ def jobs(
     queue: str | None,
     pending: bool,
     scheduler_name: tuple[str, ...],
+    eta: bool,
+    seconds: float,
+    history: Path | None,
 ) -> None:
     """List jobs as the scheduler sees them.
 
@@ -65,7 +76,7 @@ def jobs(
         return {name: count for name, count in counts.items() if count}
 
     def form(_: Sequence[JobRow], now: float) -> TableForm[JobRow]:
-        return jobs_form(now, namespaces=all_namespaces)
+        return jobs_form(now, namespaces=all_namespaces, starts=eta)
 
     def one(endpoint: Endpoint) -> str | None:
         return None if all_namespaces else namespace or endpoint.namespace
@@ -73,4 +84,9 @@ def jobs(
     def gone(row: JobRow) -> JobRow:
         return replace(row, phase=GONE, why="", messages="")
 
-    show(options, Listing(rows, form, ("Pod",), gone, scheduler_name, others, one))
+    try:
+        past = read_history(history) if history is not None else []
+    except HistoryError as error:
+        raise click.UsageError(str(error)) from None
+    estimate = StartEstimate(past, seconds) if eta else None
+    show(options, Listing(rows, form, ("Pod",), gone, scheduler_name, others, one, estimate=estimate))

@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "jobs": ("navarch.cli.jobs:jobs", "List jobs as the scheduler sees them."),
     "queues": ("navarch.cli.queues:queues", "List queues with their shares."),
     "nodes": ("navarch.cli.nodes:nodes", "List nodes with what is free on them."),
+    "web": ("navarch.cli.web:web", "Serve the dashboard of a cluster."),
     "install": ("navarch.cli.install:install", "Put the scheduler into a cluster."),
 }
 """Command -> its place (`navarch.places`), and one line of help."""

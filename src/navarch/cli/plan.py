@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
 import gc
 import json
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +19,9 @@ from navarch.cli.tables.plan import show
 from navarch.engine.policy import PRESETS, PolicyError
 from navarch.engine.registry import RegistrationError
 from navarch.explanation.policy_difference import PolicyDifference, policy_difference
+from navarch.offline.inputs import read_moment
 from navarch.offline.manifests import read_paths
+from navarch.offline.node_metrics import metrics_file
 from navarch.offline.plan import Plan, PlanError
 from navarch.offline.plan import plan as run_plan
 
@@ -31,23 +31,16 @@ Examples:
   kubectl get nodes,pods,priorityclasses -A -o yaml | navarch plan -f - -f new-job.yaml   # PodGroups and Queues too, by full name
   navarch plan -f cluster/ -f new-job.yaml --cycles 3 -o json
   navarch plan -f examples/two-queues.yaml --diff volcano
+  navarch plan -f cluster/ --policy usage.yaml --metrics load.yaml
 """
 
 
 def moment(text: str) -> float:
     """Seconds since the epoch, or a time such as 2026-01-01T12:00:00Z (UTC if no zone is given)."""
     try:
-        seconds = float(text)
-    except ValueError:
-        try:
-            found = datetime.datetime.fromisoformat(text)
-            seconds = (found if found.tzinfo else found.replace(tzinfo=datetime.UTC)).timestamp()
-        except (ValueError, OverflowError):
-            seconds = math.nan
-    if not math.isfinite(seconds):
-        expected = "seconds since the epoch or a time such as 2026-01-01T12:00:00Z"
-        raise click.BadParameter(f"{text!r}: expected {expected}")
-    return seconds
+        return read_moment(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 @contextmanager
@@ -75,6 +68,7 @@ def collector_paused() -> Iterator[None]:
     help="Decide only its pods; may repeat.  [all]",
 )
 @click.option("--now", type=moment, metavar="TIME", help="The moment of the cycle.  [newest time in the input]")
+@click.option("--metrics", metavar="FILE", help="Load of nodes, for policies that read it; see docs/plan.md.")
 @click.option("-o", "--output", type=click.Choice(("table", "json", "yaml")), default="table", show_default=True)
 @click.option("--keep-going", is_flag=True, help="Leave out objects that are not valid.")
 @namespace_as_queue_option
@@ -88,6 +82,7 @@ def plan(
     cycles: int,
     scheduler_names: tuple[str, ...],
     now: float | None,
+    metrics: str | None,
     output: str,
     keep_going: bool,
     namespace_as_queue: bool,
@@ -105,6 +100,10 @@ def plan(
     documents, unread = read_paths(paths)
     asked = policy
     try:
+        loads = metrics_file(metrics) if metrics else None
+    except ObjectError as error:
+        raise click.UsageError(str(error)) from None
+    try:
         if unread and not keep_going:
             # Report the mistakes of the other files as well, then fail.
             rest = run_plan(documents, policy, keep_going=True, plugin_dirs=plugin_dirs)
@@ -120,6 +119,7 @@ def plan(
                 keep_going=keep_going,
                 namespace_as_queue=namespace_as_queue,
                 plugin_dirs=plugin_dirs,
+                metrics=loads,
             )
 
         result = planned(policy)

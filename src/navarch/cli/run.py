@@ -99,6 +99,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Save the cycles that decided something, for `navarch replay`.",
 )
 @click.option(
+    "--history",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Keep which jobs came and how long they ran, for the start times of `navarch explain` and `navarch jobs --eta`.",
+)
+@click.option(
     "--record-annotation",
     "record_annotations",
     multiple=True,
@@ -167,6 +173,7 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
         endpoint = connect(kubeconfig, context)
     except ConfigError as error:
         raise click.UsageError(str(error)) from None
+    from navarch.job_history import HistoryError
     from navarch.live.ops.health import ListenError
     from navarch.live.ops.recording import FolderError
     from navarch.live.scheduler import Scheduler
@@ -178,6 +185,8 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
             raise click.UsageError(str(error)) from None
         except FolderError as error:
             raise click.UsageError(f"--record {error}") from None
+        except HistoryError as error:
+            raise click.UsageError(f"--history: {error}") from None
         log.info(
             "navarch %s: policy %s, pods of %s, %s%s",
             version(),

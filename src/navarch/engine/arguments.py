@@ -50,6 +50,9 @@ class Argument(Struct, frozen=True):
     doc: str = ""
     choices: tuple[str, ...] = ()
     minimum: float | None = None
+    maximum: float | None = None
+    fields: tuple[Argument, ...] = ()
+    """Of a mapping: the arguments inside it. The loader checks each of them, and what is wrong with one leaves the others alone."""
     has_effect: bool = True
     """False: accepted because files of another system name it. The loader warns that it changes nothing; `doc` says why."""
     check: Callable[[Any], object] | None = None
@@ -73,6 +76,8 @@ class Argument(Struct, frozen=True):
             raise WrongKind(f"found {value!r}, expected one of {', '.join(self.choices)}")
         if self.minimum is not None and isinstance(found, int | float) and found < self.minimum:
             raise WrongKind(f"found {value!r}, expected {self.minimum:g} or more")
+        if self.maximum is not None and isinstance(found, int | float) and found > self.maximum:
+            raise WrongKind(f"found {value!r}, expected {self.maximum:g} or less")
         if self.check is not None:
             self.check(found)
         return found
@@ -182,6 +187,17 @@ class Arguments(Struct, frozen=True):
     def text(self, name: str) -> str:
         value = self[name]
         return "" if value is None else str(value)
+
+    def section(self, name: str) -> Arguments:
+        """The arguments inside a mapping that declares its `fields`.
+
+        >>> declared = (Argument("limits", "mapping", fields=(Argument("cpu", "int", 80), Argument("mem", "int", 80))),)
+        >>> Arguments(declared, {"limits": {"cpu": 50}}).section("limits").integer("mem")
+        80
+        """
+        fields = next(argument.fields for argument in self.declared if argument.name == name)
+        value = self.given.get(name)
+        return Arguments(fields, value if isinstance(value, Mapping) else {})
 
     def matching(self, pattern: str) -> Mapping[str, object]:
         """The arguments given under a declared pattern, sorted by the part that matches its `*`."""

@@ -19,10 +19,12 @@ import numpy as np
 
 from navarch.engine.gangs.run_times import RunTimes
 from navarch.engine.job import Job
+from navarch.engine.never import never_starts
 from navarch.engine.points.protocols import QueueReport
 from navarch.engine.queue import Queue
-from navarch.engine.reasons import Event, Reason, dominant
+from navarch.engine.reasons import NEVER, Event, Reason, comes_first, dominant, with_next_step
 from navarch.engine.record import JobDecision, Nomination, QueueFigures, TaskRefusal
+from navarch.engine.semantics import Semantics
 from navarch.model.objects.typed import set_aside
 from navarch.model.resources import IntArray
 from navarch.model.status import STATUS_NAMES, TaskStatus
@@ -45,26 +47,37 @@ def close(session: Session, *, report_queues: bool = True) -> None:
     session.record.warnings += session.shard_problems
     _forget_undone(session)
     session.record.jobs = [_decision(session, job) for job in session.jobs_to_conclude()]
-    if not report_queues:
-        return
+    if report_queues:
+        session.record.queues = queue_figures(session)
+
+
+def queue_figures(session: Session) -> list[QueueFigures]:
+    """What each queue is owed, has and asks for, by name: by the plugin that accounts for queues, where the policy has one."""
     queues = [queue for _, queue in sorted(session.queues.items())]
     reporting = session.implementing(QueueReport)
-    session.record.queues = [reporting[0].queue_figures(queue) for queue in queues] if reporting else _figures(session, queues)
+    return [reporting[0].queue_figures(queue) for queue in queues] if reporting else _figures(session, queues)
 
 
 def phase_of(session: Session, job: Job) -> str:
     counts = job.counts
-    if counts[S.RUNNING] and job.unschedulable:
-        return "Unknown"
-    if session.semantics.placed_gang_is_running:
-        held = counts[S.ALLOCATED] + counts[S.BINDING] + counts[S.BOUND] + counts[S.RUNNING]
-        return "Running" if held >= job.min_member else "Pending"
-    finished = counts[S.SUCCEEDED] + counts[S.FAILED]
     leaving = sum(1 for t in job.tasks if session.status[t] == S.RELEASING and session.node[t] >= 0) if counts[S.RELEASING] else 0
+    return phase_for(counts, leaving, job.min_member, job.phase, session.semantics, unschedulable=job.unschedulable)
+
+
+def phase_for(
+    counts: Sequence[int], leaving: int, min_member: int, before: str, semantics: Semantics, *, unschedulable: bool = False
+) -> str:
+    """`counts`: its pods by TaskStatus. `leaving`: pods that are being deleted and still have a node. `before`: its phase so far."""
+    if counts[S.RUNNING] and unschedulable:
+        return "Unknown"
+    if semantics.placed_gang_is_running:
+        held = counts[S.ALLOCATED] + counts[S.BINDING] + counts[S.BOUND] + counts[S.RUNNING]
+        return "Running" if held >= min_member else "Pending"
+    finished = counts[S.SUCCEEDED] + counts[S.FAILED]
     scheduled = counts[S.RUNNING] + counts[S.BOUND] + finished + leaving
-    if scheduled >= job.min_member and (scheduled or session.semantics.empty_gang_is_complete):
+    if scheduled >= min_member and (scheduled or semantics.empty_gang_is_complete):
         return "Completed" if scheduled == finished else "Running"
-    return "Inqueue" if job.phase == "Inqueue" else "Pending"
+    return "Inqueue" if before == "Inqueue" else "Pending"
 
 
 def _decision(session: Session, job: Job) -> JobDecision:
@@ -75,6 +88,7 @@ def _decision(session: Session, job: Job) -> JobDecision:
     lifetimes, spec = session.shared(RunTimes), job.spec
     times = (lifetimes.started(job), lifetimes.evicted(job), lifetimes.stale_since(job))
     changed = changed or times != (spec.last_started, spec.last_evicted, spec.stale_since)
+    reasons = job_reasons(session, job)
     return JobDecision(
         job=job.key,
         queue=job.queue.name,
@@ -82,8 +96,8 @@ def _decision(session: Session, job: Job) -> JobDecision:
         min_member=job.min_member,
         pods=counts,
         conditions=conditions,
-        reasons=tuple(_reasons(session, job)),
-        refusals=tuple(_refusals(session, job)),
+        reasons=reasons,
+        refusals=tuple(_refusals(session, job, reasons)),
         shadow=job.spec.shadow,
         dialect=job.spec.dialect,
         changed=changed,
@@ -91,6 +105,14 @@ def _decision(session: Session, job: Job) -> JobDecision:
         last_evicted=times[1],
         stale_since=times[2],
     )
+
+
+def job_reasons(session: Session, job: Job) -> tuple[Reason, ...]:
+    """Why the job waits. Under rules with words of their own, first of all that it can never start, if that is so."""
+    reasons = _reasons(session, job)
+    if reasons and session.semantics.refusals_tell_all and (never := never_starts(session, job)) is not None:
+        return comes_first(reasons, never)
+    return tuple(reasons)
 
 
 def _reasons(session: Session, job: Job) -> list[Reason]:
@@ -126,11 +148,14 @@ def _gates(session: Session, job: Job) -> list[Reason]:
     ]
 
 
-def _refusals(session: Session, job: Job) -> list[TaskRefusal]:
+def _refusals(session: Session, job: Job, reasons: Sequence[Reason]) -> list[TaskRefusal]:
     """One for each waiting task. It costs about a microsecond each, because a long backlog has a hundred thousand of them."""
     if not job.counts[S.PENDING] + job.counts[S.PIPELINED] + job.counts[S.ALLOCATED]:
         return []
     rows = _by_name(session, job.tasks_in(S.PENDING, S.ALLOCATED, S.PIPELINED))
+    tells_all = session.semantics.refusals_tell_all
+    first = dominant(reasons) if tells_all else None
+    never = first.message if first is not None and first.code == NEVER else ""
     otherwise = alone = ""
     """For tasks without a refusal of their own. Made for the first such task; single pods of a backlog need none."""
     texts: dict[int, str] = {}
@@ -141,20 +166,21 @@ def _refusals(session: Session, job: Job) -> list[TaskRefusal]:
         reason = "Unschedulable"
         if spec.gates:
             reason, message = "SchedulingGated", f"waiting for scheduling gates: [{' '.join(spec.gates)}]"
-        elif status == PIPELINED and session.semantics.refusals_tell_all:
+        elif status == PIPELINED and tells_all:
             node = session.nodes.names[session.node[task]]
             reason, message = "Schedulable", f"node {node} is promised to it: it starts there when pods that are leaving are gone"
         elif status != PENDING or (job.last_undone and job.last_undone.get(task) == S.ALLOCATED):
-            alone = alone or _words(session, job, "the task could run, but its gang is not ready", "")
+            alone = alone or with_next_step(never or _words(session, job, "the task could run, but its gang is not ready", ""), first)
             reason, message = "Schedulable", alone
         elif errors is not None:
             if id(errors) not in texts:
-                texts[id(errors)] = errors.text(session.semantics)
+                text = errors.text(session.semantics)
+                texts[id(errors)] = with_next_step(f"{never}; {text}" if never else text, first)
             message = texts[id(errors)]
         else:
-            otherwise = otherwise or (
-                _told_first(session, job) if job.reasons else _words(session, job, "its gang is not ready", "the job is not ready")
-            )
+            if not otherwise:
+                waits = "" if job.reasons else _words(session, job, "its gang is not ready", "the job is not ready")
+                otherwise = with_next_step(never or waits or _told_first(session, job), first)
             message = otherwise
         out.append(TaskRefusal(spec.key, spec.uid, reason, message))
     return out

@@ -20,6 +20,7 @@ class Event(StrEnum):
 
     NODE_ADDED = "node added"
     NODE_CHANGED = "node changed"
+    NODE_LOAD_CHANGED = "node load changed"
     POD_REMOVED = "pod removed"
     POD_CHANGED = "pod changed"
     JOB_CHANGED = "job changed"
@@ -83,6 +84,8 @@ _RANKS: Mapping[str, int] = {
 """Code -> how early a refusal stands in the way: the job cannot take part at all, (1) no node could ever take it, a bound, a share,
 (4) room on nodes and all else, what stood against evicting others."""
 _NO_NODE_EVER, _ROOM = 1, 4
+NEVER = "NeverStarts"
+"""The code of a job that does not start on the empty cluster either (`engine/never.py`)."""
 
 
 def dominant(reasons: Sequence[Reason]) -> Reason | None:
@@ -93,7 +96,7 @@ def dominant(reasons: Sequence[Reason]) -> Reason | None:
 
 
 def _rank(reason: Reason) -> int:
-    if reason.nodes and "nodes" in reason.figures:
+    if reason.code == NEVER or (reason.nodes and "nodes" in reason.figures):
         return _NO_NODE_EVER
     return _RANKS.get(reason.code, _ROOM)
 
@@ -125,10 +128,33 @@ _NEXT_STEPS: Mapping[str, str] = {
     "PreemptionDelay": "wait: it may take resources from others after the delay",
     "SearchCutShort": "wait: the search goes on in the next cycle",
     "InternalError": "tell an administrator: a rule of the scheduler failed on this job",
-    "NeverStarts": "request less, change its node selector, or add nodes",
+    NEVER: "request less, change its node selector, or add nodes",
     "NoHyperNode": "relax its network topology, or wait until a domain has room",
 }
 """Code -> what helps, for users. The other codes are told by the events that undo them."""
+
+
+def comes_first(reasons: Sequence[Reason], never: Reason) -> tuple[Reason, ...]:
+    """The reasons with `never` among them: after those for which the job cannot take part at all, before the others."""
+    before = tuple(each for each in reasons if _rank(each) < _NO_NODE_EVER)
+    return (*before, never, *(each for each in reasons if _rank(each) >= _NO_NODE_EVER))
+
+
+_NEXT = ". Next: "
+
+
+def without_next_step(message: str) -> str:
+    """
+    >>> without_next_step(with_next_step("no room.", Reason("PreemptionDelay", "")))
+    'no room'
+    """
+    return message.partition(_NEXT)[0]
+
+
+def with_next_step(message: str, reason: Reason | None) -> str:
+    """One line: the refusal, and what helps."""
+    step = "" if reason is None else next_step(reason)
+    return f"{message.rstrip('.')}{_NEXT}{step}" if step else message
 
 
 def next_step(reason: Reason) -> str:

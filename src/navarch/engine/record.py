@@ -125,4 +125,6 @@ class CycleRecord(msgspec.Struct):
     """Jobs that took no part from the beginning: something failed on them in an earlier cycle. An input, here for replays."""
     tried: list[str] = msgspec.field(default_factory=list)
     """Keys of jobs in the order in which idle room was first looked for on their behalf."""
+    last_runs: dict[str, float] = msgspec.field(default_factory=dict)
+    """Rules that act once an interval and did so in this cycle -> the moment of the cycle (`model/objects/last_runs.py`)."""
     timings: dict[str, float] = msgspec.field(default_factory=dict)

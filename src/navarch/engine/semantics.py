@@ -99,6 +99,9 @@ class Semantics:
     pods_counted_once_an_attempt: bool = switch(
         False, "evictions in the course of an attempt do not change its answers about pod affinity and topology spread"
     )
+    restored_pod_counts_as_new: bool = switch(
+        False, "a pod whose eviction is undone counts as load that no metrics server has measured yet, however long it has run"
+    )
     rebinds_check_opening_idle: bool = switch(
         False, "a bind outside a statement is checked again against what was idle when the cycle opened"
     )
@@ -170,6 +173,25 @@ class Semantics:
     )
     nominations_last: bool = switch(True, "a nomination is forgotten when its cycle ends")
 
+    # The load of nodes, and what is done about it.
+    metrics_cover_every_period: bool = switch(
+        True, "the load of nodes is fetched as the average of ten minutes alone; a rule that asks for another period finds none"
+    )
+    unmeasured_node_is_idle: bool = switch(
+        False, "rescheduling takes a node without figures as idle, and trusts figures however old they are"
+    )
+    relief_exceeds_room: bool = switch(
+        False, "rescheduling goes on evicting when the nodes with room are full, unless exactly nothing is left of their room"
+    )
+    victims_are_matched_by_name: bool = switch(
+        False, "rescheduling finds its victims by the name of the pod alone, so a pod of that name in another namespace may be evicted"
+    )
+    groupless_pods_are_moved: bool = switch(True, "rescheduling leaves pods without a PodGroup where they are")
+    offline_only_is_known: bool = switch(True, "the strategy offlineOnly of rescheduling has no effect")
+    rescheduling_spares_nothing: bool = switch(
+        False,
+        "rescheduling evicts critical pods and pods that are not preemptable, and takes gangs below their minimum",
+    )
     task_order_is_live: bool = switch(
         False, "the tasks of a job are compared again while they are placed, so task-topology turns from one bucket to the next"
     )

@@ -48,7 +48,8 @@ from navarch.model.resources import format_amount
 from navarch.model.status import IS_ALLOCATED, IS_TERMINAL, TaskStatus
 from navarch.model.timestamps import rfc3339
 from navarch.offline.cycles import Cycles, Rules
-from navarch.offline.plan import Objects, PlanError, read_policy, settings_for, taken_apart
+from navarch.offline.inputs import Moment, Objects, read_directories, read_moment, read_objects
+from navarch.offline.plan import PlanError, read_policy, settings_for
 from navarch.simulator.start_times.deadlines import job_deadlines
 from navarch.simulator.start_times.estimate import NO_BASIS, RUNS, Basis, start_times
 
@@ -60,17 +61,18 @@ NOT_REACHED = Reason("NotReached", "the cycle ended before the job was tried")
 
 
 def explain(
-    objects: Objects | Mapping[str, Any],
+    objects: Objects,
     job: str,
-    policy: str | Path | Mapping[str, object] | Policy = "navarch",
-    now: float | None = None,
+    policy: str | Path | Mapping[str, object] | Policy | None = None,
+    now: Moment | None = None,
     trials: int = 200,
     seconds: float = 5.0,
     *,
     scheduler_names: Iterable[str] | str | None = None,
     keep_going: bool = False,
     namespace_as_queue: bool = False,
-    plugin_dirs: Iterable[str | Path] = (),
+    plugin_dirs: str | Path | Iterable[str | Path] = (),
+    metrics: Mapping[str, Any] | None = None,
     progress: Callable[[int, int], None] | None = None,
     history: str | Path | Sequence[JobRun] = (),
     seed: int = 0,
@@ -84,7 +86,7 @@ def explain(
     """
     started = perf_counter()
     past = read_history(history) if isinstance(history, str | Path) else history
-    read = reading(objects, policy, now, scheduler_names, keep_going, namespace_as_queue, plugin_dirs)
+    read = reading(objects, policy, now, scheduler_names, keep_going, namespace_as_queue, plugin_dirs, metrics)
     found = explain_read(read, job, trials, seconds, progress=progress, history=past, seed=seed)
     found.seconds = round(perf_counter() - started, 3)
     return found
@@ -100,20 +102,22 @@ class Reading:
 
 
 def reading(
-    objects: Objects | Mapping[str, Any],
-    policy: str | Path | Mapping[str, object] | Policy = "navarch",
-    now: float | None = None,
+    objects: Objects,
+    policy: str | Path | Mapping[str, object] | Policy | None = None,
+    now: Moment | None = None,
     scheduler_names: Iterable[str] | str | None = None,
     keep_going: bool = False,
     namespace_as_queue: bool = False,
-    plugin_dirs: Iterable[str | Path] = (),
+    plugin_dirs: str | Path | Iterable[str | Path] = (),
+    metrics: Mapping[str, Any] | None = None,
 ) -> Reading:
-    registry = installed(tuple(Path(each) for each in plugin_dirs))
+    registry = installed(read_directories(plugin_dirs))
     chosen = read_policy(policy, registry)
-    rules = Rules(chosen, registry, settings_for(chosen, scheduler_names, namespace_as_queue), now)
-    documents, mistakes = taken_apart(objects)
+    moment = None if now is None else read_moment(now)
+    rules = Rules(chosen, registry, settings_for(chosen, scheduler_names, namespace_as_queue), moment, metrics or {})
+    documents, mistakes = read_objects(objects)
     run = Cycles(documents, rules)
-    mistakes += run.inventory.mistakes
+    mistakes += [*run.inventory.mistakes, *run.metrics_mistakes]
     if mistakes and not keep_going:
         raise PlanError(mistakes)
     return Reading(Input(documents), rules, run)
@@ -171,7 +175,7 @@ def estimate_start(
     if time is None:
         found.eta_reason = answer.unknown[key]
     else:
-        found.eta = Eta(rfc3339(time.p05), rfc3339(time.p50), rfc3339(time.p90), rfc3339(time.p95), time.basis)
+        found.eta = Eta(**time.to_dict())
 
 
 class Search:

@@ -10,22 +10,20 @@ from navarch.engine.session import Session
 from navarch.explanation.nodes import opened
 from navarch.explanation.result import NodeExplanation, WaitingShape
 from navarch.explanation.trials import Run
-from navarch.ingest.groups import shown_key
 from navarch.model.resources import format_amount
-from navarch.model.status import TaskStatus
-
-_MOST_SHAPES = 50
+from navarch.views.useless_room import waiting_kinds
 
 
 def explain_node(run: Run, name: str) -> NodeExplanation:
     session = opened(run)
     try:
-        return _explained(session, name)
+        return node_explained(session, name)
     finally:
         session.dissolve()
 
 
-def _explained(session: Session, name: str) -> NodeExplanation:
+def node_explained(session: Session, name: str) -> NodeExplanation:
+    """The same in a session that no action has changed. The node has to be there."""
     row = session.snapshot.nodes.row(name)
     assert row is not None
     spec, names = session.nodes.specs[row], session.snapshot.resource_names
@@ -39,7 +37,7 @@ def _explained(session: Session, name: str) -> NodeExplanation:
         free={each: format_amount(each, amount) for each, amount in zip(names, free) if amount > 0},
     )
     fits = np.zeros(len(names), dtype=bool)
-    for task, jobs, pods in _shapes(session):
+    for task, jobs, pods in waiting_kinds(session):
         refused = _refusals(session, task, row)
         request = session.class_of(task).request
         if not refused:
@@ -50,18 +48,6 @@ def _explained(session: Session, name: str) -> NodeExplanation:
     if not found.waiting:
         found.useless = {}
     return found
-
-
-def _shapes(session: Session) -> list[tuple[int, list[str], int]]:
-    """One waiting pod of each kind, the jobs that have such pods, and how many they are."""
-    by_class: dict[int, tuple[int, dict[str, None], int]] = {}
-    for job in session.jobs_with_pending():
-        for task in session.sorted_tasks(job.tasks_in(TaskStatus.PENDING)):
-            number = session.class_of(task).number
-            first, jobs, count = by_class.get(number, (task, {}, 0))
-            jobs[shown_key(job.key)] = None
-            by_class[number] = (first, jobs, count + 1)
-    return [(task, list(jobs), count) for task, jobs, count in list(by_class.values())[:_MOST_SHAPES]]
 
 
 def _refusals(session: Session, task: int, row: int) -> Sequence[str]:

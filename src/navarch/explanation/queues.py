@@ -7,23 +7,24 @@ from collections.abc import Mapping
 from navarch.engine.reasons import dominant
 from navarch.engine.record import CycleRecord, QueueFigures
 from navarch.explanation.result import Loan, QueueExplanation, ShareStep, WaitingJob
-from navarch.explanation.trials import Run, standing_of
+from navarch.explanation.trials import standing_of
 from navarch.ingest.groups import shown_key
+from navarch.model.cluster import Cluster
 from navarch.model.resources import UNLIMITED, format_amount
 from navarch.model.spec import QueueSpec, Requests
 
 Amounts = Mapping[str, float]
 
 
-def explain_queue(run: Run, record: CycleRecord, name: str) -> QueueExplanation:
-    queues = run.cluster.queues
+def explain_queue(cluster: Cluster, record: CycleRecord, name: str) -> QueueExplanation:
+    queues = cluster.queues
     spec, figures = queues[name], {each.queue: each for each in record.queues}
     own = figures.get(name)
     found = QueueExplanation(queue=name, state=spec.state or "Open", parent=spec.parent)
     if own is not None:
         found.share, found.allocated, found.request = own.share, _shown(own.allocated), _shown(own.request)
-        found.deserved = _shown(_due(own))
-        found.steps = _steps(run, spec, own, figures)
+        found.deserved = _shown(due(own))
+        found.steps = _steps(cluster, spec, own, figures)
     found.borrows, found.lends = _loans(figures, name)
     place = {key: number for number, key in enumerate(record.tried)}
     waiting = [each for each in record.jobs if each.queue == name and each.pods.get("Pending") and not standing_of(each).started]
@@ -33,7 +34,8 @@ def explain_queue(run: Run, record: CycleRecord, name: str) -> QueueExplanation:
     return found
 
 
-def _due(figures: QueueFigures) -> Amounts:
+def due(figures: QueueFigures) -> Amounts:
+    """What the queue is owed."""
     return figures.deserved if figures.fair_share is None else figures.fair_share
 
 
@@ -41,10 +43,10 @@ def _shown(amounts: Amounts) -> dict[str, str]:
     return {name: format_amount(name, amount) for name, amount in sorted(amounts.items()) if amount < UNLIMITED}
 
 
-def _steps(run: Run, spec: QueueSpec, own: QueueFigures, figures: Mapping[str, QueueFigures]) -> list[ShareStep]:
+def _steps(cluster: Cluster, spec: QueueSpec, own: QueueFigures, figures: Mapping[str, QueueFigures]) -> list[ShareStep]:
     """How the share came about, as far as objects and figures tell."""
-    steps = [ShareStep("the cluster has", _shown(_capacity(run)))]
-    siblings = [queue for queue in run.cluster.queues.values() if queue.parent == spec.parent and figures.get(queue.name)]
+    steps = [ShareStep("the cluster has", _shown(_capacity(cluster)))]
+    siblings = [queue for queue in cluster.queues.values() if queue.parent == spec.parent and figures.get(queue.name)]
     asking = [queue for queue in siblings if figures[queue.name].request]
     if spec.shares:
         quota = {name: share.quota for name, share in spec.shares.items() if share.quota >= 0}
@@ -65,15 +67,15 @@ def _steps(run: Run, spec: QueueSpec, own: QueueFigures, figures: Mapping[str, Q
         if spec.capability:
             steps.append(ShareStep("it may hold at most", _amounts(spec.capability)))
     steps.append(ShareStep("it asks for", _shown(own.request)))
-    steps.append(ShareStep("so it is owed", _shown(_due(own))))
+    steps.append(ShareStep("so it is owed", _shown(due(own))))
     steps.append(ShareStep("it holds", _shown(own.allocated)))
     return steps
 
 
-def _capacity(run: Run) -> dict[str, float]:
-    table = run.cluster.nodes
+def _capacity(cluster: Cluster) -> dict[str, float]:
+    table = cluster.nodes
     total = table.allocatable[:, : table.rows.top][:, table.alive[: table.rows.top]].sum(axis=1)
-    return {name: float(amount) for name, amount in zip(run.cluster.space.names, total.tolist()) if amount and name != "pods"}
+    return {name: float(amount) for name, amount in zip(cluster.space.names, total.tolist()) if amount and name != "pods"}
 
 
 def _plain(name: str, amount: float) -> str:
@@ -86,21 +88,31 @@ def _amounts(requests: Requests) -> dict[str, str]:
 
 def _loans(figures: Mapping[str, QueueFigures], name: str) -> tuple[list[Loan], list[Loan]]:
     """What the queue holds beyond its due while another waits below its own, and the other way round."""
-    over = {each: _beyond(queue.allocated, _due(queue)) for each, queue in figures.items()}
-    starved = {each: _starved(queue) for each, queue in figures.items()}
-    borrows = [Loan(other, found) for other in sorted(figures) if other != name and (found := _both(over[name], starved[other]))]
-    lends = [Loan(other, found) for other in sorted(figures) if other != name and (found := _both(over[other], starved[name]))]
+    over = {each: beyond(queue) for each, queue in figures.items()}
+    starved = {each: lacking(queue) for each, queue in figures.items()}
+    borrows = [
+        Loan(other, found) for other in sorted(figures) if other != name and (found := _shown(overlap(over[name], starved[other])))
+    ]
+    lends = [
+        Loan(other, found) for other in sorted(figures) if other != name and (found := _shown(overlap(over[other], starved[name])))
+    ]
     return (borrows, lends) if name in figures else ([], [])
 
 
-def _beyond(held: Amounts, due: Amounts) -> dict[str, float]:
-    return {each: amount - due.get(each, 0.0) for each, amount in held.items() if each != "pods" and amount > due.get(each, 0.0)}
+def beyond(queue: QueueFigures) -> dict[str, float]:
+    """What the queue holds beyond its due."""
+    owed = due(queue)
+    return {
+        each: held - owed.get(each, 0.0) for each, held in queue.allocated.items() if each != "pods" and held > owed.get(each, 0.0)
+    }
 
 
-def _starved(queue: QueueFigures) -> dict[str, float]:
-    wanted = {each: min(_due(queue).get(each, 0.0), amount) for each, amount in queue.request.items()}
+def lacking(queue: QueueFigures) -> dict[str, float]:
+    """What the queue is owed and asks for, and does not hold."""
+    wanted = {each: min(due(queue).get(each, 0.0), amount) for each, amount in queue.request.items() if each != "pods"}
     return {each: most - queue.allocated.get(each, 0) for each, most in wanted.items() if most > queue.allocated.get(each, 0)}
 
 
-def _both(left: Amounts, right: Amounts) -> dict[str, str]:
-    return _shown({each: min(amount, right[each]) for each, amount in left.items() if each in right and each != "pods"})
+def overlap(left: Amounts, right: Amounts) -> dict[str, float]:
+    """What is in both, as far as the smaller of two amounts goes."""
+    return {each: min(amount, right[each]) for each, amount in left.items() if each in right and each != "pods"}

@@ -130,6 +130,7 @@ class PodReader:
             status=standing,
             priority=_task_priority(pod, self.settings.absent_priority if priority is None else priority),
             pod_priority=priority or 0,
+            has_priority=priority is not None,
             created=seconds(meta.creation_timestamp),
             started=seconds(status.start_time) if status.start_time else None,
             role=annotations.get("volcano.sh/task-spec") or labels.get("volcano.sh/task-spec") or "",

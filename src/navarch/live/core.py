@@ -30,6 +30,7 @@ from navarch.engine.reasons import Event
 from navarch.engine.record import CycleRecord, Eviction
 from navarch.engine.registry import Registry
 from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
+from navarch.live.cache.change_notices import PodWatcher
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.commit import Commit, Unsupported
 from navarch.live.cycle import Cycle, run_cycle
@@ -50,6 +51,7 @@ from navarch.live.instructions import (
 from navarch.live.queue.equivalence_classes import footprint
 from navarch.live.queue.failed_jobs import FailedJobs
 from navarch.live.queue.scheduling_queue import SchedulingQueue
+from navarch.model.objects.last_runs import LAST_RUN, RULES, put_last_runs
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import Requests, TaskSpec
 from navarch.model.status import TaskStatus
@@ -62,7 +64,7 @@ class LiveCore:
 
     `unsupported`: see `commit.Unsupported`. `owners_watched(kind)`: whether every owner of this kind is put into the cache sooner or
     later. `starts_gangs()`: whether the policy starts groups as gangs. `prepared_at(job)`: when the preparation of volumes or devices
-    for the job last advanced; None if nothing is being prepared."""
+    for the job last advanced; None if nothing is being prepared. `pod_watcher`: told of each pod that comes, changes or goes."""
 
     def __init__(
         self,
@@ -75,6 +77,7 @@ class LiveCore:
         prepared_at: Callable[[str], float | None] = lambda job: None,
         gang_timeout: float = 120.0,
         queue: SchedulingQueue | None = None,
+        pod_watcher: PodWatcher | None = None,
     ) -> None:
         self._emit = emit
         self._gang_timeout = gang_timeout
@@ -88,6 +91,7 @@ class LiveCore:
             on_demand_changed=self.queue.update,
             on_volumes_changed=lambda: emit(CheckVolumes()),
             owners_watched=owners_watched,
+            pod_watcher=pod_watcher,
         )
         self._commit = Commit(self.cache, self.assumed, self.queue, emit, unsupported)
         history = GangHistory(self.cache, lambda task: emit(MarkComplete(task)))
@@ -145,6 +149,8 @@ class LiveCore:
     def decide(self, policy: Policy, registry: Registry, wall_time: float, *, identity: str = "", batch: int | None = None) -> Cycle:
         """One cycle over a snapshot of the cache. Nothing is assumed yet: see `commit`. For `batch` see `run_cycle`."""
         cluster = self.cache.cluster
+        if LAST_RUN not in cluster.objects:
+            put_last_runs(cluster, dict.fromkeys(RULES, wall_time))
         self.cycles += 1
         if len(self.queue) and registry.keeps_order(policy):
             self.queue.activate_queues(cluster)
@@ -156,6 +162,7 @@ class LiveCore:
             cluster, policy, registry, wall_time, self.cycles, uid, batch=batch, instead_of=self._reusable, set_aside=aside
         )
         self.failed_jobs.take(cycle.record, wall_time)
+        put_last_runs(cluster, cycle.record.last_runs)
         self.last_cycle = cycle
         self._reusable = cycle.snapshot
         return cycle

@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from navarch.apis.dialect import Settings
 from navarch.engine.policy.credentials import without_credentials
 from navarch.engine.policy.describe import describe
+from navarch.engine.reasons import Event
 from navarch.engine.record import Bind
 from navarch.installed import installed
 from navarch.kube.auth.access_review import AccessReview
@@ -37,6 +38,7 @@ from navarch.live.cycle import Cycle, undecided
 from navarch.live.half_bound_gangs import starts_gangs
 from navarch.live.instructions import AbandonPreparation, BindResult, CheckVolumes, EndBind, Instruction, StartCycle
 from navarch.live.loop import Loop
+from navarch.live.node_load.feed import NodeLoadFeed
 from navarch.live.ops.cycle_log import CycleLog
 from navarch.live.ops.election import Elector, make_identity
 from navarch.live.ops.gauges import Gauges
@@ -55,6 +57,7 @@ from navarch.live.prebind.device_claims import DeviceClaims
 from navarch.live.prebind.preparation import Preparations
 from navarch.live.prebind.volumes import Volumes
 from navarch.live.settings import RunOptions
+from navarch.live.usage.job_recorder import JobRecorder
 from navarch.live.usage.usage_over_time import UsageOverTime
 from navarch.live.writers.bind_requests import RESOURCE as REQUESTS
 from navarch.live.writers.bind_requests import BindRequests, is_fraction
@@ -113,6 +116,7 @@ class Scheduler:
         self.lease_client = Client(endpoint, rng=rng)
         self.pool = WritePool(endpoint, connections=options.write_connections, patience=20.0, rng=rng, may_write=self.may_write)
 
+        self.job_recorder = None if options.history is None else JobRecorder(options.history, lambda: self.core.cache.cluster, clock)
         self.core = LiveCore(
             self.read_settings(),
             self._carry_out,
@@ -121,6 +125,7 @@ class Scheduler:
             starts_gangs=lambda: starts_gangs(self.policy_file.policy, self.registry),
             prepared_at=lambda job: self.preparations.advanced_at(job),
             gang_timeout=options.gang_timeout,
+            pod_watcher=self.job_recorder,
         )
         self.cache, self.queue, self.assumed = self.core.cache, self.core.queue, self.core.assumed
         self.loop = Loop(
@@ -179,6 +184,13 @@ class Scheduler:
         self.dry_writers = DryWriters(log.info) if options.dry_run else None
 
         self.usage = UsageOverTime(clock, self.supervised.run)
+        self.node_load = NodeLoadFeed(
+            self.client,
+            lambda: self.cache.cluster,
+            clock,
+            lambda: self.core.cluster_event(Event.NODE_LOAD_CHANGED, urgent=False),
+            self.supervised.run,
+        )
         self.periodic_tasks = PeriodicTasks(self)
         self.gauges = Gauges(self)
         self.job_failures = JobFailures(self.metrics.job_failures, lambda job: job in self.cache.cluster.jobs.rows.of)
@@ -228,6 +240,8 @@ class Scheduler:
                 await asyncio.gather(task, return_exceptions=True)
             if self.recorder is not None:
                 await self.recorder.finish()
+            if self.job_recorder is not None:
+                await self.job_recorder.close()
             await self.preparations.close()
             await self.pool.close()
             await self.client.close()
@@ -269,6 +283,7 @@ class Scheduler:
         await self.periodic_tasks.check_policy()
         await self.usage.open(self.policy_file.policy.usage)
         self.usage.put_into(self.cache.cluster)
+        await self.node_load.open(self.policy_file.policy)
         log.info("leading: %d nodes, %d pods", len(self.cache.cluster.nodes.rows), len(self.cache.cluster.tasks.rows))
         supervised, tasks = self.supervised.run, list[asyncio.Task[None]]()
         try:
@@ -293,6 +308,7 @@ class Scheduler:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await self.usage.close()
+            await self.node_load.close()
             self.core.stop_leading()
             self.cycle_log.forget()
             self.invalid_objects.set_leading(False)

@@ -32,6 +32,8 @@ class RunOptions(Struct, frozen=True):
     period: float = PERIOD
     settle: float = SETTLE
     record: Path | None = None
+    history: Path | None = None
+    """File that keeps which jobs came and how long they ran."""
     record_annotations: tuple[str, ...] = ()
     """Annotations that recordings keep besides those that rules read."""
     dry_run: bool = False

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from navarch.model.gpus import gpu_memory, node_is_fit
-from navarch.model.resources import BoolArray, IntArray
+from navarch.model.resources import BoolArray, FloatArray, IntArray
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import NodeSpec
 
@@ -81,3 +81,12 @@ def labelled(snapshot: Snapshot, label: str, value: str | None = None) -> BoolAr
         return label in spec.labels if value is None else spec.labels.get(label) == value
 
     return column(snapshot, ("labelled", label, value), read, np.bool_)
+
+
+def capacities(snapshot: Snapshot) -> FloatArray:
+    """(2, nodes): millicores and bytes of memory that nodes have, what the system keeps for itself included."""
+
+    def of(name: str) -> Callable[[NodeSpec], float]:
+        return lambda spec: float(dict(spec.capacity).get(name, 0))
+
+    return np.stack([column(snapshot, ("capacity", name), of(name), float) for name in ("cpu", "memory")])

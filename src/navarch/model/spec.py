@@ -143,6 +143,8 @@ class Shape(Spec, frozen=True):
     """cpu and memory of the incoming pod for scoring, defaults filled in for containers without requests."""
     footprint: tuple[int, int] = (100, 200 << 20)
     """cpu and memory that the placed pod adds to its node's scoring figures."""
+    limits: tuple[int, int] = (0, 0)
+    """cpu and memory that the pod may use, where that is more than it requests; else 0."""
     node_name: str = ""
     node_selector: tuple[tuple[str, str], ...] = ()
     node_affinity: NodeAffinity | None = None
@@ -184,6 +186,8 @@ class TaskSpec(Spec, frozen=True):
     """What orders tasks: a dialect's task priority, else the pod's."""
     pod_priority: int = 0
     """spec.priority as kube-scheduler's preemption reads it."""
+    has_priority: bool = True
+    """False: the pod states no priority, and no admission gave it one."""
     created: float = 0.0
     started: float | None = None
     role: str = ""

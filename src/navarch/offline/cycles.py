@@ -7,9 +7,10 @@ bound pods run, evicted pods come back pending, nominations stay on their pods. 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -22,21 +23,26 @@ from navarch.engine.record import CycleRecord, JobDecision
 from navarch.engine.registry import Registry
 from navarch.ingest.absent_jobs import absent
 from navarch.ingest.groups import is_shadow
+from navarch.model.node_load import put_loads
+from navarch.model.objects.last_runs import put_last_runs
 from navarch.model.status import TaskStatus
 from navarch.offline.config_maps import missing_config_maps
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
+from navarch.offline.node_metrics import read_metrics
 from navarch.plugins.kai.config_maps import KIND as MISSING_CONFIG_MAPS
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What decides the cycles beside the objects. `now` None: the newest moment in the objects."""
+    """What decides the cycles beside the objects. `now` None: the newest moment in the objects. `metrics`: the load of nodes, as
+    `node_metrics` reads it."""
 
     policy: Policy
     registry: Registry
     settings: Settings
     now: float | None = None
+    metrics: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Cycles:
@@ -53,6 +59,8 @@ class Cycles:
         for (namespace, name), lacks in sorted(missing_config_maps(documents).items()):
             self.cluster.put_object(MISSING_CONFIG_MAPS, namespace, name, lacks)
         self.now = self.inventory.newest if rules.now is None else rules.now
+        loads, self.metrics_mistakes = read_metrics(rules.metrics, self.now)
+        put_loads(self.cluster, loads)
 
     def close(self) -> None:
         """Nothing is shared, so nothing has to be given back."""
@@ -64,6 +72,7 @@ class Cycles:
             settle(self.inventory, self._last, self.now, promises_last=rules.policy.semantics.nominations_last)
         self.number += 1
         self._last = _decide(self.inventory, rules.policy, rules.registry, self.now, self.number, self.timings)
+        put_last_runs(self.cluster, self._last.last_runs)
         return self._last
 
 

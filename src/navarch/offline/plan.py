@@ -12,7 +12,6 @@ give the same output, byte for byte.
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from time import perf_counter
@@ -26,15 +25,17 @@ from navarch.apis.dialect import Settings
 from navarch.apis.errors import ObjectError
 from navarch.engine.policy import PRESETS, Mistake, Policy, PolicyError, load
 from navarch.engine.reasons import Reason
-from navarch.engine.record import Bind, CycleRecord, JobDecision, Nomination, QueueFigures
+from navarch.engine.record import Bind, CycleRecord, Eviction, JobDecision, Nomination, QueueFigures
 from navarch.engine.registry import Registry
 from navarch.ingest.groups import shown_key
 from navarch.installed import installed
 from navarch.model.resources import UNLIMITED, format_amount
+from navarch.offline import plan_tables
 from navarch.offline.cycles import Cycles, Rules
-from navarch.offline.manifests import STDIN, Document, objects_in, stdin_text
+from navarch.offline.inputs import Moment, Objects, read_directories, read_moment, read_objects
+from navarch.offline.manifests import STDIN, stdin_text
 
-Objects = Iterable[Mapping[str, Any] | Document]
+DEFAULT_POLICY = "navarch"
 
 
 class PlanError(ValueError):
@@ -58,44 +59,74 @@ class Plan(Struct):
     """Objects that were left out (only with `keep_going`)."""
     warnings: list[str] = field(default_factory=list)
 
+    @property
+    def binds(self) -> list[Bind]:
+        """Pods and their nodes, of all cycles."""
+        return [bind for record in self.records for bind in record.binds]
+
+    @property
+    def evictions(self) -> list[Eviction]:
+        """Pods that lose their place, of all cycles."""
+        return [eviction for record in self.records for eviction in record.evictions]
+
+    @property
+    def pending(self) -> list[JobDecision]:
+        """Jobs that wait after the last cycle, with their reasons."""
+        return plan_tables.waiting_jobs(self.records)
+
+    def to_dataframe(self) -> Any:
+        """One row a bind, an eviction and a waiting job, as a data frame of pandas or polars, whichever is installed."""
+        return plan_tables.as_dataframe(self.records)
+
+    def __repr__(self) -> str:
+        return f"<Plan: {plan_tables.summary(self.records)}>"
+
+    def _repr_html_(self) -> str:
+        return plan_tables.as_html(self.records)
+
     def to_dict(self) -> dict[str, Any]:
+        """The documented form (docs/plan.md)."""
         return {"cycles": [_cycle(number, record) for number, record in enumerate(self.records, start=1)]}
 
 
 def plan(
-    objects: Objects | Mapping[str, Any],
-    policy: str | Path | Mapping[str, object] | Policy = "navarch",
+    objects: Objects,
+    policy: str | Path | Mapping[str, object] | Policy | None = None,
     cycles: int = 1,
     scheduler_names: Iterable[str] | str | None = None,
-    now: float | None = None,
+    now: Moment | None = None,
     *,
     keep_going: bool = False,
     namespace_as_queue: bool = False,
-    plugin_dirs: Iterable[str | Path] = (),
+    plugin_dirs: str | Path | Iterable[str | Path] = (),
+    metrics: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """Run cycles over decoded manifests (or over a single one, such as a List).
+    """Run cycles over manifests: a file or directory, YAML text, a decoded manifest (also a List), or any number of these.
 
-    `policy` is a preset's name, a path, or the decoded mapping of a policy file. `scheduler_names`: pending pods
-    with these scheduler names are decided; None: all. `now` is in seconds since the epoch; None: the newest moment in the objects,
-    or 0. Raises `PlanError` with every mistake in the objects unless `keep_going`, and `PolicyError` with every mistake in the policy.
+    `policy` is a preset's name, a path, or the decoded mapping of a policy file; None: preset `navarch`. `scheduler_names`: pending
+    pods with these scheduler names are decided; None: all. `now` is in seconds since the epoch, a datetime, or a time such as
+    2026-01-01T12:00:00Z; None: the newest moment in the objects, or 0. `metrics`: the load of nodes,
+    `{NODE: {"cpu": {"10m": 55}, "memory": {"10m": 40}, "ageSeconds": 3}}`. Raises `PlanError` with every mistake in the objects
+    unless `keep_going`, `PolicyError` with every mistake in the policy, and ValueError for an argument that makes no sense.
     """
     started = perf_counter()
-    registry = installed(tuple(Path(each) for each in plugin_dirs))
+    if cycles < 1:
+        raise ValueError(f"cycles: found {cycles}, expected at least 1")
+    registry = installed(read_directories(plugin_dirs))
     chosen = read_policy(policy, registry)
     settings = settings_for(chosen, scheduler_names, namespace_as_queue)
-    if now is not None and not math.isfinite(now):
-        raise ValueError(f"now: found {now}, expected seconds since the epoch")
+    moment = None if now is None else read_moment(now)
     timings = {"policy": perf_counter() - started, "read": 0.0, "snapshot": 0.0}
     started = perf_counter()
-    documents, mistakes = taken_apart(objects)
-    run = Cycles(documents, Rules(chosen, registry, settings, now), timings)
+    documents, mistakes = read_objects(objects)
+    run = Cycles(documents, Rules(chosen, registry, settings, moment, metrics or {}), timings)
     inventory = run.inventory
-    mistakes += inventory.mistakes
+    mistakes += [*inventory.mistakes, *run.metrics_mistakes]
     if mistakes and not keep_going:
         raise PlanError(mistakes)
     timings["read"] = perf_counter() - started
     records = [run.decide() for _ in range(cycles)]
-    warnings = [*chosen.warnings, *inventory.warnings, *(text for record in records for text in record.warnings)]
+    warnings = [*chosen.warnings, *inventory.warnings, *_unknown_nodes(run), *(text for record in records for text in record.warnings)]
     warnings += [f"{failure.job}: {failure.where} failed: {failure.error}" for record in records for failure in record.failures]
     left_out = mistakes if keep_going else []
     read = {"v1 ConfigMap"} if chosen.dialect == "kai" else set()
@@ -103,28 +134,23 @@ def plan(
     return Plan(records, timings, ignored, left_out, list(dict.fromkeys(warnings)))
 
 
-def taken_apart(objects: Objects | Mapping[str, Any]) -> tuple[list[Document], list[ObjectError]]:
-    """The single objects of the manifests, with the items of lists as objects, and the mistakes."""
-    objects = [objects] if isinstance(objects, Mapping) else objects
-    documents: list[Document] = []
-    mistakes: list[ObjectError] = []
-    for each in objects:
-        for found in (each,) if isinstance(each, Document) else objects_in(each):
-            if isinstance(found, ObjectError):
-                mistakes.append(found)
-            else:
-                documents.append(found)
-    return documents, mistakes
+def _unknown_nodes(run: Cycles) -> list[str]:
+    known = run.cluster.nodes.rows.of
+    return [f"metrics: no node {name!r} is in the input" for name in sorted(map(str, run.rules.metrics)) if name not in known]
 
 
 _policies: WeakKeyDictionary[Registry, dict[bytes, Policy]] = WeakKeyDictionary()
 """Keyed by the registry itself: its id() may be reused after it is gone."""
 
 
-def read_policy(policy: str | Path | Mapping[str, object] | Policy, registry: Registry) -> Policy:
-    """A policy by preset name, path or mapping. Equal mappings are read once: tests and trials make thousands of small plans."""
+def read_policy(policy: str | Path | Mapping[str, object] | Policy | None, registry: Registry) -> Policy:
+    """A policy by preset name, path or mapping; None: preset `navarch`.
+
+    Equal mappings are read once: tests and trials make thousands of small plans."""
     if isinstance(policy, Policy):
         return policy
+    if policy is None:
+        policy = DEFAULT_POLICY
     name = "policy"
     document: str | Mapping[str, object]
     if isinstance(policy, Mapping):

@@ -64,6 +64,7 @@ PLACES: Mapping[str, str] = {
     "queueaccess": "navarch.plugins.queueaccess:QueueAccess",
     "ray": "navarch.plugins.kai.job_order:Ray",
     "reflectjoborder": "navarch.plugins.kai.scenario_generators:ReflectJobOrder",
+    "rescheduling": "navarch.plugins.volcano.rescheduling.plugin:Rescheduling",
     "shortest-first": "navarch.plugins.order.shortest_first:ShortestFirst",
     "strict-order": "navarch.plugins.order.strict_order:StrictOrder",
     "resource-strategy-fit": "navarch.plugins.volcano.resource_strategy_fit:ResourceStrategyFit",
@@ -77,6 +78,7 @@ PLACES: Mapping[str, str] = {
     "task-topology": "navarch.plugins.volcano.task_topology.plugin:TaskTopology",
     "taskorder": "navarch.plugins.kai.job_order:TaskOrder",
     "tdm": "navarch.plugins.volcano.tdm:Tdm",
+    "usage": "navarch.plugins.volcano.usage.plugin:Usage",
     "topology": "navarch.plugins.kai.topology:Topology",
 }
 """Name, or `DIALECT:NAME` where systems have different plugins under one name -> place (`navarch.places`)."""

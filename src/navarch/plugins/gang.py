@@ -10,13 +10,14 @@ from collections import Counter
 from collections.abc import Sequence
 
 from navarch.engine.arguments import Arguments
+from navarch.engine.close import job_reasons
 from navarch.engine.gangs import subjobs
 from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.order_key import OrderKey
 from navarch.engine.points.protocols import Vote
-from navarch.engine.reasons import Event, Reason
+from navarch.engine.reasons import NEVER, Event, Reason, dominant, with_next_step
 from navarch.model.spec import JobSpec
 from navarch.model.status import STATUS_NAMES, TaskStatus
 
@@ -123,8 +124,17 @@ class Gang(Plugin):
             return
         pending = job.tasks_in(S.PENDING)
         alone = [t for t in pending if job.last_undone.get(t) == S.ALLOCATED]
-        message = f"{self._lacking(job, len(alone))}: {self._fit_text(job, pending, len(alone))}"
+        message = self._message(job, pending, len(alone))
         job.set_condition("Unschedulable", "True", "NotEnoughResources", message)
+
+    def _message(self, job: Job, pending: list[int], alone: int) -> str:
+        lacking = self._lacking(job, alone)
+        if not self.session.semantics.refusals_tell_all:
+            return f"{lacking}: {self._fit_text(job, pending, alone)}"
+        reason = dominant(job_reasons(self.session, job))
+        if reason is None:
+            return lacking
+        return with_next_step(reason.message if reason.code == NEVER else f"{lacking}: {reason.message}", reason)
 
     def _lacking(self, job: Job, alone: int) -> str:
         least, found, total = job.min_member, job.ready_count + alone, len(job.tasks)
@@ -143,8 +153,6 @@ class Gang(Plugin):
         for task in self.session.sorted_tasks(list(job.fit_errors)):
             errors = job.fit_errors[task]
             return f"{text}. Origin reason is {self.session.task(task).name}: {errors.text(self.session.semantics)}"
-        if job.reasons and self.session.semantics.refusals_tell_all:
-            return f"{text}. Origin reason is {'; '.join(reason.message for reason in job.reasons)}"
         return text
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.kai.podgroups import UNSCHEDULABLE_CONDITION
+from navarch.engine.reasons import without_next_step
 from navarch.engine.record import CycleRecord
 from navarch.ingest.absent_jobs import why_absent
 from navarch.ingest.groups import is_shadow
@@ -16,7 +17,7 @@ from navarch.model.spec import JobSpec, Labels
 from navarch.model.status import TaskStatus
 from navarch.model.timestamps import rfc3339
 from navarch.views.job_names import job_name
-from navarch.views.prospects import Prospect
+from navarch.views.prospects import Prospect, StartTime
 
 S = TaskStatus
 WITHOUT_PHASE = frozenset({"coscheduling", "kai", "upstream"})
@@ -58,6 +59,10 @@ class JobRow:
     """Those of its group and of its pods."""
     key: str = ""
     """Its key in the model."""
+    start: StartTime | None = None
+    """When it starts, where that was asked for and is known."""
+    start_unknown: str = ""
+    """Why there is no start time."""
 
     @property
     def titles(self) -> frozenset[str]:
@@ -87,6 +92,8 @@ class JobRow:
             "created": rfc3339(self.created) if self.created else None,
             "place": None if self.prospect is None else {"place": self.prospect.place, "of": self.prospect.of},
             **({"never": self.prospect.never} if self.prospect is not None and self.prospect.never else {}),
+            **({"eta": None if self.start is None else self.start.to_dict()} if self.start or self.start_unknown else {}),
+            **({"etaReason": self.start_unknown} if self.start_unknown else {}),
             "why": self.messages or self.why,
         }
 
@@ -100,54 +107,71 @@ def job_rows(
 ) -> list[JobRow]:
     """One row a job, by key. `served`: the scheduler names that we decide for; None: all."""
     phases = {decision.job: decision.phase for decision in record.jobs}
+    rows = (
+        job_row(cluster, key, row, phases.get(key, "Pending"), find_pod, served, prospects.get(key))
+        for key, row in sorted(cluster.jobs.rows.of.items())
+    )
+    return [row for row in rows if row is not None]
+
+
+def job_row(
+    cluster: Cluster,
+    key: str,
+    row: int,
+    phase: str,
+    find_pod: FindPod,
+    served: frozenset[str] | None,
+    prospect: Prospect | None,
+) -> JobRow | None:
+    """The row of one job; None: it has no pods and no object. `phase` is what the engine makes of its pods; the phase that its own
+    object carries goes before it."""
     table = cluster.jobs
-    rows = []
-    for key, row in sorted(table.rows.of.items()):
-        spec = table.specs[row]
-        counts = table.counts[row].tolist()
-        if spec is None and not sum(counts):
-            continue
-        tasks = [task for number in sorted(table.tasks[row]) if (task := cluster.tasks.specs[number]) is not None]
-        named = job_name(key, spec, tasks[0].labels if tasks else {})
-        group = "" if is_shadow(key) else key.partition("/")[2]
-        own_phase = spec.phase if spec is not None and not is_shadow(key) and spec.dialect not in WITHOUT_PHASE else ""
-        phase = own_phase or phases.get(key, "Pending")
-        running = sum(counts[s] for s in (S.ALLOCATED, S.BINDING, S.BOUND, S.RUNNING))
-        messages = _messages(cluster, row, spec, find_pod, served, running) if counts[S.PENDING] else []
-        if not messages and spec is not None and not is_shadow(key) and not sum(counts) and phase in ("Pending", "Inqueue"):
-            messages = ["it has no pods yet"]
-        rows.append(
-            JobRow(
-                namespace=named.namespace,
-                name=named.name,
-                kind=named.kind,
-                queue=spec.queue if spec else "",
-                phase=phase,
-                min_member=spec.min_member if spec else 0,
-                pending=counts[S.PENDING] + counts[S.PIPELINED],
-                running=running,
-                leaving=counts[S.RELEASING],
-                succeeded=counts[S.SUCCEEDED],
-                failed=counts[S.FAILED],
-                priority=_priority(cluster, row, spec) if spec else 0,
-                created=spec.created if spec else 0.0,
-                why=messages[0] if messages else "",
-                messages=_joined(messages),
-                prospect=prospects.get(key),
-                group=group if group != named.name else "",
-                resource=named.resource,
-                key=key,
-                labels=(*(() if spec is None else (spec.labels,)), *(task.labels for task in tasks)),
-            )
-        )
-    return rows
+    spec = table.specs[row]
+    counts = table.counts[row].tolist()
+    if spec is None and not sum(counts):
+        return None
+    tasks = [task for number in sorted(table.tasks[row]) if (task := cluster.tasks.specs[number]) is not None]
+    named = job_name(key, spec, tasks[0].labels if tasks else {})
+    group = "" if is_shadow(key) else key.partition("/")[2]
+    own_phase = spec.phase if spec is not None and not is_shadow(key) and spec.dialect not in WITHOUT_PHASE else ""
+    phase = own_phase or phase
+    running = sum(counts[s] for s in (S.ALLOCATED, S.BINDING, S.BOUND, S.RUNNING))
+    messages = _messages(cluster, row, spec, find_pod, served, running) if counts[S.PENDING] else []
+    if not messages and spec is not None and not is_shadow(key) and not sum(counts) and phase in ("Pending", "Inqueue"):
+        messages = ["it has no pods yet"]
+    return JobRow(
+        namespace=named.namespace,
+        name=named.name,
+        kind=named.kind,
+        queue=spec.queue if spec else "",
+        phase=phase,
+        min_member=spec.min_member if spec else 0,
+        pending=counts[S.PENDING] + counts[S.PIPELINED],
+        running=running,
+        leaving=counts[S.RELEASING],
+        succeeded=counts[S.SUCCEEDED],
+        failed=counts[S.FAILED],
+        priority=_priority(cluster, row, spec) if spec else 0,
+        created=spec.created if spec else 0.0,
+        why=messages[0] if messages else "",
+        messages=_joined(messages),
+        prospect=prospect,
+        group=group if group != named.name else "",
+        resource=named.resource,
+        key=key,
+        labels=(*(() if spec is None else (spec.labels,)), *(task.labels for task in tasks)),
+    )
 
 
 def _joined(messages: list[str]) -> str:
-    """All of them; the first one only once, if another contains it."""
-    if not messages:
-        return ""
-    return "; ".join(messages[1:] if any(messages[0] in each for each in messages[1:]) else messages)
+    """All of them, but for those that others contain."""
+    bare = [without_next_step(message) for message in messages]
+    kept = [
+        message
+        for at, message in enumerate(messages)
+        if not any(bare[at] in other for number, other in enumerate(messages) if number != at and (other != message or number < at))
+    ]
+    return "; ".join(kept)
 
 
 def _priority(cluster: Cluster, row: int, spec: JobSpec) -> int:

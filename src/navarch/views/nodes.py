@@ -45,33 +45,35 @@ class NodeRow:
 
 def node_rows(cluster: Cluster) -> list[NodeRow]:
     """One row a node, by name."""
-    table, names = cluster.nodes, cluster.space.names
     shared = _shared_devices(cluster)
-    rows = []
-    for name, row in sorted(table.rows.of.items()):
-        spec = table.specs[row]
-        if spec is None:
-            continue
-        status = "Ready" if spec.ready else "NotReady"
-        if spec.unschedulable:
-            status += ",SchedulingDisabled"
-        size = table.used.shape[0]
-        used = {each: int(table.used[i, row]) for i, each in enumerate(names[:size]) if table.used[i, row]}
-        device = next((each for each in dict(spec.allocatable) if each.endswith("/gpu")), "") if name in shared else ""
-        if device:
-            used[device] = used.get(device, 0) + 1000 * len(shared[name])
-        rows.append(
-            NodeRow(
-                name=name,
-                status=status,
-                zone=spec.labels.get("topology.kubernetes.io/zone", ""),
-                allocatable=dict(spec.allocatable),
-                used=used,
-                created=spec.created,
-                labels=spec.labels,
-            )
-        )
-    return rows
+    rows = (node_row(cluster, name, len(shared.get(name, ()))) for name in sorted(cluster.nodes.rows.of))
+    return [row for row in rows if row is not None]
+
+
+def node_row(cluster: Cluster, name: str, shared: int) -> NodeRow | None:
+    """One node; None: it has no object. `shared`: how many of its devices pods share."""
+    table, names = cluster.nodes, cluster.space.names
+    row = table.rows.of.get(name)
+    spec = table.specs[row] if row is not None else None
+    if row is None or spec is None:
+        return None
+    status = "Ready" if spec.ready else "NotReady"
+    if spec.unschedulable:
+        status += ",SchedulingDisabled"
+    size = table.used.shape[0]
+    used = {each: int(table.used[i, row]) for i, each in enumerate(names[:size]) if table.used[i, row]}
+    device = next((each for each in dict(spec.allocatable) if each.endswith("/gpu")), "") if shared else ""
+    if device:
+        used[device] = used.get(device, 0) + 1000 * shared
+    return NodeRow(
+        name=name,
+        status=status,
+        zone=spec.labels.get("topology.kubernetes.io/zone", ""),
+        allocatable=dict(spec.allocatable),
+        used=used,
+        created=spec.created,
+        labels=spec.labels,
+    )
 
 
 def _shared_devices(cluster: Cluster) -> dict[str, set[str]]:

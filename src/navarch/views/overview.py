@@ -47,7 +47,9 @@ def overview(
     record = decide(cluster.snapshot(policy.semantics.node_order), replace(policy, actions=()), registry, now)
     jobs = job_rows(cluster, record, find_pod, served, prospects(cluster, policy, registry, now))
     others = {} if served is None else _pending_for_others(cluster, served)
-    return Overview(jobs, queue_rows(cluster, record, jobs), node_rows(cluster), others)
+    waiting = Counter(job.queue for job in jobs if job.pending)
+    running = Counter(job.queue for job in jobs if job.running)
+    return Overview(jobs, queue_rows(cluster, record.queues, waiting, running), node_rows(cluster), others)
 
 
 def _pending_for_others(cluster: Cluster, served: frozenset[str]) -> dict[tuple[str, str], int]:

@@ -11,6 +11,7 @@ from navarch.engine.registry import Registry
 from navarch.engine.session import Session
 from navarch.engine.waiting_order import waiting_order
 from navarch.model.cluster import Cluster
+from navarch.model.timestamps import rfc3339
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,21 @@ class Prospect:
     never: str = ""
 
 
+@dataclass(frozen=True)
+class StartTime:
+    """When a job starts: by each of these times with the chance that its name says. Seconds since the epoch."""
+
+    p05: float
+    p50: float
+    p90: float
+    p95: float
+    basis: str
+
+    def to_dict(self) -> dict[str, str]:
+        times = {"p05": self.p05, "p50": self.p50, "p90": self.p90, "p95": self.p95}
+        return {**{name: rfc3339(time) for name, time in times.items()}, "basis": self.basis}
+
+
 def prospects(cluster: Cluster, policy: Policy, registry: Registry, now: float) -> dict[str, Prospect]:
     """By the key of the job, for jobs that wait and do not have their minimum yet."""
     session = Session(cluster.snapshot_with_held(policy.semantics.node_order), policy, registry, now)
@@ -29,6 +45,13 @@ def prospects(cluster: Cluster, policy: Policy, registry: Registry, now: float) 
         action = registry.action(name, policy.dialect)
         if action is not None:
             action(session)  # some take an account of shared devices when they are made
+    found = prospects_in(session)
+    session.dissolve()
+    return found
+
+
+def prospects_in(session: Session) -> dict[str, Prospect]:
+    """The same in a session that no action has changed."""
     waiting = [job for job in session.jobs_with_pending() if job.ready_count < max(1, job.min_member)]
     counts = Counter(job.queue.name for job in waiting)
     places: Counter[str] = Counter()
@@ -37,5 +60,4 @@ def prospects(cluster: Cluster, policy: Policy, registry: Registry, now: float) 
         places[job.queue.name] += 1
         never = never_starts(session, job)
         found[job.key] = Prospect(places[job.queue.name], counts[job.queue.name], never.message if never else "")
-    session.dissolve()
     return found

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from navarch.engine.record import CycleRecord, QueueFigures
+from navarch.engine.record import QueueFigures
 from navarch.model.cluster import Cluster
 from navarch.model.objects.queue_usage import QUEUE_USAGE
 from navarch.model.resources import format_amount
 from navarch.model.spec import QueueSpec, Requests
-from navarch.views.jobs import JobRow
 from navarch.views.quantities import Amounts, quantities
 
 
@@ -68,18 +67,15 @@ class QueueRow:
         }
 
 
-def queue_rows(cluster: Cluster, record: CycleRecord, jobs: Iterable[JobRow]) -> list[QueueRow]:
-    """One row a queue, each below its parent."""
-    figures = {each.queue: each for each in record.queues}
+def queue_rows(
+    cluster: Cluster, queues: Iterable[QueueFigures], jobs_waiting: Mapping[str, int], jobs_running: Mapping[str, int]
+) -> list[QueueRow]:
+    """One row a queue, each below its parent. `jobs_waiting`, `jobs_running`: by the queue that the jobs name."""
+    figures = {each.queue: each for each in queues}
     allocated = _totals(cluster.queues, figures, "allocated")
     request = _totals(cluster.queues, figures, "request")
     usage = cluster.objects.get(QUEUE_USAGE, {})
-    waiting: dict[str, int] = {}
-    running: dict[str, int] = {}
-    for job in jobs:
-        for name in _ancestors(cluster.queues, job.queue):
-            waiting[name] = waiting.get(name, 0) + bool(job.pending)
-            running[name] = running.get(name, 0) + bool(job.running)
+    waiting, running = _with_below(cluster.queues, jobs_waiting), _with_below(cluster.queues, jobs_running)
     rows = []
     for name, depth in _tree(cluster.queues):
         spec = cluster.queues[name]
@@ -137,13 +133,21 @@ def _totals(queues: Mapping[str, QueueSpec], figures: Mapping[str, QueueFigures]
         if own is None:
             continue
         # A policy that divides the cluster over the tree gives sums already.
-        for above in (name,) if own.with_below else _ancestors(queues, name):
+        for above in (name,) if own.with_below else ancestors(queues, name):
             for resource, amount in getattr(own, part).items():
                 totals[above][resource] = totals[above].get(resource, 0) + amount
     return totals
 
 
-def _ancestors(queues: Mapping[str, QueueSpec], name: str) -> list[str]:
+def _with_below(queues: Mapping[str, QueueSpec], own: Mapping[str, int]) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for queue, count in own.items():
+        for name in ancestors(queues, queue):
+            totals[name] = totals.get(name, 0) + count
+    return totals
+
+
+def ancestors(queues: Mapping[str, QueueSpec], name: str) -> list[str]:
     """The queue and all above it, each once even in a cycle of parents."""
     found: list[str] = []
     while name in queues and name not in found:

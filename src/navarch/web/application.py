@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, Protocol
 
 import msgspec
@@ -34,7 +34,9 @@ class Login(Protocol):
         """A page is asked for; the answer may get a cookie."""
 
 
-def application(login: Login, hosts: HostCheck) -> web.Application:
+def application(login: Login, hosts: HostCheck, handlers: Mapping[tuple[str, str], ViewerHandler] | None = None) -> web.Application:
+    """`handlers`: (method, path below /api/v1) -> handler."""
+
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
@@ -59,14 +61,11 @@ def application(login: Login, hosts: HostCheck) -> web.Application:
     app = web.Application(middlewares=[guard], client_max_size=MOST_BODY)
     app.on_response_prepare.append(add_headers)
     pages = Pages(login)
-    app.router.add_get(f"{API}/viewer", for_viewer(_viewer))
+    for (method, path), handler in (handlers or {}).items():
+        app.router.add_route(method, f"{API}/{path}", for_viewer(handler))
     app.router.add_get("/assets/{path:.+}", pages.asset)
     app.router.add_get("/{path:.*}", pages.page)
     return app
-
-
-async def _viewer(request: web.Request, viewer: Viewer) -> web.Response:
-    return json_response(viewer.to_dict())
 
 
 def json_response(value: object, status: int = 200) -> web.Response:

@@ -46,7 +46,7 @@ def test_the_sample_comes_to_rest_and_shows_what_it_promises(tmp_path: Path) -> 
     rows = {line.split()[1]: line for line in said.partition("Jobs")[2].splitlines() if len(line.split()) > 9}
     for name in ("pretrain", "serve", "nightly", "hotfix"):
         assert "Completed" in rows[name]
-    why = "0/4 nodes are available: 4 Insufficient nvidia.com/gpu"
+    why = "cannot start: needs 33 GPUs, the cluster has 32"
     assert why in rows["moonshot"], "a job that cannot run, with its reason; its figures may be ten seconds old"
     assert "OutOf" not in said, "no node was given more than it has"
     assert "settled after" in said.splitlines()[-1]
@@ -113,7 +113,7 @@ def test_jobs_queues_and_nodes_are_shown_from_any_cluster(up: UpProcess) -> None
     up.kubectl("wait", "--for=jsonpath={.status.conditions[0].type}=Unschedulable", group, "--timeout=300s")
     (job,) = [each for each in json.loads(up.navarch("jobs", "-o", "json"))["items"] if each["name"] == "big"]
     assert (job["queue"], job["minMember"], job["pods"]["pending"]) == ("team", 4, 4)
-    assert "4 minAvailable" in job["why"]
+    assert job["why"].startswith("cannot start: needs 8 GPUs, the cluster has 6")
     assert "big" in up.navarch("jobs", "-n", "default") and "big" not in up.navarch("jobs", "-n", "kube-system")
     queues = {each["name"]: each for each in yaml.safe_load(up.navarch("queues", "-o", "yaml"))["items"]}
     assert queues["team"]["weight"] == 3 and queues["team"]["request"]["nvidia.com/gpu"] == "8"

@@ -20,6 +20,7 @@ from navarch.model.status import TaskStatus
 from navarch.plugins.gang import Gang
 
 S = TaskStatus
+WAIT = "Next: wait until running jobs end, or request less"
 VOLCANO, KUBE_BATCH = COMPAT["volcano"], COMPAT["kube-batch"]
 
 
@@ -104,34 +105,51 @@ def test_a_decision_is_changed_when_the_group_does_not_say_so_yet() -> None:
 
 
 def test_a_gang_that_waits_says_what_it_lacks_and_each_pod_why() -> None:
-    cluster = with_nodes(("n", {"cpu": 2}))
+    cluster = with_nodes(("n", {"cpu": 3}))
+    add_job(cluster, "other", [shape(cpu=1)], node="n")
     add_job(cluster, "gang", [shape(cpu=1)] * 3)
     record = decided(cluster, Gang)
-    (job,) = record.jobs
+    (job,) = [each for each in record.jobs if each.job == "ns/gang"]
     why = "0/1 nodes are available: 1 Insufficient cpu, with 2 other pods of this job placed."
     assert job.phase == "Inqueue"
     assert job.pods == {"Pending": 3}
     (condition,) = job.conditions
     assert condition.type == "Unschedulable"
-    told = "the gang needs 3 pods to start, and a place was found for 2 of its 3: pod group is not ready, 3 Pending, 3 minAvailable"
-    assert condition.message.startswith(told)
+    told = f"the gang needs 3 pods to start, and a place was found for 2 of its 3: gang-worker-2: {why}"
+    assert condition.message == f"{told} {WAIT}"
     assert [reason.message for reason in job.reasons] == [f"gang-worker-2: {why}"]
     assert job.reasons[0].nodes == {"Insufficient cpu": 1}
-    alone = f"the task could run, but its gang is not ready: gang-worker-2: {why}"
+    alone = f"the task could run, but its gang is not ready: gang-worker-2: {why} {WAIT}"
     assert [(r.pod, r.reason, r.message) for r in job.refusals] == [
         ("ns/gang-worker-0", "Schedulable", alone),
         ("ns/gang-worker-1", "Schedulable", alone),
-        ("ns/gang-worker-2", "Unschedulable", why),
+        ("ns/gang-worker-2", "Unschedulable", f"{why} {WAIT}"),
     ]
 
 
-def test_a_pod_that_was_not_tried_because_another_failed_is_told_of_that_one() -> None:
+def test_a_gang_that_can_never_start_says_so_first() -> None:
     cluster = with_nodes(("n", {"cpu": 2}))
-    add_job(cluster, "gang", [shape(cpu=3)] * 3)
+    add_job(cluster, "gang", [shape(cpu=1)] * 3)
     (job,) = decided(cluster, Gang).jobs
-    why = "0/1 nodes are available: 1 Insufficient cpu."
-    assert [r.message for r in job.refusals] == [why, *2 * [f"its gang is not ready: gang-worker-0: {why}"]]
+    (condition,) = job.conditions
+    never, step = "cannot start: needs 3 CPUs, the cluster has 2", "Next: request less, change its node selector, or add nodes"
+    assert condition.message == f"{never}. {step}"
+    assert [reason.code for reason in job.reasons] == ["NeverStarts", "Unschedulable"]
+    why = "0/1 nodes are available: 1 Insufficient cpu, with 2 other pods of this job placed"
+    assert [r.message for r in job.refusals] == [f"{never}. {step}", f"{never}. {step}", f"{never}; {why}. {step}"]
     (job,) = decided(cluster, Gang, semantics=Semantics(refusals_tell_all=False)).jobs
+    assert [reason.code for reason in job.reasons] == ["Unschedulable"], "the words of another system stay its own"
+
+
+def test_a_pod_that_was_not_tried_because_another_failed_is_told_of_that_one() -> None:
+    cluster = with_nodes(("n", {"cpu": 9}))
+    add_job(cluster, "other", [shape(cpu=8)], node="n")
+    add_job(cluster, "gang", [shape(cpu=3)] * 3)
+    (job,) = [each for each in decided(cluster, Gang).jobs if each.job == "ns/gang"]
+    why = "0/1 nodes are available: 1 Insufficient cpu."
+    assert [r.message for r in job.refusals] == [f"{why} {WAIT}", *2 * [f"its gang is not ready: gang-worker-0: {why} {WAIT}"]]
+    decided_ = decided(cluster, Gang, semantics=Semantics(refusals_tell_all=False)).jobs
+    (job,) = [each for each in decided_ if each.job == "ns/gang"]
     assert [r.message for r in job.refusals] == [why, *2 * ["the job is not ready"]]
 
 
@@ -212,7 +230,7 @@ def test_equal_reasons_of_many_pods_are_told_once() -> None:
     cluster = with_nodes(("n", {"cpu": 1}))
     add_job(cluster, "j", [shape(cpu=9)] * 5, minimum=1)
     (job,) = decided(cluster, Gang).jobs
-    assert len(job.reasons) == 1
+    assert [reason.code for reason in job.reasons] == ["NeverStarts", "Unschedulable"]
     assert len(job.refusals) == 5
 
 

@@ -32,7 +32,7 @@ def test_a_queue_tells_how_its_share_came_about() -> None:
         pod("y-0").in_group("y").cpu(2),
     ]
     heap = reading(objects)
-    found = explain_queue(heap.run, heap.run.decide(), "b").to_dict()
+    found = explain_queue(heap.run.cluster, heap.run.decide(), "b").to_dict()
     assert [step["text"] for step in found["steps"]] == [
         "the cluster has",
         "its weight is 1 of 3 among the 2 queues that ask for something",
@@ -51,7 +51,7 @@ def test_queues_that_starve_and_queues_that_borrow_are_paired() -> None:
     objects += [pod_group("y", 2).queue("poor"), *(pod(f"y-{i}").in_group("y").cpu(2) for i in range(2))]
     heap = reading(objects, "volcano")
     record_ = heap.run.decide()
-    poor, rich = (explain_queue(heap.run, record_, name) for name in ("poor", "rich"))
+    poor, rich = (explain_queue(heap.run.cluster, record_, name) for name in ("poor", "rich"))
     assert [(loan.queue, loan.amounts["cpu"]) for loan in poor.lends] == [("rich", "4")]
     assert [(loan.queue, loan.amounts["cpu"]) for loan in rich.borrows] == [("poor", "4")]
     assert [job.job for job in poor.waiting] == ["default/y"]

@@ -158,10 +158,11 @@ def test_a_gang_that_waits_is_told_what_it_lacks() -> None:
     add_job(cluster, "gang", [shape(cpu=1)] * 2)
     reason, message = conditions(cluster)["Unschedulable"]
     assert reason == "NotEnoughResources"
-    assert message == (
-        "the gang needs 2 pods to start, and a place was found for 1 of its 2: pod group is not ready, 2 Pending, 2 minAvailable; "
-        "Pending: 1 Schedulable, 1 Unschedulable. Origin reason is gang-worker-1: 0/1 nodes are available: 1 Insufficient cpu, "
-        "with 1 other pod of this job placed."
+    assert message == "cannot start: needs 2 CPUs, the cluster has 1. Next: request less, change its node selector, or add nodes"
+    theirs = conditions(cluster, semantics=Semantics(refusals_tell_all=False))["Unschedulable"][1]
+    assert theirs == (
+        "1/2 tasks in gang unschedulable: pod group is not ready, 2 Pending, 2 minAvailable; Pending: 1 Schedulable, 1 Unschedulable. "
+        "Origin reason is gang-worker-1: 0/1 nodes are available: 1 Insufficient cpu."
     )
 
 
@@ -169,7 +170,7 @@ def test_a_gang_that_waits_is_told_what_it_lacks() -> None:
     ("pods", "minimum", "ours", "theirs"),
     [
         (1, 3, "the gang needs 3 pods to start, and a place was found for none of its 1", "3/1 tasks in gang unschedulable"),
-        (3, 1, "the gang needs 1 pod to start, and a place was found for none of its 3", "1/3 tasks in gang unschedulable"),
+        (3, 1, "cannot start", "1/3 tasks in gang unschedulable"),
     ],
 )
 def test_what_is_lacking_is_not_put_over_what_there_is_unless_asked_for(pods: int, minimum: int, ours: str, theirs: str) -> None:

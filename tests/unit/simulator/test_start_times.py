@@ -116,7 +116,7 @@ def test_runs_that_go_on_count_as_longer_than_they_have_lasted() -> None:
     known = RunTimes(
         [*past([10.0] * 10), *(JobRun(f"r{i}", 0.0, "default", "default", pods=GPUS, started=0.0) for i in range(10))], 100.0
     )
-    assert known.curve(("queue", "default")).beyond.tolist() == [0.5]
+    assert known.known(("queue", "default")).survival.beyond.tolist() == [0.5]
 
 
 def test_survival_is_drawn_like_the_runs_it_knows() -> None:

@@ -10,16 +10,22 @@ from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
 from yarl import URL
 
-from navarch.web.application import application
+from navarch.web.application import application, json_response
 from navarch.web.pages import Pages
 from navarch.web.security.headers import POLICY
 from navarch.web.security.hosts import HostCheck
 from navarch.web.security.token_login import TokenLogin
+from navarch.web.security.viewer import Viewer
+
+
+async def user_of(request: web.Request, viewer: Viewer) -> web.Response:
+    return json_response(viewer.to_dict())
 
 
 @pytest.fixture
 async def server() -> AsyncIterator[TestServer]:
-    server = TestServer(application(TokenLogin("secret"), HostCheck(["dash.example"])))
+    handlers = {("GET", "viewer"): user_of}
+    server = TestServer(application(TokenLogin("secret"), HostCheck(["dash.example"]), handlers))
     await server.start_server()
     yield server
     await server.close()

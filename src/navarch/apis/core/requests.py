@@ -138,6 +138,13 @@ def footprint(pod: Pod, *, use_status: bool) -> tuple[int, int]:
     return scoring_pair(pod_requests(pod, use_status=use_status, defaults=SCORING_DEFAULTS))
 
 
+def burst_limits(pod: Pod, requests: Amounts, *, use_status: bool) -> tuple[int, int]:
+    """(milli-cpu, bytes of memory) that the pod may use, where that is more than `requests`; else 0."""
+    limits = pod_limits(pod, use_status=use_status)
+    cpu, memory = scoring_pair({name: amount for name, amount in limits.items() if amount > requests.get(name, 0)})
+    return cpu, memory
+
+
 def quantity_error(pod: Pod) -> ObjectError | None:
     """The first quantity of the pod that does not parse or is negative, with its field. Called when the sum has failed."""
     lists: list[tuple[str, ResourceList | None]] = []

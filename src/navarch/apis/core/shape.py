@@ -15,7 +15,15 @@ import msgspec
 from navarch.apis.admission.admission import AdmissionContext, admit_in_place, default_tolerations
 from navarch.apis.admission.pod_defaults import default_pod, qos_class
 from navarch.apis.core.pod_objects import Container, Pod, PodSpec, Volume
-from navarch.apis.core.requests import container_specs, footprint, pod_requests, quantity_error, rounded, scoring_request
+from navarch.apis.core.requests import (
+    burst_limits,
+    container_specs,
+    footprint,
+    pod_requests,
+    quantity_error,
+    rounded,
+    scoring_request,
+)
 from navarch.apis.core.selection import node_affinity, pod_affinity, spread_constraint, toleration
 from navarch.apis.errors import ObjectError
 from navarch.model.quantity import QuantityError
@@ -105,6 +113,7 @@ class ShapeReader:
                 pod = msgspec.structs.replace(pod, spec=msgspec.convert(plain, PodSpec))
             total = pod_requests(pod, use_status=placed)
             scoring, cost = scoring_request(pod), footprint(pod, use_status=placed)
+            limits = burst_limits(pod, total, use_status=placed)
             qos = qos_class(plain)
         except QuantityError:
             error = quantity_error(pod)
@@ -121,6 +130,7 @@ class ShapeReader:
             requests=rounded(total),
             scoring=scoring,
             footprint=cost,
+            limits=limits,
             node_selector=tuple(sorted((spec.node_selector or {}).items())),
             node_affinity=node_affinity(spec.affinity.node_affinity if spec.affinity else None),
             tolerations=tuple(toleration(part) for part in spec.tolerations or ()),

@@ -9,6 +9,7 @@ from dataclasses import replace
 from navarch.apis.core.pod_objects import Pod
 from navarch.cli.cluster.listing import Listed, listed
 from navarch.cli.cluster.running_policy import running_policy
+from navarch.cli.cluster.start_estimate import StartEstimate
 from navarch.cli.scheduler_names import served
 from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
@@ -52,9 +53,10 @@ async def overview_of(
     waiting: WaitingPage | None = None,
     *,
     only_nodes: bool = False,
+    estimate: StartEstimate | None = None,
 ) -> Overview:
     """`unseen`: kinds that may exist although they could not be listed. `state`, `waiting`: what the running scheduler publishes.
-    Without a name the policy is the scheduler's. `only_nodes`: rows of nodes alone."""
+    Without a name the policy is the scheduler's. `only_nodes`: rows of nodes alone. `estimate`: with start times of jobs."""
     running = running_policy(policy_name, state, registry)
     for note in running.notes:
         tell(note)
@@ -74,6 +76,12 @@ async def overview_of(
         return pods.get((namespace, name))
 
     shown = overview(cluster, policy, registry, time.time(), find_pod, ours, only_nodes=only_nodes)
+    if estimate is not None:
+        if found.complete:
+            jobs = [each.manifest for each in found.documents if each.manifest.get("kind") == "Job"]
+            shown = replace(shown, jobs=estimate.rows(shown.jobs, cluster, policy, registry, time.time(), jobs))
+        else:
+            tell("start times need the pods of all namespaces: -A shows them to users who may list these")
     if waiting is not None:
         return replace(shown, jobs=_as_waiting(shown.jobs, waiting))
     if not found.complete:  # the others that wait were not all seen

@@ -17,6 +17,7 @@ from navarch.cli.cluster.listing import listed
 from navarch.cli.cluster.options import ClusterOptions
 from navarch.cli.cluster.reading import overview_of
 from navarch.cli.cluster.selection import in_order, require_names, selected
+from navarch.cli.cluster.start_estimate import StartEstimate
 from navarch.cli.tables.columns import Layout, TableForm, print_lines, print_rows
 from navarch.cli.tables.text import output_console
 from navarch.engine.policy import PolicyError
@@ -52,6 +53,8 @@ class Listing:
     namespace: Callable[[Endpoint], str | None] | None = None
     """For jobs: the namespace to list, or None for all."""
     only_nodes: bool = False
+    estimate: StartEstimate | None = None
+    """For jobs: with start times."""
 
 
 def show(options: ClusterOptions, listing: Listing) -> None:
@@ -176,7 +179,17 @@ class _Reading:
         names, as_queue = listing.scheduler_names, options.namespace_as_queue
         state, waiting = await self._published(client, endpoint)
         return await overview_of(
-            found, options.policy, self.registry, self._tell, names, as_queue, unseen, state, waiting, only_nodes=listing.only_nodes
+            found,
+            options.policy,
+            self.registry,
+            self._tell,
+            names,
+            as_queue,
+            unseen,
+            state,
+            waiting,
+            only_nodes=listing.only_nodes,
+            estimate=listing.estimate,
         )
 
     async def _published(self, client: Client, endpoint: Endpoint) -> tuple[PublishedState | None, WaitingPage | None]:

@@ -93,8 +93,13 @@ def _meaning(argument: Described) -> str:
     parts = [argument["doc"]]
     if argument.get("choices"):
         parts.append("one of " + ", ".join(f"`{choice}`" for choice in argument["choices"]))
-    if argument.get("minimum") is not None:
-        parts.append(f"{argument['minimum']:g} or more")
+    least, most = argument.get("minimum"), argument.get("maximum")
+    if least is not None and most is not None:
+        parts.append(f"{least:g} to {most:g}")
+    elif least is not None:
+        parts.append(f"{least:g} or more")
+    elif most is not None:
+        parts.append(f"{most:g} or less")
     return "; ".join(part for part in parts if part)
 
 

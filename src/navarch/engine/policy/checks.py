@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from navarch.engine.policy.catalogue import Catalogue
+from navarch.engine.policy.compat import listed
 from navarch.engine.policy.file_form import Choice
 from navarch.engine.policy.findings import Findings
 from navarch.engine.policy.source import Path
 from navarch.engine.policy.values import PluginOption
 
+LOAD_READERS = frozenset({"usage", "rescheduling"})
+"""Plugins that read the load of nodes."""
 _EVICTING = frozenset({"preempt", "reclaim", "gangpreempt", "gangreclaim", "consolidation"})
 
 
@@ -17,7 +22,12 @@ def check_together(
     tiers: tuple[tuple[PluginOption, ...], ...],
     actions: tuple[str, ...],
     catalogue: Catalogue,
+    metrics: Mapping[str, object],
 ) -> None:
+    if metrics and not any(option.name in LOAD_READERS for tier in tiers for option in tier):
+        findings.warn(
+            ("metrics",), f"metrics has no effect: no plugin that reads the load of nodes is named ({listed(sorted(LOAD_READERS))} do)"
+        )
     if choice.dialect == "kai":
         _scenario_generators(findings, tiers, actions)
         return

@@ -81,6 +81,8 @@ class Findings(Struct):
                 self.warn(inner, f"argument {name!r} of {owner} has no effect: {argument.doc}")
             try:
                 held[name] = argument.read(raw, self.reading)
+                if argument.fields:
+                    held[name] = self.arguments(inner, raw, argument.fields, f"{name} of {owner}")
             except WrongKind as wrong:
                 default = "" if argument.default is None else f" ({argument.default})"
                 self.object_to(inner, f"argument {name!r} of {owner}: {wrong}", f"its default{default} is used")

@@ -61,7 +61,8 @@ def _read(findings: Findings, choice: Choice, catalogue: Catalogue, source: Sour
     if not any(tiers):
         findings.warn(("tiers",), "no plugin is named: nothing but the actions' own rules holds")
     configurations = reader.configurations(document.get("configurations"), actions)
-    check_together(findings, choice, tiers, actions, catalogue)
+    metrics = check(findings, ("metrics",), document.get("metrics"), params.METRICS, "metrics")
+    check_together(findings, choice, tiers, actions, catalogue, metrics)
     path = ("scenarioSearchBudgets",)
     search_budgets = check(findings, path, document.get(path[0]), budgets.FIELDS, path[0])
     budgets.check_budgets(findings, search_budgets)
@@ -74,7 +75,7 @@ def _read(findings: Findings, choice: Choice, catalogue: Catalogue, source: Sour
         dialect=choice.dialect,
         semantics=COMPAT[choice.compat],
         params=params.read_params(findings, document.get("schedulerParams")),
-        metrics=check(findings, ("metrics",), document.get("metrics"), params.METRICS, "metrics"),
+        metrics=metrics,
         usage=reader.usage(document.get("usageDBConfig")),
         queue_depth=reader.queue_depth(document.get("queueDepthPerAction")),
         search_budgets=search_budgets,

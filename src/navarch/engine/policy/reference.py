@@ -41,7 +41,7 @@ def _entry(key: str, entry: Entry, all_of_them: Mapping[str, Entry]) -> dict[str
         "doc": entry.doc,
         "about": _about(entry, all_of_them),
         "points": list(entry.points or ()),
-        "arguments": [_argument(argument) for argument in entry.arguments],
+        "arguments": [found for argument in entry.arguments for found in _arguments(argument)],
     }
 
 
@@ -52,9 +52,16 @@ def _systems(name: str, all_of_them: Mapping[str, Entry]) -> list[str]:
     ]
 
 
-def _argument(argument: Argument) -> dict[str, object]:
+def _arguments(argument: Argument, inside: str = "") -> list[dict[str, object]]:
+    """The argument, then those inside it, each named with the path to it."""
+    name = f"{inside}{argument.name}"
+    below = (found for each in argument.fields for found in _arguments(each, f"{name}."))
+    return [_argument(argument, name), *below]
+
+
+def _argument(argument: Argument, name: str) -> dict[str, object]:
     found: dict[str, object] = {
-        "name": argument.name,
+        "name": name,
         "kind": argument.kind,
         "default": argument.default,
         "doc": argument.doc,
@@ -63,6 +70,8 @@ def _argument(argument: Argument) -> dict[str, object]:
         found["choices"] = list(argument.choices)
     if argument.minimum is not None:
         found["minimum"] = argument.minimum
+    if argument.maximum is not None:
+        found["maximum"] = argument.maximum
     return found
 
 

@@ -42,8 +42,13 @@ USAGE: Fields = (
         ),
     ),
 )
-_NO_METRICS = "no plugin that is installed reads the load of nodes from a metrics server"
 METRICS: Fields = (
-    Argument("type", "str", "", _NO_METRICS, ("prometheus", "prometheus_adaptor", "elasticsearch"), has_effect=False),
-    Argument("*", "any", None, _NO_METRICS, has_effect=False),
+    Argument("type", "str", "", "the server that measures the load of nodes", ("prometheus", "prometheus_adaptor", "elasticsearch")),
+    Argument("address", "str", "", "its URL; prometheus_adaptor is asked through the API server"),
+    Argument("interval", "duration", 30.0, "how often it is asked; a pod that runs for less counts as not measured yet", minimum=0),
+    Argument("tls.insecureSkipVerify", "bool", False, "do not check the certificate of the server"),
+    Argument("elasticsearch.index", "str", "metricbeat-*", "the index to search"),
+    Argument("elasticsearch.hostnameFieldName", "str", "host.hostname", "the field with the name of the node"),
+    Argument("elasticsearch.username", "str", "", "user at the server"),
+    Argument("elasticsearch.password", "str", "", "password of that user"),
 )

@@ -33,10 +33,18 @@ class Notice(Protocol):
         if it only asked for something; None: what there is room for now is not known."""
 
 
+class PodWatcher(Protocol):
+    """Keeps the job history (`live.usage.job_recorder`)."""
+
+    def task_changed(self, before: TaskSpec | None, task: TaskSpec) -> None: ...
+
+    def task_removed(self, before: TaskSpec) -> None: ...
+
+
 class ChangeNotices:
     """Three callbacks beside `notice`. `on_job_removed`: a job lost its group, or its last pod if it has no group; a later job of the
     same name is another one. `on_demand_changed`: the pending pods of a job became more or request something else.
-    `on_volumes_changed`: a volume, a claim or a storage class changed."""
+    `on_volumes_changed`: a volume, a claim or a storage class changed. `pods`: told of each pod that comes, changes or goes."""
 
     def __init__(
         self,
@@ -45,17 +53,21 @@ class ChangeNotices:
         on_job_removed: Callable[[str], object],
         on_demand_changed: Callable[[str], object],
         on_volumes_changed: Callable[[], object],
+        pods: PodWatcher | None = None,
     ) -> None:
         self._cluster = cluster
         self._notice = notice
         self._on_job_removed = on_job_removed
         self._on_demand_changed = on_demand_changed
         self._on_volumes_changed = on_volumes_changed
+        self._pods = pods
 
     # pods
 
     def task_changed(self, before: TaskSpec | None, task: TaskSpec) -> None:
         notice = self._notice
+        if self._pods is not None:
+            self._pods.task_changed(before, task)
         if before is not None and (freed := given_up(before, task)):
             notice(Event.POD_REMOVED, urgent=False, freed=freed)
         if task.status == TaskStatus.PENDING:
@@ -75,6 +87,8 @@ class ChangeNotices:
             notice(Event.POD_CHANGED, task.job, urgent=False)
 
     def task_removed(self, before: TaskSpec) -> None:
+        if self._pods is not None:
+            self._pods.task_removed(before)
         if before.node:
             self._notice(Event.POD_REMOVED, freed=footprint(before.shape))
         elif before.job:

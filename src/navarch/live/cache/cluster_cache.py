@@ -18,7 +18,7 @@ from navarch.ingest.pod_reader import PodReader
 from navarch.ingest.unreadable_pods import UnreadablePods
 from navarch.live.cache.assumed_objects import AssumedObjects
 from navarch.live.cache.assumed_pods import AssumedPods
-from navarch.live.cache.change_notices import ChangeNotices, Notice
+from navarch.live.cache.change_notices import ChangeNotices, Notice, PodWatcher
 from navarch.live.cache.decision_overlay import DecisionOverlay
 from navarch.model.spec import JobSpec, TaskSpec
 
@@ -39,7 +39,9 @@ class ClusterCache(AssumedObjects):
         on_demand_changed: Callable[[str], object] = lambda job: None,
         on_volumes_changed: Callable[[], object] = lambda: None,
         owners_watched: Callable[[str], bool] = lambda kind: False,
+        pod_watcher: PodWatcher | None = None,
     ) -> None:
+        self._pod_watcher = pod_watcher
         self.assumed = assumed
         self.pods: Mapping[tuple[str, str], Pod] = {}
         """The pod informer's store. Of pods that have a node it holds only names and versions (see `handlers`)."""
@@ -66,6 +68,7 @@ class ClusterCache(AssumedObjects):
                 on_job_removed=self._on_job_removed,
                 on_demand_changed=self._on_demand_changed,
                 on_volumes_changed=self._on_volumes_changed,
+                pods=self._pod_watcher,
             ),
         )
 

@@ -10,8 +10,8 @@ and versions. That saves half of the memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 import msgspec
 
@@ -20,16 +20,34 @@ from navarch.apis.core.nodes import Node
 from navarch.apis.core.objects import KubeObject, Metadata, check_name
 from navarch.apis.core.partial_pod import PartialPod, read_partial_pod
 from navarch.apis.core.pod_objects import Pod
+from navarch.apis.dialect import Settings, Spec
 from navarch.apis.errors import ObjectError
 from navarch.kube.resources import Resource
 from navarch.kube.watch.decoding import Metadata as AnyMetadata
 from navarch.kube.watch.decoding import key_of
-from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.cache.watched_kinds import Watched
 from navarch.object_types import ObjectKey
 
 OnInvalid = Callable[[str, Resource, AnyMetadata, Exception], None]
 """kind, resource, metadata of the object, what is wrong with it."""
+
+
+class ObjectCache(Protocol):
+    """What informers fill: the cache of the live scheduler, or that of the dashboard."""
+
+    settings: Settings
+    pods: Mapping[tuple[str, str], Pod]
+    """The pod informer's store."""
+
+    def put_pod(self, pod: Pod, old: Pod | None = None) -> None: ...
+
+    def put_partial(self, pod: PartialPod) -> str: ...
+
+    def remove_pod(self, uid: str) -> None: ...
+
+    def put(self, spec: Spec, version: int = 0) -> None: ...
+
+    def remove(self, spec: Spec) -> None: ...
 
 
 class PartiallyRead(Exception):
@@ -39,7 +57,7 @@ class PartiallyRead(Exception):
 class PodHandler:
     """`store` is the informer's."""
 
-    def __init__(self, cache: ClusterCache, resource: Resource, on_invalid: OnInvalid) -> None:
+    def __init__(self, cache: ObjectCache, resource: Resource, on_invalid: OnInvalid) -> None:
         self.store: dict[tuple[str, str], Pod] = {}
         self._cache = cache
         self._resource = resource
@@ -91,7 +109,7 @@ class PodHandler:
 class KindHandler:
     """Every kind but pods."""
 
-    def __init__(self, cache: ClusterCache, watched: Watched, resource: Resource, on_invalid: OnInvalid) -> None:
+    def __init__(self, cache: ObjectCache, watched: Watched, resource: Resource, on_invalid: OnInvalid) -> None:
         self.store: dict[tuple[str, str], KubeObject] = {}
         self._cache = cache
         self.kind = watched

@@ -25,8 +25,7 @@ from navarch.kube.watch.decoding import BadObject, ObjectDecoder, Salvage
 from navarch.kube.watch.informer import Informer, Patience
 from navarch.kube.watch.informer_group import InformerGroup
 from navarch.kube.watch.object_store import is_newer
-from navarch.live.cache.cluster_cache import ClusterCache
-from navarch.live.cache.handlers import KindHandler, OnInvalid, PodHandler
+from navarch.live.cache.handlers import KindHandler, ObjectCache, OnInvalid, PodHandler
 from navarch.live.cache.watched_kinds import Watched, choose, watched
 
 log = logging.getLogger(__name__)
@@ -41,7 +40,7 @@ class Informers:
     def __init__(
         self,
         client: Client,
-        cache: ClusterCache,
+        cache: ObjectCache,
         on_invalid: OnInvalid,
         patience: Patience | None,
         rng: random.Random,

@@ -81,7 +81,7 @@ class Health:
         self.port = 0
 
     async def start(self, listen: str, tls: ssl.SSLContext | None = None) -> None:
-        host, port = _split(listen)
+        host, port = split_address(listen)
         app = web.Application()
         app.router.add_get("/", _index)
         app.router.add_get("/livez", _alive)
@@ -171,7 +171,7 @@ def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
     return context
 
 
-def _split(listen: str) -> tuple[str | None, int]:
+def split_address(listen: str) -> tuple[str | None, int]:
     """Host and port; no host: every address of both families."""
     host, _, port = listen.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:

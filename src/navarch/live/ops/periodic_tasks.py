@@ -41,6 +41,9 @@ class PeriodicTasks:
                 await self.check_policy()
             with contained("usage"):
                 self._record_usage()
+            with contained("job history"):
+                if scheduler.job_recorder is not None:
+                    await scheduler.job_recorder.write()
             with contained("warnings"):
                 self._log_warnings()
             if not scheduler.leading or scheduler.dry_writers is not None:
@@ -65,6 +68,7 @@ class PeriodicTasks:
         if loaded:
             scheduler.metrics.policy_loads.labels("ok").inc()
             await scheduler.usage.open(file.policy.usage)
+            await scheduler.node_load.open(file.policy)
         elif file.refused != before:
             scheduler.metrics.policy_loads.labels("refused").inc()
         if loaded or scheduler.rereading:

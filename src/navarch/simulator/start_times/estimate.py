@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
-from navarch.job_history import JobRun, run_of
+from navarch.job_history import JobRun, is_gang, run_of
 from navarch.model.cluster import Cluster
 from navarch.model.spec import JobSpec, TaskSpec
 from navarch.model.status import IS_TERMINAL, ON_NODE
@@ -30,7 +30,8 @@ from navarch.simulator.forecast import forecast
 from navarch.simulator.jobs import TraceJob
 from navarch.simulator.start_times.arrivals import PastArrivals
 from navarch.simulator.start_times.deadlines import Deadlines
-from navarch.simulator.start_times.run_times import RunTimes, Survival
+from navarch.simulator.start_times.run_times import Draw, RunTimes, Survival
+from navarch.views.prospects import StartTime
 
 RUNS = 100
 FEWEST_RUNS = 20
@@ -39,16 +40,6 @@ NO_BASIS = "no job has a walltime, an expected duration or a history"
 HORIZON = 30 * 86400.0
 """Seconds that a forecast reaches."""
 _OUTLIVED = Survival(())
-
-
-class StartTime(Struct, frozen=True):
-    """When a job starts: each time is passed with the chance that its name says. Seconds since the epoch."""
-
-    p05: float
-    p50: float
-    p90: float
-    p95: float
-    basis: str
 
 
 class StartTimes(Struct):
@@ -87,7 +78,9 @@ class Basis:
     ) -> None:
         """`deadlines`: of Jobs, by namespace and name (`job_deadlines`)."""
         past = sorted((run for run in history if run.submitted <= now), key=lambda run: (run.submitted, run.uid))
-        self.times = RunTimes(past, now)
+        alive = {*cluster.tasks.rows.of, *cluster.jobs.rows.of, *(spec.uid for spec in cluster.jobs.specs if spec is not None)}
+        # A run without an end that the cluster does not hold ended while no scheduler watched: its length is not known.
+        self.times = RunTimes((run for run in past if run.finished is not None or run.uid in alive), now)
         self.arrivals = PastArrivals(past, now)
         self._deadlines = deadlines or {}
         self.jobs: dict[str, _Job] = {}
@@ -114,25 +107,26 @@ class Basis:
                 deadline = max(since + deadline - now, 0.0) + (age or 0.0)
             walltime = deadline if walltime is None else min(walltime, deadline)
         expected = None if spec.expected_duration == walltime else spec.expected_duration
-        run = run_of(spec, tasks)
+        run = run_of(spec, tasks if is_gang(spec) else tasks[:1])
         return _Job(run, age, walltime, expected, self.times.class_of(run))
 
-    def remaining(self, key: str, random: np.random.Generator) -> float:
-        """Seconds that a job still runs, drawn anew with each call."""
+    def remaining(self, key: str, draw: Draw, random: np.random.Generator) -> float:
+        """Seconds that a job still runs in one draw."""
         job = self.jobs.get(key)
         if job is None:
             return math.inf
-        age, chance = job.age or 0.0, 1.0 - float(random.random())
+        age = job.age or 0.0
         limit = math.inf if job.walltime is None else max(job.walltime - age, 0.0)
         if job.kind is not None:
-            return min(self.times.curve(job.kind).remaining(age, chance), limit)
+            return min(draw.remaining(job.kind, age), limit)
         if job.walltime is not None or job.expected is None:
             return limit
-        return job.expected - age if age < job.expected else _OUTLIVED.remaining(age, chance)
+        return job.expected - age if age < job.expected else _OUTLIVED.remaining(age, 1.0 - float(random.random()))
 
-    def run_time(self, run: JobRun, random: np.random.Generator) -> float | None:
+    def run_time(self, run: JobRun, draw: Draw) -> float | None:
+        """Of a job that comes in one draw; None: not known."""
         kind = self.times.class_of(run)
-        return None if kind is None else self.times.curve(kind).remaining(0.0, 1.0 - float(random.random()))
+        return None if kind is None else draw.remaining(kind)
 
     def told(self, runs: int) -> str:
         """The basis in a sentence."""
@@ -182,16 +176,19 @@ def start_times(
 
     def one_run(number: int) -> dict[str, float] | None:
         random = np.random.default_rng([seed, number])
-        arrivals = basis.arrivals.draw(random, lambda run: basis.run_time(run, random)) if basis.arrivals.known else ()
+        draw = Draw(basis.times, random)
+        arrivals = basis.arrivals.draw(random, lambda run: basis.run_time(run, draw)) if basis.arrivals.known else ()
+        remaining = {key: basis.remaining(key, draw, random) for key in in_order}
 
         def supposed(job: JobSpec, running: bool) -> float:
-            return basis.remaining(job.key, random)
+            return remaining.get(job.key, math.inf)
 
         until = now + HORIZON
         return forecast(
             cluster, policy, registry, now, supposed, until=until, wanted=wanted, arrivals=arrivals, known=known, proceed=proceed
         )
 
+    in_order = sorted(basis.jobs, key=lambda key: (basis.jobs[key].run.submitted, key))
     found: dict[str, list[float]] = {key: [] for key in wanted}
     made = 0
     while made < runs and (made == 0 or proceed()):

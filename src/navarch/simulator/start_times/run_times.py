@@ -7,7 +7,8 @@ to last twice as long is one half.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,31 +57,78 @@ class Survival:
 
 
 class RunTimes:
-    """Run times by class, as known at a moment."""
+    """Run times by class, as known at a moment, in order of submission."""
 
     def __init__(self, runs: Iterable[JobRun], now: float) -> None:
         self.finished = 0
         """Runs that are known from start to end."""
-        self._ended: dict[Hashable, list[float]] = {}
-        self._going: dict[Hashable, list[float]] = {}
-        self._curves: dict[Hashable, Survival] = {}
-        for run in sorted(runs, key=lambda run: (run.finished or now, run.uid)):
+        self._runs: dict[Hashable, list[_Run]] = {}
+        self._known: dict[Hashable, KnownRuns] = {}
+        for run in sorted(runs, key=lambda run: (run.submitted, run.uid)):
             if run.started is None or run.started > now:
                 continue
-            if run.finished is not None and run.finished <= now:
-                self.finished += 1
-                table, length = self._ended, run.finished - run.started
-            else:
-                table, length = self._going, now - run.started
+            ended = run.finished is not None and run.finished <= now
+            self.finished += ended
+            length = max((run.finished if run.finished is not None and ended else now) - run.started, 0.0)
             for each in run.classes:
-                table.setdefault(each, []).append(max(length, 0.0))
+                self._runs.setdefault(each, []).append((length, ended))
 
     def class_of(self, run: JobRun) -> Hashable | None:
         """The most alike class with enough finished runs; None: there is none."""
-        return next((each for each in run.classes if len(self._ended.get(each, ())) >= FEWEST), None)
+        return next((each for each in run.classes if sum(ended for _, ended in self._runs.get(each, ())) >= FEWEST), None)
 
-    def curve(self, kind: Hashable) -> Survival:
-        found = self._curves.get(kind)
+    def known(self, kind: Hashable) -> KnownRuns:
+        found = self._known.get(kind)
         if found is None:
-            found = self._curves[kind] = Survival(self._ended[kind][-LAST:], self._going.get(kind, ())[-LAST:])
+            found = self._known[kind] = KnownRuns(self._runs[kind][-LAST:])
         return found
+
+
+_Run = tuple[float, bool]
+"""How long it ran, and whether it has ended."""
+
+
+class KnownRuns:
+    """Runs of one class, and the survival that follows from them."""
+
+    def __init__(self, runs: Sequence[_Run]) -> None:
+        self.lengths: Floats = np.array([length for length, _ in runs])
+        self.ended: NDArray[np.bool_] = np.array([ended for _, ended in runs])
+        self.survival = Survival(self.lengths[self.ended], self.lengths[~self.ended])
+
+
+class Draw:
+    """One draw of the run times of many jobs.
+
+    Jobs that come together run alike: the tasks of a sweep, the attempts at one experiment. So the jobs of a class, asked for one
+    after the other, get the lengths of past runs that came one after the other, from a random place in the history on. The place is
+    the same for all classes. Drawing each job for itself would make the sum over many jobs look far more certain than it is.
+    """
+
+    def __init__(self, times: RunTimes, random: np.random.Generator) -> None:
+        self._times = times
+        self._random = random
+        self._place = float(random.random())
+        """From 0, the oldest run, to 1, the newest."""
+        self._lengths: dict[Hashable, Floats] = {}
+        self._taken: Counter[Hashable] = Counter()
+
+    def remaining(self, kind: Hashable, age: float = 0.0) -> float:
+        """How long the next job of the class still runs that has run so long."""
+        known = self._times.known(kind)
+        lengths = self._lengths.get(kind)
+        if lengths is None:
+            lengths = self._lengths[kind] = self._whole(known)
+        longer = lengths[lengths > age]
+        if not len(longer):
+            return known.survival.remaining(age, 1.0 - float(self._random.random()))
+        place = int(self._place * len(longer)) + self._taken[kind]
+        self._taken[kind] += 1
+        return float(longer[place % len(longer)]) - age
+
+    def _whole(self, known: KnownRuns) -> Floats:
+        """Lengths of all runs: of those that go on, as long as they may last."""
+        lengths = known.lengths.copy()
+        for row in np.flatnonzero(~known.ended).tolist():
+            lengths[row] += known.survival.remaining(float(lengths[row]), 1.0 - float(self._random.random()))
+        return lengths

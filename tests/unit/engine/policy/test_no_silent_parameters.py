@@ -67,7 +67,7 @@ def is_read(argument: Argument) -> bool:
 
 def leaves(fields: Fields, way: str = "") -> Iterator[tuple[str, Argument]]:
     for field in fields:
-        if isinstance(field, Nested):
+        if isinstance(field, Nested) or field.fields:
             yield from leaves(field.fields, f"{way}{field.name}.")
         else:
             yield f"{way}{field.name}", field
@@ -77,8 +77,7 @@ def declared() -> Iterator[tuple[str, Argument]]:
     catalogue = installed().catalogue()
     for kind, entries in (("plugin", catalogue.plugins), ("action", catalogue.actions)):
         for name in entries:
-            for argument in entries[name].arguments or ():
-                yield f"{kind} {name}: {argument.name}", argument
+            yield from ((f"{kind} {name}: {way}", argument) for way, argument in leaves(entries[name].arguments or ()))
     for name, argument in PARAMETERS.items():
         yield f"schedulerParams: {name}", argument
     for where, fields in (("metrics", METRICS), ("usageDBConfig", USAGE), ("scenarioSearchBudgets", FIELDS)):

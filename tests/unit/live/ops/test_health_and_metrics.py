@@ -16,7 +16,7 @@ from navarch.engine.record import QueueFigures
 from navarch.installed import installed
 from navarch.kube.auth.access_review import AccessReview
 from navarch.live.cache.watched_kinds import watched
-from navarch.live.ops.health import Health, _is_loopback, _split
+from navarch.live.ops.health import Health, _is_loopback, split_address
 from navarch.live.ops.metrics import MOST_QUEUES, OTHERS, Metrics
 from navarch.live.ops.policy_file import PolicyFile
 from navarch.version import version
@@ -38,7 +38,7 @@ def test_a_snapshot_is_for_callers_on_the_machine(address: str | None, ours: boo
     ],
 )
 def test_an_address_is_host_and_port(listen: str, where: tuple[str | None, int]) -> None:
-    assert _split(listen) == where
+    assert split_address(listen) == where
 
 
 async def test_the_policy_in_force_is_served() -> None:

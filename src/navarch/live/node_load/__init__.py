@@ -1,0 +1,1 @@
+"""The load of nodes, fetched from a metrics server beside the cycles."""

@@ -1,0 +1,77 @@
+"""What the Python functions accept: objects, moments and directories in the forms that people have at hand.
+
+`plan`, `explain` and the command line read them here, so that all mean the same by the same value, and a wrong value gets one line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from navarch.apis.errors import ObjectError
+from navarch.offline.manifests import Document, objects_in, read_paths, read_text
+
+Objects = str | Path | Mapping[str, Any] | Iterable[Mapping[str, Any] | Document | str | Path]
+"""A file or directory, YAML or JSON text, one decoded manifest (also a List), or any number of these."""
+Moment = float | str | datetime
+"""Seconds since the epoch, a time such as 2026-01-01T12:00:00Z, or a datetime. UTC where no zone is given."""
+
+
+def read_objects(objects: Objects) -> tuple[list[Document], list[ObjectError]]:
+    """The single objects, with the items of lists as objects, and the mistakes."""
+    documents: list[Document] = []
+    mistakes: list[ObjectError] = []
+    if isinstance(objects, str | Path | Mapping):
+        objects = [objects]
+    for each in objects:
+        found: Iterable[Document | ObjectError]
+        if isinstance(each, Document):
+            found = (each,)
+        elif isinstance(each, Path) or (isinstance(each, str) and not _is_text(each)):
+            read, unread = read_paths([each])
+            found = [*read, *unread]
+        elif isinstance(each, str):
+            found = read_text(each, "text")
+        else:
+            found = objects_in(each)
+        for one in found:
+            (mistakes if isinstance(one, ObjectError) else documents).append(one)  # type: ignore[arg-type]
+    return documents, mistakes
+
+
+def _is_text(value: str) -> bool:
+    """Whether text is YAML or JSON itself, and not the name of a file."""
+    return "\n" in value or value.lstrip().startswith(("{", "[")) or ": " in value
+
+
+def read_moment(value: Moment, argument: str = "now") -> float:
+    """Seconds since the epoch. `argument` begins the message of an error."""
+    seconds = math.nan
+    try:
+        if isinstance(value, str):
+            try:
+                seconds = float(value)
+            except ValueError:
+                value = datetime.fromisoformat(value)
+        if isinstance(value, datetime):
+            seconds = (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+        elif not isinstance(value, str):
+            seconds = float(value)
+    except (ValueError, OverflowError, TypeError):
+        pass
+    if not math.isfinite(seconds):
+        expected = "seconds since the epoch, a datetime or a time such as 2026-01-01T12:00:00Z"
+        raise ValueError(f"{argument}: found {value!r}, expected {expected}")
+    return seconds
+
+
+def read_directories(value: str | Path | Iterable[str | Path]) -> tuple[Path, ...]:
+    """Directories of plugins; each must exist."""
+    directories = tuple(Path(each) for each in ((value,) if isinstance(value, str | Path) else value))
+    for each in directories:
+        if not each.is_dir():
+            raise ValueError(f"plugin_dirs: found {str(each)!r}, expected a directory that exists")
+    return directories

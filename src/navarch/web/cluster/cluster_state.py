@@ -1,0 +1,145 @@
+"""What pages show of the cluster, kept up to date change by change, with a version for each step.
+
+Rows of jobs and nodes follow each change within a second. Shares of queues, places of jobs and useless room come from assessments,
+which are made less often (`assessment`). All viewers share one computation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from navarch.engine.policy import Policy
+from navarch.engine.registry import Registry
+from navarch.model.cluster import Cluster
+from navarch.web.cluster.assessment import LONGEST, PART, Assessment, Assessor
+from navarch.web.cluster.watched_cluster import WatchedCluster
+from navarch.web.stream.change_log import Changed, ChangeLog
+from navarch.web.tables.jobs import JobTable
+from navarch.web.tables.nodes import NodeTable
+from navarch.web.tables.overview import ClusterTotals
+from navarch.web.tables.queues import QueueTable
+
+log = logging.getLogger(__name__)
+
+STEP: Final = 1.0
+LOOKS: Final = 5
+"""Looks for changes in the time of one step."""
+
+
+class ClusterState:
+    def __init__(
+        self,
+        watched: WatchedCluster,
+        policy: Policy,
+        registry: Registry,
+        served: frozenset[str] | None,
+        policy_name: str = "",
+        clock: Callable[[], float] = time.time,
+        step: float = STEP,
+    ) -> None:
+        """`step`: seconds between two versions at least."""
+        self.watched, self.policy, self.registry, self.clock = watched, policy, registry, clock
+        self.policy_name = policy_name
+        self._step = step
+        self.log = ChangeLog()
+        self.assessor = Assessor(watched.cluster, policy, registry, clock)
+        self.assessment = Assessment()
+        self.jobs = JobTable(watched.cluster, policy.semantics, watched.find_pod, served)
+        self.nodes = NodeTable(watched.cluster, watched.changes.shared)
+        self.queues = QueueTable(watched.cluster)
+        self.totals = ClusterTotals(watched.cluster)
+        self.ready = False
+        """Whether all objects have been read and assessed once."""
+        self._unassessed = True
+        self._moved: set[str] = set()
+        """Jobs whose place changed and whose rows have not been made again."""
+        self._useless_nodes: set[str] = set()
+        self._queues_due = True
+        self._next = asyncio.Event()
+        """Set when the next version begins, and replaced."""
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.watched.cluster
+
+    async def run(self, synced: Callable[[], Awaitable[None]]) -> None:
+        """Follow the cluster until cancelled. `synced` is awaited first."""
+        await synced()
+        self.assessment = await self.assessor.assess()
+        self.jobs.set_prospects(self.assessment.prospects)
+        self.watched.changes.jobs |= self.cluster.jobs.rows.of.keys()
+        self._unassessed = False
+        self.step()
+        self.ready = True
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follow(), name="rows")
+            tasks.create_task(self._assess(), name="assessments")
+
+    async def _follow(self) -> None:
+        while True:
+            await asyncio.sleep(self._step / LOOKS)
+            if self.watched.changes or self._moved or self._useless_nodes or self._queues_due:
+                self.step()
+                await asyncio.sleep(self._step * (1 - 1 / LOOKS))
+
+    def step(self) -> None:
+        """Make the changed rows again and wake all viewers."""
+        keys, names, queues = self.watched.changes.taken()
+        if keys or names or queues:
+            self._unassessed = True
+        moved, self._moved = self._moved, set()
+        useless, self._useless_nodes = self._useless_nodes, set()
+        changed, removed = self.jobs.update(keys | moved)
+        changed_queues: list[str] = []
+        if queues or self._queues_due:
+            self._queues_due = False
+            found, gone = self.queues.update(self.assessment)
+            changed_queues = found + gone
+        entry = Changed(frozenset(changed + removed), frozenset(changed_queues), frozenset(names | useless))
+        if len(entry) or not self.log.number:
+            self.add(entry)
+
+    def add(self, entry: Changed) -> None:
+        """Begin a new version and wake all viewers."""
+        self.log.add(entry)
+        self._next.set()
+        self._next = asyncio.Event()
+
+    async def after(self, number: int) -> None:
+        """Wait for a version after this one."""
+        while self.log.number <= number:
+            await self._next.wait()
+
+    async def _assess(self) -> None:
+        while True:
+            pause = min(LONGEST, max(self._step, self.assessment.seconds / PART))
+            await asyncio.sleep(pause)
+            if not self._unassessed and not self.watched.changes:
+                continue
+            self._unassessed = False
+            before = self.assessment
+            try:
+                self.assessment = found = await self.assessor.assess()
+            except Exception:
+                # Figures stay as they were. The next change tries again.
+                log.exception("shares and places could not be computed")
+                continue
+            self._moved |= self.jobs.set_prospects(found.prospects)
+            self._useless_nodes |= _other_useless(before, found)
+            self._queues_due = True
+
+    def close(self) -> None:
+        self.assessor.close()
+
+
+def _other_useless(before: Assessment, now: Assessment) -> set[str]:
+    """Nodes with other useless room than before."""
+    if before.resources != now.resources or before.nodes.keys() != now.nodes.keys() or before.useless.shape != now.useless.shape:
+        return set(now.nodes) if now.useless.any() or before.useless.any() else set()
+    columns = [before.nodes[name] for name in now.nodes]
+    differs = (before.useless[:, columns] != now.useless).any(axis=0).tolist()
+    return {name for name, other in zip(now.nodes, differs) if other}
