@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from tests.worlds.browser.chromium import Browser, Visit, chromium, visit
+from tests.worlds.browser.chromium import Browser, chromium
 from tests.worlds.browser.sample import Sample, sample
+from tests.worlds.browser.served_cluster import Size, served_cluster
 
 
 @pytest.fixture(scope="module")
@@ -23,14 +23,8 @@ def up(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         yield started
 
 
-@pytest.fixture
-def reader(browser: Browser, up: Sample) -> Iterator[Visit]:
-    """A reader of the sample's dashboard, on a screen of 1280x800."""
-    with visit(browser, up.address) as made:
-        yield made
-
-
-@pytest.fixture(scope="session")
-def axe() -> str:
-    """axe-core, the checker of accessibility."""
-    return (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
+@pytest.fixture(scope="module")
+def small(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the dashboard of a small cluster: every page has something to show."""
+    with served_cluster(tmp_path_factory.mktemp("small"), Size(nodes=6, running=4, waiting=3)) as started:
+        yield started

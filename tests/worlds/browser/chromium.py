@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 try:
-    from playwright.sync_api import Browser, Page, Response, Route, expect, sync_playwright
+    from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Route, expect, sync_playwright
 except ImportError:  # the suite skips then
     pytest.skip("playwright is not installed", allow_module_level=True)
 
@@ -46,6 +46,8 @@ class Visit:
 
     page: Page
     address: str
+    is_known: bool = False
+    """Whether the printed address was opened, so that the browser has the cookie."""
     errors: list[str] = field(default_factory=list)
     """What the console reported as an error, and what was thrown."""
     foreign: list[str] = field(default_factory=list)
@@ -58,13 +60,22 @@ class Visit:
 
     def open(self, route: str) -> Page:
         """A page by its address after the #. Waits until its data is there."""
-        self.page.goto(f"{self.origin}/#/{route}")
+        self.page.goto(f"{self.origin}/#/{route}" if self.is_known else f"{self.address}#/{route}")
+        self.is_known = True
         self.loaded()
         return self.page
 
     def loaded(self) -> None:
         expect(self.page.locator("main h1")).to_be_visible()
         expect(self.page.locator("main .empty[role=status]")).to_have_count(0)
+
+    def hear(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.errors.append(message.text)
+
+    def see(self, request: Request) -> None:
+        if not request.url.startswith(f"{self.origin}/"):
+            self.foreign.append(request.url)
 
     def clean(self) -> None:
         assert self.errors == []
@@ -73,17 +84,15 @@ class Visit:
 
 @contextlib.contextmanager
 def visit(browser: Browser, address: str, size: tuple[int, int] = WIDE, **options: Any) -> Iterator[Visit]:
-    """A reader who opened the printed address. When the visit ends without failure, the page has reported no error."""
+    """A reader. When the visit ends without failure, no page has reported an error or asked another origin."""
     with browser.new_context(viewport={"width": size[0], "height": size[1]}, **options) as context:
         context.set_default_timeout(PATIENCE)
         made = Visit(context.new_page(), address)
-        made.page.on("console", lambda message: message.type == "error" and made.errors.append(message.text))
+        made.page.on("console", made.hear)
         made.page.on("pageerror", lambda error: made.errors.append(str(error)))
-        made.page.on("request", lambda request: request.url.startswith(made.origin) or made.foreign.append(request.url))
-        made.page.goto(address)
-        made.loaded()
+        made.page.on("request", made.see)
         yield made
         made.clean()
 
 
-__all__ = ["PHONE", "WIDE", "Browser", "Page", "Response", "Route", "Visit", "chromium", "expect", "visit"]
+__all__ = ["PHONE", "WIDE", "Browser", "Page", "Route", "Visit", "chromium", "expect", "visit"]

@@ -40,7 +40,9 @@ def sample(folder: Path) -> Iterator[Sample]:
         with _process(web) as printed:
             address = next(printed).strip()
             until(address, "jobs", lambda found: any(row["id"] == WAITS and row["never"] for row in rows(found)))
-            yield Sample(address, _http(config))
+            api = _http(config)
+            yield Sample(address, api)
+            api.close()
 
 
 @contextlib.contextmanager

@@ -1,13 +1,16 @@
-"""A cluster of 5,000 nodes on the embedded API server, and the dashboard of it, in a thread. No scheduler runs: pods are bound from the
+"""A cluster of any size on the embedded API server, and the dashboard of it, in a thread. No scheduler runs: pods are bound from the
 beginning, or wait. So the same objects are there in each run, and the dashboard has no scheduler to ask."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
+from tests.worlds.browser.api import until
 from tests.worlds.embedded.server import ServerThread
 
 from navarch.embedded.api.server import ApiServer
@@ -18,18 +21,24 @@ from navarch.object_types import Manifest
 from navarch.offline.plan import read_policy
 from navarch.web.server import WebOptions, WebServer
 
-NODES = 5_000
-RUNNING = 2_000
-WAITING = 500
-GROUP = "scheduling.k8s.io/group-name"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Size:
+    """Pods that run have six of the eight GPUs of a node each; those that wait ask for nine."""
+
+    nodes: int
+    running: int
+    waiting: int
 
 
 @contextlib.contextmanager
-def large_cluster(folder: Path) -> Iterator[str]:
-    """The address of the dashboard."""
+def served_cluster(folder: Path, size: Size) -> Iterator[str]:
+    """The address of the dashboard, when it has read the cluster."""
     thread = ServerThread(taint_new_nodes=False)
     with thread as server:
-        thread.run(lambda: _fill(server))
+        thread.run(lambda: _fill(server, size))
         config = server.kubeconfig(folder / "kubeconfig")
         registry = installed(())
 
@@ -39,7 +48,7 @@ def large_cluster(folder: Path) -> Iterator[str]:
             await web.start()
             return web, asyncio.create_task(web.run())
 
-        web, running = thread.run(start)
+        web, running = _on(thread, start())
 
         async def stop() -> None:
             running.cancel()
@@ -47,27 +56,34 @@ def large_cluster(folder: Path) -> Iterator[str]:
             await web.stop()
 
         try:
+            until(web.address, "overview", lambda found: found["nodes"]["total"] == size.nodes)
             yield web.address
         finally:
-            thread.run(stop)
+            _on(thread, stop())
 
 
-def _fill(server: ApiServer) -> None:
+def _on(thread: ServerThread, work: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine on the loop of the thread."""
+    assert thread.loop is not None
+    return asyncio.run_coroutine_threadsafe(work, thread.loop).result(120)
+
+
+def _fill(server: ApiServer, size: Size) -> None:
     operations = server.operations
 
     def create(resource: str, namespace: str, body: Manifest) -> None:
         operations.create(operations.kind(resource), namespace, body)
 
-    nodes = list(NodeSet(name="gpu", count=NODES, gpus=8, zones=4, racks=160).manifests())
+    nodes = list(NodeSet(name="gpu", count=size.nodes, gpus=8, zones=4, racks=-(-size.nodes // 32)).manifests())
     for node in nodes:
         create("nodes", "", node)
     for namespace in ("vision", "speech"):
         create("namespaces", "", {"metadata": {"name": namespace}})
         queue: Manifest = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": namespace}}
         create("queues.scheduling.volcano.sh", "", {**queue, "spec": {"weight": 1}})
-    for number in range(RUNNING + WAITING):
+    for number in range(size.running + size.waiting):
         namespace = ("vision", "speech")[number % 2]
-        node_name = nodes[number]["metadata"]["name"] if number < RUNNING else ""
+        node_name = nodes[number]["metadata"]["name"] if number < size.running else ""
         create("pods", namespace, _pod(f"train-{number:04d}", namespace, node_name))
 
 
