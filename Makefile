@@ -7,8 +7,9 @@ STAMP := $(VENV)/.installed
 .PHONY: up test test-slow lint format docs bench envtest soak jitter explore fuzz lock sbom clean
 
 $(STAMP): pyproject.toml
+	@echo "Installing Navarch and what it needs into $(VENV); this happens once and takes about a minute."
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
 up: $(STAMP)

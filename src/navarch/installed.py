@@ -6,12 +6,13 @@ by the entry points `navarch.plugins` and `navarch.actions`; `--plugin-dir` adds
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import re
 import sys
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from traceback import extract_tb
 from types import ModuleType
 
 from navarch.actions import PLACES as ACTIONS
@@ -24,9 +25,34 @@ _NO_PLUGINS = ("_", "test_", "conftest.")
 """Beginnings of names of files in a directory of plugins that are something else."""
 
 
-@cache
+_registries: dict[tuple[Path, ...], tuple[bytes, Registry]] = {}
+"""Directories -> the digest of their files, and the registry that was made of them."""
+
+
 def installed(plugin_dirs: tuple[Path, ...] = ()) -> Registry:
-    """The registry of this process; read once for each set of directories. Do not add to it."""
+    """The registry of this process. Do not add to it. The same registry is returned until a file of the directories changes: then
+    the directories are read again, so that an edited plugin is in effect at once."""
+    digest = plugin_files_digest(plugin_dirs)
+    known = _registries.get(plugin_dirs)
+    if known is None or known[0] != digest:
+        known = _registries[plugin_dirs] = digest, _read(plugin_dirs)
+    return known[1]
+
+
+def plugin_files_digest(plugin_dirs: Iterable[Path]) -> bytes:
+    """Changes with the content of any plugin file in these directories."""
+    found = hashlib.sha256()
+    for path in plugin_files(plugin_dirs):
+        found.update(str(path).encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    return found.digest()
+
+
+def plugin_files(plugin_dirs: Iterable[Path]) -> list[Path]:
+    """The files of these directories that may define plugins. Tests and names with a leading underscore do not."""
+    return [path for directory in plugin_dirs for path in sorted(directory.glob("*.py")) if not path.name.startswith(_NO_PLUGINS)]
+
+
+def _read(plugin_dirs: tuple[Path, ...]) -> Registry:
     registry = Registry(plugin_places=PLUGINS, action_places=ACTIONS)
     if _packages_add():
         from importlib.metadata import entry_points
@@ -34,11 +60,15 @@ def installed(plugin_dirs: tuple[Path, ...] = ()) -> Registry:
         for group, add in (("navarch.plugins", registry.add_plugin), ("navarch.actions", registry.add_action)):
             for entry in sorted(entry_points(group=group), key=lambda e: (e.name, e.value)):
                 add(entry.load())
-    for directory in plugin_dirs:
-        for path in sorted(directory.glob("*.py")):
-            if not path.name.startswith(_NO_PLUGINS):
-                _add_module(registry, _load(path))
+    for path in plugin_files(plugin_dirs):
+        for kind in classes_in(path):
+            registry.add_plugin(kind) if issubclass(kind, Plugin) else registry.add_action(kind)
     return registry
+
+
+def classes_in(path: Path) -> list[type[Plugin] | type[Action]]:
+    """The plugins and actions that a file defines. Raises RegistrationError if it cannot be imported."""
+    return [kind for kind in _defined(_load(path)) if issubclass(kind, Plugin | Action)]
 
 
 def _packages_add() -> bool:
@@ -63,22 +93,15 @@ def _load(path: Path) -> ModuleType:
     sys.modules[name] = module  # dataclasses and pickle look their module up by name
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # the file is its author's: whatever it raises is said, with its line
         del sys.modules[name]
-        raise RegistrationError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+        line = next((f":{at.lineno}" for at in reversed(extract_tb(error.__traceback__)) if at.filename == str(path)), "")
+        raise RegistrationError(f"{path}{line} cannot be imported: {type(error).__name__}: {error}") from error
     return module
 
 
 def _defined(module: ModuleType) -> Iterator[type]:
-    """The named classes that are defined in the module itself; bases without a name are nobody's plugin."""
+    """The named classes that are defined in the module itself. A base class without a name is no plugin."""
     for kind in vars(module).values():
         if isinstance(kind, type) and kind.__module__ == module.__name__ and hasattr(kind, "name"):
             yield kind
-
-
-def _add_module(registry: Registry, module: ModuleType) -> None:
-    for kind in _defined(module):
-        if issubclass(kind, Plugin):
-            registry.add_plugin(kind)
-        elif issubclass(kind, Action):
-            registry.add_action(kind)

@@ -1,7 +1,8 @@
 """Faults on the live core: whatever fails, pods are bound once, gangs are complete or released, and nothing is forgotten.
 
 `FaultyCluster` is `LiveCore` with the real `Binder` on an API server in memory. Bindings succeed, are refused, or end with an unknown
-outcome, applied or not. Watches lag and leave versions out. Pods are deleted and created again under the same name. The scheduler
+outcome, applied or not. Watches lag and leave versions out. Pods are deleted, waiting members of half-bound gangs above all, and
+created again under the same name. The scheduler
 crashes and starts again, loses its lease, and another scheduler binds pods meanwhile.
 
 After each step:
@@ -10,7 +11,8 @@ After each step:
 
 At the end the faults stop and time passes. Then:
 - a cycle in which every job is active binds nothing: no pending job that fits was forgotten;
-- a gang that never was complete, and could have been since its first pod was bound, has no pod on a node;
+- a gang that never was complete has no pod on a node, if this leader began to bind it, or if it could have been complete since its
+  first pod was bound;
 - each bind has ended exactly once, and no assumption is left.
 
 The state machine finds small counterexamples. The seeded histories are the same world without hypothesis' cost: about 25 ms of CPU
@@ -48,6 +50,11 @@ class LiveCoreMachine(RuleBasedStateMachine):
     @rule(choice=CHOICES, again=st.booleans())
     def delete_pod(self, choice: int, again: bool) -> None:
         self.cluster.delete_pod(choice, again)
+
+    @precondition(lambda self: self.cluster.waiting_members)
+    @rule(choice=CHOICES)
+    def delete_waiting_member(self, choice: int) -> None:
+        self.cluster.delete_waiting_member(choice)
 
     @precondition(lambda self: self.cluster.on_nodes)
     @rule(choice=CHOICES, phase=st.sampled_from(("Running", "Succeeded", "Failed")))
@@ -95,6 +102,11 @@ class LiveCoreMachine(RuleBasedStateMachine):
     @rule(choice=CHOICES, carried_out=st.booleans(), again=st.booleans())
     def end_eviction(self, choice: int, carried_out: bool, again: bool) -> None:
         self.cluster.end_eviction(choice, carried_out, again)
+
+    @precondition(lambda self: self.cluster.evicted)
+    @rule(choice=CHOICES)
+    def answer_eviction_falsely(self, choice: int) -> None:
+        self.cluster.answer_eviction_falsely(choice)
 
     @rule(applied=st.booleans())
     def crash(self, applied: bool) -> None:

@@ -87,8 +87,10 @@ async def dashboard(world: World, kubeconfig: Path | None = None, policy: str = 
     """A dashboard of the world's cluster, once it has read all of it."""
     registry = installed()
     endpoint = connect(kubeconfig) if kubeconfig is not None else world.endpoint()
-    given = WebOptions(listen="127.0.0.1:0", seed=1, step=0.05, patience=IMPATIENT, **options)
-    server = WebServer(endpoint, read_policy(policy, registry), registry, given, policy)
+    given = WebOptions(
+        listen="127.0.0.1:0", seed=1, step=0.05, patience=IMPATIENT, kubeconfig=kubeconfig or world.kubeconfig, **options
+    )
+    server = WebServer(endpoint, read_policy(policy, registry), registry, given)
     await server.start()
     running = asyncio.create_task(server.run())
     headers = {"Authorization": f"Bearer {server.login.token}"}

@@ -16,7 +16,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from navarch.apis.errors import ObjectError
 from navarch.cli.cluster.embedded_kubeconfig import reminder
-from navarch.cli.cluster.objects import cluster_objects
 from navarch.cli.cluster.options import state_option
 from navarch.cli.cluster.running_policy import running_policy
 from navarch.cli.history_file import history_option
@@ -41,6 +40,7 @@ from navarch.job_history import HistoryError
 from navarch.kube.client import Client
 from navarch.kube.connect import connect
 from navarch.kube.errors import ConfigError, KubeError
+from navarch.live.cluster_objects import cluster_objects
 from navarch.offline.manifests import Document, read_paths
 from navarch.offline.plan import PlanError
 from navarch.offline.replay import RecordingError, read

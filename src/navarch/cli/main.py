@@ -15,6 +15,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "plan": ("navarch.cli.plan:plan", "Decide for manifests in files, with no cluster at all."),
     "explain": ("navarch.cli.explain:explain", "Say why a job waits and what would start it."),
     "policy": ("navarch.cli.policy.command:policy", "Check a policy file and show what it will really run."),
+    "plugin": ("navarch.cli.plugin.command:plugin", "Start a plugin of your own, and check it."),
     "run": ("navarch.cli.run:run", "Schedule the pods of a cluster."),
     "up": ("navarch.cli.up.command:up", "Start an embedded cluster with a scheduler in it."),
     "simulate": ("navarch.cli.simulate:simulate", "Play a trace of jobs in virtual time and compare policies."),

@@ -16,6 +16,7 @@ from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plugin_dirs import failure_in, plugin_dirs_option
 from navarch.cli.policy.mistakes import MISTAKES, tell
 from navarch.cli.tables.plan import show
+from navarch.cli.watched_files import watched
 from navarch.engine.policy import PRESETS, PolicyError
 from navarch.engine.registry import RegistrationError
 from navarch.explanation.policy_difference import PolicyDifference, policy_difference
@@ -75,6 +76,7 @@ def collector_paused() -> Iterator[None]:
 @plugin_dirs_option
 @click.option("--diff", metavar="FILE|PRESET", help="Show what another policy would decide differently.")
 @click.option("-v", "--verbose", is_flag=True, help="Show timings and every reason of every job.")
+@watched
 @collector_paused()
 def plan(
     paths: tuple[str, ...],

@@ -121,6 +121,11 @@ class NodeFilter(ABC):
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
         """True where the node passes, one value for each column of `at`."""
 
+    def mask_now(self, task: TaskClass, at: Figures) -> BoolArray | None:
+        """For ROW filters that know what is being released: where the task fits beside the pods that are leaving. A node that passes
+        `mask` and not this is promised, not given. None: the filter makes no such difference."""
+        return None
+
     def moved_by_own_class(self, task: TaskClass) -> bool:
         """Whether placing a task of the class changes the answer on other nodes for the next task of the class."""
         return self.scope is Scope.GLOBAL

@@ -23,6 +23,10 @@ class Bind(msgspec.Struct, frozen=True):
     job: str = ""
     gpu_groups: tuple[str, ...] = ()
     numa_zones: tuple[int, ...] = ()
+    cpus: str | None = None
+    """The CPU ids that the pod would get, as a list of ranges. None: no plugin predicts them."""
+    annotations: tuple[tuple[str, str], ...] = ()
+    """Annotations that the pod gets together with its binding, by name: what a device plugin on the node reads."""
 
 
 class Eviction(msgspec.Struct, frozen=True):

@@ -97,6 +97,10 @@ class Session(PluginRunner):
         """Accounts of shared devices, once an action called `share_devices`."""
         self.zones: dict[int, tuple[int, ...]] = {}
         """Task row -> the NUMA zones that its placement of this cycle uses, where a plugin tracks them."""
+        self.cpus: dict[int, str] = {}
+        """Task row -> the CPU ids that its placement of this cycle would get, where a plugin predicts them."""
+        self.bind_annotations: dict[int, dict[str, str]] = {}
+        """Task row -> annotations that the pod gets with its binding, where a plugin chooses devices for it."""
         self.any_gated = bool(snapshot.tasks.gated.any())
         self.stuck: frozenset[int] = frozenset()
         """Tasks whose deletion takes too long: their resources are not promised to others."""
@@ -443,7 +447,7 @@ class Session(PluginRunner):
         names = self.nodes.names
         rows = [int(self.node[tasks[0]])] if len(tasks) == 1 else self.node[list(tasks)].tolist()
         specs, key, binds = self._specs, job.key, self.record.binds
-        if self.devices is None and not self.zones:
+        if self.devices is None and not self.zones and not self.cpus and not self.bind_annotations:
             for task, row in zip(tasks, rows):
                 spec = specs[task]
                 assert spec is not None
@@ -452,7 +456,9 @@ class Session(PluginRunner):
             held = {} if self.devices is None else self.devices.groups
             for task, row in zip(tasks, rows):
                 spec = self.task(task)
-                binds.append(Bind(spec.key, names[row], spec.uid, key, held.get(task, ()), self.zones.get(task, ())))
+                groups, zones = held.get(task, ()), self.zones.get(task, ())
+                marks = tuple(sorted(self.bind_annotations.get(task, {}).items()))
+                binds.append(Bind(spec.key, names[row], spec.uid, key, groups, zones, self.cpus.get(task), marks))
         if job.last_undone:
             for task in tasks:
                 job.last_undone.pop(task, None)

@@ -10,12 +10,13 @@ Everything is synchronous. The core owns no task, no socket and no clock: each e
 monotonic time in seconds, the event loop's in production; `wall_time` is seconds since the epoch, the time of policies and the API.
 The shell (`scheduler`) connects the core to informers and writers. Tests and benchmarks drive it directly.
 
-Three rules hold whatever the order of events (tests/properties/test_live_core.py):
+Four rules hold whatever the order of events (tests/properties/test_live_core.py):
 
 - A pod is bound once. A bind is assumed when it is decided and stays assumed until the API shows it or says that it does not exist.
   While the outcome of a write is unknown, the shell asks the API (`resolve_bind`) and the core decides nothing about the pod.
 - A gang is complete or released. `check_gangs` finds gangs whose binding stopped half-way and evicts their pods after a time-out.
 - No pending job is forgotten: every job that is not active has a back-off that ends.
+- No promise is kept for ever: `check_promises` ends evictions and nominations that the API never shows.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from navarch.live.cycle import Cycle, run_cycle
 from navarch.live.gang_history import GangHistory
 from navarch.live.half_bound_gangs import HalfBoundGangs
 from navarch.live.instructions import (
+    AbandonEviction,
     AbandonPreparation,
     BindResult,
     CheckVolumes,
@@ -51,6 +53,7 @@ from navarch.live.instructions import (
 from navarch.live.queue.equivalence_classes import footprint
 from navarch.live.queue.failed_jobs import FailedJobs
 from navarch.live.queue.scheduling_queue import SchedulingQueue
+from navarch.live.unconfirmed_decisions import UnconfirmedDecisions
 from navarch.model.objects.last_runs import LAST_RUN, RULES, put_last_runs
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import Requests, TaskSpec
@@ -96,6 +99,7 @@ class LiveCore:
         self._commit = Commit(self.cache, self.assumed, self.queue, emit, unsupported)
         history = GangHistory(self.cache, lambda task: emit(MarkComplete(task)))
         self.gangs = HalfBoundGangs(self.cache, self._release_gang, gang_timeout, starts_gangs, prepared_at, history)
+        self._unconfirmed = UnconfirmedDecisions(self.assumed, self._abandon_eviction, self._end_nomination)
         self.failed_jobs = FailedJobs()
         self.leading = False
         self.last_cycle: Cycle | None = None
@@ -173,6 +177,7 @@ class LiveCore:
 
     def commit(self, record: CycleRecord, now: float) -> None:
         """Assume what a cycle decided and emit what carries it out."""
+        self.gangs.bind({bind.job for bind in record.binds})
         if self._commit.commit(record, now):
             self._emit(StartCycle())
 
@@ -198,6 +203,7 @@ class LiveCore:
         """The API server has the binding. The assumption stays until the watch shows it. A binding that another scheduler made is
         that one's to announce; a request to another binder was announced when it was written."""
         bind.written = True
+        self.gangs.bound(bind.job, bind.uid)
         self.queue.forget(bind.job)
         self._emit(EndBind(bind, BindResult.BOUND, announce=not bind.refused and not bind.delegated))
 
@@ -255,6 +261,28 @@ class LiveCore:
         bind.refused = True
         self.bind_overtaken(bind)
 
+    # promises
+
+    def check_promises(self, now: float) -> None:
+        """End evictions and nominations that the API never shows (see `unconfirmed_decisions`). Called once a second."""
+        last = self.last_cycle
+        self._unconfirmed.check(now, {each.uid for each in last.record.nominations} if last is not None else ())
+
+    def _abandon_eviction(self, uid: str, seconds: float) -> None:
+        self.assumed.end_eviction(uid)
+        self.cache.refresh(uid)
+        task = self.cache.cluster.task(uid)
+        if task is not None:
+            reason = f"the pod does not leave {seconds:g} s after its eviction was accepted"
+            log.warning("%s: %s; it counts as running", task.key, reason)
+            self._emit(AbandonEviction(task, reason))
+        self._emit(StartCycle())
+
+    def _end_nomination(self, uid: str) -> None:
+        self.assumed.nominations.pop(uid, None)
+        self.cache.refresh(uid)
+        self._emit(StartCycle())
+
     # gangs
 
     def check_gangs(self, now: float) -> None:
@@ -263,7 +291,7 @@ class LiveCore:
 
     def _release_gang(self, job: str, tasks: list[TaskSpec], now: float) -> None:
         message = f"the gang {job} could not be completed within {self._gang_timeout:g} s and is released"
-        log.warning("%s: evicting %d pods", message, len(tasks))
+        log.warning("%s: evicting %d pods", message, len(tasks), extra={"job": job, "reason": "GangTimeout"})
         self._emit(AbandonPreparation(job, message))
         for task in tasks:
             if task.uid in self.assumed.evictions:

@@ -9,6 +9,9 @@ A complete gang that lost a member usually does not look like that: the pending 
 A gang with more pods than its minimum does, as soon as it loses a pod or its minimum is raised. `gang_history` recognises it. Under a
 policy that knows no gangs no group is half bound.
 
+A gang whose start this scheduler has seen, and that was not complete since, is half bound even if a waiting member is deleted and too
+few members are left. Without that knowledge (after a restart) such a gang looks like one that was complete and lost a member.
+
 The time-out starts when the gang is first seen half bound, also while volumes or devices are being prepared for a member. A
 preparation is waited for beyond the time-out only while it advances.
 """
@@ -56,6 +59,8 @@ class HalfBoundGangs:
         self._prepared_at = prepared_at
         self._history = history or GangHistory(cache)
         self._since: dict[str, float] = {}
+        self._starting: dict[str, set[str]] = {}
+        """Gangs that we bind from nothing and that were not complete since -> uids of members whose binding was accepted."""
 
     def __len__(self) -> int:
         return len(self._since)
@@ -63,11 +68,33 @@ class HalfBoundGangs:
     def start_leading(self, now: float) -> None:
         """Every time-out starts again: another leader may have completed a gang and started it again. Before we write anything,
         group statuses show what was true when a scheduler last led."""
-        self._since = {}
+        self._since, self._starting = {}, {}
         self._history.forget_all()
         self._history.trust_group_status = True
         self.check(now)
         self._history.trust_group_status = False
+
+    def bind(self, jobs: Iterable[str]) -> None:
+        """Pods of these jobs are about to be bound."""
+        table = self._cache.cluster.jobs
+        for job in jobs:
+            row = table.rows.of.get(job)
+            if row is not None and table.min_member[row] > 1 and not table.counts[row, _PLACED].any():
+                self._starting[job] = set()
+
+    def bound(self, job: str, uid: str) -> None:
+        """The API server accepted the binding of a member. The gang is complete once it has accepted enough."""
+        accepted = self._starting.get(job)
+        if accepted is None:
+            return
+        accepted.add(uid)
+        jobs, task = self._cache.cluster.jobs, self._cache.cluster.task
+        row = jobs.rows.of.get(job)
+        spec = jobs.specs[row] if row is not None else None
+        if spec is not None and len(accepted) >= spec.min_member:
+            there = [each for each in map(task, sorted(accepted)) if each is not None and each.status != TaskStatus.FAILED]
+            if len(there) >= spec.min_member and _fills_minimums(spec, there):
+                del self._starting[job]
 
     def is_starting(self, job: str) -> bool:
         """Whether this is a gang that is not complete yet."""
@@ -84,7 +111,7 @@ class HalfBoundGangs:
         The time-out runs until the gang is complete. A retry does not restart it: a member whose binding is refused each time would
         restart it with every attempt. Nothing is released while a member's binding is in flight, unless its preparation is stuck."""
         if not self._applies():
-            self._since = {}
+            self._since, self._starting = {}, {}
             self._history.forget_all()
             return
         jobs = self._cache.cluster.jobs
@@ -93,12 +120,15 @@ class HalfBoundGangs:
         extra = jobs.best_effort_pending[:top]
         placed, pending = counts[:, _PLACED].any(axis=1), counts[:, TaskStatus.PENDING] > 0
         begun = placed & (counts[:, _SEEN].sum(axis=1) + extra < minimum)
-        waits = (counts[:, _READY].sum(axis=1) + extra < minimum) & pending
-        for row in np.flatnonzero(placed & pending & ~waits).tolist():
+        short = counts[:, _READY].sum(axis=1) + extra < minimum
+        known = np.zeros(top, dtype=bool)
+        known[[jobs.rows.of[job] for job in {*self._since, *self._starting} if job in jobs.rows.of]] = True
+        for row in np.flatnonzero(placed & (pending | known) & ~short).tolist():
             spec = jobs.specs[row]
             if spec is not None and spec.roles:
                 begun[row] |= not self._fills_roles(row, spec, _SEEN)
-                waits[row] |= not self._fills_roles(row, spec, _READY)
+                short[row] |= not self._fills_roles(row, spec, _READY)
+        waits = short & (pending | known)
         lacking = np.flatnonzero(begun).tolist()
         self._history.observe(
             complete={jobs.keys[row] for row in np.flatnonzero(placed & pending & ~begun).tolist() if jobs.specs[row] is not None},
@@ -106,10 +136,10 @@ class HalfBoundGangs:
         )
         since: dict[str, float] = {}
         for row in lacking:
-            key = jobs.keys[row]
-            known, advanced = key in self._since, self._prepared_at(key)
-            stranded = self._stranded(row, known) if jobs.specs[row] is not None and (waits[row] or advanced is not None) else []
-            if not known and (not stranded or self._history.was_complete(key, stranded)):
+            key, advanced = jobs.keys[row], self._prepared_at(jobs.keys[row])
+            candidate = jobs.specs[row] is not None and (waits[row] or advanced is not None)
+            stranded = self._stranded(row, bool(known[row])) if candidate else []
+            if not known[row] and (not stranded or self._history.was_complete(key, stranded)):
                 continue
             since[key] = self._since.get(key, now)
             stuck = waits[row] or (advanced is not None and now - advanced >= self._timeout)
@@ -117,15 +147,18 @@ class HalfBoundGangs:
                 since[key] = now  # a disruption budget may refuse the eviction
                 self._release(key, stranded, now)
         self._since = since
+        self._starting = {job: self._starting[job] for job in (jobs.keys[row] for row in lacking) if job in self._starting}
 
     def _stranded(self, row: int, known: bool) -> list[TaskSpec]:
-        """The bound members of a gang that was never complete, though it could have been. `known`: it was seen half bound and not
-        complete since, so its pending pods count even if they were created later."""
+        """The bound members of a gang that was never complete, though it could have been. `known`: its start was seen, or it was
+        seen half bound, and it was not complete since. Then members that are gone make no difference."""
         jobs, tasks = self._cache.cluster.jobs, self._cache.cluster.tasks
         members = [spec for task in jobs.tasks[row] if (spec := tasks.specs[task]) is not None]
         bound = [spec for spec in members if spec.status in _ON_NODES]
+        if known:
+            return bound
         first = min((bound_at(spec) for spec in bound), default=0.0)
-        coming = [spec for spec in members if spec.status in _COMING and (known or spec.created <= first)]
+        coming = [spec for spec in members if spec.status in _COMING and spec.created <= first]
         ended = [spec for spec in members if spec.status == TaskStatus.SUCCEEDED]
         job, there = jobs.specs[row], [*bound, *coming, *ended]
         enough = len(there) >= int(jobs.min_member[row]) and (job is None or _fills_minimums(job, there))

@@ -43,6 +43,13 @@ class EvictPod(Struct, frozen=True):
     task: TaskSpec
 
 
+class AbandonEviction(Struct, frozen=True):
+    """The pod does not leave although its eviction was accepted: say so on it, and choose it as a victim only after a while."""
+
+    task: TaskSpec
+    reason: str
+
+
 class NominateNode(Struct, frozen=True):
     """Write `nominatedNodeName` on the pod."""
 
@@ -100,6 +107,7 @@ Instruction = (
     | BindPod
     | EndBind
     | EvictPod
+    | AbandonEviction
     | NominateNode
     | AbandonPreparation
     | MarkComplete

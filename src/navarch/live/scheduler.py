@@ -34,12 +34,14 @@ from navarch.kube.write.pool import WritePool
 from navarch.live.cache.informers import Informers
 from navarch.live.cache.invalid_objects import InvalidObjects
 from navarch.live.core import LiveCore
-from navarch.live.cycle import Cycle, undecided
+from navarch.live.cycle import undecided
 from navarch.live.half_bound_gangs import starts_gangs
 from navarch.live.instructions import AbandonPreparation, BindResult, CheckVolumes, EndBind, Instruction, StartCycle
 from navarch.live.loop import Loop
 from navarch.live.node_load.feed import NodeLoadFeed
-from navarch.live.ops.cycle_log import CycleLog
+from navarch.live.ops.cycle_log import CycleLog, log_decisions
+from navarch.live.ops.dry_run import DryRun
+from navarch.live.ops.dry_run_report import DryRunReport
 from navarch.live.ops.election import Elector, make_identity
 from navarch.live.ops.gauges import Gauges
 from navarch.live.ops.health import Health, tls_context
@@ -69,7 +71,7 @@ from navarch.live.writers.group_status import GroupStatuses
 from navarch.live.writers.pod_status import PodStatuses
 from navarch.live.writers.queue_status import QueueStatuses
 from navarch.live.writers.resync import Resync
-from navarch.live.writers.writers import DryWriters, LiveWriters
+from navarch.live.writers.writers import LiveWriters
 from navarch.model.spec import TaskSpec
 from navarch.offline.plan import settings_for
 
@@ -106,8 +108,7 @@ class Scheduler:
         self.clock = clock
         self.identity = make_identity()
         self.metrics = Metrics()
-        self.registry = installed(options.plugin_dirs)
-        self.policy_file = PolicyFile(options.policy, self.registry)
+        self.policy_file = PolicyFile(options.policy, installed(options.plugin_dirs), options.plugin_dirs)
         self.elector: Elector | None = None
         rng = random.Random(options.seed)
         live = not options.dry_run
@@ -122,7 +123,7 @@ class Scheduler:
             self._carry_out,
             unsupported=self._unsupported,
             owners_watched=lambda kind: self.informers.watches_owners(kind),
-            starts_gangs=lambda: starts_gangs(self.policy_file.policy, self.registry),
+            starts_gangs=lambda: starts_gangs(self.policy_file.policy, self.policy_file.registry),
             prepared_at=lambda job: self.preparations.advanced_at(job),
             gang_timeout=options.gang_timeout,
             pod_watcher=self.job_recorder,
@@ -181,7 +182,9 @@ class Scheduler:
             self.queue_statuses,
             GangMarks(self.pool, clock),
         )
-        self.dry_writers = DryWriters(log.info) if options.dry_run else None
+        self.dry_run = DryRun(clock) if options.dry_run else None
+        report = options.report
+        self.report = None if report is None else DryRunReport(report, options.scheduler_names, self.policy_file.policy.source)
 
         self.usage = UsageOverTime(clock, self.supervised.run)
         self.node_load = NodeLoadFeed(
@@ -240,6 +243,8 @@ class Scheduler:
                 await asyncio.gather(task, return_exceptions=True)
             if self.recorder is not None:
                 await self.recorder.finish()
+            if self.report is not None and self.dry_run is not None:
+                self.report.write(self.dry_run, self.clock())
             if self.job_recorder is not None:
                 await self.job_recorder.close()
             await self.preparations.close()
@@ -359,36 +364,33 @@ class Scheduler:
         self.failed_cycles = 0
 
     def _cycle(self) -> None:
-        batch = BATCH_PODS if self.dry_writers is None else None
+        batch = BATCH_PODS if self.dry_run is None else None
         self.queue.set_backoff(*self.policy_file.policy.backoff)
         with self.watchdog.watch():
-            cycle = self.core.decide(self.policy_file.policy, self.registry, self.clock(), identity=self.identity[-12:], batch=batch)
+            cycle = self.core.decide(
+                self.policy_file.policy, self.policy_file.registry, self.clock(), identity=self.identity[-12:], batch=batch
+            )
         record = cycle.record
         self.job_failures.take(record)
         self._backlog_left = cycle.more
         started = time.perf_counter()
         news = True
-        if self.dry_writers is not None:
-            news = self._log_dry_run(self.dry_writers, cycle)
+        if self.dry_run is not None:
+            news = self.dry_run.take(cycle)
         else:
             self.preparations.plan(cycle)
             self.core.commit(record, _now())
+            log_decisions(log, cycle)
         committed = time.perf_counter() - started
         self.metrics.cycle(record, cycle.snapshot_seconds, cycle.seconds, committed)
         self.cycle_log.take(cycle, committed, news=news)
         if news and (record.binds or record.evictions):
             bound, evicted, promised = len(record.binds), len(record.evictions), len(record.nominations)
             spent = (cycle.seconds + committed) * 1e3
-            log.info("cycle %d: %d bound, %d evicted, %d nominated in %.1f ms", cycle.number, bound, evicted, promised, spent)
+            text, fields = "cycle %d: %d bound, %d evicted, %d nominated in %.1f ms", {"cycle": cycle.number}
+            log.info(text, cycle.number, bound, evicted, promised, spent, extra=fields)
         if self.recorder is not None and news and self.recorder.take(cycle):
             self.core.keep_snapshot()
-
-    def _log_dry_run(self, writers: DryWriters, cycle: Cycle) -> bool:
-        """Returns whether the cycle decided anything that was not logged before: decisions that are not carried out are decided again
-        in every cycle."""
-        logged = [writers.tell("bind", bind.pod, f"to {bind.node}") for bind in cycle.record.binds]
-        logged += [writers.tell("evict", each.pod, f"from {each.node} for {each.for_}") for each in cycle.record.evictions]
-        return any(logged)
 
     # instructions of the core
 
@@ -403,7 +405,7 @@ class Scheduler:
             case AbandonPreparation(job=job, reason=reason):
                 self.metrics.gangs_released.inc()
                 self.preparations.give_up(job, reason)
-            case _ if self.dry_writers is None:
+            case _ if self.dry_run is None:
                 self.writers.carry_out(instruction)
 
     def _end_bind(self, ended: EndBind) -> None:
@@ -462,7 +464,7 @@ class Scheduler:
     def configuration(self) -> dict[str, object]:
         """The policy in force, for /configz."""
         policy = self.policy_file.policy
-        effect = describe(policy, self.registry.catalogue())
+        effect = describe(policy, self.policy_file.registry.catalogue())
         return {"policy": without_credentials(policy.document), "effect": without_credentials(effect)}
 
     async def debug_snapshot(self) -> bytes:

@@ -37,6 +37,8 @@ class RunOptions(Struct, frozen=True):
     record_annotations: tuple[str, ...] = ()
     """Annotations that recordings keep besides those that rules read."""
     dry_run: bool = False
+    report: Path | None = None
+    """Where a dry run writes how it compares with the scheduler in charge."""
     namespace_as_queue: bool = False
     node_pool_label_key: str = ""
     partition_label_value: str = ""

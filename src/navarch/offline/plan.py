@@ -220,12 +220,16 @@ def _cycle(number: int, record: CycleRecord) -> dict[str, Any]:
 
 
 def _placement(placed: Bind | Nomination) -> dict[str, Any]:
-    """`gpuGroups` and `numaZones` exist only for pods that have them."""
+    """`gpuGroups`, `numaZones`, `cpus` and `annotations` exist only for pods that have them."""
     out: dict[str, Any] = {"node": placed.node, "pod": placed.pod}
     if placed.gpu_groups:
         out["gpuGroups"] = list(placed.gpu_groups)
     if placed.numa_zones:
         out["numaZones"] = list(placed.numa_zones)
+    if isinstance(placed, Bind) and placed.cpus is not None:
+        out["cpus"] = placed.cpus
+    if isinstance(placed, Bind) and placed.annotations:
+        out["annotations"] = dict(placed.annotations)
     return out
 
 

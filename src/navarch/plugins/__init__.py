@@ -28,6 +28,7 @@ PLACES: Mapping[str, str] = {
     "capacity": "navarch.plugins.capacity.plugin:Capacity",
     "cdp": "navarch.plugins.volcano.cdp:Cdp",
     "conformance": "navarch.plugins.conformance:Conformance",
+    "deviceshare": "navarch.plugins.volcano.deviceshare.plugin:DeviceShare",
     "drf": "navarch.plugins.drf.plugin:Drf",
     "kube-batch:drf": "navarch.plugins.drf.plugin:KubeBatchDrf",
     "dynamicresources": "navarch.plugins.kai.dynamicresources:DynamicClaims",

@@ -125,6 +125,27 @@ def test_jobs_queues_and_nodes_are_shown_from_any_cluster(up: UpProcess) -> None
 
 
 @needs_kubectl
+def test_short_names_mean_volcanos_objects(up: UpProcess) -> None:
+    for name in ("podgroup", "podgroups", "pg"):
+        assert "scheduling.volcano.sh" in up.kubectl("explain", name).splitlines()[0]
+    assert "queue.scheduling.volcano.sh/default" in up.kubectl("get", "queue", "-o", "name")
+    assert "priorityclass.scheduling.k8s.io" in up.kubectl("get", "pc", "-o", "name")
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--nodes", "0"], "the sample is left out: the cluster has no nodes"),
+        (["--policy", "kube-scheduler"], "the sample is left out: it shows queues and gangs, and the policy places single pods"),
+    ],
+)
+def test_a_sample_that_does_not_fit_is_left_out_with_the_reason(options: list[str], why: str, tmp_path: Path) -> None:
+    command = [*NAVARCH, "up", "--until-settled", "--kubeconfig", str(tmp_path / "k"), *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 1 and why in done.stdout
+
+
+@needs_kubectl
 def test_a_node_fails_on_demand_and_comes_back(up: UpProcess) -> None:
     up.kubectl("annotate", "node", "node-002", "navarch.io/fail=not-ready")
     up.kubectl("wait", "--for=condition=Ready=false", "node/node-002", "--timeout=300s")
@@ -208,7 +229,7 @@ def test_a_directory_with_a_plugin_that_cannot_be_read_is_refused(up: UpProcess,
     (tmp_path / "broken.py").write_text("import nothing_of_this_name")
     for command, config in (("up", tmp_path / "k"), ("nodes", up.kubeconfig)):
         result = CliRunner().invoke(main, [command, "--plugin-dir", str(tmp_path), "--kubeconfig", str(config)])
-        assert result.exit_code == 2 and "broken.py cannot be imported" in result.output
+        assert result.exit_code == 2 and "broken.py:1 cannot be imported" in result.output
 
 
 def test_a_port_that_is_taken_is_named_with_a_way_out(tmp_path: Path) -> None:

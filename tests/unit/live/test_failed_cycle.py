@@ -45,6 +45,6 @@ async def test_the_snapshot_shown_is_the_one_that_cannot_be_decided(monkeypatch:
     scheduler.cycle()
     assert scheduler.failed_cycles == 0
     shown = replay.read(await scheduler.debug_snapshot())
-    assert replay.decisions(replay.again(shown, scheduler.registry)) == bytes(shown.decisions)
+    assert replay.decisions(replay.again(shown, scheduler.policy_file.registry)) == bytes(shown.decisions)
     for client in (scheduler.client, scheduler.lease_client, scheduler.pool):
         await client.close()

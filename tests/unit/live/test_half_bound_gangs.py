@@ -60,6 +60,37 @@ def test_a_member_that_is_made_anew_meanwhile_does_not_make_it_a_gang_that_was_w
     assert released == ["default/g"] * 2
 
 
+def test_it_is_released_if_the_member_it_waits_for_is_deleted() -> None:
+    released, made = list[tuple[str, list[str]]](), half_bound()
+    gangs = HalfBoundGangs(made, lambda job, tasks, now: released.append((job, [task.name for task in tasks])), 10.0)
+    gangs.check(100.0)
+    made.remove_pod("uid-b")
+    for now in (101.0, 109.0):
+        gangs.check(now)
+    assert (released, len(gangs)) == ([], 1)
+    gangs.check(110.0)
+    assert released == [("default/g", ["a"])]
+
+
+@pytest.mark.parametrize(("accepted", "expected"), [("a", ["default/g"]), ("ab", [])])
+def test_a_gang_whose_start_was_seen_needs_no_check_while_the_member_waits(accepted: str, expected: list[str]) -> None:
+    """The member is deleted before any check. If both bindings were accepted, the gang was complete and lost a member."""
+    made, _ = cache()
+    made.put(group("g", 2))
+    put(made, pod("a", group="g"))
+    put(made, pod("b", group="g"))
+    released = list[str]()
+    gangs = HalfBoundGangs(made, lambda job, tasks, now: released.append(job), 10.0)
+    gangs.bind(["default/g"])
+    for name in accepted:
+        put(made, replace(pod(name, "n1", group="g"), status=from_manifest(BOUND, PodStatus)))
+        gangs.bound("default/g", f"uid-{name}")
+    made.remove_pod("uid-b")
+    for now in (100.0, 110.0):
+        gangs.check(now)
+    assert released == expected
+
+
 def test_a_gang_that_was_whole_and_lost_a_member_is_not_half_bound() -> None:
     released, made = list[str](), half_bound()
     gangs = HalfBoundGangs(made, lambda job, tasks, now: released.append(job), 10.0)

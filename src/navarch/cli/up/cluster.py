@@ -22,11 +22,13 @@ from navarch.embedded.controllers.volumes.provisioning import ensure_standard_cl
 from navarch.embedded.hollow_cluster import HollowCluster
 from navarch.embedded.kubelets.pod_behaviour import KubeletOptions
 from navarch.embedded.node_sets import NodeSet, read_nodes
-from navarch.embedded.sample import Size
+from navarch.embedded.sample.size import FEWEST_SLOTS, Size
+from navarch.engine.policy import Policy
 from navarch.kube.connect import connect
 from navarch.live.scheduler import Scheduler
 from navarch.live.settings import RunOptions
 from navarch.manifests.installation import NAMESPACE
+from navarch.model.resources import parse_amount
 from navarch.object_types import Manifest
 
 log = logging.getLogger(__name__)
@@ -34,6 +36,14 @@ START_AFTER, STOP_AFTER = 0.5, 1.0
 TALKATIVE = 200
 """Up to this many nodes, kubelets write an event for each start and stop."""
 PER_RACK, RACKS_PER_ZONE = 4, 4
+API_GROUPS = {
+    "volcano": "scheduling.volcano.sh",
+    "kai": "scheduling.run.ai",
+    "kube-batch": "scheduling.incubator.k8s.io",
+    "coscheduling": "scheduling.x-k8s.io",
+    "kubernetes": "scheduling.k8s.io",
+}
+"""--dialect -> the API group of its PodGroups and Queues."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +62,11 @@ class UpOptions:
     plugin_dirs: tuple[Path, ...] = ()
     namespace_as_queue: bool = False
     until_settled: bool = False
+    web: bool = False
+    """With a dashboard, which asks the scheduler at its endpoint."""
+    web_port: int = 0
+    dialect: str | None = None
+    """The API whose groups and queues `kubectl get podgroup` and `kubectl get queue` mean; None: the policy's."""
 
 
 class UpCluster:
@@ -66,11 +81,25 @@ class UpCluster:
         self.kubeconfig = (options.kubeconfig or usual).absolute()
         self.scheduler: Scheduler | None = None
         self.scheduling: asyncio.Task[None] | None = None
+        self.dashboard = ""
+        """The address of the dashboard with its token, once it is served."""
+
+    async def scheduler_port(self) -> int:
+        """The port of the scheduler's endpoint, once it listens."""
+        assert self.scheduler is not None
+        while not self.scheduler.health.port:
+            await asyncio.sleep(0.02)
+        return self.scheduler.health.port
 
     @property
     def export(self) -> str:
         """The command that sets KUBECONFIG in another terminal, with an absolute path."""
         return f"export KUBECONFIG={shlex.quote(str(self.kubeconfig))}"
+
+    @property
+    def policy(self) -> Policy:
+        assert self.scheduler is not None
+        return self.scheduler.policy_file.policy
 
     async def __aenter__(self) -> UpCluster:
         await self.server.start()
@@ -85,7 +114,7 @@ class UpCluster:
                 plugin_dirs=self.options.plugin_dirs,
                 namespace_as_queue=self.options.namespace_as_queue,
                 scheduler_names=EMBEDDED,
-                listen="",
+                listen="127.0.0.1:0" if self.options.web else "",
                 leader_elect=False,
                 lock_namespace=NAMESPACE,
                 shutdown_timeout=2.0,
@@ -93,8 +122,10 @@ class UpCluster:
                 gpu_sharing="annotations",
             )
             self.scheduler = Scheduler(connect(self.kubeconfig), options)
-            if self.scheduler.policy_file.policy.dialect == "kai":
+            if self.policy.dialect == "kai":
                 ensure_kai_queues(self.server.operations)
+            dialect = self.options.dialect or ("kai" if self.policy.dialect == "kai" else "volcano")
+            self.server.registry.first_group = API_GROUPS[dialect]
             self.scheduling = asyncio.create_task(self.scheduler.run(), name="scheduler")
         except BaseException:  # also Ctrl-C: everything that was started must stop with the command
             await self._stop()
@@ -125,4 +156,7 @@ class UpCluster:
         records = self.server.store.list("nodes")
         gpus = [int((r.obj["status"].get("allocatable") or {}).get("nvidia.com/gpu", 0)) for r in records]
         with_gpus = [count for count in gpus if count]
-        return Size.of(len(with_gpus), min(with_gpus)) if with_gpus else Size.of(len(records), 0)
+        if sum(with_gpus) >= FEWEST_SLOTS:
+            return Size.of(len(with_gpus), min(with_gpus), 0)
+        processors = [parse_amount("cpu", (r.obj["status"].get("allocatable") or {}).get("cpu", "0")) for r in records]
+        return Size.of(len(records), 0, min(processors, default=0))

@@ -10,13 +10,14 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plugin_dirs import plugin_dirs_option
 
+DIALECTS = ("volcano", "kai", "kube-batch", "coscheduling", "kubernetes")
 EXAMPLES = """\b
 Examples:
   navarch up                                   # a small GPU cluster and a workload that shows what scheduling does
@@ -25,7 +26,14 @@ Examples:
   navarch up --data-dir ./cluster              # the state survives a restart
 """
 REST_WITHIN = 600.0
-"""Seconds of the cluster's time within which the sample must settle."""
+"""Seconds of the cluster's time without a change after which the sample is given up."""
+
+
+class _Told(NamedTuple):
+    """What is said about the sample before it starts."""
+
+    lines: tuple[str, ...] = ()
+    left_out: bool = False
 
 
 @click.command(epilog=EXAMPLES)
@@ -44,12 +52,17 @@ REST_WITHIN = 600.0
 @click.option("--policy", default="navarch", show_default=True, metavar="FILE|PRESET", help="Policy of the scheduler.")
 @plugin_dirs_option
 @namespace_as_queue_option
+@click.option("--web-port", type=click.IntRange(0, 65535), default=0, help="Port of the dashboard; 0: any free one.")
+@click.option("--no-web", is_flag=True, help="Start without the dashboard.")
+@click.option(
+    "--dialect", type=click.Choice(DIALECTS), help="What `kubectl get podgroup|pg|queue` means.  [kai under its policy, else volcano]"
+)
 @click.option("--until-settled", is_flag=True, help="Stop when the sample has settled, with a summary.")
-def up(no_sample: bool, **given: Any) -> None:
+def up(no_sample: bool, no_web: bool, **given: Any) -> None:
     """Start an embedded cluster with a scheduler in it.
 
     One process runs a Kubernetes API server on loopback, hollow nodes (pods start and end there, but run nothing), controllers
-    and the live scheduler. Use kubectl with the printed kubeconfig.
+    and the live scheduler. Use kubectl with the printed kubeconfig, and open the printed address of the dashboard in a browser.
     """
     if given["until_settled"] and no_sample:
         raise click.UsageError("--until-settled waits for the sample: it cannot go with --no-sample")
@@ -58,7 +71,7 @@ def up(no_sample: bool, **given: Any) -> None:
     from navarch.engine.policy import PolicyError
     from navarch.engine.registry import RegistrationError
 
-    options = UpOptions(sample=not no_sample, **given)
+    options = UpOptions(sample=not no_sample, web=not (no_web or given["until_settled"]), **given)
     try:
         code = _run(options)
     except (NodeSetError, PolicyError, RegistrationError) as error:
@@ -109,8 +122,15 @@ async def _main(options: Any) -> int:
             events.add(f"{cluster.server.url} with {nodes} nodes is up after {time.perf_counter() - started:.1f} s")
             assert cluster.scheduling is not None
             work.append(asyncio.create_task(stop.wait(), name="stop"))
-            if options.sample:
+            told = _sample_told(cluster, options)
+            for line in told.lines:
+                events.add(line)
+            if told.left_out and options.until_settled:
+                return 1
+            if options.sample and not told.left_out:
                 work.append(asyncio.create_task(_play(sample, options), name="sample"))
+            if options.web:
+                work.append(asyncio.create_task(_serve(cluster, events), name="dashboard"))
             if live:
                 work.append(asyncio.create_task(View(cluster, events, console).run(), name="view"))
             settled = await _until_over([cluster.scheduling, *work])
@@ -121,11 +141,38 @@ async def _main(options: Any) -> int:
             events.stop()
             logging.getLogger().removeHandler(handler)
         if options.until_settled and not stop.is_set():
-            summary(cluster, events, console, settled, time.perf_counter() - started)
-            return 0 if settled else 1
+            ran = summary(cluster, events, console, settled, time.perf_counter() - started)
+            return 0 if settled and ran else 1
     if live:
         _line("stopped")
     return 0
+
+
+async def _serve(cluster: Any, events: Any) -> None:
+    """The dashboard beside the cluster, until cancelled."""
+    from navarch.cli.up.dashboard import DashboardProcess
+
+    process = DashboardProcess(await cluster.scheduler_port(), cluster.kubeconfig, cluster.options)
+    try:
+        cluster.dashboard = await process.start()
+        events.add(f"dashboard: {cluster.dashboard}" if cluster.dashboard else "the dashboard did not start: is its port in use?")
+        await asyncio.Event().wait()
+    finally:
+        await process.stop()
+
+
+def _sample_told(cluster: Any, options: Any) -> _Told:
+    from navarch.cli.up.sample_fit import evicts, how_long, misfit
+
+    if not options.sample:
+        return _Told()
+    reason = misfit(cluster.policy, cluster.server.store.count("nodes"), cluster.size())
+    if reason:
+        return _Told((f"the sample is left out: {reason}",), left_out=True)
+    lines = [how_long(options.speed)]
+    if not evicts(cluster.policy):
+        lines.append("this policy evicts nothing: where the sample takes something back, jobs wait until pods have ended")
+    return _Told(tuple(lines))
 
 
 async def _play(sample: Any, options: Any) -> bool:

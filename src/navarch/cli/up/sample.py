@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from navarch.cli.up.cluster import UpCluster
 from navarch.cli.up.event_log import EventLog, job_of
+from navarch.cli.up.sample_fit import evicts
 from navarch.embedded.create_objects import create_all
 from navarch.embedded.kubelets.pod_behaviour import conduct_of
 from navarch.embedded.sample import ACTS, Act, documents
@@ -21,7 +22,7 @@ PATIENCE = 60.0
 REST = 1.5
 """The cluster has settled when nothing changes for this many seconds, which is more than the scheduler's period."""
 SETTLING = 120.0
-"""Seconds of real time: a slow machine needs them to schedule the rest, however fast the cluster's time passes."""
+"""Seconds of real time without a change: a slow machine needs them for one cycle, however fast the cluster's time passes."""
 LOOK = 0.1
 
 
@@ -37,11 +38,13 @@ class Sample:
         begins, also on a slow machine."""
         size, timers = self._cluster.size(), self._cluster.hollow.timers
         figures, speed, pace = size.figures(), timers.speed, min(timers.speed, 1.0)
+        patient = evicts(self._cluster.policy)
         timers.pass_at(pace)
         for act in ACTS:
             self._events.add(f"--- {act.title}")
-            create_all(self._cluster.server.operations, documents(act, size))
-            await self._wait(lambda act=act: self._came_about(act, figures), PATIENCE / pace)  # type: ignore[misc]
+            create_all(self._cluster.server.operations, documents(act, size, kai=self._cluster.policy.dialect == "kai"))
+            if patient or act is ACTS[0]:
+                await self._wait(lambda act=act: self._came_about(act, figures), PATIENCE / pace)  # type: ignore[misc]
             await asyncio.sleep(PAUSE / speed)
         timers.pass_at(speed)
         self.played = True
@@ -65,22 +68,21 @@ class Sample:
         return True
 
     async def settled(self, seconds: float) -> bool:
-        """Wait until nothing changes; False if that takes longer than this many seconds of the cluster's time."""
+        """Wait until every pod rests; False if nothing changes for this many seconds of the cluster's time before that. A slow machine
+        takes as long as it needs while something changes."""
         loop = asyncio.get_running_loop()
-        quiet_since: float | None = None
-        revision = 0
-
-        def rests() -> bool:
-            nonlocal quiet_since, revision
-            if not self.played or not at_rest(self._cluster):
-                quiet_since = None
-                return False
+        patience = max(SETTLING, seconds / self._cluster.options.speed)
+        revision, changed = 0, loop.time()
+        while True:
             newest = max((record.revision for record in self._store.list("pods")), default=0)
-            if quiet_since is None or newest != revision:
-                quiet_since, revision = loop.time(), newest
-            return loop.time() - quiet_since >= REST
-
-        return await self._wait(rests, max(SETTLING, seconds / self._cluster.options.speed))
+            if newest != revision or not self.played:
+                revision, changed = newest, loop.time()
+            quiet = loop.time() - changed
+            if quiet >= REST and at_rest(self._cluster):
+                return True
+            if quiet > patience:
+                return False
+            await asyncio.sleep(LOOK)
 
 
 def at_rest(cluster: UpCluster) -> bool:

@@ -12,7 +12,8 @@ from navarch.cli.up.event_log import EventLog
 from navarch.cli.up.view import current
 
 
-def summary(cluster: UpCluster, events: EventLog, console: Console, settled: bool, seconds: float) -> None:
+def summary(cluster: UpCluster, events: EventLog, console: Console, settled: bool, seconds: float) -> bool:
+    """Returns whether any pod has run."""
     found = current(cluster)
     now = cluster.server.store.clock()
     print_line(console)
@@ -34,3 +35,7 @@ def summary(cluster: UpCluster, events: EventLog, console: Console, settled: boo
     counted = ", ".join(f"{count} {phase}" for phase, count in sorted(phases.items())) or "no pods"
     word = "settled" if settled else "NOT settled"
     print_line(console, f"{word} after {seconds:.1f} s: {counted}")
+    ran = any(phases.get(phase) for phase in ("Running", "Succeeded", "Failed"))
+    if not ran:
+        print_line(console, "no pod has run: the jobs above say why")
+    return ran

@@ -1,7 +1,7 @@
 """The sample workload of `navarch up`: manifests in acts, sized to the cluster they run on.
 
 `$slots` pods of one slot (`$amount` of `$unit`) each fill the cluster; `$half`, `$quarter` and `$more` (one more than fit) are
-parts of that.
+parts of that. The manifests are in Volcano's words; `kai_objects` has the same in KAI's.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from string import Template
 
 import yaml
 
+from navarch.embedded.sample.kai_objects import kai_object, parent_queue
+from navarch.embedded.sample.size import Size
 from navarch.object_types import Manifest
 
-CPU_SLOTS = 8
-MOST_SLOTS = 128
-"""Above this the pods of the sample take more than one device each, so that it stays a sample."""
+SECONDS = 115.0
+"""What the sample takes of the cluster's time once all of it is submitted."""
 
 
 @dataclass(frozen=True)
@@ -50,32 +51,12 @@ ACTS = (
 )
 
 
-@dataclass(frozen=True)
-class Size:
-    """How large the cluster is, in slots."""
-
-    unit: str
-    amount: str
-    slots: int
-
-    @classmethod
-    def of(cls, nodes: int, gpus: int) -> Size:
-        """The slots of so many nodes with so many GPUs each; without GPUs a slot is an eighth of a node's processors."""
-        if not gpus:
-            return cls("cpu", "3500m", max(1, nodes * CPU_SLOTS))
-        each = 1
-        while nodes * (gpus // each) > MOST_SLOTS and each * 2 <= gpus:
-            each *= 2
-        return cls("nvidia.com/gpu", str(each), max(1, nodes * (gpus // each)))
-
-    def figures(self) -> dict[str, int]:
-        half, quarter = max(1, self.slots // 2), max(1, self.slots // 4)
-        return {"slots": self.slots, "half": half, "quarter": quarter, "more": self.slots + 1}
-
-
-def documents(act: Act, size: Size) -> Iterator[Manifest]:
+def documents(act: Act, size: Size, *, kai: bool = False) -> Iterator[Manifest]:
+    """The objects of an act. `kai`: for KAI's policy, which knows neither Volcano's queues nor its groups."""
     text = (resources.files(__name__) / act.file).read_text(encoding="utf-8")
     filled = Template(text).substitute(unit=size.unit, amount=size.amount, **size.figures())
     for document in yaml.load_all(filled, Loader=yaml.CSafeLoader):
         if document:
-            yield document
+            yield kai_object(document, size) if kai else document
+    if kai and act is ACTS[0]:
+        yield parent_queue(size)

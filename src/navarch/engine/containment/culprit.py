@@ -100,7 +100,8 @@ def _preference(frames: list[FrameType]) -> str:
     for frame in frames:
         owner = frame.f_locals.get("self")
         if isinstance(owner, NodeScorer) and is_foreign(type(owner)):
-            return str(getattr(owner, "plugin_name", ""))
+            plugin = getattr(owner, "navarch_plugin", None)
+            return plugin.name if isinstance(plugin, Plugin) else ""
         if isinstance(owner, Plugin) and is_foreign(type(owner)):
             expresses = implemented_points(type(owner))
             only = frame.f_code.co_name in PREFERENCES or all(point in PREFERENCES for point in expresses)

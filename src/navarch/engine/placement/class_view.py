@@ -110,6 +110,9 @@ class ClassView:
         possible = self.static[rows]
         for f in self.row_filters:
             possible = possible & f.mask(task, at)
+            now = f.mask_now(task, at)
+            if now is not None:
+                idle &= now
         score = self.base[rows]
         for s in self.row_scorers:
             score = score + s.weight * s.raw(task, at)

@@ -2,14 +2,15 @@
 
 Without the check a wrong answer fails late and elsewhere: text instead of a Reason refuses a job and fails when its message is read,
 a NaN wins every comparison of scores, a mask of the wrong length breaks the engine. `checked` gives a subclass of the plugin that
-checks each answer, and hands read-only figures to node functions. Navarch's own plugins are not checked: their tests do that, and a
-check costs some 5 us a column.
+checks each answer, takes its time (`NAME (asked)` in the timings of a cycle), and hands read-only figures to node functions. Navarch's
+own plugins are not checked: their tests do that, and a check costs some 5 us a column.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -88,6 +89,17 @@ def _subclass(kind: type[C], members: dict[str, Any]) -> type[C]:
     return made
 
 
+@contextmanager
+def _timed(plugin: Plugin) -> Iterator[None]:
+    session = plugin.session
+    started = session.stopwatch()
+    try:
+        yield
+    finally:
+        key = f"{plugin.name} (asked)"
+        session.timings[key] = session.timings.get(key, 0.0) + session.stopwatch() - started
+
+
 def place_of_code(function: Callable[..., Any]) -> str:
     """File and line of a method."""
     code = inspect.unwrap(function).__code__
@@ -108,7 +120,8 @@ def _checking(kind: type[Plugin], name: str, types: tuple[type, ...], words: str
 
     @wraps(method)
     def ask(self: Plugin, *arguments: Any, **named: Any) -> Any:
-        answer = method(self, *arguments, **named)
+        with _timed(self):
+            answer = method(self, *arguments, **named)
         if not isinstance(answer, types) or (bool not in types and isinstance(answer, bool)):
             raise _mistake(kind, name, _shown(answer), words, method)
         return answer
@@ -122,7 +135,8 @@ def _checking_key(kind: type[Plugin], name: str) -> Callable[..., Any]:
 
     @wraps(method)
     def ask(self: Plugin, *arguments: Any) -> Any:
-        key = method(self, *arguments)
+        with _timed(self):
+            key = method(self, *arguments)
         if not _compares(key):
             raise _mistake(kind, name, _shown(key), "a value that can be compared (a number, text or a tuple)", method)
         return key
@@ -147,6 +161,7 @@ def _checking_functions(kind: type[Plugin], name: str, base: type[F]) -> Callabl
         if not isinstance(functions, Sequence) or not all(isinstance(each, base) for each in functions):
             raise _mistake(kind, name, _shown(functions), f"a list of {base.__name__}", method)
         for each in functions:
+            each.navarch_plugin = self
             if type(each) not in classes.values():
                 if type(each) not in classes:
                     classes[type(each)] = _checked_function(type(each), kind)
@@ -159,7 +174,7 @@ def _checking_functions(kind: type[Plugin], name: str, base: type[F]) -> Callabl
 def _checked_function(kind: type[F], plugin: type[Plugin]) -> type[F]:
     """The same filter or scorer with checked answers and read-only figures."""
     name = "mask" if issubclass(kind, NodeFilter) else "raw"
-    members: dict[str, Any] = {"__slots__": (), "plugin_name": plugin.name, name: _checking_column(kind, plugin, name)}
+    members: dict[str, Any] = {"__slots__": (), "navarch_plugin": None, name: _checking_column(kind, plugin, name)}
     if name == "mask":
         members["reject"] = _checking_reject(kind, plugin)
     return _subclass(kind, members)
@@ -172,7 +187,8 @@ def _checking_column(kind: type[NodeFilter] | type[NodeScorer], plugin: type[Plu
 
     @wraps(method)
     def ask(self: Any, task: TaskClass, at: Figures) -> Any:
-        answer, columns = method(self, task, ReadOnlyFigures(at)), at.used.shape[1]
+        with _timed(self.navarch_plugin):
+            answer, columns = method(self, task, ReadOnlyFigures(at)), at.used.shape[1]
         found = _shown(answer)
         if isinstance(answer, np.ndarray):
             found = f"{answer.dtype} {answer.shape}"

@@ -25,6 +25,8 @@ class AssumedBind(Struct):
     job: str
     since: float
     gpu_groups: tuple[str, ...] = ()
+    annotations: tuple[tuple[str, str], ...] = ()
+    """Annotations that the pod gets with the binding."""
     written: bool = False
     """The API server accepted it; the watch does not show it yet."""
     by_request: bool = False
@@ -57,6 +59,8 @@ class AssumedPods:
         self.binds: dict[str, AssumedBind] = {}
         self.evictions: dict[str, float] = {}
         """uid of a pod whose eviction was decided -> when."""
+        self.accepted_evictions: set[str] = set()
+        """uids of those whose eviction the API server accepted."""
         self.nominations: dict[str, str] = {}
         """uid -> nominated node."""
         self.statuses: dict[str, AssumedStatus] = {}
@@ -73,16 +77,25 @@ class AssumedPods:
         if self.postponed and (task.node or IS_TERMINAL[task.status]):
             self.postponed.pop(task.uid, None)
         if task.uid in self.evictions and (task.deleting or IS_TERMINAL[task.status]):
-            del self.evictions[task.uid]
+            self.end_eviction(task.uid)
         if task.uid in self.nominations and (task.node or task.nominated_node == self.nominations[task.uid]):
             del self.nominations[task.uid]
 
     def gone(self, uid: str) -> None:
         """The pod is gone."""
         self.binds.pop(uid, None)
-        self.evictions.pop(uid, None)
+        self.end_eviction(uid)
         self.nominations.pop(uid, None)
         self.postponed.pop(uid, None)
+
+    def accept_eviction(self, uid: str) -> None:
+        """The API server accepted it. The watch may have shown the pod leaving before."""
+        if uid in self.evictions:
+            self.accepted_evictions.add(uid)
+
+    def end_eviction(self, uid: str) -> None:
+        self.evictions.pop(uid, None)
+        self.accepted_evictions.discard(uid)
 
     def postpone(self, uid: str, now: float) -> None:
         """The bind of this pod failed: no other for one second, then two, up to ten. This is for jobs with pods on nodes, which are
@@ -97,7 +110,8 @@ class AssumedPods:
         if bind is not None and not task.node:
             status = TaskStatus.RELEASING if task.deleting else TaskStatus.BINDING
             groups = bind.gpu_groups or task.gpu_groups
-            task = replace(task, node=bind.node, status=status, nominated_node="", gpu_groups=groups)
+            marks = task.annotations_with(bind.annotations)
+            task = replace(task, node=bind.node, status=status, nominated_node="", gpu_groups=groups, annotations=marks)
         elif task.uid in self.nominations and not task.node:
             task = replace(task, nominated_node=self.nominations[task.uid])
         if task.uid in self.evictions and task.node and not IS_TERMINAL[task.status]:

@@ -1,5 +1,6 @@
-"""What a leader does once a second beside its cycles: check the policy file, half-bound gangs, jobs that no cycle sees, the default
-queue and stale BindRequests, and log the warnings of cycles. A check that fails does not keep the others from being made."""
+"""What a leader does once a second beside its cycles: check the policy file, half-bound gangs, promises that nothing confirms, jobs
+that no cycle sees, the default queue and stale BindRequests, and log the warnings of cycles. A check that fails does not keep the
+others from being made."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from navarch.apis.dialect import Settings
 from navarch.kube.errors import KubeError
+from navarch.live.ops.dry_run import SUMMARY_SECONDS, DryRun
 from navarch.live.writers.absent_jobs import AbsentJobs
 from navarch.live.writers.bind_requests import NO_BINDER
 from navarch.live.writers.default_queue import make_default_queue
@@ -28,6 +30,7 @@ class PeriodicTasks:
         self._scheduler = scheduler
         self._absent_jobs = AbsentJobs(scheduler.cache, scheduler.pod_statuses, scheduler.group_statuses, scheduler.clock)
         self._queue_task: asyncio.Task[bool] | None = None
+        self._next_report = 0.0
         self._logged: frozenset[str] = frozenset()
         """Warnings of the last cycle, which are logged already."""
 
@@ -46,10 +49,15 @@ class PeriodicTasks:
                     await scheduler.job_recorder.write()
             with contained("warnings"):
                 self._log_warnings()
-            if not scheduler.leading or scheduler.dry_writers is not None:
+            with contained("dry run"):
+                if scheduler.dry_run is not None and not scheduler.rereading:
+                    self._compare(scheduler.dry_run)
+            if not scheduler.leading or scheduler.dry_run is not None:
                 continue
             with contained("half-bound gangs"):
                 scheduler.core.check_gangs(clock())
+            with contained("promises"):
+                scheduler.core.check_promises(clock())
             with contained("bind requests"):
                 scheduler.bind_requests.clean()
                 self._report_unanswered_requests(clock())
@@ -58,6 +66,15 @@ class PeriodicTasks:
                     self._absent_jobs.report(clock())
             with contained("default queue"):
                 self._check_default_queue()
+
+    def _compare(self, dry_run: DryRun) -> None:
+        """Compare with the scheduler in charge, and write the report once a minute."""
+        scheduler = self._scheduler
+        dry_run.compare(scheduler.cache.cluster)
+        now = asyncio.get_running_loop().time()
+        if scheduler.report is not None and now >= self._next_report:
+            self._next_report = now + SUMMARY_SECONDS
+            scheduler.report.write(dry_run, scheduler.clock())
 
     async def check_policy(self) -> None:
         """Load the policy file if it changed. A replica that does not lead does this only when it starts to lead, before its first

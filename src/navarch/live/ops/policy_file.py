@@ -1,7 +1,7 @@
-"""The policy in force: a preset, or a file that is read again when its content changes.
+"""The policy in force: a preset, or a file that is read again when its content changes. So are plugins in directories of their own.
 
-A file with mistakes is refused with all of them and the last good policy stays. The content is compared, not the time stamp: a
-ConfigMap is swapped by a symbolic link and an editor may write a file in two steps.
+A file with mistakes is refused with all of them, and the last good policy stays with its plugins. The content is compared, not the
+time stamp: a ConfigMap is swapped by a symbolic link and an editor may write a file in two steps.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import logging
 from pathlib import Path
 
 from navarch.engine.policy import PRESETS, Policy, PolicyError
-from navarch.engine.registry import Registry
+from navarch.engine.registry import RegistrationError, Registry
+from navarch.installed import installed, plugin_files_digest
 from navarch.offline.plan import read_policy
 
 log = logging.getLogger(__name__)
@@ -20,9 +21,12 @@ log = logging.getLogger(__name__)
 class PolicyFile:
     """Raises PolicyError if the first policy has errors: it is better not to start than to run another policy."""
 
-    def __init__(self, name: str, registry: Registry) -> None:
+    def __init__(self, name: str, registry: Registry, plugin_dirs: tuple[Path, ...] = ()) -> None:
+        """`registry` is that of the directories."""
         self.name = name
         self.registry = registry
+        self._plugin_dirs = plugin_dirs
+        self._plugins = plugin_files_digest(plugin_dirs)
         self.refused: str = ""
         """The mistakes of the file as it is now; empty while it is the policy in force."""
         self._path = None if name in PRESETS else Path(name)
@@ -31,26 +35,40 @@ class PolicyFile:
         self._warn()
 
     def look(self) -> bool:
-        """Read the file if its content changed. True: a new policy is in force."""
-        if self._path is None:
+        """Read the file and the plugins again if their content changed. True: a new policy is in force."""
+        digest, plugins = self._read_digest(), self._read_plugins_digest()
+        changed = digest is not None and digest != self._digest
+        if not changed and plugins == self._plugins:
             return False
-        digest = self._read_digest()
-        if digest is None or digest == self._digest:
-            return False
-        self._digest = digest
+        what = "the plugins" if plugins != self._plugins else "the policy"
+        if changed:
+            self._digest = digest
+        self._plugins = plugins
         try:
-            policy = read_policy(self._path, self.registry)
-        except PolicyError as error:
+            registry = installed(self._plugin_dirs) if self._plugin_dirs else self.registry
+            policy = read_policy(self.name, registry)
+        except (PolicyError, RegistrationError) as error:
             self.refused = str(error)
-            log.error("the new policy is refused, the last good one stays:\n%s", error)
-            if self._read_digest() != digest:
+            log.error("%s cannot be used, the last good policy stays:\n%s", what, error)
+            if changed and self._read_digest() != digest:
                 self._digest = None  # it changed between the two looks at it: what was refused may be neither
             return False
         self.refused = ""
-        self.policy = policy
-        log.info("a new policy is in force: %s", self._path)
+        self.policy, self.registry = policy, registry
+        log.info("read again and in force: %s", self._path if what == "the policy" else "plugins in " + self._shown_dirs())
         self._warn()
         return True
+
+    def _shown_dirs(self) -> str:
+        return ", ".join(map(str, self._plugin_dirs))
+
+    def _read_plugins_digest(self) -> bytes:
+        """The last one while a file is just being swapped."""
+        try:
+            return plugin_files_digest(self._plugin_dirs)
+        except OSError as error:
+            log.warning("plugins in %s cannot be read now: %s", self._shown_dirs(), error.strerror)
+            return self._plugins
 
     def _warn(self) -> None:
         """Log the settings of the file that have no effect: most operators never run `policy check` on a file that loads."""

@@ -70,7 +70,7 @@ class StatePages:
         scheduler = self._scheduler
         policy, refused = scheduler.policy_file.policy, scheduler.cycle_log.refused
         snapshot = scheduler.cache.cluster.snapshot_with_held(policy.semantics.node_order)
-        session = Session(snapshot, policy, scheduler.registry, scheduler.clock())
+        session = Session(snapshot, policy, scheduler.policy_file.registry, scheduler.clock())
         jobs = waiting_order(session, session.jobs_with_pending())
         counts = Counter(job.queue.name for job in jobs)
         places: Counter[str] = Counter()

@@ -169,9 +169,9 @@ class Evictor:
 
     def _mark(self, going: _Going) -> None:
         message = going.eviction.message or f"{going.eviction.reason}: {going.eviction.for_}"
-        self._pool.submit(self._condition(going, "True", REASON, message), lambda outcome: self._marked(going, outcome))
+        self._pool.submit(self._condition(going.task, "True", REASON, message), lambda outcome: self._marked(going, outcome))
 
-    def _condition(self, going: _Going, status: str, reason: str, message: str) -> Write:
+    def _condition(self, task: TaskSpec, status: str, reason: str, message: str) -> Write:
         condition = {
             "type": "DisruptionTarget",
             "status": status,
@@ -179,8 +179,8 @@ class Evictor:
             "message": message,
             "lastTransitionTime": rfc3339(self._clock()),
         }
-        body = msgspec.json.encode({"metadata": {"uid": going.eviction.uid}, "status": {"conditions": [condition]}})
-        path = PODS.path(going.namespace, going.name, "status")
+        body = msgspec.json.encode({"metadata": {"uid": task.uid}, "status": {"conditions": [condition]}})
+        path = PODS.path(task.namespace, task.name, "status")
         return Write("PATCH", path, body, content_type=STRATEGIC, priority=Priority.BINDING, repeatable=True)
 
     def _marked(self, going: _Going, outcome: Outcome) -> None:
@@ -211,8 +211,9 @@ class Evictor:
 
     def _asked(self, going: _Going, outcome: Outcome, *, by_budget: bool) -> None:
         if not isinstance(outcome, KubeError):
-            self._tell(going.eviction, going.task)
+            self._assumed.accept_eviction(going.eviction.uid)
             self._done(going, "ok")
+            self._tell(going.eviction, going.task)
         elif isinstance(outcome, NotFound):
             self._done(going, "gone")
         elif going.term != self._term:
@@ -253,13 +254,21 @@ class Evictor:
         self._in_flight -= 1
         self.counted(going.eviction.action, result)
 
+    def abandon(self, task: TaskSpec, why: str) -> None:
+        """The eviction was accepted, and the pod stays. It is no victim for as long as `timeout`."""
+        self._protect(task.uid)
+        self._say_given_up(task, why, marked=task.disruption_target)
+
     def _give_up(self, going: _Going, why: str, *, told: bool = True) -> None:
-        self._assumed.evictions.pop(going.eviction.uid, None)
+        self._assumed.end_eviction(going.eviction.uid)
         self._cache.refresh(going.eviction.uid)
         self.counted(going.eviction.action, "given up")
         if told:
-            log.warning("eviction of %s/%s was given up: %s", going.namespace, going.name, why)
-            reference = pod_reference(going.namespace, going.name, going.eviction.uid)
-            self._events.emit(reference, "Warning", "EvictionGivenUp", "Evicting", why)
-            if going.marked:
-                self._pool.submit(self._condition(going, "False", "EvictionGivenUp", why), lambda outcome: None)
+            fields = {"pod": f"{going.namespace}/{going.name}", "reason": "EvictionGivenUp"}
+            log.warning("eviction of %s/%s was given up: %s", going.namespace, going.name, why, extra=fields)
+            self._say_given_up(going.task, why, marked=going.marked)
+
+    def _say_given_up(self, task: TaskSpec, why: str, *, marked: bool) -> None:
+        self._events.emit(pod_reference(task.namespace, task.name, task.uid), "Warning", "EvictionGivenUp", "Evicting", why)
+        if marked:
+            self._pool.submit(self._condition(task, "False", "EvictionGivenUp", why), lambda outcome: None)

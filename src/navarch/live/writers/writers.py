@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.instructions import (
+    AbandonEviction,
     BindPod,
     EvictPod,
     Instruction,
@@ -57,6 +58,8 @@ class LiveWriters(Struct):
                 self.pods.refuse(task, reason, message, _now(), at_once=at_once)
             case EvictPod(eviction=eviction, task=task):
                 self.evictor.evict(eviction, task)
+            case AbandonEviction(task=task, reason=reason):
+                self.evictor.abandon(task, reason)
             case NominateNode(nomination=nomination, task=task):
                 self.pods.nominate(task, nomination.node, _now())
             case WriteQueueStatuses(figures=figures):
@@ -106,24 +109,6 @@ class LiveWriters(Struct):
         """Send again."""
         for outbox in self._outboxes():
             outbox.resume()
-
-
-class DryWriters:
-    """Writes nothing. Decisions are logged and not assumed, so each cycle decides them again."""
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
-        self._said: set[tuple[str, str, str]] = set()
-
-    def tell(self, verb: str, pod: str, where: str) -> bool:
-        """Log each decision once. Returns whether it was not logged before."""
-        if (verb, pod, where) in self._said:
-            return False
-        if len(self._said) > 100_000:
-            self._said.clear()
-        self._said.add((verb, pod, where))
-        self._say(f"dry run: would {verb} {pod} {where}")
-        return True
 
 
 def _now() -> float:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection
 from typing import Any, Final
 
 HIDDEN: Final = "(another namespace)"
-_NAME: Final = re.compile(r"(?<![\w./-])([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)((?:/[\w.:-]+)+)")
+_NAME: Final = re.compile(r"(?<![\w./-])(?:[A-Z]\w*/)?([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)((?:/[\w.:-]+)+)")
+"""`namespace/name`, `namespace/kind/name`, or `Kind/namespace/name`."""
 
 
 def hide_names(value: Any, namespaces: Collection[str], sees: Callable[[str], bool]) -> Any:
@@ -19,6 +20,8 @@ def hide_names(value: Any, namespaces: Collection[str], sees: Callable[[str], bo
 
     >>> hide_names({"text": "end cv/a-1, then nvidia.com/gpu"}, {"cv", "ml"}, lambda name: name == "ml")
     {'text': 'end (another namespace), then nvidia.com/gpu'}
+    >>> hide_names(["Pod/cv/a", "Pod/ml/a"], {"cv", "ml"}, lambda name: name == "ml")
+    ['(another namespace)', 'Pod/ml/a']
     """
     if isinstance(value, str):
         return _NAME.sub(lambda match: HIDDEN if match[1] in namespaces and not sees(match[1]) else match[0], value)

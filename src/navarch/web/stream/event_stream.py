@@ -69,6 +69,7 @@ class EventStreams:
         number = log.number_of(since) if since else log.number
         await response.write(b"retry: 2000\n\n")
         while True:
+            self._context.scheduler.looked_at()
             if number is None or (number < log.number and log.since(number) is None):
                 number = log.number
                 await response.write(_event("reset", log.version, msgspec.json.encode({"version": log.version})))

@@ -189,3 +189,9 @@ def test_a_wrong_signature_is_refused_when_the_plugin_is_registered() -> None:
 
     with pytest.raises(RegistrationError, match="queue_order takes left; expected left, right"):
         Registry().add_plugin(Short)
+
+
+def test_the_time_of_a_plugin_is_told() -> None:
+    record = run(scoring(lambda at: np.zeros(at.used.shape[1])))
+    assert len(record.binds) == 3
+    assert record.timings["scoring (asked)"] > 0

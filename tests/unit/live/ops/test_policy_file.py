@@ -23,7 +23,7 @@ def test_a_file_that_is_written_twice_is_taken_as_it_is_in_the_end(tmp_path: Pat
     path.write_text(GOOD, encoding="utf-8")
     file = PolicyFile(str(path), installed())
 
-    def read_while_written(name: Path, registry: Registry) -> Policy:
+    def read_while_written(name: str, registry: Registry) -> Policy:
         path.write_text("", encoding="utf-8")
         return read_policy(name, registry)
 
@@ -46,3 +46,34 @@ def test_what_a_file_says_and_is_not_done_is_logged_when_it_comes_into_force(tmp
     ours = (policy_file.__name__, "WARNING")
     said = [record.getMessage() for record in caplog.records if (record.name, record.levelname) == ours]
     assert ["'one'" in text for text in said] == [True, False] and "'two'" in said[1]
+
+
+PLUGIN = """
+from navarch.engine.plugin import Plugin
+
+class Mine(Plugin):
+    name = "mine"
+    version = {version}
+
+    def job_order(self, job):
+        return {version}
+"""
+
+
+def test_a_plugin_that_changes_is_read_again_and_a_broken_one_is_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    plugin, path = tmp_path / "mine.py", tmp_path / "policy.yaml"
+    plugin.write_text(PLUGIN.format(version=1), encoding="utf-8")
+    path.write_text('actions: "allocate"\ntiers: [{plugins: [{name: mine}]}]\n', encoding="utf-8")
+    file = PolicyFile(str(path), installed((tmp_path,)), (tmp_path,))
+    assert not file.look()
+    plugin.write_text(PLUGIN.format(version=2), encoding="utf-8")
+    assert file.look()
+    assert vars(file.registry.plugin("mine"))["version"] == 2
+    plugin.write_text("import no_such_module", encoding="utf-8")
+    assert not file.look()
+    assert f"{plugin}:1 cannot be imported: ModuleNotFoundError" in file.refused
+    assert vars(file.registry.plugin("mine"))["version"] == 2, "the last good one stays"
+    plugin.write_text(PLUGIN.format(version=3), encoding="utf-8")
+    assert file.look() and not file.refused
+    assert [f"plugins in {tmp_path}" in record.getMessage() for record in caplog.records if record.levelname == "INFO"] == [True, True]

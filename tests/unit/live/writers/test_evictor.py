@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.worlds.live_parts.cluster_cache import cache, pod, put
 from tests.worlds.live_parts.fake_pool import Submitted
 
@@ -320,3 +321,15 @@ async def test_a_pod_that_its_budget_protects_is_told_of_it_in_a_series() -> Non
         while said.open:
             said.end()
     assert [body["reason"] for body in said.bodies() if "reason" in body] == ["EvictionGivenUp"]
+
+
+async def test_a_pod_that_stays_although_its_eviction_was_accepted_is_no_victim_for_a_while() -> None:
+    evictor, made, submitted, _ = scene(timeout=60.0)
+    task = made.cluster.task("uid-a")
+    assert task is not None
+    evictor.abandon(replace(task, disruption_target=True), "the pod does not leave")
+    assert list(made.cluster.objects[REFUSED_EVICTIONS]) == [("", "uid-a")]
+    (body,) = submitted.bodies()
+    assert (body["status"]["conditions"][0]["type"], body["status"]["conditions"][0]["status"]) == ("DisruptionTarget", "False")
+    await asyncio.sleep(61.0)
+    assert not made.cluster.objects.get(REFUSED_EVICTIONS)

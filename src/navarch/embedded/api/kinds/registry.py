@@ -134,6 +134,9 @@ class Kind:
         return self.is_custom or self.resource in NEEDS_VERSION
 
 
+SCHEDULING = "scheduling.k8s.io"
+
+
 class Registry:
     """Kinds by group, version and plural, in a fixed order for discovery."""
 
@@ -142,6 +145,8 @@ class Registry:
         self._versions: dict[str, list[str]] = {}
         self.changes = 0
         """Grows with every change; discovery and OpenAPI documents are made anew when it does."""
+        self.first_group = ""
+        """The group that discovery lists before `scheduling.k8s.io`: kubectl takes a short name from the first group that has it."""
         for kind in builtin_kinds():
             self.add(kind)
 
@@ -185,7 +190,11 @@ class Registry:
         return None
 
     def groups(self) -> list[str]:
-        return [group for group in self._versions if group]
+        found = [group for group in self._versions if group]
+        if self.first_group in found and SCHEDULING in found:
+            found.remove(self.first_group)
+            found.insert(found.index(SCHEDULING), self.first_group)
+        return found
 
     def versions(self, group: str) -> list[str]:
         return list(self._versions.get(group, ()))
