@@ -12,7 +12,19 @@ from tests.worlds.browser.chromium import PHONE, WIDE, Browser, Page, visit
 
 pytestmark = pytest.mark.live
 VENDOR = Path(__file__).parent / "vendor"
-ROUTES = ("overview", "jobs", "jobs/vision/pod/train-0004", "queues", "queues/vision", "nodes", "nodes?view=table", "nodes/gpu-000")
+ROUTES = (
+    "overview",
+    "jobs",
+    "jobs/vision/pod/train-0004",
+    "queues",
+    "queues/vision",
+    "nodes",
+    "nodes?view=table",
+    "nodes/gpu-000",
+    "cycles",
+    "simulations",
+    "simulations/two-policies",
+)
 
 
 def test_axe_is_the_version_of_its_manifest() -> None:

@@ -11,7 +11,17 @@ from tests.worlds.browser.chromium import Browser, Page, Route, Visit, expect, v
 
 pytestmark = pytest.mark.live
 MARKUP = "<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script>&lt;b&gt;\"'>"
-ROUTES = ("overview", "jobs", "jobs/vision/pod/train-0004", "queues", "queues/vision", "nodes", "nodes?view=table", "nodes/gpu-000")
+ROUTES = (
+    "overview",
+    "jobs",
+    "jobs/vision/pod/train-0004",
+    "queues",
+    "queues/vision",
+    "nodes",
+    "nodes?view=table",
+    "nodes/gpu-000",
+    "simulations",
+)
 FORM = frozenset({"version", "columns", "state", "status", "resource", "resources", "levels", "use", "what", "by"})
 """Fields whose values steer a page and come from the server itself, not from objects."""
 
@@ -58,4 +68,6 @@ def test_a_link_of_a_hostile_name_leads_to_the_page_of_that_name(reader: Visit, 
     reader.open("queues")
     page.locator("main tbody a").first.click()
     expect(page.locator("main h1")).to_contain_text(MARKUP)
-    reader.errors.clear()  # there is no such queue, and the browser notes the 404
+    expect(page.get_by_role("alert")).to_contain_text("onerror=")
+    assert [error for error in reader.errors if "404" not in error] == []
+    reader.errors.clear()  # there is no such queue, and the browser notes it

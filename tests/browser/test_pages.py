@@ -12,7 +12,7 @@ from tests.worlds.browser.sample import WAITS, Sample
 
 pytestmark = pytest.mark.live
 PAGES = {
-    "overview": ["jobs running", WAITS, "never", "Last decisions"],
+    "overview": ["jobs running", WAITS, "never", "cycle p99", "binds / s", "binds 8 pods of"],
     "jobs": [WAITS, "production/serve", "never"],
     f"jobs/{WAITS}": ["Unschedulable", "What would help", "33 pods", "FailedScheduling"],
     "queues": ["production", "research", "Open"],
@@ -20,6 +20,9 @@ PAGES = {
     "nodes": ["4 nodes", "Point at a cell"],
     "nodes?view=table": ["node-000", "node-003", "Ready"],
     "nodes/node-000": ["Devices", "GPU 7", WAITS, "nvidia.com/gpu.product"],
+    "cycles": ["Duration of cycles", "allocate", "the last cycle of the scheduler"],
+    "cycles/last?policy=fifo": ["Jobs that wait", "decided at", "The same snapshot under fifo"],
+    "simulations": ["None."],
 }
 
 
@@ -35,7 +38,7 @@ def test_pages_show_what_the_cluster_has(reader: Visit) -> None:
         page = reader.open(route)
         for text in texts:
             expect(page.locator("main")).to_contain_text(text)
-        expect(page.locator(".live")).to_have_text("live")
+        expect(page.locator(".live")).to_have_text(re.compile("live|loaded"))
         assert "Navarch" in page.title()
 
 
@@ -102,6 +105,16 @@ def test_what_changes_in_the_cluster_shows_without_a_reload(reader: Visit, up: S
     expect(page.locator("[data-row]")).to_contain_text("cannot start: one pod needs 1k CPUs")
     assert up.api.delete("/api/v1/namespaces/default/pods/arrives").code == 200
     expect(page.locator("[data-row]")).to_have_count(0)
+
+
+def test_a_job_is_explained_by_a_click(reader: Visit) -> None:
+    page = reader.open("jobs")
+    page.get_by_role("link", name=WAITS).click()
+    expect(page.locator("main h1")).to_contain_text(WAITS)
+    page.get_by_role("button", name="What would help").click()
+    changes = page.get_by_role("region", name="Changes that were tried").first
+    expect(changes.locator("tr", has_text=re.compile("minMember [0-9]+ instead of 33")).first).to_contain_text("yes")
+    expect(page.locator("main")).to_contain_text(re.compile("trials in "))
 
 
 def test_keys_move_through_the_grid_and_open_a_job(reader: Visit) -> None:

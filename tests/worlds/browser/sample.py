@@ -1,4 +1,4 @@
-"""The sample of `navarch up` and its dashboard, as a user starts them: processes that print an address."""
+"""The sample of `navarch up` and its dashboard, as a user starts them: a process that prints an address."""
 
 from __future__ import annotations
 
@@ -32,26 +32,15 @@ class Sample:
 def sample(folder: Path) -> Iterator[Sample]:
     """Four nodes with eight GPUs each. Yields when the last job of the sample waits."""
     config = folder / "kubeconfig"
-    up = ["up", "--port", "0", "--kubeconfig", str(config)]
-    web = ["web", "--kubeconfig", str(config), "--listen", "127.0.0.1:0"]
-    with _process(up) as lines:
-        assert next(lines).startswith("export KUBECONFIG=")
-        next(line for line in lines if " is up after " in line)
-        with _process(web) as printed:
-            address = next(printed).strip()
+    command = [*NAVARCH, "up", "--port", "0", "--kubeconfig", str(config)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            address = next(line.partition("dashboard: ")[2].strip() for line in process.stdout if "dashboard: " in line)
             until(address, "jobs", lambda found: any(row["id"] == WAITS and row["never"] for row in rows(found)))
             api = _http(config)
             yield Sample(address, api)
             api.close()
-
-
-@contextlib.contextmanager
-def _process(arguments: list[str]) -> Iterator[Iterator[str]]:
-    """A command that runs until the block ends, and the lines that it prints."""
-    with subprocess.Popen([*NAVARCH, *arguments], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield iter(process.stdout)
         finally:
             process.send_signal(signal.SIGINT)
             process.stdout.read()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from navarch.installed import installed
 from navarch.kube.connect import connect
 from navarch.object_types import Manifest
 from navarch.offline.plan import read_policy
+from navarch.simulator.report.write import write_report
+from navarch.simulator.simulate import simulate
 from navarch.web.server import WebOptions, WebServer
 
 T = TypeVar("T")
@@ -43,8 +46,8 @@ def served_cluster(folder: Path, size: Size) -> Iterator[str]:
         registry = installed(())
 
         async def start() -> tuple[WebServer, asyncio.Task[None]]:
-            options = WebOptions(listen="127.0.0.1:0")
-            web = WebServer(connect(config, None), read_policy("navarch", registry), registry, options, "navarch")
+            options = WebOptions(listen="127.0.0.1:0", simulations=_simulations(folder))
+            web = WebServer(connect(config, None), read_policy("navarch", registry), registry, options)
             await web.start()
             return web, asyncio.create_task(web.run())
 
@@ -66,6 +69,17 @@ def _on(thread: ServerThread, work: Coroutine[Any, Any, T]) -> T:
     """The result of a coroutine on the loop of the thread."""
     assert thread.loop is not None
     return asyncio.run_coroutine_threadsafe(work, thread.loop).result(120)
+
+
+def _simulations(folder: Path) -> Path:
+    """A folder with the report of one short simulation, `two-policies`."""
+    trace = folder / "trace.jsonl"
+    job = {"duration": 600, "pods": [{"count": 1, "gpus": 4}], "queue": "vision"}
+    lines = [{"name": f"job-{i}", "submit": f"2026-01-01T08:{i:02d}:00Z", **job} for i in range(20)]
+    trace.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    reports = folder / "reports"
+    write_report(simulate(f"jsonl:{trace}", "a=2x8gpu", ["fifo", "easy"]), reports / "two-policies", "two policies")
+    return reports
 
 
 def _fill(server: ApiServer, size: Size) -> None:
