@@ -119,7 +119,7 @@ def plan(
     timings = {"policy": perf_counter() - started, "read": 0.0, "snapshot": 0.0}
     started = perf_counter()
     documents, mistakes = read_objects(objects)
-    run = Cycles(documents, Rules(chosen, registry, settings, moment, metrics or {}), timings)
+    run = Cycles(documents, Rules(chosen, registry, settings, moment, metrics or {}, asks=True), timings)
     inventory = run.inventory
     mistakes += [*inventory.mistakes, *run.metrics_mistakes]
     if mistakes and not keep_going:
