@@ -26,6 +26,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from navarch.engine.cycle import decide
+from navarch.engine.points.conversation import Exchange, failed
 from navarch.engine.policy import Policy, load
 from navarch.engine.policy.credentials import without_credentials
 from navarch.engine.record import CycleRecord
@@ -108,6 +109,8 @@ class Recording(msgspec.Struct):
     """Jobs that took no part because something failed on them before."""
     left_out_nodes: list[str] = msgspec.field(default_factory=list)
     """Nodes that took no part for the same reason."""
+    exchanges: list[Exchange] = msgspec.field(default_factory=list)
+    """What servers outside answered."""
     format: int = FORMAT
 
 
@@ -167,6 +170,7 @@ def record(
         version=version(),
         set_aside=decided.set_aside,
         left_out_nodes=decided.left_out_nodes,
+        exchanges=decided.exchanges,
     )
     return gzip.compress(_encode(recording), compresslevel=3, mtime=0)
 
@@ -207,18 +211,23 @@ def again(recording: Recording, registry: Registry, policy: Policy | None = None
     for key in recording.held:
         cluster.jobs.hold(key, True)
     snapshot = cluster.snapshot(policy.semantics.node_order)
-    uid = recording.uid
-    return decide(
-        snapshot,
-        policy,
-        registry,
-        recording.now,
-        uid=uid,
-        devices=uid,
-        report_all=False,
-        set_aside=recording.set_aside,
-        left_out_nodes=recording.left_out_nodes,
-    )
+    uid, set_aside, exchanges = recording.uid, recording.set_aside, list(recording.exchanges)
+    while True:
+        decided = decide(
+            snapshot,
+            policy,
+            registry,
+            recording.now,
+            uid=uid,
+            devices=uid,
+            report_all=False,
+            set_aside=set_aside,
+            left_out_nodes=recording.left_out_nodes,
+            exchanges=exchanges,
+        )
+        if decided.question is None:
+            return decided
+        exchanges.append(failed(decided.question, "the recording has no answer to this question"))
 
 
 def restored(recording: Recording) -> Cluster:
