@@ -69,6 +69,8 @@ class Allocate(Action):
         self._held_back: dict[int, tuple[Job, list[Reason]]] = {}
         """Jobs that their queue refuses within its share, until what is left over has been offered, and why."""
         self._offers_leftover = session.semantics.leftover_is_offered
+        if session.semantics.promised_jobs_first:
+            self._keep_promises()
         self._take_turns(jobs)
         if self._held_back:
             self._offer_leftover(lost)
@@ -91,6 +93,38 @@ class Allocate(Action):
                 session.turn_failed(best)
             session.placing = None
             turns.again(best.queue)
+
+    def _keep_promises(self) -> None:
+        """Tasks for which others were evicted are placed before all others, held to hard limits alone. Otherwise the freed room may go
+        to a job that is served earlier, and the victims would have been evicted in vain."""
+        session = self.session
+        tasks = session.snapshot.tasks
+        rows = np.flatnonzero(tasks.nominated & tasks.alive & (session.status == TaskStatus.PENDING))
+        promised: dict[int, set[int]] = {}
+        for task, row in zip(rows.tolist(), tasks.job[rows].tolist()):
+            if row in self._tasks:
+                promised.setdefault(row, set()).add(task)
+        first: dict[str, JobHeap] = {}
+        for row, nominated in promised.items():
+            job = session.job(row)
+            assert job is not None
+            others = [task for task in self._tasks[row] if task not in nominated]
+            lacking = max(session.job_missing(job) - len(nominated), 0)
+            self._tasks[row] = [*(task for task in self._tasks[row] if task in nominated), *session.sorted_tasks(others)[:lacking]]
+            first.setdefault(job.queue.name, JobHeap(session)).push(job)
+        if not first:
+            return
+        offers, self._offers_leftover = self._offers_leftover, True
+        session.beyond_shares = True
+        self._take_turns(first)
+        session.beyond_shares, self._offers_leftover = False, offers
+        self._held_back.clear()
+        for row in promised:
+            job = session.job(row)
+            assert job is not None
+            self._tasks[row] = waiting_tasks(session, job, best_effort=False)
+            self._remaining.pop(row, None)
+            self._sorted.discard(row)
 
     def _refused_by_queue(self, job: Job, reason: Reason) -> None:
         """The job is told, or it waits for what is left over when every queue had its turns."""

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from navarch.apis.errors import ObjectError
 from navarch.cli.cluster.embedded_kubeconfig import reminder
-from navarch.cli.cluster.objects import cluster_objects
+from navarch.cli.cluster.failure import cluster_failure
 from navarch.cli.cluster.options import state_option
 from navarch.cli.cluster.running_policy import running_policy
 from navarch.cli.history_file import history_option
@@ -41,6 +41,7 @@ from navarch.job_history import HistoryError
 from navarch.kube.client import Client
 from navarch.kube.connect import connect
 from navarch.kube.errors import ConfigError, KubeError
+from navarch.live.cluster_objects import cluster_objects
 from navarch.offline.manifests import Document, read_paths
 from navarch.offline.plan import PlanError
 from navarch.offline.replay import RecordingError, read
@@ -162,8 +163,10 @@ def explain(
         raise click.UsageError(f"{error}{'' if kubeconfig or context else reminder()}") from None
     except (RecordingError, HistoryError) as error:
         raise click.UsageError(str(error)) from None
-    except (NotFound, KubeError) as error:
+    except NotFound as error:
         raise click.ClickException(str(error)) from None
+    except KubeError as error:
+        raise cluster_failure(error, kubeconfig, context) from None
     except PlanError as error:
         fail(error.mistakes)
     except PolicyError as error:

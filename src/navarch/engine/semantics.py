@@ -149,6 +149,9 @@ class Semantics:
         "allocate tries tasks that gang eviction has promised a node once more: one that would fit beside its own promise "
         "loses it, one that would not has that as its reason",
     )
+    promised_jobs_first: bool = switch(
+        True, "a job for which others were evicted waits for its turn like any other, so that another job may take the room"
+    )
     stale_promise_blocks: bool = switch(
         False, "a pod that was promised a node evicts no pod while that node lacks only resources, or is gone"
     )

@@ -51,6 +51,7 @@ from navarch.live.ops.metrics import Metrics
 from navarch.live.ops.periodic_tasks import PeriodicTasks
 from navarch.live.ops.policy_file import PolicyFile
 from navarch.live.ops.recording import Recorder, encoded
+from navarch.live.ops.second_loop import Heartbeat, SecondLoop, run_in
 from navarch.live.ops.state_pages import StatePages
 from navarch.live.ops.state_publisher import StatePublisher
 from navarch.live.ops.supervised_tasks import SupervisedTasks
@@ -113,7 +114,8 @@ class Scheduler:
         rng = random.Random(options.seed)
         live = not options.dry_run
         self.client = Client(endpoint, rng=rng, may_write=self.may_write)
-        # The lease has a client of its own: holding it is what allows other writes, and it must not wait behind them.
+        # The lease has a client of its own, used in the second loop alone: holding the lease is what allows other writes, and it must
+        # not wait behind them.
         self.lease_client = Client(endpoint, rng=rng)
         self.pool = WritePool(endpoint, connections=options.write_connections, patience=20.0, rng=rng, may_write=self.may_write)
 
@@ -198,6 +200,9 @@ class Scheduler:
         self.gauges = Gauges(self)
         self.job_failures = JobFailures(self.metrics.job_failures, lambda job: job in self.cache.cluster.jobs.rows.of)
         self.watchdog = Watchdog(options.cycle_timeout)
+        self.heartbeat = Heartbeat(lambda: self.watchdog.limit)
+        self._second_loop = SecondLoop()
+        self._first_loop = asyncio.get_running_loop()
         self.cycle_log = CycleLog()
         self.state_pages, self.publisher = StatePages(self), StatePublisher(self)
         self.health = Health(
@@ -210,6 +215,8 @@ class Scheduler:
             notes=lambda: [*self.job_failures.notes(), *self.supervised.notes()],
             configuration=self.configuration,
             pages=self.state_pages.pages,
+            silence=self.heartbeat.silence,
+            in_scheduler=lambda work: run_in(self._first_loop, work),
         )
         self.recorder = Recorder(options.record, more_annotations=options.record_annotations) if options.record is not None else None
         self.failed_cycles = 0
@@ -226,12 +233,16 @@ class Scheduler:
 
     async def run(self) -> None:
         """Watch the cluster, and lead whenever elected, until stopped or cancelled."""
-        if self.options.listen:
+        listen, elected = self.options.listen, self.options.leader_elect and not self.options.dry_run
+        if listen or elected:
+            self._second_loop.start()
+        if listen:
             certificate, key = self.options.tls_certificate, self.options.tls_key
             tls = tls_context(certificate, key) if certificate is not None and key is not None else None
-            await self.health.start(self.options.listen, tls)
+            await self._second_loop.run(lambda: self.health.start(listen, tls))
         supervised = self.supervised.run
         tasks = [
+            asyncio.create_task(supervised("heartbeat", self.heartbeat.run), name="heartbeat"),
             asyncio.create_task(supervised("informers", self.informers.run), name="informers"),
             asyncio.create_task(supervised("leading", self._lead_when_elected), name="leading"),
         ]
@@ -250,8 +261,9 @@ class Scheduler:
             await self.preparations.close()
             await self.pool.close()
             await self.client.close()
-            await self.lease_client.close()
-            await self.health.stop()
+            await self._second_loop.run(self.lease_client.close)
+            await self._second_loop.run(self.health.stop)
+            await self._second_loop.stop()
 
     def stop(self) -> None:
         """Let `run` finish the writes in flight, release the lease, and return."""
@@ -272,11 +284,13 @@ class Scheduler:
             renew_deadline=options.renew_deadline,
             retry_period=options.retry_period,
             on_new_leader=lambda leader: log.info("leader: %s", leader),
+            alive=lambda: self.heartbeat.alive,
         )
+        elector = self.elector
         # A replica that has not read the cluster leaves the lease to one that has.
         await self.informers.wait_for_sync()
         while True:
-            await self.elector.run(self._lead)
+            await self._second_loop.run(lambda: elector.run(lambda: run_in(self._first_loop, self._lead)))
 
     async def _lead(self) -> None:
         """Decide and write until cancelled; then finish the writes in flight."""

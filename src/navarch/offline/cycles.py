@@ -103,6 +103,16 @@ def _left_out(inventory: Inventory, decided: set[str]) -> list[JobDecision]:
     return found
 
 
+def lasting_promises(record: CycleRecord) -> dict[str, str]:
+    """Pods whose promise changes with a cycle -> the node, or nothing. A promise lasts if something was evicted for it; the next cycle
+    finds others again. A pod that is refused and promised nothing loses the promise that it had."""
+    found = {each.uid: each.node for each in record.nominations if each.evicting}
+    again = {each.uid for each in record.nominations}
+    for decision in record.jobs:
+        found.update((refusal.uid, "") for refusal in decision.refusals if refusal.uid not in again)
+    return found
+
+
 def settle(inventory: Inventory, record: CycleRecord, now: float, *, promises_last: bool) -> None:
     """What a cluster does between two cycles."""
     cluster = inventory.cluster
@@ -136,10 +146,10 @@ def settle(inventory: Inventory, record: CycleRecord, now: float, *, promises_la
             cluster.remove_task(uid)
         else:
             cluster.put_task(task)
-    for nomination in record.nominations:
-        task = cluster.task(nomination.uid)
-        if task is not None and promises_last:
-            cluster.put_task(replace(task, nominated_node=nomination.node))
+    for uid, node in lasting_promises(record).items() if promises_last else ():
+        task = cluster.task(uid)
+        if task is not None and not task.node and task.nominated_node != node:
+            cluster.put_task(replace(task, nominated_node=node))
     for budget in inventory.measure(task for task in cluster.tasks.specs if task is not None):
         cluster.put_budget(budget)
     for decision in record.jobs:

@@ -59,6 +59,7 @@ COMPAT: Mapping[str, Semantics] = {
         gangs_lose_newest_first=False,
         stale_promise_blocks=True,
         promises_are_kept=False,
+        promised_jobs_first=False,
         empty_gang_is_complete=True,
         gang_eviction_asks_filters=False,
         victims_are_minimal=False,
@@ -98,6 +99,7 @@ COMPAT: Mapping[str, Semantics] = {
         fit_words=UNAVAILABLE,
         victims_are_minimal=False,
         nominations_last=False,
+        promised_jobs_first=False,
     ),
     "kai": Semantics(
         implied_queues=False,
@@ -105,6 +107,7 @@ COMPAT: Mapping[str, Semantics] = {
         impossible_demand_counts=True,
         victims_are_minimal=False,
         nominations_last=False,
+        promised_jobs_first=False,
         evicted_promise_stays=True,
         moved_share_leaves_ghost=True,
         queues_are_sorted_late=True,
