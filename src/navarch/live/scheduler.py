@@ -21,6 +21,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from navarch.apis.dialect import Settings
+from navarch.engine.points.conversation import Exchange
 from navarch.engine.policy.credentials import without_credentials
 from navarch.engine.policy.describe import describe
 from navarch.engine.reasons import Event
@@ -33,8 +34,9 @@ from navarch.kube.watch.informer import Patience
 from navarch.kube.write.pool import WritePool
 from navarch.live.cache.informers import Informers
 from navarch.live.cache.invalid_objects import InvalidObjects
+from navarch.live.conversations import Conversations
 from navarch.live.core import LiveCore
-from navarch.live.cycle import undecided
+from navarch.live.cycle import Cycle, undecided
 from navarch.live.half_bound_gangs import starts_gangs
 from navarch.live.instructions import AbandonPreparation, BindResult, CheckVolumes, EndBind, Instruction, StartCycle
 from navarch.live.loop import Loop
@@ -188,6 +190,7 @@ class Scheduler:
         report = options.report
         self.report = None if report is None else DryRunReport(report, options.scheduler_names, self.policy_file.policy.source)
 
+        self.conversations = Conversations(self.cache, self._cycle_again, self._cycle_answered, self._conversation_ended)
         self.usage = UsageOverTime(clock, self.supervised.run)
         self.node_load = NodeLoadFeed(
             self.client,
@@ -227,6 +230,8 @@ class Scheduler:
         self._bound_ok = self.metrics.binds.labels("ok")
         self._backlog_left = False
         """The last cycle left a part of the backlog to the next."""
+        self._cycle_due = False
+        """A cycle was due while another one waited for the answers of an extender."""
         self._stopping = asyncio.Event()
 
     # life
@@ -326,6 +331,7 @@ class Scheduler:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await self.conversations.close()
             await self.usage.close()
             await self.node_load.close()
             self.core.stop_leading()
@@ -366,24 +372,53 @@ class Scheduler:
         """Run one cycle if we may. Nothing else runs between the snapshot and the last assumption."""
         if not self.leading or self.rereading:
             return
+        if self.conversations.under_way:
+            self._cycle_due = True
+            return
         try:
             self._cycle()
         except Exception as error:
             # A plugin or a policy that fails on this cluster must not end the process: it would fail again after a restart.
-            self.failed_cycles += 1
-            self.failure = f"{type(error).__name__}: {error}"
-            self.metrics.failed_cycles.inc()
-            log.exception("cycle %d failed", self.core.cycles)
+            self._cycle_failed(error)
             return
         self.failed_cycles = 0
 
+    def _cycle_failed(self, error: BaseException) -> None:
+        self.failed_cycles += 1
+        self.failure = f"{type(error).__name__}: {error}"
+        self.metrics.failed_cycles.inc()
+        log.error("cycle %d failed", self.core.cycles, exc_info=error)
+
     def _cycle(self) -> None:
         batch = BATCH_PODS if self.dry_run is None else None
-        self.queue.set_backoff(*self.policy_file.policy.backoff)
+        policy, registry = self.policy_file.policy, self.policy_file.registry
+        self.queue.set_backoff(*policy.backoff)
+        asks = self.dry_run is None  # an extender must not hear of placements that are not made
         with self.watchdog.watch():
-            cycle = self.core.decide(
-                self.policy_file.policy, self.policy_file.registry, self.clock(), identity=self.identity[-12:], batch=batch
-            )
+            cycle = self.core.decide(policy, registry, self.clock(), identity=self.identity[-12:], batch=batch, asks=asks)
+        if cycle.record.question is not None or cycle.record.notices:
+            self.conversations.start(cycle)
+        else:
+            self._conclude(cycle)
+
+    def _cycle_again(self, cycle: Cycle, exchanges: list[Exchange]) -> Cycle:
+        with self.watchdog.watch():
+            return self.core.decide_again(cycle, self.policy_file.registry, exchanges)
+
+    def _cycle_answered(self, cycle: Cycle) -> None:
+        """A cycle has no more questions. The lead may be lost since it began."""
+        if self.leading and not self.rereading:
+            self.core.drop_outdated(cycle.record)
+            self._conclude(cycle)
+
+    def _conversation_ended(self, error: BaseException | None) -> None:
+        if error is not None:
+            self._cycle_failed(error)
+        if self._cycle_due:
+            self._cycle_due = False
+            self.loop.trigger()
+
+    def _conclude(self, cycle: Cycle) -> None:
         record = cycle.record
         self.job_failures.take(record)
         self._backlog_left = cycle.more
