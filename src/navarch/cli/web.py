@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
 import os
 import signal
@@ -25,10 +26,11 @@ from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint, connect
 from navarch.kube.errors import ConfigError, KubeError
 from navarch.kube.resources import Resource
-from navarch.live.ops.health import ListenError
+from navarch.live.ops.health import ListenError, tls_context
 from navarch.views.published_state import PublishedState, StateAddress, read_state
 from navarch.web.server import WebOptions, WebServer
 
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 NODES = Resource("", "v1", "nodes", namespaced=False)
 EXAMPLES = """\b
@@ -46,6 +48,11 @@ Examples:
 )
 @click.option("--context", help="Context of the kubeconfig.")
 @click.option("--listen", default="127.0.0.1:8090", show_default=True, metavar="ADDR", help="Where to serve; port 0: any free one.")
+@click.option(
+    "--login", type=click.Choice(("token", "cluster")), help="A printed token, or tokens of the cluster.  [token on loopback]"
+)
+@click.option("--tls-cert-file", "tls_certificate", type=_FILE, metavar="FILE", help="Serve over TLS.")
+@click.option("--tls-key-file", "tls_key", type=_FILE, metavar="FILE", help="The key of --tls-cert-file.")
 @click.option("--host", "hosts", multiple=True, metavar="NAME", help="A name besides localhost that browsers may use; may repeat.")
 @click.option("--policy", metavar="FILE|PRESET", help=f"One of {', '.join(PRESETS)}, or a file.  [that of the running scheduler]")
 @click.option("--scheduler", default="", metavar="URL", help="The scheduler's metrics port, for cycles and decisions.")
@@ -63,6 +70,10 @@ def web(
     namespace_as_queue: bool,
     plugin_dirs: tuple[Path, ...],
     stop_with_input: bool,
+    listen: str,
+    login: str | None,
+    tls_certificate: Path | None,
+    tls_key: Path | None,
     **given: Any,
 ) -> None:
     """Serve the dashboard of a cluster until stopped.
@@ -70,6 +81,16 @@ def web(
     Prints an address with a token; open it in a browser. Reads the cluster by watches of its own and writes nothing.
     """
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    if (tls_certificate is None) != (tls_key is None):
+        raise click.UsageError("--tls-cert-file, --tls-key-file: expected both or none")
+    if login == "token" and not _is_loopback(listen):
+        raise click.UsageError(
+            f"--login token: expected a loopback address to listen on, found {listen}; --login cluster reviews tokens"
+        )
+    try:
+        tls = tls_context(tls_certificate, tls_key) if tls_certificate is not None and tls_key is not None else None
+    except ListenError as error:
+        raise click.UsageError(str(error)) from None
     try:
         endpoint = connect(kubeconfig, context)
         registry = installed(plugin_dirs)
@@ -94,6 +115,9 @@ def web(
             kubeconfig=kubeconfig,
             context=context,
             plugin_dirs=plugin_dirs,
+            listen=listen,
+            login=login or ("token" if _is_loopback(listen) else "cluster"),
+            tls=tls,
             **given,
         )
         await _serve(
@@ -122,6 +146,14 @@ async def _serve(server: WebServer, stop_with_input: bool) -> None:
         pass
     finally:
         await server.stop()
+
+
+def _is_loopback(listen: str) -> bool:
+    host = listen.rpartition(":")[0].strip("[]")
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 async def _found(endpoint: Endpoint) -> tuple[PublishedState | None, Sequence[dict[str, Any]]]:

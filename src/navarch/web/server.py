@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import ssl
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +16,7 @@ from aiohttp import web
 from navarch.apis.dialect import Settings
 from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
+from navarch.kube.auth.access_review import AccessReview
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
 from navarch.kube.watch.informer import Patience
@@ -21,13 +24,15 @@ from navarch.live.ops.health import ListenError, split_address
 from navarch.offline.plan import settings_for
 from navarch.web.api.context import Context
 from navarch.web.api.handlers import Sources, handlers
-from navarch.web.application import application
+from navarch.web.application import Login, application
 from navarch.web.cluster.cluster_state import STEP, ClusterState
 from navarch.web.cluster.watched_cluster import WatchedCluster
 from navarch.web.scheduler.link import SchedulerLink
+from navarch.web.security.cluster_login import ClusterLogin
 from navarch.web.security.hosts import HostCheck
 from navarch.web.security.token_login import TokenLogin
 from navarch.web.stream.change_log import Changed
+from navarch.web.tables.jobs import NAMESPACE
 from navarch.web.work.limits import WorkLimits
 from navarch.web.work.requests import Explain
 from navarch.web.work.runner import WorkRunner
@@ -38,6 +43,9 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class WebOptions:
     listen: str = "127.0.0.1:8090"
+    login: str = "token"
+    """`token`: one that is printed. `cluster`: bearer tokens that the API server reviews."""
+    tls: ssl.SSLContext | None = None
     hosts: Sequence[str] = ()
     """Names besides `localhost` and IP addresses that browsers may call this server by."""
     scheduler_names: Sequence[str] = ("navarch",)
@@ -61,20 +69,30 @@ class WebServer:
     """`await server.start()`, then `await server.run()` until cancelled, then `await server.stop()`."""
 
     def __init__(
-        self, endpoint: Endpoint, policy: Policy, registry: Registry, options: WebOptions, settings: Settings | None = None
+        self,
+        endpoint: Endpoint,
+        policy: Policy,
+        registry: Registry,
+        options: WebOptions,
+        settings: Settings | None = None,
+        access: AccessReview | None = None,
     ) -> None:
+        """`settings`: how objects are read; None: as policy and options say. `access`: reviews tokens; None: the API server does."""
         self.options = options
         served = frozenset(options.scheduler_names)
         self.client = Client(endpoint)
         self.watched = WatchedCluster(settings or settings_for(policy, sorted(served), options.namespace_as_queue))
         self.state = ClusterState(self.watched, policy, registry, served, step=options.step)
         self.informers = self.watched.watch(self.client, random.Random(options.seed), options.patience)
-        self.login = TokenLogin()
+        self.token_login = TokenLogin()
+        self.login: Login = self.token_login
+        if options.login == "cluster":
+            self.login = ClusterLogin(access or AccessReview(self.client, time.monotonic), self._namespaces, time.monotonic)
         self.scheduler = SchedulerLink(self.client, options.scheduler)
         self.scheduler.on_change = lambda: self.state.add(Changed(cycles=True))
         sources = Sources(self.client, self._explain(policy), options.recordings, options.simulations)
-        found = handlers(Context(self.state, self.scheduler), WorkRunner(options.limits), sources)
-        self._app = application(self.login, HostCheck(options.hosts), found)
+        found = handlers(Context(self.state, self.scheduler, self.login.viewer), WorkRunner(options.limits), sources)
+        self._app = application(self.login, HostCheck(options.hosts), found, lambda: self.state.ready)
         self._runner: web.AppRunner | None = None
         self.port = 0
 
@@ -95,10 +113,15 @@ class WebServer:
 
     @property
     def address(self) -> str:
-        """The address with the token, for the user's browser."""
+        """The address for the user's browser, with the token where it takes one."""
         host, _ = split_address(self.options.listen)
         shown = f"[{host}]" if host and ":" in host else host or "127.0.0.1"
-        return f"http://{shown}:{self.port}/?token={self.login.token}"
+        query = f"?token={self.token_login.token}" if self.login is self.token_login else ""
+        return f"{'http' if self.options.tls is None else 'https'}://{shown}:{self.port}/{query}"
+
+    def _namespaces(self) -> set[str]:
+        rows = self.state.jobs.rows.values()
+        return {*self.state.cluster.namespaces, *(row[NAMESPACE] for row in rows)}
 
     async def start(self) -> None:
         """Listen. Raises ListenError for an address that cannot be used."""
@@ -106,7 +129,7 @@ class WebServer:
         self._runner = web.AppRunner(self._app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
         await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, host, port).start()
+            await web.TCPSite(self._runner, host, port, ssl_context=self.options.tls).start()
         except OSError as error:
             await self._runner.cleanup()
             raise ListenError(f"{self.options.listen}: expected an address that is free: {error.strerror or error}") from error

@@ -66,16 +66,25 @@ def up(no_sample: bool, no_web: bool, **given: Any) -> None:
     """
     if given["until_settled"] and no_sample:
         raise click.UsageError("--until-settled waits for the sample: it cannot go with --no-sample")
+    from navarch.cli.policy.mistakes import MISTAKES, tell
     from navarch.cli.up.cluster import UpOptions
     from navarch.embedded.node_sets import NodeSetError
+    from navarch.embedded.storage.sqlite_log import DataDirInUse, set_aside_if_broken
     from navarch.engine.policy import PolicyError
     from navarch.engine.registry import RegistrationError
 
     options = UpOptions(sample=not no_sample, web=not (no_web or given["until_settled"]), **given)
+    if options.data_dir is not None and (said := set_aside_if_broken(options.data_dir / "store.db")):
+        click.echo(said, err=True)
     try:
         code = _run(options)
-    except (NodeSetError, PolicyError, RegistrationError) as error:
+    except PolicyError as error:
+        tell(error, options.policy, options.plugin_dirs)
+        raise SystemExit(MISTAKES) from None
+    except (NodeSetError, RegistrationError) as error:
         raise click.UsageError(str(error)) from None
+    except DataDirInUse as error:
+        raise click.ClickException(f"{error}; another `navarch up` runs with it: stop that one, or name another --data-dir") from None
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise click.ClickException(f"port {options.port} of this machine is in use already; --port 0 takes any free one") from None

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from navarch.web.api.context import Context
 from navarch.web.api.names import find_job
-from navarch.web.application import json_response
-from navarch.web.errors import RequestError, invalid
+from navarch.web.application import json_response, read_json
+from navarch.web.errors import invalid
 from navarch.web.security.viewer import Viewer
 from navarch.web.tables.jobs import ID
 from navarch.web.work.requests import Explain
@@ -36,7 +36,7 @@ class Trials:
     async def post(self, request: web.Request, viewer: Viewer) -> web.Response:
         context = self._context
         context.check_ready()
-        wanted = await _read(request)
+        wanted = await read_json(request, Wanted)
         limits = self._runner.limits
         trials = min(TRIALS, limits.trials) if wanted.trials is None else wanted.trials
         seconds = min(SECONDS, limits.seconds) if wanted.seconds is None else wanted.seconds
@@ -48,16 +48,6 @@ class Trials:
         work = msgspec.structs.replace(self._cluster, job=row[ID], trials=trials, seconds=seconds)
         found = await self._runner.run(viewer.user, work)
         return json_response(context.hide(_visible(found, viewer), viewer))
-
-
-async def _read(request: web.Request) -> Wanted:
-    if request.content_type != "application/json":  # a form of another site cannot send this
-        raise RequestError(415, "UnsupportedMediaType", "expected Content-Type: application/json")
-    body = await request.read()
-    try:
-        return msgspec.json.decode(body or b"{}", type=Wanted)
-    except msgspec.DecodeError as error:
-        raise invalid(f"the body: {error}") from None
 
 
 def _visible(found: dict[str, Any], viewer: Viewer) -> dict[str, Any]:
