@@ -59,6 +59,7 @@ from navarch.live.ops.state_publisher import StatePublisher
 from navarch.live.ops.supervised_tasks import SupervisedTasks
 from navarch.live.ops.watchdog import Watchdog
 from navarch.live.prebind.device_claims import DeviceClaims
+from navarch.live.prebind.hooks import Hooks
 from navarch.live.prebind.preparation import Preparations
 from navarch.live.prebind.volumes import Volumes
 from navarch.live.settings import RunOptions
@@ -147,8 +148,9 @@ class Scheduler:
 
         self.volumes = Volumes(self.client, self.cache, options.volume_timeout, progress=lambda bind: self.preparations.progress(bind))
         self.device_claims = DeviceClaims(self.client, self.cache, lambda: self.informers.resources["ResourceClaim"])
+        self.hooks = Hooks(self.client, lambda: self.cache.cluster, lambda: self.policy_file.registry)
         self.preparations = Preparations(
-            (self.volumes, self.device_claims),
+            (self.volumes, self.device_claims, self.hooks),
             lambda bind, why: self.core.bind_failed(bind, why, _now()),
             self.core.gangs.is_starting,
         )
@@ -269,6 +271,7 @@ class Scheduler:
             if self.job_recorder is not None:
                 await self.job_recorder.close()
             await self.preparations.close()
+            await self.hooks.close()
             await self.pool.close()
             await self.client.close()
             await self._second_loop.run(self.lease_client.close)

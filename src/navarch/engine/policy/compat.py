@@ -80,6 +80,8 @@ COMPAT: Mapping[str, Semantics] = {
         cards_counted_once_a_pod=True,
         card_modes_are_kept=False,
         spread_prefers_idle_cards=False,
+        cpus_must_suffice=False,
+        whole_cores_are_looked_up=False,
         refusals_tell_all=False,
         fit_words=UNAVAILABLE,
     ),
