@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from tests.envtest import build
 from tests.envtest.fixtures import binaries_or_skip
 from tests.envtest.server import KubeApiServer
+from tests.worlds.deploy.charts import CHART, helm, needs_helm
 
 from navarch import manifests
 from navarch.cli.install import RESOURCES
 from navarch.manifests.installation import Installation
 from navarch.object_types import Manifest
 
-CHART = Path(__file__).resolve().parents[2] / "deploy" / "helm" / "navarch"
-BUILT = build.cache_folder() / "helm"
-HELM = shutil.which("helm") or (str(BUILT) if BUILT.is_file() else None)
-needs_helm = pytest.mark.skipif(HELM is None, reason="no helm in PATH: `make envtest` builds one (needs Go)")
 EVERYTHING = {
     "image": {"repository": "r.example.com/navarch", "tag": "v9", "pullPolicy": "Always", "pullSecrets": [{"name": "reg"}]},
     "replicas": 3,
@@ -46,13 +40,11 @@ EVERYTHING = {
     "extraVolumeMounts": [{"name": "cycles", "mountPath": "/var/cycles"}],
     "networkPolicy": {"enabled": True, "from": [{"podSelector": {"matchLabels": {"app": "prometheus"}}}]},
     "serviceMonitor": {"enabled": True, "interval": "30s", "labels": {"release": "prometheus"}},
+    "policyCheck": {"enabled": False},
+    "prometheusRule": {"enabled": True, "labels": {"release": "prometheus"}},
+    "grafanaDashboard": {"enabled": False, "labels": {"grafana_dashboard": "1"}},
 }
 """A value for each that there is."""
-
-
-def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
-    assert HELM is not None
-    return subprocess.run([HELM, *arguments], capture_output=True, text=True, check=False)
 
 
 def rendered_as(release: str, *arguments: str) -> list[Manifest]:
@@ -145,6 +137,7 @@ def test_the_chart_and_the_command_install_the_same(release: str, name: str, tmp
         policy=policy,
         extraArgs=options,
         serviceMonitor={"enabled": True},
+        policyCheck={"enabled": False},
     )
     chart = by_name(rendered_as(release, given))
     assert chart == {name: item for name, item in by_name(command.objects()).items() if not name.startswith("Namespace/")}
@@ -253,7 +246,7 @@ def test_an_api_server_takes_it_beside_another_release_and_gives_everything_back
             found |= {f"{kind}/{item['metadata']['name']}" for item in listed["items"]}
         return found
 
-    full = {name: value for name, value in EVERYTHING.items() if name != "serviceMonitor"}
+    full = {name: value for name, value in EVERYTHING.items() if name not in ("serviceMonitor", "prometheusRule")}
     done("install", "navarch", str(CHART), "--create-namespace", values(tmp_path, **full))
     done("install", "pool-b", str(CHART))
     first, second = there("navarch"), there("pool-b")

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from tests.envtest.server import KubeApiServer
 from tests.worlds.deploy.installing import run_install
 from tests.worlds.kube.small_api import SmallApi, status_body
 
 from navarch.cli.install import install, until_served
+from navarch.cli.main import main
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint, connect
 from navarch.kube.errors import Forbidden, NotFound
@@ -129,3 +130,23 @@ def test_options_of_run_are_handed_on() -> None:
     printed = CliRunner().invoke(install, ["--print", "--scheduler-name", "a", "--", *options])
     deployment = next(item for item in yaml.safe_load_all(printed.output) if item["kind"] == "Deployment")
     assert deployment["spec"]["template"]["spec"]["containers"][0]["args"] == ["run", "--scheduler-name=a", *options]
+
+
+@pytest.mark.live
+def test_without_an_image_the_commands_that_make_one_are_printed(kube_apiserver: KubeApiServer) -> None:
+    def run(*arguments: str) -> Result:
+        where = ["--kubeconfig", str(kube_apiserver.kubeconfig), "--namespace", "passing", "--name", "passing"]
+        return CliRunner().invoke(main, [*arguments, *where])
+
+    made = run("install", "--dialect", "coscheduling")
+    assert made.exit_code == 0, made.output
+    assert "docker build -f deploy/Dockerfile -t REGISTRY/navarch:" in made.stderr
+    shown = run("uninstall", "--dry-run")
+    assert "deployments/passing deleted (dry run)" in shown.stdout
+    gone = run("uninstall", "--delete-namespace")
+    assert gone.exit_code == 0, gone.output
+    lines = gone.stdout.splitlines()
+    assert {"deployments/passing deleted", "clusterroles/passing deleted", "rolebindings/passing-state deleted"} <= set(lines)
+    assert lines[-1] == "namespaces/passing deleted" and "customresourcedefinitions" not in gone.stdout
+    again = run("uninstall")
+    assert again.exit_code == 1 and "nothing of passing in the namespace passing was found" in again.stderr

@@ -33,10 +33,10 @@ class Authority:
         builder = self._builder(self._name, self._key).add_extension(x509.BasicConstraints(True, 0), critical=True)
         self._sign(builder, self.certificate_file)
 
-    def server(self) -> tuple[Path, Path]:
+    def server(self, valid_for: datetime.timedelta = VALID_FOR) -> tuple[Path, Path]:
         """Certificate and key of an API server on the loopback interface."""
         names: list[x509.GeneralName] = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
-        return self._issue("server", "kube-apiserver", [], ExtendedKeyUsageOID.SERVER_AUTH, names)
+        return self._issue("server", "kube-apiserver", [], ExtendedKeyUsageOID.SERVER_AUTH, names, valid_for)
 
     def user(self, name: str, groups: list[str], valid_for: datetime.timedelta = VALID_FOR) -> tuple[Path, Path]:
         """Client certificate and key; the API server reads the user from CN and the groups from O."""
@@ -78,7 +78,7 @@ class Authority:
             .issuer_name(self._name)
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
-            .not_valid_before(now - datetime.timedelta(minutes=5))
+            .not_valid_before(min(now, now + valid_for) - datetime.timedelta(minutes=5))
             .not_valid_after(now + valid_for)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)

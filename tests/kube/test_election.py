@@ -7,7 +7,7 @@ import itertools
 import json
 import random
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -67,7 +67,7 @@ class View:
 class Replica:
     """An elector with its work, which records when it led."""
 
-    def __init__(self, lease: SharedLease, name: str, seed: int, drift: float = 0.0) -> None:
+    def __init__(self, lease: SharedLease, name: str, seed: int, drift: float = 0.0, alive: Callable[[], bool] = lambda: True) -> None:
         self.view = View(lease)
         self.drift = drift
         self.jump = 0.0
@@ -80,6 +80,7 @@ class Replica:
             clock=lambda: loop.time() * (1 + self.drift) + self.jump,
             wall_clock=lambda: 1e9 * seed,  # wall clocks that disagree by decades
             rng=random.Random(seed),
+            alive=alive,
         )
         self.finish = asyncio.Event()
 
@@ -390,3 +391,18 @@ async def test_a_lease_is_written_over_what_was_read_last(api: SmallApi, client:
     assert await lock.read() is None
     await lock.write(LeaseRecord(holder_identity="a"))
     assert api.requests[-1].method == "POST"
+
+
+async def test_a_process_whose_work_hangs_does_not_renew_and_another_leads() -> None:
+    lease, hangs = SharedLease(), [False]
+    a, b = Replica(lease, "a", 1, alive=lambda: not hangs[0]), Replica(lease, "b", 2)
+    async with running(a):
+        await a.started.wait()
+        async with running(b):
+            await asyncio.sleep(60.0)
+            assert a.elector.leading and not b.elector.leading
+            hangs[0] = True
+            await b.started.wait()
+            await asyncio.sleep(60.0)
+            assert b.elector.leading and not a.elector.leading
+    never_two(a, b)

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.worlds.live.claims import DEVICE_CLASSES, RESOURCE_CLAIMS, SLICES
+from tests.worlds.live.claims import DEVICE_CLASSES, HOSTILE_SELECTORS, RESOURCE_CLAIMS, SLICES
 from tests.worlds.live.cluster import World
 
 pytestmark = pytest.mark.live
-HOSTILE = {
-    "regex": f'"{"a" * 40}!".matches("(a+)+$")',
-    "split": '"x".split("").size() < 0',
-    "parentheses": "(" * 200 + "false" + ")" * 200,
-    "or": "false||" * 1400 + "false",
-    "not": "!" * 9999 + "true",
-}
 
 
 async def test_other_pods_are_bound_beside_hostile_claims(any_world: World) -> None:
@@ -26,7 +19,7 @@ async def test_other_pods_are_bound_beside_hostile_claims(any_world: World) -> N
     await world.clusterwide(SLICES, {"metadata": {"name": f"slice-{node}"}, "spec": spec})
     history = await world.watch()
     async with world.scheduler():
-        for name, expression in HOSTILE.items():
+        for name, expression in HOSTILE_SELECTORS.items():
             exactly = {"deviceClassName": gpu, "count": 1, "selectors": [{"cel": {"expression": expression}}]}
             body = {"metadata": {"name": name}, "spec": {"devices": {"requests": [{"name": "one", "exactly": exactly}]}}}
             await world.client.create(RESOURCE_CLAIMS, body, namespace=world.namespace)

@@ -31,11 +31,12 @@ class World:
         self.cluster = Cluster()
         self._pods = 0
 
-    def node(self, name: str, labels: dict[str, str] | None = None, **given: Any) -> World:
+    def node(self, name: str, labels: dict[str, str] | None = None, annotations: dict[str, str] | None = None, **given: Any) -> World:
         given.setdefault("pods", 110)
-        allocatable = amounts(given)
-        assert allocatable is not None
-        self.cluster.put_node(NodeSpec(name, allocatable=allocatable, capacity=allocatable, labels=labels or {}))
+        found = amounts(given)
+        assert found is not None
+        spec = NodeSpec(name, allocatable=found, capacity=found, labels=labels or {}, annotations=annotations or {})
+        self.cluster.put_node(spec)
         return self
 
     def queue(self, name: str, **fields: Any) -> World:

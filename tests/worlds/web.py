@@ -13,6 +13,7 @@ from aiohttp import ClientSession, ClientTimeout
 from tests.worlds.live.cluster import IMPATIENT, World
 
 from navarch.installed import installed
+from navarch.kube.auth.access_review import AccessReview
 from navarch.kube.connect import connect
 from navarch.offline.plan import read_policy
 from navarch.web.server import WebOptions, WebServer
@@ -25,6 +26,7 @@ class Dashboard:
 
     def __init__(self, server: WebServer, session: ClientSession) -> None:
         self.server, self.session = server, session
+        self.origin = f"http://127.0.0.1:{server.port}"
 
     async def get(self, path: str, status: int = 200, **params: Any) -> Any:
         async with self.session.get(f"/api/v1/{path}", params=params or None) as answer:
@@ -83,15 +85,19 @@ class EventReader:
 
 
 @contextlib.asynccontextmanager
-async def dashboard(world: World, kubeconfig: Path | None = None, policy: str = "navarch", **options: Any) -> AsyncIterator[Dashboard]:
-    """A dashboard of the world's cluster, once it has read all of it."""
+async def dashboard(
+    world: World, kubeconfig: Path | None = None, policy: str = "navarch", access: AccessReview | None = None, **options: Any
+) -> AsyncIterator[Dashboard]:
+    """A dashboard of the world's cluster, once it has read all of it. `access` reviews tokens instead of the API server."""
     registry = installed()
     endpoint = connect(kubeconfig) if kubeconfig is not None else world.endpoint()
-    given = WebOptions(listen="127.0.0.1:0", seed=1, step=0.05, patience=IMPATIENT, **options)
-    server = WebServer(endpoint, read_policy(policy, registry), registry, given, policy)
+    given = WebOptions(
+        listen="127.0.0.1:0", seed=1, step=0.05, patience=IMPATIENT, kubeconfig=kubeconfig or world.kubeconfig, **options
+    )
+    server = WebServer(endpoint, read_policy(policy, registry), registry, given, access=access)
     await server.start()
     running = asyncio.create_task(server.run())
-    headers = {"Authorization": f"Bearer {server.login.token}"}
+    headers = {"Authorization": f"Bearer {server.token_login.token}"}
     try:
         async with ClientSession(f"http://127.0.0.1:{server.port}", headers=headers, timeout=ClientTimeout(PATIENCE)) as session:
             made = Dashboard(server, session)

@@ -11,9 +11,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from navarch.actions.allocate_domains import DomainSearch, RemainingWork, remaining_work
-from navarch.actions.job_queues import PREDICATE_ERROR_CACHE, JobHeap, Turns, admit_groups_without_pods, takes_part, waiting_tasks
+from navarch.actions.job_queues import JobHeap, Turns, admit_groups_without_pods, takes_part, waiting_tasks
+from navarch.actions.role_refusals import RoleRefusals
 from navarch.actions.task_heap import take_next
 from navarch.engine.action import Action
+from navarch.engine.arguments import Argument
 from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
 from navarch.engine.node_functions import Scope, TaskClass
@@ -36,7 +38,14 @@ class Allocate(Action):
     """Gives idle resources to jobs, whole gangs at a time"""
 
     name = "allocate"
-    arguments = (PREDICATE_ERROR_CACHE,)
+    arguments = (
+        Argument(
+            "predicateErrorCacheEnable",
+            "bool",
+            True,
+            "under `compat: volcano`, a node that refused a task is not tried for later tasks of its role in the same attempt",
+        ),
+    )
 
     def execute(self) -> None:
         session = self.session
@@ -53,12 +62,15 @@ class Allocate(Action):
                 self._tasks[job.row] = tasks
                 jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
         self._sorted: set[int] = set()
+        self._refusals_last = session.semantics.refusals_bind_the_role and self.given.flag("predicateErrorCacheEnable")
         self._remaining: dict[int, RemainingWork] = {}
         self._excluded = StaticExclusion(session)
         self._search: DomainSearch | None = None
         self._held_back: dict[int, tuple[Job, list[Reason]]] = {}
         """Jobs that their queue refuses within its share, until what is left over has been offered, and why."""
         self._offers_leftover = session.semantics.leftover_is_offered
+        if session.semantics.promised_jobs_first:
+            self._keep_promises()
         self._take_turns(jobs)
         if self._held_back:
             self._offer_leftover(lost)
@@ -81,6 +93,38 @@ class Allocate(Action):
                 session.turn_failed(best)
             session.placing = None
             turns.again(best.queue)
+
+    def _keep_promises(self) -> None:
+        """Tasks for which others were evicted are placed before all others, held to hard limits alone. Otherwise the freed room may go
+        to a job that is served earlier, and the victims would have been evicted in vain."""
+        session = self.session
+        tasks = session.snapshot.tasks
+        rows = np.flatnonzero(tasks.nominated & tasks.alive & (session.status == TaskStatus.PENDING))
+        promised: dict[int, set[int]] = {}
+        for task, row in zip(rows.tolist(), tasks.job[rows].tolist()):
+            if row in self._tasks:
+                promised.setdefault(row, set()).add(task)
+        first: dict[str, JobHeap] = {}
+        for row, nominated in promised.items():
+            job = session.job(row)
+            assert job is not None
+            others = [task for task in self._tasks[row] if task not in nominated]
+            lacking = max(session.job_missing(job) - len(nominated), 0)
+            self._tasks[row] = [*(task for task in self._tasks[row] if task in nominated), *session.sorted_tasks(others)[:lacking]]
+            first.setdefault(job.queue.name, JobHeap(session)).push(job)
+        if not first:
+            return
+        offers, self._offers_leftover = self._offers_leftover, True
+        session.beyond_shares = True
+        self._take_turns(first)
+        session.beyond_shares, self._offers_leftover = False, offers
+        self._held_back.clear()
+        for row in promised:
+            job = session.job(row)
+            assert job is not None
+            self._tasks[row] = waiting_tasks(session, job, best_effort=False)
+            self._remaining.pop(row, None)
+            self._sorted.discard(row)
 
     def _refused_by_queue(self, job: Job, reason: Reason) -> None:
         """The job is told, or it waits for what is left over when every queue had its turns."""
@@ -170,6 +214,7 @@ class Allocate(Action):
         if part is not None:
             session.domains.drop_anchor(part)
             within = None if domain == session.domains.tree.top else session.domains.tree.mask(domain)
+        refusals = RoleRefusals(session, tasks, lasting=self._refusals_last and self._missing(job, part) > 1)
         while tasks:
             task = session.class_of(tasks[-1])
             if self._role_failed(job, tasks[-1], part):
@@ -178,8 +223,9 @@ class Allocate(Action):
                 text = f"Task {spec.name} with role spec {spec.role} has already predicated failed, skip"
                 job.fit_errors.setdefault(skipped, FitErrors(0, message=text))
                 continue
-            wanted = session.job_missing(job) if part is None else session.sub_job_missing(part)
-            if wanted > 1 and (moving or session.view(task).one_by_one(within)):
+            wanted = self._missing(job, part)
+            role = session.task(tasks[-1]).role
+            if wanted > 1 and (moving or refusals.bind(role) or session.view(task).one_by_one(within)):
                 wanted = 1
             room, reason = session.allocatable(job.queue, task, self._run_length(tasks, task, wanted))
             if reason is not None:
@@ -201,7 +247,11 @@ class Allocate(Action):
                 if self._is_ready(job, part):
                     return True
                 continue
-            nodes, pipelined = session.view(task).choose(room, within)
+            open_to = within
+            if refusals.bind(role):
+                open_to = refusals.open_to(role, within)
+                refusals.note(tasks[-1])
+            nodes, pipelined = session.view(task).choose(room, open_to)
             if not nodes:
                 errors = session.view(task).explain(within=within)
                 errors.domain = session.domains.tree.names[domain] if within is not None else ""
@@ -211,19 +261,31 @@ class Allocate(Action):
                 if can_still_start(job, part):
                     continue
                 break
+            failure = session.view(task).scoring_failure()
+            if failure is not None:
+                take_next(session, tasks, 1, moving=moving)
+                job.refuse(failure)
+                continue
             chosen = take_next(session, tasks, len(nodes), moving=moving)
             groups: tuple[str, ...] = ()
             if session.devices is not None and shares_devices(task):
                 groups, pipelined = session.devices.choose(task, nodes[0], not pipelined) or ((), pipelined)
-            if pipelined:
-                statement.pipeline(job, chosen, nodes, task, groups)
-            else:
-                statement.allocate(job, chosen, nodes, task, groups)
+            place = statement.pipeline if pipelined else statement.allocate
+            vetoed = place(job, chosen, nodes, task, groups)
+            if vetoed:
+                for reason in vetoed.values():
+                    job.refuse(reason)
+                tasks += [row for row in reversed(chosen) if row not in vetoed]
+                continue
             if part is not None:
                 session.domains.drag_anchor(part, nodes)
             if self._is_ready(job, part):
                 return True
         return self._is_ready(job, part)
+
+    def _missing(self, job: Job, part: SubJob | None) -> int:
+        """How many tasks may be placed before readiness has to be asked again."""
+        return self.session.job_missing(job) if part is None else self.session.sub_job_missing(part)
 
     def _is_ready(self, job: Job, part: SubJob | None) -> bool:
         return self.session.job_ready(job) if part is None else self.session.sub_job_ready(part)

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 import yaml
 
+from navarch.cli.cluster.failure import cluster_failure
 from navarch.cli.policy.mistakes import MISTAKES, tell
 from navarch.engine.policy import PolicyError
 from navarch.installed import installed
@@ -26,8 +29,15 @@ from navarch.kube.resources import CRDS, Resource
 from navarch.manifests.installation import DIALECTS, NAME, NAMESPACE, Installation
 from navarch.object_types import Manifest
 from navarch.offline.plan import read_policy
+from navarch.version import version
 
 FIELD_MANAGER = "navarch-install"
+DEFAULT_IMAGE = f"navarch:{version()}"
+MAKE_IMAGE = f"""\
+no registry has the image of the scheduler. To make one, in a checkout of Navarch, with a registry that your nodes can reach:
+  docker build -f deploy/Dockerfile -t REGISTRY/{DEFAULT_IMAGE} .
+  docker push REGISTRY/{DEFAULT_IMAGE}
+  navarch install --image REGISTRY/{DEFAULT_IMAGE}"""
 SERVED_SECONDS = 60.0
 RBAC = "rbac.authorization.k8s.io"
 RESOURCES = {
@@ -105,12 +115,16 @@ def install(
     if print_only:
         click.echo(as_yaml(installation.objects()), nl=False)
         return
+    if image is None and sys.stdin.isatty() and not dry_run:
+        click.echo(MAKE_IMAGE, err=True)
+        given = click.prompt("Image of the scheduler", default=DEFAULT_IMAGE, err=True)
+        installation = replace(installation, image=given)
     try:
         asyncio.run(_install(installation, kubeconfig, context, dry_run))
     except ConfigError as error:
         raise click.UsageError(str(error)) from None
     except KubeError as error:
-        raise click.ClickException(str(error)) from error
+        raise cluster_failure(error, kubeconfig, context) from error
 
 
 def _check_name(name: str) -> None:
@@ -177,7 +191,7 @@ async def _install(installation: Installation, kubeconfig: Path | None, context:
             for crd in installation.crds():
                 await until_served(client, crd["metadata"]["name"])
     if installation.image is None:
-        click.echo("no registry has the image: nodes have to have it already, or --image names yours (deploy/README.md)", err=True)
+        click.echo(f"{MAKE_IMAGE}\nUntil then pods of the scheduler wait for the image {DEFAULT_IMAGE}.", err=True)
 
 
 async def apply(client: Client, item: Manifest, *, dry_run: bool = False) -> str:
@@ -188,7 +202,7 @@ async def apply(client: Client, item: Manifest, *, dry_run: bool = False) -> str
         before = await client.get(resource, name, namespace=namespace)
     except NotFound:
         before = None
-    if before is not None and resource == CRDS and not _ours(before):
+    if before is not None and resource == CRDS and not belongs_to_install(before):
         return "kept: another system installed it"
     if before is not None and item["kind"] == "ClusterRoleBinding":
         _check_owner(before, item)
@@ -218,7 +232,8 @@ def _check_owner(existing: dict[str, Any], wanted: Manifest) -> None:
         )
 
 
-def _ours(existing: dict[str, Any]) -> bool:
+def belongs_to_install(existing: dict[str, Any]) -> bool:
+    """Whether `navarch install` made the object."""
     return any(entry.get("manager") == FIELD_MANAGER for entry in existing["metadata"].get("managedFields") or ())
 
 
@@ -238,9 +253,9 @@ async def until_served(client: Client, name: str) -> None:
 
 
 async def _is_answered_for(client: Client, spec: dict[str, Any]) -> bool:
-    for version in spec["versions"]:
-        kind = Resource(spec["group"], version["name"], spec["names"]["plural"])
-        if version["served"]:
+    for served in spec["versions"]:
+        kind = Resource(spec["group"], served["name"], spec["names"]["plural"])
+        if served["served"]:
             try:
                 await client.transport.request("GET", kind.path(), params={"limit": "1"})
             except NotFound:

@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "nodes": ("navarch.cli.nodes:nodes", "List nodes with what is free on them."),
     "web": ("navarch.cli.web:web", "Serve the dashboard of a cluster."),
     "install": ("navarch.cli.install:install", "Put the scheduler into a cluster."),
+    "uninstall": ("navarch.cli.uninstall:uninstall", "Remove the scheduler from a cluster."),
 }
 """Command -> its place (`navarch.places`), and one line of help."""
 

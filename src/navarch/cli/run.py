@@ -27,6 +27,10 @@ from navarch.version import version
 log = logging.getLogger("navarch")
 
 
+FIELDS = ("pod", "node", "job", "queue", "cycle", "reason")
+"""Fields of JSON log lines, where a line concerns one of them."""
+
+
 class Seconds(click.FloatRange):
     """Seconds, without `inf` and `nan`, which Python accepts as numbers."""
 
@@ -114,7 +118,13 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--tls-cert-file", "tls_certificate", type=_FILE, metavar="FILE", help="Serve health and metrics over TLS.")
 @click.option("--tls-key-file", "tls_key", type=_FILE, metavar="FILE", help="The key of --tls-cert-file.")
 @click.option("--protect-metrics", is_flag=True, help="/metrics needs a bearer token that may get that non-resource URL.")
-@click.option("--dry-run", is_flag=True, help="Decide and log, write nothing.")
+@click.option("--dry-run", is_flag=True, help="Decide and log beside the scheduler in charge, compare, write nothing.")
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE.html|FILE.json",
+    help="With --dry-run: how its decisions compare with those of the scheduler in charge; written each minute.",
+)
 @click.option("--log-format", type=click.Choice(("text", "json")), default="text", show_default=True)
 @click.option("--log-level", type=click.Choice(("debug", "info", "warning", "error")), default="info", show_default=True)
 @namespace_as_queue_option
@@ -165,6 +175,8 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
         raise click.UsageError("--tls-cert-file, --tls-key-file: expected both or none")
     if options.partition_label_value and not options.node_pool_label_key:
         raise click.UsageError("--partition-label-value: expected --node-pool-label-key beside it, which label has that value")
+    if options.report is not None and not options.dry_run:
+        raise click.UsageError("--report: expected --dry-run beside it, which compares with the scheduler in charge")
     try:
         check_times(options.lease_duration, options.renew_deadline, options.retry_period)
     except ValueError as error:
@@ -174,6 +186,7 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
     except ConfigError as error:
         raise click.UsageError(str(error)) from None
     from navarch.job_history import HistoryError
+    from navarch.live.ops.dry_run_report import ReportError
     from navarch.live.ops.health import ListenError
     from navarch.live.ops.recording import FolderError
     from navarch.live.scheduler import Scheduler
@@ -185,6 +198,8 @@ def run(kubeconfig: Path | None, context: str | None, log_format: str, log_level
             raise click.UsageError(str(error)) from None
         except FolderError as error:
             raise click.UsageError(f"--record {error}") from None
+        except ReportError as error:
+            raise click.UsageError(f"--report {error}") from None
         except HistoryError as error:
             raise click.UsageError(f"--history: {error}") from None
         log.info(
@@ -230,6 +245,7 @@ class _JsonLines(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
+            **{name: found for name in FIELDS if (found := getattr(record, name, None)) not in (None, "")},
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)

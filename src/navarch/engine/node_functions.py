@@ -121,6 +121,11 @@ class NodeFilter(ABC):
     def mask(self, task: TaskClass, at: Figures) -> BoolArray:
         """True where the node passes, one value for each column of `at`."""
 
+    def mask_now(self, task: TaskClass, at: Figures) -> BoolArray | None:
+        """For ROW filters that know what is being released: where the task fits beside the pods that are leaving. A node that passes
+        `mask` and not this is promised, not given. None: the filter makes no such difference."""
+        return None
+
     def moved_by_own_class(self, task: TaskClass) -> bool:
         """Whether placing a task of the class changes the answer on other nodes for the next task of the class."""
         return self.scope is Scope.GLOBAL
@@ -170,6 +175,10 @@ class NodeScorer(ABC):
 
     def prepare(self, task: TaskClass, feasible: BoolArray) -> None:
         """Called before `raw` with the candidate nodes, for GLOBAL scores whose raw column depends on them."""
+        return None
+
+    def failure(self, task: TaskClass) -> Reason | None:
+        """After a node was chosen by a GLOBAL score: why the scores do not count, so that the task is not placed."""
         return None
 
     def identity(self) -> Hashable:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from navarch.engine.points.conversation import Exchange, Notice, Question
 from navarch.engine.reasons import Reason
 from navarch.model.objects.devices import AllocatedDevice
 from navarch.model.spec import Condition
@@ -23,6 +24,10 @@ class Bind(msgspec.Struct, frozen=True):
     job: str = ""
     gpu_groups: tuple[str, ...] = ()
     numa_zones: tuple[int, ...] = ()
+    cpus: str | None = None
+    """The CPU ids that the pod would get, as a list of ranges. None: no plugin predicts them."""
+    annotations: tuple[tuple[str, str], ...] = ()
+    """Annotations that the pod gets together with its binding, by name: what a device plugin on the node reads."""
 
 
 class Eviction(msgspec.Struct, frozen=True):
@@ -127,4 +132,10 @@ class CycleRecord(msgspec.Struct):
     """Keys of jobs in the order in which idle room was first looked for on their behalf."""
     last_runs: dict[str, float] = msgspec.field(default_factory=dict)
     """Rules that act once an interval and did so in this cycle -> the moment of the cycle (`model/objects/last_runs.py`)."""
+    question: Question | None = None
+    """What a server outside has to be asked before anything can be decided; nothing else is in the record then."""
+    notices: list[Notice] = msgspec.field(default_factory=list)
+    """What servers outside are told of the cycle, in order."""
+    exchanges: list[Exchange] = msgspec.field(default_factory=list)
+    """What servers outside answered. An input, here for replays."""
     timings: dict[str, float] = msgspec.field(default_factory=dict)

@@ -131,6 +131,9 @@ class Semantics:
     role_failure_is_remembered: bool = switch(
         False, "once a task of a role fits on no node, tasks of the same role are skipped for the rest of the cycle"
     )
+    refusals_bind_the_role: bool = switch(
+        False, "in one attempt at a job, a node that refused a task is not tried again for other tasks of the same role"
+    )
     keep_pipelined_uncommitted: bool = switch(
         True, "a gang that could start only on what is being released keeps nothing until the next cycle"
     )
@@ -145,6 +148,9 @@ class Semantics:
         True,
         "allocate tries tasks that gang eviction has promised a node once more: one that would fit beside its own promise "
         "loses it, one that would not has that as its reason",
+    )
+    promised_jobs_first: bool = switch(
+        True, "a job for which others were evicted waits for its turn like any other, so that another job may take the room"
     )
     stale_promise_blocks: bool = switch(
         False, "a pod that was promised a node evicts no pod while that node lacks only resources, or is gone"
@@ -200,6 +206,41 @@ class Semantics:
         "task-topology keeps a pod apart only from pods that this cycle placed, goes on counting a pod whose placement was undone or "
         "that finished, reads roles from the annotation only, and ignores all annotations of a group if one of them has a mistake",
     )
+
+    # Servers outside.
+    extender_is_asked_anew: bool = switch(
+        False, "an extender is asked for each pod, and again each time, instead of once for pods that are alike"
+    )
+    failed_open_disables_extender: bool = switch(
+        False, "an extender that fails when the cycle opens takes no part in it, although its answers are not to be ignored"
+    )
+    failed_job_ready_is_turned_round: bool = switch(
+        False, "where an extender fails to say whether a job is ready, the job is ready unless failures of the extender are ignored"
+    )
+    ignored_extender_spares_all: bool = switch(
+        False, "an extender that fails on victims spares all of them, even where its failures are ignored"
+    )
+    extender_code_needs_message: bool = switch(False, "a refusal of an extender that has a code and no message does not count")
+    extender_scores_are_required: bool = switch(
+        False, "a pod is placed nowhere if an extender names no scores, even where its failures are ignored"
+    )
+
+    # Cards that a device plugin gives out by annotations.
+    undone_cards_stay_taken: bool = switch(False, "a gang that is not placed after all keeps its vGPU memory until the cycle ends")
+    leaving_cards_are_free: bool = switch(False, "the cards of a pod that is being deleted are given to others while it still runs")
+    unknown_cards_pass: bool = switch(False, "a node that has not registered its cards may take a pod that asks for cards")
+    cards_reserved_by_predicates: bool = switch(
+        False, "cards are reserved and written to pods only if the policy also has the plugin predicates"
+    )
+    unhealthy_cards_are_used: bool = switch(False, "vGPUs are given out of cards that their node reports as unhealthy")
+    cards_counted_once_a_pod: bool = switch(
+        False, "of a pod with several containers on one card, only the first container counts once the pod runs"
+    )
+    card_modes_are_kept: bool = switch(True, "a node that shares its cards by MPS or MIG counts as one that shares them by HAMi")
+    unserved_cards_pass: bool = switch(
+        False, "a pod that asks for parts of cards which no plugin of the policy gives out is placed all the same"
+    )
+    spread_prefers_idle_cards: bool = switch(True, "the schedule policy spread orders the cards of a node and prefers no node")
 
     # Words.
     refusals_tell_all: bool = switch(

@@ -21,11 +21,13 @@ from navarch.engine.placement.node_state import NodeState
 from navarch.engine.placement.shards import shard_nodes
 from navarch.engine.placement.shared_devices import SharedDevices
 from navarch.engine.placement.tasks_by_node import TasksByNode
+from navarch.engine.points.conversation import Conversation
 from navarch.engine.points.profiles import THE_FIRST, functions_by_profile
 from navarch.engine.points.protocols import AllocateEvents, Change, NodeFilters, NodeScorers, Purpose
 from navarch.engine.points.runner import PluginRunner
 from navarch.engine.policy.values import Policy
 from navarch.engine.queue import Queue
+from navarch.engine.reasons import Reason
 from navarch.engine.record import Bind, CycleRecord, Eviction, Nomination
 from navarch.engine.semantics import Semantics
 from navarch.engine.statement import Operation, Statement
@@ -61,6 +63,7 @@ class Session(PluginRunner):
         timings: dict[str, float] | None = None,
         opening: OpeningFigures | None = None,
         without_preferences: Collection[str] = (),
+        conversation: Conversation | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.policy = policy
@@ -73,6 +76,10 @@ class Session(PluginRunner):
         self.timings = {} if timings is None else timings
         self.opening = opening
         """Keeps the figures with which the cycle opened, before the first of them changes."""
+        self.conversation = Conversation() if conversation is None else conversation
+        """Questions to servers outside."""
+        self.vetoed: dict[int, Reason] = {}
+        """Tasks of the placement under way that a plugin refuses, for `Statement`: filled in `on_allocate`."""
         self.action = ""
         self.record = CycleRecord()
         self._specs = snapshot.tasks.specs
@@ -97,6 +104,10 @@ class Session(PluginRunner):
         """Accounts of shared devices, once an action called `share_devices`."""
         self.zones: dict[int, tuple[int, ...]] = {}
         """Task row -> the NUMA zones that its placement of this cycle uses, where a plugin tracks them."""
+        self.cpus: dict[int, str] = {}
+        """Task row -> the CPU ids that its placement of this cycle would get, where a plugin predicts them."""
+        self.bind_annotations: dict[int, dict[str, str]] = {}
+        """Task row -> annotations that the pod gets with its binding, where a plugin chooses devices for it."""
         self.any_gated = bool(snapshot.tasks.gated.any())
         self.stuck: frozenset[int] = frozenset()
         """Tasks whose deletion takes too long: their resources are not promised to others."""
@@ -443,7 +454,7 @@ class Session(PluginRunner):
         names = self.nodes.names
         rows = [int(self.node[tasks[0]])] if len(tasks) == 1 else self.node[list(tasks)].tolist()
         specs, key, binds = self._specs, job.key, self.record.binds
-        if self.devices is None and not self.zones:
+        if self.devices is None and not self.zones and not self.cpus and not self.bind_annotations:
             for task, row in zip(tasks, rows):
                 spec = specs[task]
                 assert spec is not None
@@ -452,7 +463,9 @@ class Session(PluginRunner):
             held = {} if self.devices is None else self.devices.groups
             for task, row in zip(tasks, rows):
                 spec = self.task(task)
-                binds.append(Bind(spec.key, names[row], spec.uid, key, held.get(task, ()), self.zones.get(task, ())))
+                groups, zones = held.get(task, ()), self.zones.get(task, ())
+                marks = tuple(sorted(self.bind_annotations.get(task, {}).items()))
+                binds.append(Bind(spec.key, names[row], spec.uid, key, groups, zones, self.cpus.get(task), marks))
         if job.last_undone:
             for task in tasks:
                 job.last_undone.pop(task, None)

@@ -255,7 +255,7 @@ class Client:
             options["propagationPolicy"] = propagation
         path = resource.path(namespace, name)
         body = await self.transport.request("DELETE", path, body=encode(options))
-        answer: dict[str, Any] = decoded(decoder_for(dict[str, Any]), body, "DELETE", path)
+        answer: dict[str, Any] = decoded(decoder_for(dict[str, Any]), body, "DELETE", path, whole=False)
         return answer
 
     async def bind(self, namespace: str, name: str, *, uid: str, node: str) -> None:

@@ -22,19 +22,20 @@ Four rules hold whatever the order of events (tests/properties/test_live_core.py
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Settings
+from navarch.engine.points.conversation import Exchange
 from navarch.engine.policy import Policy
 from navarch.engine.reasons import Event
-from navarch.engine.record import CycleRecord, Eviction
+from navarch.engine.record import Bind, CycleRecord, Eviction
 from navarch.engine.registry import Registry
 from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
 from navarch.live.cache.change_notices import PodWatcher
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.commit import Commit, Unsupported
-from navarch.live.cycle import Cycle, run_cycle
+from navarch.live.cycle import Cycle, decide_again, run_cycle
 from navarch.live.gang_history import GangHistory
 from navarch.live.half_bound_gangs import HalfBoundGangs
 from navarch.live.instructions import (
@@ -108,6 +109,8 @@ class LiveCore:
         self._reusable: Snapshot | None = None
         """The last cycle's snapshot, unless it is still being read."""
         self._void_before = 0.0
+        self._set_aside: Collection[str] = ()
+        """Jobs that take no part in the cycle under way."""
 
     # leadership
 
@@ -150,8 +153,18 @@ class LiveCore:
 
     # cycles
 
-    def decide(self, policy: Policy, registry: Registry, wall_time: float, *, identity: str = "", batch: int | None = None) -> Cycle:
-        """One cycle over a snapshot of the cache. Nothing is assumed yet: see `commit`. For `batch` see `run_cycle`."""
+    def decide(
+        self,
+        policy: Policy,
+        registry: Registry,
+        wall_time: float,
+        *,
+        identity: str = "",
+        batch: int | None = None,
+        asks: bool = False,
+    ) -> Cycle:
+        """One cycle over a snapshot of the cache. Nothing is assumed yet: see `commit`. For `batch` see `run_cycle`. `asks`: the
+        record may have a question instead of decisions; answer it by `decide_again`."""
         cluster = self.cache.cluster
         if LAST_RUN not in cluster.objects:
             put_last_runs(cluster, dict.fromkeys(RULES, wall_time))
@@ -163,13 +176,34 @@ class LiveCore:
         uid = f"{identity}-{self.cycles}"
         aside = self.failed_jobs.set_aside(cluster, wall_time)
         cycle = run_cycle(
-            cluster, policy, registry, wall_time, self.cycles, uid, batch=batch, instead_of=self._reusable, set_aside=aside
+            cluster, policy, registry, wall_time, self.cycles, uid, batch=batch, instead_of=self._reusable, set_aside=aside, asks=asks
         )
-        self.failed_jobs.take(cycle.record, wall_time)
-        put_last_runs(cluster, cycle.record.last_runs)
-        self.last_cycle = cycle
+        self._set_aside = aside
+        return self._decided(cycle)
+
+    def decide_again(self, cycle: Cycle, registry: Registry, exchanges: list[Exchange]) -> Cycle:
+        """The same cycle with what servers outside have answered since."""
+        return self._decided(decide_again(cycle, registry, self._set_aside, exchanges))
+
+    def _decided(self, cycle: Cycle) -> Cycle:
         self._reusable = cycle.snapshot
+        if cycle.record.question is None:
+            self.failed_jobs.take(cycle.record, cycle.now)
+            put_last_runs(self.cache.cluster, cycle.record.last_runs)
+            self.last_cycle = cycle
         return cycle
+
+    def drop_outdated(self, record: CycleRecord) -> None:
+        """The cluster may have changed while servers were asked: leave out pods that are gone or have a node, and nodes that are
+        gone."""
+        cluster = self.cache.cluster
+
+        def stands(bind: Bind) -> bool:
+            task, node = cluster.task(bind.uid), cluster.nodes.rows.of.get(bind.node)
+            waits = task is not None and task.status == TaskStatus.PENDING and not task.deleting
+            return waits and node is not None and bool(cluster.nodes.alive[node])
+
+        record.binds = [bind for bind in record.binds if stands(bind)]
 
     def keep_snapshot(self) -> None:
         """The last cycle's snapshot is being read: the next cycle must not overwrite it."""
@@ -291,7 +325,7 @@ class LiveCore:
 
     def _release_gang(self, job: str, tasks: list[TaskSpec], now: float) -> None:
         message = f"the gang {job} could not be completed within {self._gang_timeout:g} s and is released"
-        log.warning("%s: evicting %d pods", message, len(tasks))
+        log.warning("%s: evicting %d pods", message, len(tasks), extra={"job": job, "reason": "GangTimeout"})
         self._emit(AbandonPreparation(job, message))
         for task in tasks:
             if task.uid in self.assumed.evictions:

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from navarch.apis.dialect import Settings
+from navarch.engine.points.conversation import Exchange
 from navarch.engine.policy.credentials import without_credentials
 from navarch.engine.policy.describe import describe
 from navarch.engine.reasons import Event
@@ -33,13 +34,16 @@ from navarch.kube.watch.informer import Patience
 from navarch.kube.write.pool import WritePool
 from navarch.live.cache.informers import Informers
 from navarch.live.cache.invalid_objects import InvalidObjects
+from navarch.live.conversations import Conversations
 from navarch.live.core import LiveCore
 from navarch.live.cycle import Cycle, undecided
 from navarch.live.half_bound_gangs import starts_gangs
 from navarch.live.instructions import AbandonPreparation, BindResult, CheckVolumes, EndBind, Instruction, StartCycle
 from navarch.live.loop import Loop
 from navarch.live.node_load.feed import NodeLoadFeed
-from navarch.live.ops.cycle_log import CycleLog
+from navarch.live.ops.cycle_log import CycleLog, log_decisions
+from navarch.live.ops.dry_run import DryRun
+from navarch.live.ops.dry_run_report import DryRunReport
 from navarch.live.ops.election import Elector, make_identity
 from navarch.live.ops.gauges import Gauges
 from navarch.live.ops.health import Health, tls_context
@@ -49,6 +53,7 @@ from navarch.live.ops.metrics import Metrics
 from navarch.live.ops.periodic_tasks import PeriodicTasks
 from navarch.live.ops.policy_file import PolicyFile
 from navarch.live.ops.recording import Recorder, encoded
+from navarch.live.ops.second_loop import Heartbeat, SecondLoop, run_in
 from navarch.live.ops.state_pages import StatePages
 from navarch.live.ops.state_publisher import StatePublisher
 from navarch.live.ops.supervised_tasks import SupervisedTasks
@@ -69,7 +74,7 @@ from navarch.live.writers.group_status import GroupStatuses
 from navarch.live.writers.pod_status import PodStatuses
 from navarch.live.writers.queue_status import QueueStatuses
 from navarch.live.writers.resync import Resync
-from navarch.live.writers.writers import DryWriters, LiveWriters
+from navarch.live.writers.writers import LiveWriters
 from navarch.model.spec import TaskSpec
 from navarch.offline.plan import settings_for
 
@@ -111,7 +116,8 @@ class Scheduler:
         rng = random.Random(options.seed)
         live = not options.dry_run
         self.client = Client(endpoint, rng=rng, may_write=self.may_write)
-        # The lease has a client of its own: holding it is what allows other writes, and it must not wait behind them.
+        # The lease has a client of its own, used in the second loop alone: holding the lease is what allows other writes, and it must
+        # not wait behind them.
         self.lease_client = Client(endpoint, rng=rng)
         self.pool = WritePool(endpoint, connections=options.write_connections, patience=20.0, rng=rng, may_write=self.may_write)
 
@@ -180,8 +186,11 @@ class Scheduler:
             self.queue_statuses,
             GangMarks(self.pool, clock),
         )
-        self.dry_writers = DryWriters(log.info) if options.dry_run else None
+        self.dry_run = DryRun(clock) if options.dry_run else None
+        report = options.report
+        self.report = None if report is None else DryRunReport(report, options.scheduler_names, self.policy_file.policy.source)
 
+        self.conversations = Conversations(self.cache, self._cycle_again, self._cycle_answered, self._conversation_ended)
         self.usage = UsageOverTime(clock, self.supervised.run)
         self.node_load = NodeLoadFeed(
             self.client,
@@ -194,6 +203,9 @@ class Scheduler:
         self.gauges = Gauges(self)
         self.job_failures = JobFailures(self.metrics.job_failures, lambda job: job in self.cache.cluster.jobs.rows.of)
         self.watchdog = Watchdog(options.cycle_timeout)
+        self.heartbeat = Heartbeat(lambda: self.watchdog.limit)
+        self._second_loop = SecondLoop()
+        self._first_loop = asyncio.get_running_loop()
         self.cycle_log = CycleLog()
         self.state_pages, self.publisher = StatePages(self), StatePublisher(self)
         self.health = Health(
@@ -206,6 +218,8 @@ class Scheduler:
             notes=lambda: [*self.job_failures.notes(), *self.supervised.notes()],
             configuration=self.configuration,
             pages=self.state_pages.pages,
+            silence=self.heartbeat.silence,
+            in_scheduler=lambda work: run_in(self._first_loop, work),
         )
         self.recorder = Recorder(options.record, more_annotations=options.record_annotations) if options.record is not None else None
         self.failed_cycles = 0
@@ -216,18 +230,24 @@ class Scheduler:
         self._bound_ok = self.metrics.binds.labels("ok")
         self._backlog_left = False
         """The last cycle left a part of the backlog to the next."""
+        self._cycle_due = False
+        """A cycle was due while another one waited for the answers of an extender."""
         self._stopping = asyncio.Event()
 
     # life
 
     async def run(self) -> None:
         """Watch the cluster, and lead whenever elected, until stopped or cancelled."""
-        if self.options.listen:
+        listen, elected = self.options.listen, self.options.leader_elect and not self.options.dry_run
+        if listen or elected:
+            self._second_loop.start()
+        if listen:
             certificate, key = self.options.tls_certificate, self.options.tls_key
             tls = tls_context(certificate, key) if certificate is not None and key is not None else None
-            await self.health.start(self.options.listen, tls)
+            await self._second_loop.run(lambda: self.health.start(listen, tls))
         supervised = self.supervised.run
         tasks = [
+            asyncio.create_task(supervised("heartbeat", self.heartbeat.run), name="heartbeat"),
             asyncio.create_task(supervised("informers", self.informers.run), name="informers"),
             asyncio.create_task(supervised("leading", self._lead_when_elected), name="leading"),
         ]
@@ -239,13 +259,16 @@ class Scheduler:
                 await asyncio.gather(task, return_exceptions=True)
             if self.recorder is not None:
                 await self.recorder.finish()
+            if self.report is not None and self.dry_run is not None:
+                self.report.write(self.dry_run, self.clock())
             if self.job_recorder is not None:
                 await self.job_recorder.close()
             await self.preparations.close()
             await self.pool.close()
             await self.client.close()
-            await self.lease_client.close()
-            await self.health.stop()
+            await self._second_loop.run(self.lease_client.close)
+            await self._second_loop.run(self.health.stop)
+            await self._second_loop.stop()
 
     def stop(self) -> None:
         """Let `run` finish the writes in flight, release the lease, and return."""
@@ -266,11 +289,13 @@ class Scheduler:
             renew_deadline=options.renew_deadline,
             retry_period=options.retry_period,
             on_new_leader=lambda leader: log.info("leader: %s", leader),
+            alive=lambda: self.heartbeat.alive,
         )
+        elector = self.elector
         # A replica that has not read the cluster leaves the lease to one that has.
         await self.informers.wait_for_sync()
         while True:
-            await self.elector.run(self._lead)
+            await self._second_loop.run(lambda: elector.run(lambda: run_in(self._first_loop, self._lead)))
 
     async def _lead(self) -> None:
         """Decide and write until cancelled; then finish the writes in flight."""
@@ -306,6 +331,7 @@ class Scheduler:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await self.conversations.close()
             await self.usage.close()
             await self.node_load.close()
             self.core.stop_leading()
@@ -346,50 +372,74 @@ class Scheduler:
         """Run one cycle if we may. Nothing else runs between the snapshot and the last assumption."""
         if not self.leading or self.rereading:
             return
+        if self.conversations.under_way:
+            self._cycle_due = True
+            return
         try:
             self._cycle()
         except Exception as error:
             # A plugin or a policy that fails on this cluster must not end the process: it would fail again after a restart.
-            self.failed_cycles += 1
-            self.failure = f"{type(error).__name__}: {error}"
-            self.metrics.failed_cycles.inc()
-            log.exception("cycle %d failed", self.core.cycles)
+            self._cycle_failed(error)
             return
         self.failed_cycles = 0
 
+    def _cycle_failed(self, error: BaseException) -> None:
+        self.failed_cycles += 1
+        self.failure = f"{type(error).__name__}: {error}"
+        self.metrics.failed_cycles.inc()
+        log.error("cycle %d failed", self.core.cycles, exc_info=error)
+
     def _cycle(self) -> None:
-        batch = BATCH_PODS if self.dry_writers is None else None
-        self.queue.set_backoff(*self.policy_file.policy.backoff)
+        batch = BATCH_PODS if self.dry_run is None else None
+        policy, registry = self.policy_file.policy, self.policy_file.registry
+        self.queue.set_backoff(*policy.backoff)
+        asks = self.dry_run is None  # an extender must not hear of placements that are not made
         with self.watchdog.watch():
-            cycle = self.core.decide(
-                self.policy_file.policy, self.policy_file.registry, self.clock(), identity=self.identity[-12:], batch=batch
-            )
+            cycle = self.core.decide(policy, registry, self.clock(), identity=self.identity[-12:], batch=batch, asks=asks)
+        if cycle.record.question is not None or cycle.record.notices:
+            self.conversations.start(cycle)
+        else:
+            self._conclude(cycle)
+
+    def _cycle_again(self, cycle: Cycle, exchanges: list[Exchange]) -> Cycle:
+        with self.watchdog.watch():
+            return self.core.decide_again(cycle, self.policy_file.registry, exchanges)
+
+    def _cycle_answered(self, cycle: Cycle) -> None:
+        """A cycle has no more questions. The lead may be lost since it began."""
+        if self.leading and not self.rereading:
+            self.core.drop_outdated(cycle.record)
+            self._conclude(cycle)
+
+    def _conversation_ended(self, error: BaseException | None) -> None:
+        if error is not None:
+            self._cycle_failed(error)
+        if self._cycle_due:
+            self._cycle_due = False
+            self.loop.trigger()
+
+    def _conclude(self, cycle: Cycle) -> None:
         record = cycle.record
         self.job_failures.take(record)
         self._backlog_left = cycle.more
         started = time.perf_counter()
         news = True
-        if self.dry_writers is not None:
-            news = self._log_dry_run(self.dry_writers, cycle)
+        if self.dry_run is not None:
+            news = self.dry_run.take(cycle)
         else:
             self.preparations.plan(cycle)
             self.core.commit(record, _now())
+            log_decisions(log, cycle)
         committed = time.perf_counter() - started
         self.metrics.cycle(record, cycle.snapshot_seconds, cycle.seconds, committed)
         self.cycle_log.take(cycle, committed, news=news)
         if news and (record.binds or record.evictions):
             bound, evicted, promised = len(record.binds), len(record.evictions), len(record.nominations)
             spent = (cycle.seconds + committed) * 1e3
-            log.info("cycle %d: %d bound, %d evicted, %d nominated in %.1f ms", cycle.number, bound, evicted, promised, spent)
+            text, fields = "cycle %d: %d bound, %d evicted, %d nominated in %.1f ms", {"cycle": cycle.number}
+            log.info(text, cycle.number, bound, evicted, promised, spent, extra=fields)
         if self.recorder is not None and news and self.recorder.take(cycle):
             self.core.keep_snapshot()
-
-    def _log_dry_run(self, writers: DryWriters, cycle: Cycle) -> bool:
-        """Returns whether the cycle decided anything that was not logged before: decisions that are not carried out are decided again
-        in every cycle."""
-        logged = [writers.tell("bind", bind.pod, f"to {bind.node}") for bind in cycle.record.binds]
-        logged += [writers.tell("evict", each.pod, f"from {each.node} for {each.for_}") for each in cycle.record.evictions]
-        return any(logged)
 
     # instructions of the core
 
@@ -404,7 +454,7 @@ class Scheduler:
             case AbandonPreparation(job=job, reason=reason):
                 self.metrics.gangs_released.inc()
                 self.preparations.give_up(job, reason)
-            case _ if self.dry_writers is None:
+            case _ if self.dry_run is None:
                 self.writers.carry_out(instruction)
 
     def _end_bind(self, ended: EndBind) -> None:

@@ -37,6 +37,8 @@ class RunOptions(Struct, frozen=True):
     record_annotations: tuple[str, ...] = ()
     """Annotations that recordings keep besides those that rules read."""
     dry_run: bool = False
+    report: Path | None = None
+    """Where a dry run writes how it compares with the scheduler in charge."""
     namespace_as_queue: bool = False
     node_pool_label_key: str = ""
     partition_label_value: str = ""
@@ -45,7 +47,7 @@ class RunOptions(Struct, frozen=True):
     gang_timeout: float = 120.0
     """A gang that is half bound for this long is released."""
     cycle_timeout: float = 8.0
-    """Seconds after which the watchdog ends a cycle; 0: never. Below the renew deadline (10 s), so that the lease is kept."""
+    """Seconds after which the watchdog ends a cycle; 0: never."""
     volume_timeout: float = 600.0
     eviction_timeout: float = 60.0
     """How long an eviction is retried that a disruption budget refuses."""

@@ -21,7 +21,7 @@ from navarch.object_types import Manifest
 
 NAMESPACE = "navarch-system"
 NAME = "navarch"
-_INSTANCE = "app.kubernetes.io/instance"
+INSTANCE = "app.kubernetes.io/instance"
 #: API groups whose CRDs make up a dialect. What a name stands for is what a user of that system has installed.
 DIALECTS = {
     "coscheduling": frozenset({"scheduling.x-k8s.io"}),
@@ -85,7 +85,7 @@ class Installation:
             if "resourceNames" in rule:
                 rule["resourceNames"] = [name.replace(NAME, self.name, 1) for name in rule["resourceNames"]]
         for labels in _labels(item):
-            labels[_INSTANCE] = self.name
+            labels[INSTANCE] = self.name
         if item["kind"] == "Deployment":
             pod = item["spec"]["template"]["spec"]
             pod["serviceAccountName"] = self.name
@@ -118,7 +118,7 @@ class Installation:
         metadata = {
             "name": "navarch-policy",
             "namespace": self.namespace,
-            "labels": {"app.kubernetes.io/name": NAME, _INSTANCE: NAME},
+            "labels": {"app.kubernetes.io/name": NAME, INSTANCE: NAME},
             # Replicas reload the file by themselves; the digest only shows which text is installed.
             "annotations": {"navarch/policy-digest": hashlib.sha256(self.policy.encode()).hexdigest()[:16]},
         }
@@ -133,7 +133,7 @@ def _accounts(binding: Manifest) -> list[dict[str, str]]:
 def _labels(value: Any) -> Iterator[dict[str, str]]:
     """Every set of labels, or of labels to select by, that says whose it is, however deep."""
     if isinstance(value, dict):
-        if _INSTANCE in value:
+        if INSTANCE in value:
             yield value
         for each in value.values():
             yield from _labels(each)

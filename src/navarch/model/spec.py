@@ -127,6 +127,23 @@ class DeviceRequest(Spec, frozen=True):
     profiles: Requests = ()
 
 
+class VgpuRequest(Spec, frozen=True):
+    """What one container asks of each of `count` cards: `memory` in the units of the card (0: all of it), `cores` in percent."""
+
+    count: int
+    memory: int = 0
+    cores: int = 0
+
+
+class CardRequest(Spec, frozen=True):
+    """Parts of GPU cards that a device plugin gives out by annotations: vGPUs for each container that asks for them, or `memory`
+    of one card, or `number` whole cards for the pod."""
+
+    vgpus: tuple[VgpuRequest, ...] = ()
+    memory: int = 0
+    number: int = 0
+
+
 class ContainerSpec(Spec, frozen=True):
     """One container of a pod. `phase`: an "init" container ends before the next starts, a "sidecar" starts before the "main"
     ones and stays."""
@@ -162,6 +179,7 @@ class Shape(Spec, frozen=True):
     parts: tuple[ContainerSpec, ...] = ()
     """The containers as they start, where `requests` is not just what the only one asks for."""
     devices: DeviceRequest | None = None
+    cards: CardRequest | None = None
     qos: str = "BestEffort"
     namespace: str = ""
     """Set only where it matters to a node function: pod affinity, spread, volumes, claims."""
@@ -220,6 +238,10 @@ class TaskSpec(Spec, frozen=True):
     @property
     def key(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    def annotations_with(self, more: tuple[tuple[str, str], ...]) -> Labels:
+        """Its annotations after a binding that brings these."""
+        return {**self.annotations, **dict(more)} if more else self.annotations
 
 
 class TopologyDemand(Spec, frozen=True):

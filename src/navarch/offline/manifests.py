@@ -22,6 +22,7 @@ from navarch.yaml_loading import Loader
 
 SUFFIXES = (".yaml", ".yml", ".json")
 STDIN = "-"
+VOLCANO_GROUP = "scheduling.volcano.sh/"
 _BLANK = re.compile(r"(?:\s|#[^\n]*+|---|\.\.\.)*+\Z")
 """Matches a text without any document. kubectl prints an empty list if it finds nothing, which is a document."""
 _DEEPEST = 16
@@ -57,8 +58,19 @@ def read_paths(paths: Iterable[str | Path]) -> tuple[list[Document], list[Object
                 if isinstance(found, ObjectError):
                     mistakes.append(found)
                 else:
-                    documents.append(found)
+                    documents.append(_with_state(found))
     return documents, mistakes
+
+
+def _with_state(document: Document) -> Document:
+    """A Volcano Queue without a state is Open: no controller has written a state into a file, as it does in a cluster."""
+    manifest = document.manifest
+    if manifest.get("kind") != "Queue" or not str(manifest.get("apiVersion")).startswith(VOLCANO_GROUP):
+        return document
+    status = manifest.get("status")
+    if not isinstance(status, Mapping | None) or (status or {}).get("state"):
+        return document
+    return Document({**manifest, "status": {**(status or {}), "state": "Open"}}, document.source, document.made_by)
 
 
 def stdin_text() -> str:

@@ -86,7 +86,7 @@ class Plan(Struct):
 
     def to_dict(self) -> dict[str, Any]:
         """The documented form (docs/plan.md)."""
-        return {"cycles": [_cycle(number, record) for number, record in enumerate(self.records, start=1)]}
+        return {"cycles": [cycle_dict(number, record) for number, record in enumerate(self.records, start=1)]}
 
 
 def plan(
@@ -119,7 +119,7 @@ def plan(
     timings = {"policy": perf_counter() - started, "read": 0.0, "snapshot": 0.0}
     started = perf_counter()
     documents, mistakes = read_objects(objects)
-    run = Cycles(documents, Rules(chosen, registry, settings, moment, metrics or {}), timings)
+    run = Cycles(documents, Rules(chosen, registry, settings, moment, metrics or {}, asks=True), timings)
     inventory = run.inventory
     mistakes += [*inventory.mistakes, *run.metrics_mistakes]
     if mistakes and not keep_going:
@@ -202,7 +202,7 @@ def settings_for(policy: Policy, scheduler_names: Iterable[str] | str | None = N
     )
 
 
-def _cycle(number: int, record: CycleRecord) -> dict[str, Any]:
+def cycle_dict(number: int, record: CycleRecord) -> dict[str, Any]:
     return {
         "binds": sorted((_placement(bind) for bind in record.binds), key=_by("pod", "node")),
         "cycle": number,
@@ -220,12 +220,16 @@ def _cycle(number: int, record: CycleRecord) -> dict[str, Any]:
 
 
 def _placement(placed: Bind | Nomination) -> dict[str, Any]:
-    """`gpuGroups` and `numaZones` exist only for pods that have them."""
+    """`gpuGroups`, `numaZones`, `cpus` and `annotations` exist only for pods that have them."""
     out: dict[str, Any] = {"node": placed.node, "pod": placed.pod}
     if placed.gpu_groups:
         out["gpuGroups"] = list(placed.gpu_groups)
     if placed.numa_zones:
         out["numaZones"] = list(placed.numa_zones)
+    if isinstance(placed, Bind) and placed.cpus is not None:
+        out["cpus"] = placed.cpus
+    if isinstance(placed, Bind) and placed.annotations:
+        out["annotations"] = dict(placed.annotations)
     return out
 
 

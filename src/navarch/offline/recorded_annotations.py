@@ -24,6 +24,7 @@ DOMAINS = (
     "pv.kubernetes.io",
     "node.kubernetes.io",
     "kubeflow.org",
+    "nvidia.com",
     "ray.io",
 )
 """An annotation is kept if its domain is one of these or lies below one of these."""

@@ -22,6 +22,7 @@ from navarch.model.cluster import Cluster
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import NodeSpec
 from navarch.model.status import ON_NODE, TaskStatus
+from navarch.offline.cycles import lasting_promises
 from navarch.offline.plan import settings_for
 from navarch.simulator.estimates import Estimates
 from navarch.simulator.events import EventQueue, Kind
@@ -262,6 +263,7 @@ class Simulation:
                 started=self.now,
                 nominated_node="",
                 gpu_groups=bind.gpu_groups,
+                annotations=job.tasks[bind.uid].annotations_with(bind.annotations),
                 phase="Running",
             )
             job.tasks[bind.uid] = task
@@ -270,14 +272,18 @@ class Simulation:
         for key, job in moved.items():
             self._settle(job, decisions.pop(key, None), evicted=bool(record.evictions))
         if self.policy.semantics.nominations_last:
-            for nomination in record.nominations:
-                job = self.jobs[nomination.job]
-                task = job.tasks[nomination.uid] = replace(job.tasks[nomination.uid], nominated_node=nomination.node)
-                self.cluster.put_task(task)
+            self._nominate(record)
         for key, decision in decisions.items():
             self._note(self.jobs[key], decision)
         if record.evictions:
             self._waiting.changes()
+
+    def _nominate(self, record: CycleRecord) -> None:
+        for uid, node in lasting_promises(record).items():
+            task = self.cluster.task(uid)
+            if task is not None and not task.node and task.nominated_node != node:
+                task = self.jobs[task.job].tasks[uid] = replace(task, nominated_node=node)
+                self.cluster.put_task(task)
 
     def _settle(self, job: SimulatedJob, decision: JobDecision | None, *, evicted: bool) -> None:
         """Pods of the job were placed or evicted: it runs, or stops, from now on."""

@@ -238,8 +238,13 @@ async def read_state(client: Client, address: StateAddress) -> PublishedState | 
 
 
 async def read_page(endpoint: Endpoint, url: str, page: type[P]) -> P:
-    """A page of the scheduler's endpoint. The bearer token of `endpoint` is sent over https alone: a caller on the scheduler's own
-    machine (a port forward) needs none, and over plain http anyone on the way would read it."""
+    """A page of the scheduler's endpoint (see `read_bytes`)."""
+    return msgspec.json.decode(await read_bytes(endpoint, url, PAGES[page]), type=page)
+
+
+async def read_bytes(endpoint: Endpoint, url: str, path: str) -> bytes:
+    """What the scheduler's endpoint has at a path. The bearer token of `endpoint` is sent over https alone: a caller on the
+    scheduler's own machine (a port forward) needs none, and over plain http anyone on the way would read it."""
     secure = url.startswith("https://")
     address = Endpoint(url, tls=Tls() if secure else None)
     if address.host not in _LOOPBACK:
@@ -247,7 +252,7 @@ async def read_page(endpoint: Endpoint, url: str, page: type[P]) -> P:
             raise ConfigError(f"{url}: expected https, or a port forward to localhost: the page needs a bearer token")
         address = Endpoint(url, tls=Tls(), credentials=endpoint.credentials)
     async with Client(address, attempts=1) as client:
-        return msgspec.json.decode(await client.transport.request("GET", PAGES[page]), type=page)
+        return await client.transport.request("GET", path)
 
 
 def _plain(value: Any) -> Any:

@@ -33,7 +33,7 @@ _TEXT: Final = frozenset({".css", ".html", ".js", ".json", ".mjs", ".svg", ".txt
 
 
 class PageLogin(Protocol):
-    def open_page(self, request: web.Request, response: web.Response) -> None: ...
+    async def open_page(self, request: web.Request, response: web.Response) -> None: ...
 
 
 class Pages:
@@ -45,7 +45,7 @@ class Pages:
         if request.path.startswith("/api/"):
             raise not_found(f"there is no {request.path}")
         response = self._file(request, "index.html")
-        self._login.open_page(request, response)
+        await self._login.open_page(request, response)
         return response
 
     async def asset(self, request: web.Request) -> web.Response:

@@ -5,27 +5,37 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import ssl
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from aiohttp import web
 
+from navarch.apis.dialect import Settings
 from navarch.engine.policy import Policy
 from navarch.engine.registry import Registry
+from navarch.kube.auth.access_review import AccessReview
 from navarch.kube.client import Client
 from navarch.kube.connect import Endpoint
 from navarch.kube.watch.informer import Patience
 from navarch.live.ops.health import ListenError, split_address
 from navarch.offline.plan import settings_for
 from navarch.web.api.context import Context
-from navarch.web.api.handlers import handlers
-from navarch.web.application import application
+from navarch.web.api.handlers import Sources, handlers
+from navarch.web.application import Login, application
 from navarch.web.cluster.cluster_state import STEP, ClusterState
 from navarch.web.cluster.watched_cluster import WatchedCluster
 from navarch.web.scheduler.link import SchedulerLink
+from navarch.web.security.cluster_login import ClusterLogin
 from navarch.web.security.hosts import HostCheck
 from navarch.web.security.token_login import TokenLogin
+from navarch.web.stream.change_log import Changed
+from navarch.web.tables.jobs import NAMESPACE
+from navarch.web.work.limits import WorkLimits
+from navarch.web.work.requests import Explain
+from navarch.web.work.runner import WorkRunner
 
 log = logging.getLogger(__name__)
 
@@ -33,12 +43,22 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class WebOptions:
     listen: str = "127.0.0.1:8090"
+    login: str = "token"
+    """`token`: one that is printed. `cluster`: bearer tokens that the API server reviews."""
+    tls: ssl.SSLContext | None = None
     hosts: Sequence[str] = ()
     """Names besides `localhost` and IP addresses that browsers may call this server by."""
     scheduler_names: Sequence[str] = ("navarch",)
     namespace_as_queue: bool = False
+    scheduler: str = ""
+    """Address of the scheduler's metrics port; empty: it is not asked."""
     simulations: Path | None = None
     recordings: Path | None = None
+    kubeconfig: Path | None = None
+    context: str | None = None
+    plugin_dirs: Sequence[Path] = ()
+    """With these a working process finds the same cluster and the same plugins."""
+    limits: WorkLimits = field(default_factory=WorkLimits)
     step: float = STEP
     """Seconds between two versions at least."""
     seed: int | None = None
@@ -48,25 +68,60 @@ class WebOptions:
 class WebServer:
     """`await server.start()`, then `await server.run()` until cancelled, then `await server.stop()`."""
 
-    def __init__(self, endpoint: Endpoint, policy: Policy, registry: Registry, options: WebOptions, policy_name: str) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        policy: Policy,
+        registry: Registry,
+        options: WebOptions,
+        settings: Settings | None = None,
+        access: AccessReview | None = None,
+    ) -> None:
+        """`settings`: how objects are read; None: as policy and options say. `access`: reviews tokens; None: the API server does."""
         self.options = options
         served = frozenset(options.scheduler_names)
         self.client = Client(endpoint)
-        self.watched = WatchedCluster(settings_for(policy, sorted(served), options.namespace_as_queue))
-        self.state = ClusterState(self.watched, policy, registry, served, policy_name, step=options.step)
+        self.watched = WatchedCluster(settings or settings_for(policy, sorted(served), options.namespace_as_queue))
+        self.state = ClusterState(self.watched, policy, registry, served, step=options.step)
         self.informers = self.watched.watch(self.client, random.Random(options.seed), options.patience)
-        self.login = TokenLogin()
-        self._context = Context(self.state, SchedulerLink())
-        self._app = application(self.login, HostCheck(options.hosts), handlers(self._context, self.client))
+        self.token_login = TokenLogin()
+        self.login: Login = self.token_login
+        if options.login == "cluster":
+            self.login = ClusterLogin(access or AccessReview(self.client, time.monotonic), self._namespaces, time.monotonic)
+        self.scheduler = SchedulerLink(self.client, options.scheduler)
+        self.scheduler.on_change = lambda: self.state.add(Changed(cycles=True))
+        sources = Sources(self.client, self._explain(policy), options.recordings, options.simulations)
+        found = handlers(Context(self.state, self.scheduler, self.login.viewer), WorkRunner(options.limits), sources)
+        self._app = application(self.login, HostCheck(options.hosts), found, lambda: self.state.ready)
         self._runner: web.AppRunner | None = None
         self.port = 0
 
+    def _explain(self, policy: Policy) -> Explain:
+        """How a working process reads the same cluster; the job is filled in for each request."""
+        options = self.options
+        return Explain(
+            job="",
+            policy=dict(policy.document),
+            scheduler_names=sorted(options.scheduler_names),
+            trials=0,
+            seconds=0.0,
+            kubeconfig=str(options.kubeconfig or ""),
+            context=options.context or "",
+            namespace_as_queue=options.namespace_as_queue,
+            plugin_dirs=[str(each) for each in options.plugin_dirs],
+        )
+
     @property
     def address(self) -> str:
-        """The address with the token, for the user's browser."""
+        """The address for the user's browser, with the token where it takes one."""
         host, _ = split_address(self.options.listen)
         shown = f"[{host}]" if host and ":" in host else host or "127.0.0.1"
-        return f"http://{shown}:{self.port}/?token={self.login.token}"
+        query = f"?token={self.token_login.token}" if self.login is self.token_login else ""
+        return f"{'http' if self.options.tls is None else 'https'}://{shown}:{self.port}/{query}"
+
+    def _namespaces(self) -> set[str]:
+        rows = self.state.jobs.rows.values()
+        return {*self.state.cluster.namespaces, *(row[NAMESPACE] for row in rows)}
 
     async def start(self) -> None:
         """Listen. Raises ListenError for an address that cannot be used."""
@@ -74,7 +129,7 @@ class WebServer:
         self._runner = web.AppRunner(self._app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
         await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, host, port).start()
+            await web.TCPSite(self._runner, host, port, ssl_context=self.options.tls).start()
         except OSError as error:
             await self._runner.cleanup()
             raise ListenError(f"{self.options.listen}: expected an address that is free: {error.strerror or error}") from error
@@ -85,6 +140,7 @@ class WebServer:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.informers.run(), name="informers")
             tasks.create_task(self.state.run(self.informers.wait_for_sync), name="state")
+            tasks.create_task(self.scheduler.run(), name="scheduler link")
 
     async def stop(self) -> None:
         if self._runner is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -42,6 +43,12 @@ def test_a_gang_that_waits_says_why_and_stays(up: UpProcess) -> None:
     assert waits.exit_code == 1 and "volcanojob/large is not started in time; it stays submitted" in waits.output
     absent = up.invoke("submit", "--name", "lost", "--image", "i", "--queue", "defalt")
     assert absent.exit_code == 0 and "there is no queue 'defalt' (the job waits for it); did you mean 'default'?" in absent.output
+    about = "involvedObject.kind=Job,involvedObject.name=large"
+    events = "get", "events", "--field-selector", about, "-o", "jsonpath={.items[*].reason}"
+    deadline = time.monotonic() + 120
+    while "Unschedulable" not in (said := up.kubectl(*events)) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert "Unschedulable" in said, "the Job itself carries the events, not only its PodGroup"
     up.navarch("cancel", "large", "volcanojob/lost")
 
 

@@ -141,3 +141,13 @@ def test_a_file_that_holds_nothing_is_a_mistake_and_an_empty_list_is_none(tmp_pa
     assert not documents
     assert [str(each) for each in mistakes] == [f"File {blank}: found nothing, expected objects in YAML or JSON"]
     assert read_paths([tmp_path]) == ([], [])
+
+
+def test_a_volcano_queue_in_a_file_is_open_unless_it_says_otherwise(tmp_path: Path) -> None:
+    header = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\n"
+    texts = [f"{header}metadata: {{name: a}}\n", f"{header}metadata: {{name: b}}\nstatus: {{state: Closed}}\n"]
+    file = tmp_path / "queues.yaml"
+    file.write_text("---\n".join(texts))
+    documents, mistakes = read_paths([file])
+    assert not mistakes
+    assert [each.manifest["status"]["state"] for each in documents] == ["Open", "Closed"]

@@ -8,11 +8,10 @@ import re
 from pathlib import Path
 
 import pytest
-from aiohttp import ClientSession
+from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
 
-from navarch.web.application import application
-from navarch.web.security.hosts import HostCheck
+from navarch.web.pages import Pages
 from navarch.web.security.token_login import TokenLogin
 
 SOURCES = Path(__file__).resolve().parents[3] / "src" / "navarch"
@@ -58,7 +57,9 @@ def test_imports_name_files_that_exist(path: Path) -> None:
 
 
 async def test_the_server_has_every_file_that_the_page_loads() -> None:
-    server = TestServer(application(TokenLogin("secret"), HostCheck([])))
+    application = web.Application()
+    application.router.add_get("/assets/{path:.+}", Pages(TokenLogin("secret")).asset)
+    server = TestServer(application)
     await server.start_server()
     loaded = re.findall(r"(?:src|href)=\"([^\"]+)\"", (ASSETS / "index.html").read_text(encoding="utf-8"))
     assert "assets/vendor/uPlot.iife.min.js" in loaded

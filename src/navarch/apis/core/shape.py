@@ -14,6 +14,7 @@ import msgspec
 
 from navarch.apis.admission.admission import AdmissionContext, admit_in_place, default_tolerations
 from navarch.apis.admission.pod_defaults import default_pod, qos_class
+from navarch.apis.core.card_requests import card_request
 from navarch.apis.core.pod_objects import Container, Pod, PodSpec, Volume
 from navarch.apis.core.requests import (
     burst_limits,
@@ -144,6 +145,7 @@ class ShapeReader:
             containers=len(spec.init_containers or ()) + len(spec.containers or ()),
             parts=container_specs(pod),
             devices=devices,
+            cards=card_request(spec),
             qos=qos,
             namespace=namespace if near or spread or use or claims else "",
             hints=hints,

@@ -27,6 +27,12 @@ _HINTS = (
     "volcano.sh/numa-topology-policy",
     "volcano.sh/resource-strategy-scoring-type",
     "volcano.sh/resource-strategy-weight",
+    "nvidia.com/use-gputype",
+    "nvidia.com/nouse-gputype",
+    "volcano.sh/vgpu-use-gpuuuid",
+    "volcano.sh/vgpu-nouse-gpuuuid",
+    "volcano.sh/vgpu-mode",
+    "volcano.sh/vgpu-podgroup-policy",
 )
 
 

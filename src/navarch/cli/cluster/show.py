@@ -13,6 +13,7 @@ import click
 import yaml
 
 from navarch.cli.cluster.embedded_kubeconfig import reminder
+from navarch.cli.cluster.failure import cluster_failure
 from navarch.cli.cluster.listing import listed
 from navarch.cli.cluster.options import ClusterOptions
 from navarch.cli.cluster.reading import overview_of
@@ -66,7 +67,7 @@ def show(options: ClusterOptions, listing: Listing) -> None:
     except (PolicyError, RegistrationError) as error:
         raise click.UsageError(str(error)) from None
     except KubeError as error:
-        raise click.ClickException(str(error)) from None
+        raise cluster_failure(error, options.kubeconfig, options.context) from None
     except KeyboardInterrupt:
         return
 

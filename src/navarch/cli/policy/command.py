@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from navarch.cli.plugin_dirs import plugin_dirs_option
-from navarch.cli.policy.mistakes import MISTAKES, tell
+from navarch.cli.policy.mistakes import MISTAKES, MOST_SHOWN, tell
 from navarch.cli.policy.reference import in_full, listed, markdown
 from navarch.cli.policy.report import report_lines
 from navarch.engine.policy import PRESETS, Catalogue, PolicyError, load
@@ -23,6 +23,8 @@ from navarch.installed import installed
 from navarch.offline.plan import policy_text
 
 _WIDEST = 130
+WARNINGS = 1
+"""The exit code of --fail-on-warning."""
 
 
 @click.group()
@@ -33,12 +35,13 @@ def policy() -> None:
 @policy.command(short_help="Print what a policy will really run, or all its mistakes.")
 @click.argument("name", metavar="FILE|PRESET")
 @click.option("-o", "--output", type=click.Choice(("text", "json")), default="text", show_default=True)
+@click.option("--fail-on-warning", is_flag=True, help="Exit with 1 if there are warnings: for pipelines.")
 @plugin_dirs_option
-def check(name: str, output: str, plugin_dirs: tuple[Path, ...]) -> None:
+def check(name: str, output: str, fail_on_warning: bool, plugin_dirs: tuple[Path, ...]) -> None:
     """Print what a policy file or a preset runs, or all of its mistakes.
 
     FILE may be `-` for standard input. A name that is both a preset and a file means the preset; write ./NAME for the
-    file. Exits with 2 if the policy cannot be used.
+    file. Exits with 2 if the policy cannot be used, and with 1 if --fail-on-warning is given and there are warnings.
     """
     catalogue = _catalogue(plugin_dirs)
     text: str | None = None
@@ -47,12 +50,16 @@ def check(name: str, output: str, plugin_dirs: tuple[Path, ...]) -> None:
         report = describe(load(PRESETS[name] if text is None else text, catalogue, name), catalogue)
     except PolicyError as error:
         if output == "json":
-            mistakes = [{"line": m.line, "path": m.path, "message": m.message} for m in error.mistakes]
-            click.echo(_json({"source": name, "mistakes": mistakes}))
+            mistakes = [{"line": m.line, "path": m.path, "message": m.message} for m in error.mistakes[:MOST_SHOWN]]
+            click.echo(_json({"source": name, "mistakes": mistakes, "mistakeCount": len(error.mistakes)}))
         else:
             tell(error, name, plugin_dirs, text)
         raise SystemExit(MISTAKES) from None
     click.echo(_json(report) if output == "json" else "\n".join(report_lines(report, _width())))
+    warnings = report["warnings"]
+    if fail_on_warning and isinstance(warnings, list) and warnings:
+        click.echo(f"{len(warnings)} warning{'s' if len(warnings) > 1 else ''}", err=True)
+        raise SystemExit(WARNINGS)
 
 
 @policy.command(short_help="List the plugins and actions that there are.")

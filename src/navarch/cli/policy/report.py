@@ -18,6 +18,11 @@ def report_lines(report: Mapping[str, Any], width: int) -> Iterator[str]:
     mode = "strict" if report["compat"] == "strict" else f"as {report['compat']} does it"
     whose = "" if report["dialect"] in ("navarch", report["compat"]) else f", with {report['dialect']}'s plugins"
     yield f"{report['source']}: read {mode}{whose}, because {report['chosen']}"
+    if report["warnings"]:
+        yield ""
+        yield "Warnings"
+        for line in report["warnings"]:
+            yield from hanging("  - ", line, width)
     yield ""
     yield "Actions, in order"
     for number, action in enumerate(report["actions"], 1):
@@ -47,15 +52,11 @@ def report_lines(report: Mapping[str, Any], width: int) -> Iterator[str]:
         yield ""
         yield "How long searches for victims may go on"
         yield from (f"  {name} = {_durations(value)}" for name, value in report["searchBudgets"].items())
-    for title, key in (
-        (f"What differs from strict mode under compat {report['compat']}", "departures"),
-        ("Warnings", "warnings"),
-    ):
-        if report[key]:
-            yield ""
-            yield title
-            for line in report[key]:
-                yield from hanging("  - ", line, width)
+    if report["departures"]:
+        yield ""
+        yield f"What differs from strict mode under compat {report['compat']}"
+        for line in report["departures"]:
+            yield from hanging("  - ", line, width)
 
 
 def _durations(budget: float | Mapping[str, float]) -> str:

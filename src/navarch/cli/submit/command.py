@@ -15,6 +15,7 @@ import click
 import yaml
 
 from navarch.cli.cluster.embedded_kubeconfig import reminder
+from navarch.cli.cluster.failure import cluster_failure
 from navarch.cli.submit.follow import follow
 from navarch.cli.submit.objects import JOBS, POD_GROUP_APIS, VOLCANO_JOBS, Submission, batch_job, pod_group, volcano_job
 from navarch.cli.submit.workloads import WORKLOADS, Found
@@ -132,7 +133,7 @@ def submit(
     try:
         code = asyncio.run(work())
     except KubeError as error:
-        raise click.ClickException(str(error)) from None
+        raise cluster_failure(error, kubeconfig, context) from None
     except KeyboardInterrupt:
         click.echo(f"the job goes on; to end it: navarch cancel {shlex.quote(given['name'])}", err=True)
         code = 130

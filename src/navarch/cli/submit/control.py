@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from navarch.cli.cluster.embedded_kubeconfig import reminder
+from navarch.cli.cluster.failure import cluster_failure
 from navarch.cli.submit.objects import command
 from navarch.cli.submit.workloads import Found, find
 from navarch.kube.client import Client, PatchType
@@ -53,7 +54,7 @@ def _each(act: Act, jobs: tuple[str, ...], namespace: str | None, kubeconfig: Pa
     except ConfigError as error:
         raise click.UsageError(f"{error}{'' if kubeconfig or context else reminder()}") from None
     except KubeError as error:
-        raise click.ClickException(str(error)) from None
+        raise cluster_failure(error, kubeconfig, context) from None
 
 
 @click.command(epilog="\b\nExamples:\n  navarch cancel train\n  navarch cancel volcanojob/train job/etl -n ml\n")

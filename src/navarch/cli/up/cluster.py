@@ -62,6 +62,9 @@ class UpOptions:
     plugin_dirs: tuple[Path, ...] = ()
     namespace_as_queue: bool = False
     until_settled: bool = False
+    web: bool = False
+    """With a dashboard, which asks the scheduler at its endpoint."""
+    web_port: int = 0
     dialect: str | None = None
     """The API whose groups and queues `kubectl get podgroup` and `kubectl get queue` mean; None: the policy's."""
 
@@ -78,6 +81,15 @@ class UpCluster:
         self.kubeconfig = (options.kubeconfig or usual).absolute()
         self.scheduler: Scheduler | None = None
         self.scheduling: asyncio.Task[None] | None = None
+        self.dashboard = ""
+        """The address of the dashboard with its token, once it is served."""
+
+    async def scheduler_port(self) -> int:
+        """The port of the scheduler's endpoint, once it listens."""
+        assert self.scheduler is not None
+        while not self.scheduler.health.port:
+            await asyncio.sleep(0.02)
+        return self.scheduler.health.port
 
     @property
     def export(self) -> str:
@@ -102,7 +114,7 @@ class UpCluster:
                 plugin_dirs=self.options.plugin_dirs,
                 namespace_as_queue=self.options.namespace_as_queue,
                 scheduler_names=EMBEDDED,
-                listen="",
+                listen="127.0.0.1:0" if self.options.web else "",
                 leader_elect=False,
                 lock_namespace=NAMESPACE,
                 shutdown_timeout=2.0,

@@ -52,28 +52,39 @@ class _Told(NamedTuple):
 @click.option("--policy", default="navarch", show_default=True, metavar="FILE|PRESET", help="Policy of the scheduler.")
 @plugin_dirs_option
 @namespace_as_queue_option
+@click.option("--web-port", type=click.IntRange(0, 65535), default=0, help="Port of the dashboard; 0: any free one.")
+@click.option("--no-web", is_flag=True, help="Start without the dashboard.")
 @click.option(
     "--dialect", type=click.Choice(DIALECTS), help="What `kubectl get podgroup|pg|queue` means.  [kai under its policy, else volcano]"
 )
 @click.option("--until-settled", is_flag=True, help="Stop when the sample has settled, with a summary.")
-def up(no_sample: bool, **given: Any) -> None:
+def up(no_sample: bool, no_web: bool, **given: Any) -> None:
     """Start an embedded cluster with a scheduler in it.
 
     One process runs a Kubernetes API server on loopback, hollow nodes (pods start and end there, but run nothing), controllers
-    and the live scheduler. Use kubectl with the printed kubeconfig.
+    and the live scheduler. Use kubectl with the printed kubeconfig, and open the printed address of the dashboard in a browser.
     """
     if given["until_settled"] and no_sample:
         raise click.UsageError("--until-settled waits for the sample: it cannot go with --no-sample")
+    from navarch.cli.policy.mistakes import MISTAKES, tell
     from navarch.cli.up.cluster import UpOptions
     from navarch.embedded.node_sets import NodeSetError
+    from navarch.embedded.storage.sqlite_log import DataDirInUse, set_aside_if_broken
     from navarch.engine.policy import PolicyError
     from navarch.engine.registry import RegistrationError
 
-    options = UpOptions(sample=not no_sample, **given)
+    options = UpOptions(sample=not no_sample, web=not (no_web or given["until_settled"]), **given)
+    if options.data_dir is not None and (said := set_aside_if_broken(options.data_dir / "store.db")):
+        click.echo(said, err=True)
     try:
         code = _run(options)
-    except (NodeSetError, PolicyError, RegistrationError) as error:
+    except PolicyError as error:
+        tell(error, options.policy, options.plugin_dirs)
+        raise SystemExit(MISTAKES) from None
+    except (NodeSetError, RegistrationError) as error:
         raise click.UsageError(str(error)) from None
+    except DataDirInUse as error:
+        raise click.ClickException(f"{error}; another `navarch up` runs with it: stop that one, or name another --data-dir") from None
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise click.ClickException(f"port {options.port} of this machine is in use already; --port 0 takes any free one") from None
@@ -127,6 +138,8 @@ async def _main(options: Any) -> int:
                 return 1
             if options.sample and not told.left_out:
                 work.append(asyncio.create_task(_play(sample, options), name="sample"))
+            if options.web:
+                work.append(asyncio.create_task(_serve(cluster, events), name="dashboard"))
             if live:
                 work.append(asyncio.create_task(View(cluster, events, console).run(), name="view"))
             settled = await _until_over([cluster.scheduling, *work])
@@ -142,6 +155,19 @@ async def _main(options: Any) -> int:
     if live:
         _line("stopped")
     return 0
+
+
+async def _serve(cluster: Any, events: Any) -> None:
+    """The dashboard beside the cluster, until cancelled."""
+    from navarch.cli.up.dashboard import DashboardProcess
+
+    process = DashboardProcess(await cluster.scheduler_port(), cluster.kubeconfig, cluster.options)
+    try:
+        cluster.dashboard = await process.start()
+        events.add(f"dashboard: {cluster.dashboard}" if cluster.dashboard else "the dashboard did not start: is its port in use?")
+        await asyncio.Event().wait()
+    finally:
+        await process.stop()
 
 
 def _sample_told(cluster: Any, options: Any) -> _Told:

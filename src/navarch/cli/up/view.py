@@ -23,7 +23,7 @@ from navarch.views.nodes import NodeRow
 from navarch.views.overview import Overview, overview
 
 PAUSE = 0.25
-FURNITURE = 14
+FURNITURE = 15
 """Lines of the view that are titles, headers and space."""
 
 
@@ -96,6 +96,8 @@ class View:
         pace = f", {options.speed:g} times as fast" if options.speed != 1 else ""
         head = Text.assemble(("navarch up", "bold"), f"  {self._cluster.server.url}{pace}   Ctrl-C stops\n")
         head.append(self._cluster.export, "cyan")
+        if self._cluster.dashboard:
+            head.append(f"\n{self._cluster.dashboard}", "cyan")
         return head
 
 

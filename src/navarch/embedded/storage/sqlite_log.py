@@ -16,6 +16,7 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,38 @@ DELETE FROM log WHERE revision BETWEEN 1 AND :upto AND (
 
 class DataDirInUse(RuntimeError):
     """Another process holds the same data directory."""
+
+
+def set_aside_if_broken(path: Path) -> str:
+    """Move a file that is no log out of the way, with the files that SQLite keeps beside it. Returns a line about it; empty: the file
+    is fine, or there is none."""
+    if not path.exists():
+        return ""
+    if not path.stat().st_size:
+        wal = path.with_name(f"{path.name}-wal")
+        return "" if wal.exists() and wal.stat().st_size else f"{path} is empty: the cluster starts without what it held"
+    problem = _problem(path)
+    if not problem:
+        return ""
+    number = 1
+    while (kept := path.with_name(f"{path.name}.broken-{number}")).exists():
+        number += 1
+    for suffix in ("", "-wal", "-shm"):
+        found = path.with_name(path.name + suffix)
+        if found.exists():
+            found.rename(kept.with_name(kept.name + suffix))
+    return f"{path} cannot be used ({problem}): it is kept as {kept}, and the cluster starts empty"
+
+
+def _problem(path: Path) -> str:
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=1.0)) as connection:
+            found = connection.execute("PRAGMA quick_check(1)").fetchone()
+            return "" if found == ("ok",) else str(found[0]).replace("\n", " ")
+    except sqlite3.OperationalError as error:
+        return "" if "locked" in str(error) else str(error)
+    except sqlite3.DatabaseError as error:
+        return str(error)
 
 
 class SqliteLog:

@@ -7,6 +7,7 @@ it, and adds a warning.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 
 from msgspec import Struct, field
 
@@ -26,15 +27,16 @@ class Findings(Struct):
     def mistake(self, path: Path, message: str, *, not_here: bool = False) -> None:
         self.mistakes.append(Mistake(message, dotted(path), self.source.line(path), not_here))
 
-    def warn(self, path: Path, message: str) -> None:
-        warning = Mistake(message, dotted(path), self.source.line(path))
+    def warn(self, path: Path, message: str, *, skipped: bool = False) -> None:
+        """`skipped`: something that the file names is not run."""
+        warning = Mistake(message, dotted(path), self.source.line(path), skipped=skipped)
         if warning not in self.warned:
             self.warned.append(warning)
 
     def object_to(self, path: Path, message: str, consequence: str, *, not_here: bool = False) -> None:
         """A mistake in strict mode; under a compat a warning with what happens there instead."""
         if self.tolerant:
-            self.warn(path, f"{message}; {consequence}")
+            self.warn(path, f"{message}; {consequence}", skipped=not_here)
         else:
             self.mistake(path, message, not_here=not_here)
 
@@ -58,10 +60,18 @@ class Findings(Struct):
         self.mistake(path, f"found {_found(value)}, expected a list")
         return []
 
-    def name(self, path: Path, value: object) -> str | None:
+    def warnings(self) -> tuple[str, ...]:
+        """What is not run comes first: nothing else changes decisions as much."""
+        return tuple(str(warning) for warning in sorted(self.warned, key=lambda each: not each.skipped))
+
+    def name(self, path: Path, value: object, beside: Iterable[str] = ()) -> str | None:
+        """`beside`: the keys of the mapping that the name stands in, one of which may be meant for `name`."""
         if isinstance(value, str) and value.strip():
             return value.strip()
-        self.mistake(path, "found nothing, expected a name" if not value else f"found {_found(value)}, expected a name")
+        if not value and (near := get_close_matches("name", [str(key) for key in beside if key != "name"], n=1)):
+            self.mistake((*path[:-1], near[0]), f"unknown key {near[0]!r}: did you mean 'name'?")
+        else:
+            self.mistake(path, "found nothing, expected a name" if not value else f"found {_found(value)}, expected a name")
         return None
 
     def arguments(self, path: Path, value: object, declared: tuple[Argument, ...] | None, owner: str) -> dict[str, object]:

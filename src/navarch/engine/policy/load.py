@@ -80,7 +80,7 @@ def _read(findings: Findings, choice: Choice, catalogue: Catalogue, source: Sour
         queue_depth=reader.queue_depth(document.get("queueDepthPerAction")),
         search_budgets=search_budgets,
         evictions=how,
-        warnings=tuple(str(w) for w in findings.warned),
+        warnings=findings.warnings(),
         source=source.name,
         chosen=choice.why,
         document=source.value,

@@ -55,8 +55,12 @@ def _from_text(text: str, name: str, offset: int) -> Source:
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
-        line = None if error.problem_mark is None else error.problem_mark.line + 1 + offset
-        raise PolicyError(name, [Mistake(f"not valid YAML: {error.problem or error}", line=line)]) from error
+        mark = error.problem_mark
+        line = None if mark is None else mark.line + 1 + offset
+        lines = text.splitlines()
+        tab = mark is not None and mark.line < len(lines) and "\t" in lines[mark.line][: mark.column + 1]
+        problem = "found a tab where only spaces may indent" if tab else error.problem or error
+        raise PolicyError(name, [Mistake(f"not valid YAML: {problem}", line=line)]) from error
     except (yaml.YAMLError, ValueError) as error:
         raise PolicyError(name, [Mistake(f"not valid YAML: {error}")]) from error
     if node is None or not isinstance(value, dict):

@@ -56,7 +56,7 @@ class TiersReader(Struct):
         elif exists:
             return True
         elif peer is not None and name in peer.actions:
-            self.findings.warn(path, f"{peer.title}'s action {name!r} does not exist here yet; skipped")
+            self.findings.warn(path, f"{peer.title}'s action {name!r} does not exist here yet; skipped", skipped=True)
         else:
             self.findings.mistake(path, self._missing("action", name, self.catalogue.actions), not_here=True)
         return False
@@ -79,7 +79,7 @@ class TiersReader(Struct):
 
     def _plugin(self, path: Path, raw: object) -> PluginOption | None:
         given = self.findings.mapping(path, raw)
-        name = self.findings.name((*path, "name"), given.get("name"))
+        name = self.findings.name((*path, "name"), given.get("name"), given)
         if name is None:
             return None
         entry = self._plugin_entry((*path, "name"), name)
@@ -95,12 +95,12 @@ class TiersReader(Struct):
         peer = PEERS.get(self.choice.compat)
         if peer is not None and name not in peer.plugins and owners(name):
             whose = f"it is one of {listed(owners(name))}"
-            self.findings.warn(path, f"{peer.title} has no plugin {name!r}, {whose}; skipped as {peer.title} does")
+            self.findings.warn(path, f"{peer.title} has no plugin {name!r}, {whose}; skipped as {peer.title} does", skipped=True)
             return None
         if entry is not None:
             return entry
         if peer is not None and name in peer.plugins:
-            self.findings.warn(path, f"{peer.title}'s plugin {name!r} does not exist here yet; skipped")
+            self.findings.warn(path, f"{peer.title}'s plugin {name!r} does not exist here yet; skipped", skipped=True)
         else:
             self.findings.object_to(path, self._missing("plugin", name, self.catalogue.plugins), "skipped", not_here=True)
         return None
@@ -154,7 +154,7 @@ class TiersReader(Struct):
             for key in given:
                 if key not in ("name", "arguments"):
                     self.findings.unknown((*path, key), "key of a configuration", key, ("name", "arguments"))
-            name = self.findings.name((*path, "name"), given.get("name"))
+            name = self.findings.name((*path, "name"), given.get("name"), given)
             if name is None:
                 continue
             entry = self.catalogue.action(name, self.choice.dialect)

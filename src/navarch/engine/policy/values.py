@@ -100,6 +100,8 @@ class Mistake(msgspec.Struct, frozen=True):
     line: int | None = None
     not_here: bool = False
     """It names a plugin or an action that is not installed here; another installation may have it."""
+    skipped: bool = False
+    """Of a warning: the plugin or action is not run."""
 
     def __str__(self) -> str:
         where = ", ".join(part for part in (f"line {self.line}" if self.line else "", self.path) if part)

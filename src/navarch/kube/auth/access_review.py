@@ -1,15 +1,17 @@
-"""May the holder of a bearer token read a path of ours? The API server decides: TokenReview, then SubjectAccessReview.
+"""Who holds a bearer token, and what may that user do? The API server decides: TokenReview, then SubjectAccessReview.
 
-Rights are ordinary RBAC rules for non-resource URLs, as for /metrics of Kubernetes' own components. An answer is cached for ten
-seconds.
+Rights are ordinary RBAC rules: for non-resource URLs, as for /metrics of Kubernetes' own components, or for resources in namespaces.
+Answers are cached for ten seconds.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Hashable
+from typing import Any, Final, Generic, TypeVar
+
+from msgspec import Struct
 
 from navarch.kube.client import Client
 from navarch.kube.resources import Resource
@@ -18,43 +20,85 @@ TOKEN_REVIEWS: Final = Resource("authentication.k8s.io", "v1", "tokenreviews", n
 ACCESS_REVIEWS: Final = Resource("authorization.k8s.io", "v1", "subjectaccessreviews", namespaced=False)
 CACHED_SECONDS: Final = 10.0
 MOST_CACHED: Final = 1000
+MOST_RIGHTS_CACHED: Final = 20_000
+V = TypeVar("V")
 
 
-class AccessReview:
-    """Asks one API server. `clock` counts seconds."""
+class User(Struct, frozen=True):
+    """The holder of a token, as the API server names it. `extra`: sorted, so that equal users are equal."""
 
-    def __init__(self, client: Client, clock: Callable[[], float]) -> None:
-        self._client = client
-        self._clock = clock
-        self._answers: OrderedDict[tuple[bytes, str], tuple[float, bool]] = OrderedDict()
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
-    async def may_get(self, token: str, path: str) -> bool:
-        """Whether the token is valid and its user may GET the non-resource path. ApiError if the API server does not answer."""
-        key = (hashlib.sha256(token.encode(errors="surrogateescape")).digest(), path)
-        until, answer = self._answers.get(key, (0.0, False))
-        if self._clock() < until:
-            return answer
-        answer = await self._review(token, path)
+
+class _Cache(Generic[V]):
+    def __init__(self, clock: Callable[[], float], most: int) -> None:
+        self._clock, self._most = clock, most
+        self._answers: OrderedDict[Hashable, tuple[float, V]] = OrderedDict()
+
+    def get(self, key: Hashable) -> tuple[bool, V | None]:
+        """Whether an answer is known, and the answer."""
+        until, answer = self._answers.get(key, (0.0, None))
+        return self._clock() < until, answer
+
+    def put(self, key: Hashable, answer: V) -> V:
         self._answers[key] = (self._clock() + CACHED_SECONDS, answer)
-        while len(self._answers) > MOST_CACHED:
+        self._answers.move_to_end(key)
+        while len(self._answers) > self._most:
             self._answers.popitem(last=False)
         return answer
 
-    async def _review(self, token: str, path: str) -> bool:
+
+class AccessReview:
+    """Asks one API server. `clock` counts seconds. Every method raises ApiError if the API server does not answer."""
+
+    def __init__(self, client: Client, clock: Callable[[], float]) -> None:
+        self._client = client
+        self._users: _Cache[User | None] = _Cache(clock, MOST_CACHED)
+        self._rights: _Cache[bool] = _Cache(clock, MOST_RIGHTS_CACHED)
+
+    async def may_get(self, token: str, path: str) -> bool:
+        """Whether the token is valid and its user may GET the non-resource path."""
+        user = await self.user(token)
+        return user is not None and await self._may(user, ("path", path), {"nonResourceAttributes": {"path": path, "verb": "get"}})
+
+    async def user(self, token: str) -> User | None:
+        """None: the token is not valid."""
+        key = hashlib.sha256(token.encode(errors="surrogateescape")).digest()
+        known, found = self._users.get(key)
+        return found if known else self._users.put(key, await self._review(token))
+
+    async def may_list(self, user: User, resource: Resource, namespace: str = "") -> bool:
+        """Whether the user may list these objects in the namespace; an empty one: in all, or objects without a namespace."""
+        attributes = {"group": resource.group, "version": resource.version, "resource": resource.plural, "verb": "list"}
+        if namespace:
+            attributes["namespace"] = namespace
+        return await self._may(user, ("list", resource.group, resource.plural, namespace), {"resourceAttributes": attributes})
+
+    async def _review(self, token: str) -> User | None:
         review: Any = await self._client.create(TOKEN_REVIEWS, _body(TOKEN_REVIEWS, "TokenReview", {"token": token}))
         status = review.get("status") or {}
         if not status.get("authenticated"):
-            return False
+            return None
         user = status.get("user") or {}
+        extra = tuple(sorted((str(key), tuple(values or ())) for key, values in (user.get("extra") or {}).items()))
+        return User(user.get("username", ""), user.get("uid", ""), tuple(user.get("groups") or ()), extra)
+
+    async def _may(self, user: User, what: Hashable, attributes: dict[str, Any]) -> bool:
+        known, found = self._rights.get((user, what))
+        if known:
+            return bool(found)
         spec = {
-            "user": user.get("username", ""),
-            "uid": user.get("uid", ""),
-            "groups": user.get("groups") or [],
-            "extra": user.get("extra") or {},
-            "nonResourceAttributes": {"path": path, "verb": "get"},
+            "user": user.name,
+            "uid": user.uid,
+            "groups": list(user.groups),
+            "extra": {key: list(values) for key, values in user.extra},
+            **attributes,
         }
         decided: Any = await self._client.create(ACCESS_REVIEWS, _body(ACCESS_REVIEWS, "SubjectAccessReview", spec))
-        return bool((decided.get("status") or {}).get("allowed"))
+        return self._rights.put((user, what), bool((decided.get("status") or {}).get("allowed")))
 
 
 def _body(resource: Resource, kind: str, spec: dict[str, Any]) -> dict[str, Any]:

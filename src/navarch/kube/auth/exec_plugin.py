@@ -14,6 +14,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec import Struct, field
@@ -65,7 +66,8 @@ class ExecCredentials:
         self._command = command
         self._tls = tls
         self._wall_clock = wall_clock
-        self._lock = asyncio.Lock()
+        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+        """A lock for each event loop that asks. Two loops may run the program at the same time, which does no harm."""
         self._value: str | None = None
         self._renew_at: float | None = None
 
@@ -75,7 +77,7 @@ class ExecCredentials:
         return self._value
 
     async def authorization(self) -> str:
-        async with self._lock:
+        async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
             value = self.cached()
             return await self._run() if value is None else value
 

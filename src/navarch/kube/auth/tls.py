@@ -92,6 +92,16 @@ class Tls:
             raise
         self._stamp = stamp
 
+    def client_certificate(self) -> bytes | None:
+        """The client certificate in use, as PEM; None: there is none, or it cannot be read."""
+        if self._pair is None:
+            return None
+        certificate = self._pair[0]
+        try:
+            return certificate.read_bytes() if isinstance(certificate, Path) else certificate
+        except OSError:
+            return None
+
     def _look(self) -> list[tuple[int, ...] | None]:
         """Identifies the state of the files; link targets count, as in a mounted Secret."""
         stamps: list[tuple[int, ...] | None] = []

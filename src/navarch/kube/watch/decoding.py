@@ -244,7 +244,7 @@ def key_of(metadata: Metadata) -> ObjectKey:
 
 def decoded(decoder: msgspec.json.Decoder[Any], body: bytes, method: str, path: str, *, whole: bool = True) -> Any:
     """The body of a reply. Raises `OutcomeUnknown` if it is something else. `whole` False: the result is only read and never sent
-    back, so it may lack values that are nested too deep."""
+    back, so it may lack values that are nested too deep, and have replacement characters for bytes that are not UTF-8."""
     try:
         return decoder.decode(body)
     except RecursionError as error:
@@ -252,4 +252,6 @@ def decoded(decoder: msgspec.json.Decoder[Any], body: bytes, method: str, path: 
             return decoded(decoder, shallow(body), method, path)
         raise OutcomeUnknown("a reply that is nested too deep to be read", method=method, path=path) from error
     except _NOT_JSON as error:
+        if not whole and isinstance(error, UnicodeDecodeError):
+            return decoded(decoder, body.decode("utf-8", "replace").encode(), method, path, whole=False)
         raise OutcomeUnknown(f"a reply that cannot be read: {error}; found {body[:80]!r}", method=method, path=path) from error

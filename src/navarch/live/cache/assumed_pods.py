@@ -25,6 +25,8 @@ class AssumedBind(Struct):
     job: str
     since: float
     gpu_groups: tuple[str, ...] = ()
+    annotations: tuple[tuple[str, str], ...] = ()
+    """Annotations that the pod gets with the binding."""
     written: bool = False
     """The API server accepted it; the watch does not show it yet."""
     by_request: bool = False
@@ -108,7 +110,8 @@ class AssumedPods:
         if bind is not None and not task.node:
             status = TaskStatus.RELEASING if task.deleting else TaskStatus.BINDING
             groups = bind.gpu_groups or task.gpu_groups
-            task = replace(task, node=bind.node, status=status, nominated_node="", gpu_groups=groups)
+            marks = task.annotations_with(bind.annotations)
+            task = replace(task, node=bind.node, status=status, nominated_node="", gpu_groups=groups, annotations=marks)
         elif task.uid in self.nominations and not task.node:
             task = replace(task, nominated_node=self.nominations[task.uid])
         if task.uid in self.evictions and task.node and not IS_TERMINAL[task.status]:

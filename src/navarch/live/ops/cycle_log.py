@@ -6,6 +6,7 @@ microseconds and as much for each decision about a job; texts are made when a pa
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -15,10 +16,23 @@ from msgspec import Struct
 
 from navarch.engine.reasons import Reason, dominant
 from navarch.engine.record import Bind, CycleRecord, Eviction, JobDecision, Nomination
+from navarch.ingest.groups import shown_key
 from navarch.live.cycle import Cycle
 
 CYCLES_KEPT: Final = 200
 DECISIONS_KEPT: Final = 1000
+
+
+def log_decisions(log: logging.Logger, cycle: Cycle) -> None:
+    """A line with fields for each eviction, and at the level debug for each bind."""
+    for each in cycle.record.evictions:
+        fields = {"pod": each.pod, "node": each.node, "job": shown_key(each.job), "cycle": cycle.number, "reason": each.reason}
+        log.info("evicting %s from %s: %s for %s", each.pod, each.node, each.reason, shown_key(each.for_), extra=fields)
+    if log.isEnabledFor(logging.DEBUG):
+        queues = {decision.job: decision.queue for decision in cycle.record.jobs}
+        for bind in cycle.record.binds:
+            where = {"pod": bind.pod, "node": bind.node, "job": shown_key(bind.job), "queue": queues.get(bind.job, "")}
+            log.debug("binding %s to %s", bind.pod, bind.node, extra={**where, "cycle": cycle.number})
 
 
 class LoggedCycle(Struct, frozen=True):

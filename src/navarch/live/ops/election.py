@@ -67,7 +67,11 @@ def check_times(lease_duration: float, renew_deadline: float, retry_period: floa
 
 
 class Elector:
-    """A candidate. `clock` is monotonic seconds, `wall_clock` only labels the record, `rng` seeds the jitter."""
+    """A candidate. `clock` is monotonic seconds, `wall_clock` only labels the record, `rng` seeds the jitter. `alive()`: whether the
+    work that the lease is for still gets on; while it is False the lease is neither taken nor
+    renewed.
+
+    It may run in another thread than `lead()`: `leading` and `keep` may be asked from any thread."""
 
     def __init__(
         self,
@@ -81,6 +85,7 @@ class Elector:
         clock: Callable[[], float] = default_clock,
         wall_clock: Callable[[], float] = time.time,
         rng: random.Random | None = None,
+        alive: Callable[[], bool] = lambda: True,
     ) -> None:
         check_times(lease_duration, renew_deadline, retry_period)
         if not identity:
@@ -96,6 +101,7 @@ class Elector:
         self._clock = clock
         self._wall_clock = wall_clock
         self._rng = rng or random.Random()
+        self._alive = alive
         self._observed: LeaseRecord | None = None
         self._looked_at = 0.0
         self._unchanged_for = 0.0
@@ -105,7 +111,8 @@ class Elector:
     @property
     def leading(self) -> bool:
         """Whether no other candidate can be leading now."""
-        return self._renewed_at is not None and 0 <= self._clock() - self._renewed_at < self._renew_deadline
+        renewed_at = self._renewed_at
+        return renewed_at is not None and 0 <= self._clock() - renewed_at < self._renew_deadline
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
         """Wait for leadership, lead, and return when it is lost or `lead()` ended. An exception of `lead()` passes on."""
@@ -135,7 +142,7 @@ class Elector:
         self._kept = True
 
     async def _acquire(self) -> None:
-        while not await self._try():
+        while not (self._alive() and await self._try()):
             await asyncio.sleep(self._retry_period * self._rng.uniform(1.0, JITTER))
 
     async def _renew_until_lost(self) -> None:
@@ -148,7 +155,7 @@ class Elector:
                 return
             await asyncio.sleep(min(self._retry_period, left))
             left = self._renewed_at + self._renew_deadline - self._clock()
-            if left <= 0:
+            if left <= 0 or not self._alive():
                 continue
             try:
                 async with asyncio.timeout(left):

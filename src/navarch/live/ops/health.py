@@ -1,7 +1,10 @@
 """HTTP for operators: /livez, /readyz, /healthz, /metrics, /configz, /state and /debug/snapshot. / names them.
 
-/livez answers while the event loop runs. /readyz and /healthz say whether all objects have been read, and if not, what is missing. A
-replica that does not lead is ready: it could lead at once.
+/livez answers while the scheduler's event loop runs. A cycle may occupy that loop, so the server runs in another one (`second_loop`),
+and /livez fails only when the first loop has been silent for too long. All other pages are made in the scheduler's loop.
+
+/readyz and /healthz say whether all objects have been read, and if not, what is missing. A replica that does not lead is ready: it
+could lead at once.
 
 /configz is the policy in force as JSON: the document under `policy`, and under `effect` what `navarch policy check -o json` says.
 
@@ -16,6 +19,7 @@ from __future__ import annotations
 import ipaddress
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -25,12 +29,13 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from navarch.kube.auth.access_review import AccessReview
 from navarch.kube.errors import KubeError
 
+InScheduler = Callable[[Callable[[], Awaitable[web.Response]]], Awaitable[web.Response]]
 Missing = Callable[[], list[str]]
 """What keeps the process from being ready; empty: nothing."""
 Page = Callable[[], msgspec.Struct | None]
 """The content of a page; None while this replica does not lead."""
 PAGES: Mapping[str, str] = {
-    "/livez": "ok while the event loop runs",
+    "/livez": "ok while the scheduler's event loop runs",
     "/readyz": "ok, or what is missing",
     "/healthz": "the same",
     "/metrics": "metrics for Prometheus",
@@ -52,6 +57,10 @@ class ListenError(ValueError):
     """The address cannot be listened on; the message says which and why."""
 
 
+async def _here(work: Callable[[], Awaitable[web.Response]]) -> web.Response:
+    return await work()
+
+
 class Health:
     def __init__(
         self,
@@ -65,9 +74,14 @@ class Health:
         notes: Callable[[], list[str]] = list,
         configuration: Callable[[], dict[str, object]] = dict,
         pages: Mapping[str, Page] | None = None,
+        silence: Callable[[], float] = lambda: 0.0,
+        in_scheduler: InScheduler = _here,
     ) -> None:
         """`notes`: what operators should know although we are ready. `configuration`: the answer of /configz. `pages`: those under
-        /state."""
+        /state. `silence()`: seconds since the scheduler's event loop last ran, if that is too long. `in_scheduler(work)` runs a
+        coroutine in that loop."""
+        self._silence = silence
+        self._in_scheduler = in_scheduler
         self._pages = pages or {}
         self._configuration = configuration
         self._missing = missing
@@ -84,7 +98,7 @@ class Health:
         host, port = split_address(listen)
         app = web.Application()
         app.router.add_get("/", _index)
-        app.router.add_get("/livez", _alive)
+        app.router.add_get("/livez", self._alive)
         app.router.add_get("/readyz", self._ready)
         app.router.add_get("/healthz", self._ready)
         app.router.add_get("/metrics", self._metrics)
@@ -106,7 +120,16 @@ class Health:
         if self._runner is not None:
             await self._runner.cleanup()
 
+    async def _alive(self, request: web.Request) -> web.Response:
+        silent = self._silence()
+        if silent:
+            return web.Response(status=503, text=f"the event loop has not run for {silent:.0f} s\n")
+        return web.Response(text="ok")
+
     async def _ready(self, request: web.Request) -> web.Response:
+        return await self._in_scheduler(self._readiness)
+
+    async def _readiness(self) -> web.Response:
         missing = self._missing()
         if missing:
             return web.Response(status=503, text="".join(f"[-]{each}\n" for each in missing))
@@ -115,17 +138,26 @@ class Health:
     async def _metrics(self, request: web.Request) -> web.Response:
         if self._protect_metrics and (refusal := await self._refusal(request)) is not None:
             return refusal
+        return await self._in_scheduler(self._figures)
+
+    async def _figures(self) -> web.Response:
         self._refresh()
         body = generate_latest(self._registry)
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def _configz(self, request: web.Request) -> web.Response:
+        return await self._in_scheduler(self._effect)
+
+    async def _effect(self) -> web.Response:
         return web.Response(body=msgspec.json.encode(self._configuration(), enc_hook=str), content_type="application/json")
 
     async def _state(self, request: web.Request) -> web.Response:
         if (refusal := await self._refusal_from_afar(request)) is not None:
             return refusal
-        page = self._pages[request.path]()
+        return await self._in_scheduler(partial(self._page, request.path))
+
+    async def _page(self, path: str) -> web.Response:
+        page = self._pages[path]()
         if page is None:
             return web.Response(status=503, text=_NOT_LEADING)
         return web.Response(body=msgspec.json.encode(page, enc_hook=str), content_type="application/json")
@@ -134,6 +166,9 @@ class Health:
         """The input of the last cycle as `navarch replay` reads it."""
         if (refusal := await self._refusal_from_afar(request)) is not None:
             return refusal
+        return await self._in_scheduler(self._last_cycle)
+
+    async def _last_cycle(self) -> web.Response:
         body = await self._snapshot()
         if not body:
             return web.Response(status=503, text=_NOT_LEADING)
@@ -181,10 +216,6 @@ def split_address(listen: str) -> tuple[str | None, int]:
 
 async def _index(request: web.Request) -> web.Response:
     return web.Response(text="navarch\n\n" + "".join(f"{path:17} {text}\n" for path, text in PAGES.items()))
-
-
-async def _alive(request: web.Request) -> web.Response:
-    return web.Response(text="ok")
 
 
 def _is_loopback(remote: str | None) -> bool:

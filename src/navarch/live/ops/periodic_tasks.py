@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from navarch.apis.dialect import Settings
 from navarch.kube.errors import KubeError
+from navarch.live.ops.dry_run import SUMMARY_SECONDS, DryRun
 from navarch.live.writers.absent_jobs import AbsentJobs
 from navarch.live.writers.bind_requests import NO_BINDER
 from navarch.live.writers.default_queue import make_default_queue
@@ -29,6 +30,7 @@ class PeriodicTasks:
         self._scheduler = scheduler
         self._absent_jobs = AbsentJobs(scheduler.cache, scheduler.pod_statuses, scheduler.group_statuses, scheduler.clock)
         self._queue_task: asyncio.Task[bool] | None = None
+        self._next_report = 0.0
         self._logged: frozenset[str] = frozenset()
         """Warnings of the last cycle, which are logged already."""
 
@@ -47,7 +49,10 @@ class PeriodicTasks:
                     await scheduler.job_recorder.write()
             with contained("warnings"):
                 self._log_warnings()
-            if not scheduler.leading or scheduler.dry_writers is not None:
+            with contained("dry run"):
+                if scheduler.dry_run is not None and not scheduler.rereading:
+                    self._compare(scheduler.dry_run)
+            if not scheduler.leading or scheduler.dry_run is not None:
                 continue
             with contained("half-bound gangs"):
                 scheduler.core.check_gangs(clock())
@@ -61,6 +66,15 @@ class PeriodicTasks:
                     self._absent_jobs.report(clock())
             with contained("default queue"):
                 self._check_default_queue()
+
+    def _compare(self, dry_run: DryRun) -> None:
+        """Compare with the scheduler in charge, and write the report once a minute."""
+        scheduler = self._scheduler
+        dry_run.compare(scheduler.cache.cluster)
+        now = asyncio.get_running_loop().time()
+        if scheduler.report is not None and now >= self._next_report:
+            self._next_report = now + SUMMARY_SECONDS
+            scheduler.report.write(dry_run, scheduler.clock())
 
     async def check_policy(self) -> None:
         """Load the policy file if it changed. A replica that does not lead does this only when it starts to lead, before its first

@@ -1,9 +1,10 @@
 """Ends a cycle that takes too long, by wall time: the last resort where no step is counted.
 
-A cycle runs in the event loop's thread. While one rule hangs, the lease is not renewed and /livez is not answered. A thread beside it
-waits for the limit and then raises CycleTimeout inside the cycle. The containment finds the job at hand in the traceback, sets it
-aside with its back-off, and ends the cycle; the next one goes on without the job. A cycle that was ended decides nothing else, so no
-recording depends on the clock. Each time-out in a row doubles the limit: a cluster whose cycles are merely slow is decided in the end.
+A cycle runs in the event loop's thread. While one rule hangs, no other job is decided and nothing is written. The lease and /livez go
+on in a loop of their own (`second_loop`). A thread waits for the limit and then raises CycleTimeout inside the cycle. The containment
+finds the job at hand in the traceback, sets it aside with its back-off, and ends the cycle; the next one goes on without the job. A
+cycle that was ended decides nothing else, so no recording depends on the clock. Each time-out in a row doubles the limit: a cluster
+whose cycles are merely slow is decided in the end.
 
 Python delivers such an exception between two instructions: a rule that hangs inside one call into C is ended when the call returns.
 """
@@ -33,6 +34,11 @@ class Watchdog:
         self._fired = False
         self._in_a_row = 0
         self._thread: threading.Thread | None = None
+
+    @property
+    def limit(self) -> float:
+        """Seconds that a cycle may take at the moment."""
+        return max(0.0, self._limit) * float(2**self._in_a_row)
 
     @contextmanager
     def watch(self) -> Iterator[None]:
@@ -64,7 +70,7 @@ class Watchdog:
                 watched, cycle = self._watched, self._cycle
                 assert watched is not None
                 while self._watched is not None and self._cycle == cycle:
-                    if not self._changed.wait(self._limit * 2**self._in_a_row) and self._watched is not None:
+                    if not self._changed.wait(self.limit) and self._watched is not None:
                         if not _decides(watched):
                             self._watched = None
                             break

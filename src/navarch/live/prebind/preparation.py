@@ -174,7 +174,8 @@ class Preparations:
                 await step.prepare(bind)
                 self.progress(bind)
         except PreparationFailed as error:
-            log.warning("%s/%s cannot be bound to %s: %s", bind.namespace, bind.name, bind.node, error)
+            fields = {"pod": f"{bind.namespace}/{bind.name}", "node": bind.node, "job": bind.job, "reason": "PreparationFailed"}
+            log.warning("%s/%s cannot be bound to %s: %s", bind.namespace, bind.name, bind.node, error, extra=fields)
             await self._give_up(bind, str(error), gang)
         except Exception as error:
             # Whatever the error is, the pod must not stay assumed while nothing works on it.

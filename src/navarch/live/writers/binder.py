@@ -108,7 +108,8 @@ class Binder:
         elif isinstance(outcome, Unreachable):
             self._core.bind_failed(bind, str(outcome), self._clock())
         else:
-            log.error("bind of %s was refused: %s", where, outcome)
+            fields = {"pod": f"{bind.namespace}/{bind.name}", "node": bind.node, "job": bind.job, "reason": "BindingRefused"}
+            log.error("bind of %s was refused: %s", where, outcome, extra=fields)
             self._core.bind_failed(bind, str(outcome), self._clock())
 
     def _requested(self, bind: AssumedBind, write: Write, outcome: Outcome) -> None:
@@ -136,7 +137,7 @@ def binding(bind: AssumedBind, label_gpus: bool = False) -> Write:
     """The write. Its JSON is formatted by hand because there are thousands of them; names in the API need no escaping.
 
     Not repeatable: a second attempt is refused, and that refusal would hide the success of the first."""
-    extra = _gpu_marks(bind) if label_gpus and bind.gpu_groups else ""
+    extra = _marks(bind, label_gpus) if bind.annotations or (label_gpus and bind.gpu_groups) else ""
     body = (
         '{"apiVersion":"v1","kind":"Binding","metadata":'
         f'{{"name":"{bind.name}","namespace":"{bind.namespace}","uid":"{bind.uid}"{extra}}},'
@@ -146,11 +147,15 @@ def binding(bind: AssumedBind, label_gpus: bool = False) -> Write:
     return Write("POST", path, body.encode(), priority=Priority.BINDING)
 
 
-def _gpu_marks(bind: AssumedBind) -> str:
-    """Labels and annotations that name the shared GPUs of the pod. The API server copies them to the pod. Before Kubernetes 1.35 it
-    copies only annotations, so the GPUs are written there as well."""
-    groups = bind.gpu_groups
-    labels = {GPU_GROUP_LABEL: groups[0]} if len(groups) == 1 else {f"{GPU_GROUP_LABEL}/{group}": group for group in groups}
-    annotations = {GPU_GROUP_LABEL: ",".join(groups), "received-resource-type": "Fraction"}
-    marks = {"labels": labels, "annotations": annotations}
+def _marks(bind: AssumedBind, label_gpus: bool) -> str:
+    """Labels and annotations that name the devices of the pod. The API server copies them to the pod in the same write that sets its
+    node: a binding that fails leaves none of them. Before Kubernetes 1.35 it copies only annotations, so shared GPUs are written there
+    as well."""
+    annotations = dict(bind.annotations)
+    labels = {}
+    if label_gpus and bind.gpu_groups:
+        groups = bind.gpu_groups
+        labels = {GPU_GROUP_LABEL: groups[0]} if len(groups) == 1 else {f"{GPU_GROUP_LABEL}/{group}": group for group in groups}
+        annotations |= {GPU_GROUP_LABEL: ",".join(groups), "received-resource-type": "Fraction"}
+    marks = {"labels": labels, "annotations": annotations} if labels else {"annotations": annotations}
     return "," + msgspec.json.encode(marks).decode()[1:-1]

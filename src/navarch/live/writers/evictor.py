@@ -264,7 +264,8 @@ class Evictor:
         self._cache.refresh(going.eviction.uid)
         self.counted(going.eviction.action, "given up")
         if told:
-            log.warning("eviction of %s/%s was given up: %s", going.namespace, going.name, why)
+            fields = {"pod": f"{going.namespace}/{going.name}", "reason": "EvictionGivenUp"}
+            log.warning("eviction of %s/%s was given up: %s", going.namespace, going.name, why, extra=fields)
             self._say_given_up(going.task, why, marked=going.marked)
 
     def _say_given_up(self, task: TaskSpec, why: str, *, marked: bool) -> None:

@@ -41,6 +41,7 @@ from navarch.live.writers.group_bodies import (
     kai_seen,
 )
 from navarch.live.writers.outbox import Outbox
+from navarch.live.writers.workload_reference import workload_reference
 from navarch.model.spec import JobSpec, TaskSpec
 
 log = logging.getLogger(__name__)
@@ -194,7 +195,7 @@ class GroupStatuses:
             return None
         if group.uid != seen.uid:
             group.uid, group.sent, group.told = seen.uid, None, ""
-        self._tell(key, group, seen.uid, seen.api_version)
+        self._tell(group, seen)
         make, read = BODIES[job.dialect]
         news = GroupNews(
             job,
@@ -222,27 +223,33 @@ class GroupStatuses:
         found = (cluster.tasks.specs[task] for task in cluster.jobs.tasks[row])
         return [task for task in found if task is not None]
 
-    def _tell(self, key: str, group: _Group, uid: str, api_version: str) -> None:
+    def _tell(self, group: _Group, seen: JobSpec) -> None:
+        """Events about the group, and about the Job that it is made for."""
         decision = group.decision
         if decision is None:
             return
-        namespace, _, name = key.partition("/")
-        reference = Regarding("PodGroup", namespace, name, uid, api_version)
+        namespace, _, name = seen.key.partition("/")
+        references = [Regarding("PodGroup", namespace, name, seen.uid, seen.api_version)]
+        if (workload := workload_reference(seen)) is not None:
+            references.append(workload)
         waits = bool(decision.reasons) and decision.phase in _WAITING
         if waits and decision.reasons[0].code == NOT_READY:
             note = f"Job is not ready for scheduling. {decision.reasons[0].message}"
-            self._events.emit(reference, "Normal", NOT_READY, "Scheduling", note)
+            for reference in references:
+                self._events.emit(reference, "Normal", NOT_READY, "Scheduling", note)
             group.told = NOT_READY
         elif waits:
             if decision.dialect in _TOLD_IN_FULL:
                 said = missing(decision)
             else:
                 said = next((c.message for c in decision.conditions if c.type == "Unschedulable"), "") or all_reasons(decision)
-            self._events.emit(reference, "Warning", "Unschedulable", "Scheduling", said)
+            for reference in references:
+                self._events.emit(reference, "Warning", "Unschedulable", "Scheduling", said)
             group.told = "Unschedulable"
         elif group.told != "Scheduled" and any(c.type == "Scheduled" for c in decision.conditions):
             if not decision.pods.get("Pending") and decision.phase != "Completed":
-                self._events.emit(reference, "Normal", "Scheduled", "Scheduling", "pod group is ready", repeats=False)
+                for reference in references:
+                    self._events.emit(reference, "Normal", "Scheduled", "Scheduling", "pod group is ready", repeats=False)
             group.told = "Scheduled"
 
     def _send(self, key: str, group: _Group, now: float) -> None:

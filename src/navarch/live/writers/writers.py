@@ -111,23 +111,5 @@ class LiveWriters(Struct):
             outbox.resume()
 
 
-class DryWriters:
-    """Writes nothing. Decisions are logged and not assumed, so each cycle decides them again."""
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
-        self._said: set[tuple[str, str, str]] = set()
-
-    def tell(self, verb: str, pod: str, where: str) -> bool:
-        """Log each decision once. Returns whether it was not logged before."""
-        if (verb, pod, where) in self._said:
-            return False
-        if len(self._said) > 100_000:
-            self._said.clear()
-        self._said.add((verb, pod, where))
-        self._say(f"dry run: would {verb} {pod} {where}")
-        return True
-
-
 def _now() -> float:
     return asyncio.get_running_loop().time()

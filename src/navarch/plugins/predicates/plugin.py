@@ -11,6 +11,7 @@ from navarch.engine.node_functions import NodeFilter, TaskClass, first_rejection
 from navarch.engine.plugin import Plugin
 from navarch.engine.reasons import Reason
 from navarch.plugins.predicates.devices.dynamic_resources import Claims, DynamicResources
+from navarch.plugins.predicates.devices.unserved_cards import UnservedCards
 from navarch.plugins.predicates.nodes.affinity import NodeAffinity
 from navarch.plugins.predicates.nodes.pod_limit import PodNumber
 from navarch.plugins.predicates.nodes.ports import NodePorts
@@ -65,7 +66,7 @@ class Predicates(Plugin):
 
     def node_filters(self) -> list[NodeFilter]:
         session, snapshot = self.session, self.session.snapshot
-        rules: list[NodeFilter] = [Unsupported(), PodNumber(), NodeUnschedulable(snapshot)]
+        rules: list[NodeFilter] = [Unsupported(), UnservedCards(session), PodNumber(), NodeUnschedulable(snapshot)]
         if self._on("NodeAffinity"):
             rules.append(NodeAffinity(snapshot))
         if self._on("TaintToleration"):

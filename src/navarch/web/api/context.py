@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import msgspec
@@ -16,7 +16,7 @@ from navarch.web.cluster.cluster_state import ClusterState
 from navarch.web.cluster.dry_run import DryRun
 from navarch.web.errors import RequestError
 from navarch.web.scheduler.link import SchedulerLink
-from navarch.web.security.hidden_names import hide_names
+from navarch.web.security.hidden_names import HiddenNames
 from navarch.web.security.viewer import Viewer
 from navarch.web.tables.jobs import NAMESPACE, QUEUE
 
@@ -27,8 +27,10 @@ _Body = tuple[str, bytes, bytes | None]
 
 
 class Context:
-    def __init__(self, state: ClusterState, scheduler: SchedulerLink) -> None:
-        self.state, self.scheduler = state, scheduler
+    """`review` finds the user of a request again: the rights of a user may change while a stream is open."""
+
+    def __init__(self, state: ClusterState, scheduler: SchedulerLink, review: Callable[[web.Request], Awaitable[Viewer]]) -> None:
+        self.state, self.scheduler, self.review = state, scheduler, review
         self.dry_run = DryRun(state)
         self._bodies: OrderedDict[tuple[Any, ...], _Body] = OrderedDict()
 
@@ -45,11 +47,12 @@ class Context:
         return frozenset(name for queue in used for name in ancestors(queues, queue))
 
     def hide(self, value: Any, viewer: Viewer) -> Any:
-        """The value without names of namespaces that the viewer may not see."""
+        """The value without names of namespaces and queues that the viewer may not see."""
         if viewer.namespaces is None:
             return value
         known = {row[NAMESPACE] for row in self.state.jobs.rows.values()} | self.state.cluster.namespaces.keys()
-        return hide_names(value, known, viewer.sees)
+        seen = self.queues_seen(viewer) or frozenset()
+        return HiddenNames(known - viewer.namespaces, self.state.cluster.queues.keys() - seen).hide(value)
 
     async def versioned(self, request: web.Request, key: tuple[Any, ...], make: Callable[[], Any]) -> web.Response:
         """An answer that holds for a version of the cluster. It is made, encoded and compressed once for all who ask the same."""

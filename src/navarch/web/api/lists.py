@@ -24,6 +24,7 @@ class Lists:
 
     async def overview(self, request: web.Request, viewer: Viewer) -> web.Response:
         self._context.check_ready()
+        self._context.scheduler.looked_at()
         return await self._context.versioned(request, ("overview", viewer.namespaces), lambda: self.overview_of(viewer))
 
     def overview_of(self, viewer: Viewer) -> dict[str, Any]:
@@ -37,7 +38,7 @@ class Lists:
         states = state.jobs.states
         return {
             "time": state.clock(),
-            "policy": state.policy_name,
+            "policy": state.policy.source,
             **state.totals.to_dict(state.nodes.used(), state.assessment),
             "jobs": {
                 "waiting": states["waiting"],

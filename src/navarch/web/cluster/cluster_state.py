@@ -37,13 +37,11 @@ class ClusterState:
         policy: Policy,
         registry: Registry,
         served: frozenset[str] | None,
-        policy_name: str = "",
         clock: Callable[[], float] = time.time,
         step: float = STEP,
     ) -> None:
         """`step`: seconds between two versions at least."""
         self.watched, self.policy, self.registry, self.clock = watched, policy, registry, clock
-        self.policy_name = policy_name
         self._step = step
         self.log = ChangeLog()
         self.assessor = Assessor(watched.cluster, policy, registry, clock)

@@ -1,29 +1,40 @@
-"""Replaces names of other tenants in answers: `namespace/name` where the viewer may not see the namespace.
+"""Replaces names of other tenants in answers: `namespace/name` of namespaces, and names of queues, that the viewer may not see.
 
 Texts of explanations and decisions name jobs and pods as `namespace/name`. A part of a text that looks so is replaced if its first
-word is a namespace of the cluster that is hidden from the viewer.
+word is a hidden namespace. A word that is the name of a hidden queue is replaced wherever it stands.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any, Final
 
 HIDDEN: Final = "(another namespace)"
-_NAME: Final = re.compile(r"(?<![\w./-])([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)((?:/[\w.:-]+)+)")
+HIDDEN_QUEUE: Final = "(another queue)"
+_NAME: Final = re.compile(r"(?<![\w./-])(?:[A-Z]\w*/)?([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)((?:/[\w.:-]+)+)")
+"""`namespace/name`, `namespace/kind/name`, or `Kind/namespace/name`."""
 
 
-def hide_names(value: Any, namespaces: Collection[str], sees: Callable[[str], bool]) -> Any:
-    """The same value without hidden names. `namespaces`: all that the cluster has.
-
-    >>> hide_names({"text": "end cv/a-1, then nvidia.com/gpu"}, {"cv", "ml"}, lambda name: name == "ml")
-    {'text': 'end (another namespace), then nvidia.com/gpu'}
+class HiddenNames:
     """
-    if isinstance(value, str):
-        return _NAME.sub(lambda match: HIDDEN if match[1] in namespaces and not sees(match[1]) else match[0], value)
-    if isinstance(value, dict):
-        return {hide_names(key, namespaces, sees): hide_names(each, namespaces, sees) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [hide_names(each, namespaces, sees) for each in value]
-    return value
+    >>> hidden = HiddenNames({"cv"}, {"cv-queue"})
+    >>> hidden.hide({"text": "end cv/a-1 of cv-queue, then nvidia.com/gpu", "more": ["Pod/cv/a", "Pod/ml/a"]})
+    {'text': 'end (another namespace) of (another queue), then nvidia.com/gpu', 'more': ['(another namespace)', 'Pod/ml/a']}
+    """
+
+    def __init__(self, namespaces: Collection[str], queues: Collection[str]) -> None:
+        self._namespaces = frozenset(namespaces)
+        words = "|".join(re.escape(name) for name in sorted(queues, key=lambda name: (-len(name), name)))
+        self._queues = re.compile(rf"(?<![\w./-])(?:{words})(?![\w/-]|\.\w)") if words else None
+
+    def hide(self, value: Any) -> Any:
+        """The same value without hidden names. Keys of objects stay: they are no names of tenants."""
+        if isinstance(value, str):
+            text = _NAME.sub(lambda match: HIDDEN if match[1] in self._namespaces else match[0], value)
+            return text if self._queues is None else self._queues.sub(HIDDEN_QUEUE, text)
+        if isinstance(value, dict):
+            return {key: self.hide(each) for key, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.hide(each) for each in value]
+        return value

@@ -1,7 +1,6 @@
 """The login on one's own machine: a random token in the address that is printed, then a cookie.
 
-The cookie's name has the port in it, because browsers send a cookie to every port of a host, and two servers must not overwrite each
-other's. Its value is a second random text: what a browser stores does not open the printed address.
+The cookie's value is a second random text: what a browser stores does not open the printed address.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import secrets
 from aiohttp import web
 
 from navarch.web.errors import RequestError
+from navarch.web.security.cookies import cookie_of, set_cookie
 from navarch.web.security.viewer import Viewer
 
 ALL = Viewer("you", "token")
@@ -27,25 +27,20 @@ class TokenLogin:
         if given:
             if scheme.lower() == "bearer" and _same(given.strip(), self.token):
                 return ALL
-        elif _same(request.cookies.get(_cookie_name(request), ""), self._cookie):
+        elif _same(cookie_of(request), self._cookie):
             return ALL
         raise RequestError(401, "Unauthorized", "open the address that `navarch web` printed, with the token in it")
 
-    def open_page(self, request: web.Request, response: web.Response) -> None:
+    async def log_in(self, request: web.Request, token: str, response: web.Response) -> None:
+        if not _same(token, self.token):
+            raise RequestError(401, "Unauthorized", "this token is not valid; `navarch web` prints a new one at each start")
+        set_cookie(request, response, self._cookie)
+
+    async def open_page(self, request: web.Request, response: web.Response) -> None:
         """A page is asked for. With the token in its address the browser gets the cookie."""
         given = request.query.get("token")
-        if given is None:
-            return
-        if not _same(given, self.token):
-            raise RequestError(401, "Unauthorized", "this token is not valid; `navarch web` prints a new one at each start")
-        name, path = _cookie_name(request), "/"
-        response.set_cookie(name, self._cookie, path=path, httponly=True, samesite="Strict", secure=request.secure)
-
-
-def _cookie_name(request: web.Request) -> str:
-    transport = request.transport
-    port = transport.get_extra_info("sockname")[1] if transport is not None else 0
-    return f"navarch-{port}"
+        if given is not None:
+            await self.log_in(request, given, response)
 
 
 def _same(given: str, wanted: str) -> bool:

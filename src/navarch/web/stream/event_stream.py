@@ -7,8 +7,9 @@ and may see the same get the same bytes, which are made once. A viewer that read
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
@@ -23,6 +24,8 @@ from navarch.web.stream.change_log import TOPICS, Changed
 from navarch.web.tables.job_filter import JobFilter, read_filter
 
 KEEP_ALIVE: Final = 15.0
+REVIEW_SECONDS: Final = 10.0
+"""The rights of a viewer are reviewed again after this time."""
 MOST_STREAMS: Final = 200
 MOST_MADE: Final = 32
 """Encoded events that are kept for viewers who ask the same."""
@@ -59,16 +62,27 @@ class EventStreams:
         self.open += 1
         try:
             await response.prepare(request)
-            await self._send(response, wanted, request.headers.get("Last-Event-ID") or request.query.get("since", ""))
+            await self._send(request, response, wanted)
         finally:
             self.open -= 1
         return response
 
-    async def _send(self, response: web.StreamResponse, wanted: Wanted, since: str) -> None:
+    async def _send(self, request: web.Request, response: web.StreamResponse, wanted: Wanted) -> None:
         log = self._context.state.log
+        since = request.headers.get("Last-Event-ID") or request.query.get("since", "")
         number = log.number_of(since) if since else log.number
+        reviewed = time.monotonic()
         await response.write(b"retry: 2000\n\n")
         while True:
+            self._context.scheduler.looked_at()
+            if time.monotonic() - reviewed > REVIEW_SECONDS:
+                reviewed = time.monotonic()
+                try:
+                    viewer = await self._context.review(request)
+                except RequestError:
+                    return  # the browser connects again and is told
+                if viewer != wanted.viewer:
+                    wanted, number = replace(wanted, viewer=viewer), None
             if number is None or (number < log.number and log.since(number) is None):
                 number = log.number
                 await response.write(_event("reset", log.version, msgspec.json.encode({"version": log.version})))

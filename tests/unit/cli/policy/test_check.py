@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from navarch.cli.policy.command import policy
 from navarch.engine.policy import PRESETS
@@ -135,3 +135,48 @@ def test_points_that_no_file_can_switch_are_told() -> None:
 def test_files_that_are_none(text: str, said: str) -> None:
     code, _, err = check("-", stdin=text)
     assert code == 2 and said in err
+
+
+def run_check(*arguments: str) -> Result:
+    return CliRunner().invoke(policy, ["check", *arguments])
+
+
+def test_what_stops_a_newcomer_is_one_line_each(tmp_path: Path) -> None:
+    files = {
+        "binary.conf": bytes(range(128, 256)),
+        "tab.conf": b"actions: allocate\ntiers:\n- plugins:\n\t- name: gang\n",
+        "nmae.conf": b"actions: allocate\ntiers:\n- plugins:\n  - nmae: gang\n",
+    }
+    said = {}
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+        found = run_check(str(tmp_path / name))
+        assert found.exit_code == 2, found.output
+        said[name] = found.output
+    assert "it is not UTF-8 text" in said["binary.conf"]
+    assert "line 4: not valid YAML: found a tab where only spaces may indent" in said["tab.conf"]
+    assert "line 4, tiers[0].plugins[0].nmae: unknown key 'nmae': did you mean 'name'?" in said["nmae.conf"]
+
+
+def test_of_many_mistakes_a_hundred_are_told_and_the_rest_counted(tmp_path: Path) -> None:
+    file = tmp_path / "many.conf"
+    file.write_text("actions: allocate\ntiers:\n- plugins:\n" + "".join(f"  - name: nope{n}\n" for n in range(500)))
+    found = run_check(str(file))
+    assert found.output.count("unknown plugin") == 100
+    assert "... and 400 more\n500 mistakes" in found.output
+    plain = json.loads(run_check(str(file), "-o", "json").stdout)
+    assert (len(plain["mistakes"]), plain["mistakeCount"]) == (100, 500)
+
+
+def test_what_is_skipped_comes_first_and_warnings_may_fail_a_pipeline(tmp_path: Path) -> None:
+    file = tmp_path / "volcano.conf"
+    plugins = "  - {name: gang, arguments: {nonsense: 1}}\n  - name: their-own\n"
+    file.write_text(f"compat: volcano\nactions: enqueue, allocate\ntiers:\n- plugins:\n{plugins}")
+    found = run_check(str(file))
+    assert found.exit_code == 0
+    lines = found.output.splitlines()
+    warnings = lines.index("Warnings")
+    assert warnings < lines.index("Actions, in order") and "'their-own'" in lines[warnings + 1]
+    strict = run_check(str(file), "--fail-on-warning")
+    assert strict.exit_code == 1 and strict.stderr.strip().endswith("warnings")
+    assert run_check("navarch", "--fail-on-warning").exit_code == 0

@@ -73,6 +73,11 @@ def test_a_reply_that_is_not_utf8_has_an_unknown_outcome() -> None:
         decoded(msgspec.json.Decoder(dict[str, str]), b'{"a":"\xff"}', "GET", "/x")
 
 
+def test_a_list_is_read_although_one_of_its_objects_is_not_utf8() -> None:
+    found = decoded(msgspec.json.Decoder(list[str]), b'["a","\xff"]', "GET", "/x", whole=False)
+    assert found == ["a", "\ufffd"]
+
+
 def test_a_refusal_that_is_not_utf8_is_told_by_its_text() -> None:
     status = status_from_body(403, b'{"kind":"Status","message":"no\xff"}')
     assert (status.code, status.reason) == (403, "Forbidden") and "no\ufffd" in status.message

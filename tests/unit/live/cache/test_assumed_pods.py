@@ -71,6 +71,12 @@ def test_a_pod_that_is_being_bound_holds_the_shared_gpus_that_were_chosen_for_it
     assert assumed.over(replace(PENDING, gpu_groups=("g0",))).gpu_groups == ("g0",)
 
 
+def test_a_pod_that_is_being_bound_has_the_annotations_of_its_binding() -> None:
+    assumed = AssumedPods()
+    assumed.binds["u1"] = replace(bind(), annotations=(("volcano.sh/gpu-index", "1"),))
+    assert assumed.over(replace(PENDING, annotations={"mine": "x"})).annotations == {"mine": "x", "volcano.sh/gpu-index": "1"}
+
+
 def test_of_a_pod_that_is_gone_nothing_is_kept() -> None:
     assumed = AssumedPods()
     assumed.binds["u1"], assumed.evictions["u1"], assumed.nominations["u1"] = bind(), 0.0, "n1"

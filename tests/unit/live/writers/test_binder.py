@@ -116,6 +116,11 @@ def test_the_body_is_a_binding_with_the_pods_uid_and_the_gpus_it_shares() -> Non
     assert binding(bind).path == "/api/v1/namespaces/default/pods/a/binding"
 
 
+def test_annotations_of_the_decision_are_part_of_the_binding() -> None:
+    bind = AssumedBind("uid-a", "default", "a", "n1", "j", 0.0, annotations=(("volcano.sh/gpu-index", "0,1"),))
+    assert msgspec.json.decode(binding(bind).body)["metadata"]["annotations"] == {"volcano.sh/gpu-index": "0,1"}
+
+
 def delegated() -> tuple[ClusterCache, Submitted, Ends, AssumedBind]:
     made = Scene(served=True)
     made.submitted.end()

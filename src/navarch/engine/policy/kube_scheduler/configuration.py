@@ -85,7 +85,7 @@ def read_policy(findings: Findings, choice: Choice, catalogue: Catalogue) -> Pol
         backoff=_backoff(findings, document),
         scheduler_name=first,
         profiles=profiles if len(profiles) > 1 else {},
-        warnings=tuple(str(w) for w in findings.warned),
+        warnings=findings.warnings(),
         source=findings.source.name,
         chosen=choice.why,
         document=document,
@@ -238,7 +238,7 @@ class _ProfileReader:
     ) -> PluginOption | None:
         if self.catalogue.plugin(name, "kube-scheduler") is None:
             if name not in BUILT_IN:
-                self.findings.warn((), f"kube-scheduler's plugin {name!r} does not exist here yet; skipped")
+                self.findings.warn((), f"kube-scheduler's plugin {name!r} does not exist here yet; skipped", skipped=True)
             return None
         at = {point: any(name == other for other, _ in points[point]) for point in POINTS}
         enabled = {

@@ -39,6 +39,7 @@ export function plain(number) {
 
 export function percent(part) {
   if (part === null || part === undefined || Number.isNaN(part)) return "–";
+  if (part > 0 && part < 0.0005) return "< 0.1 %";
   return `${(100 * part).toFixed(part > 0 && part < 0.1 ? 1 : 0)} %`;
 }
 

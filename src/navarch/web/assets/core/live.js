@@ -32,20 +32,31 @@ function setStream(key, state) {
 }
 
 // Follows one topic. read(answer) makes the page's data of an answer of the API; merge(data, change) returns new data with a change of
-// the stream laid over it. query: filters of the request, which the stream has as well.
-export function useTopic(topic, query, read, merge) {
+// the stream laid over it. query: filters of the request, which the stream has as well. preview: filters of a small request that goes
+// before a large one, so that the page shows something at once.
+export function useTopic(topic, query, read, merge, preview = null) {
   const [state, setState] = useState({ data: undefined, error: null });
   const wanted = JSON.stringify(query);
   useEffect(() => {
+    let whole = false;
+    const abort = new AbortController();
+    if (preview) {
+      const shown = (answer) => whole || setState({ data: { ...read(answer), partial: true }, error: null });
+      get(topic, { ...query, ...preview }, abort.signal).then(shown, () => {}); // the large request reports errors
+    }
     const follower = follow({
       load: (signal) => get(topic, query, signal),
       topics: topic,
       filters: query,
-      onLoad: (answer) => setState({ data: read(answer), error: null }),
+      onLoad: (answer) => {
+        whole = true;
+        setState({ data: read(answer), error: null });
+      },
       onChange: (change) => change[topic] && setState((old) => (old.data === undefined ? old : { data: merge(old.data, change[topic]), error: null })),
       onError: (error) => setState((old) => ({ ...old, error })),
     });
     return () => {
+      abort.abort();
       follower.stop();
       setState({ data: undefined, error: null });
     };

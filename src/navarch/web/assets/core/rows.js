@@ -9,8 +9,10 @@ export function objects(columns, rows) {
   });
 }
 
-// A new map with changed rows put in and removed ones taken out. Rows that stay keep their place in the map.
+// The map with changed rows put in and removed ones taken out. It is a new map where something changed, so that pages see the change.
+// Rows that stay keep their place in it.
 export function overlaid(map, changed, removed, keyOf) {
+  if (!changed.length && !removed?.length) return map;
   const next = new Map(map);
   for (const row of changed) next.set(keyOf(row), row);
   for (const key of removed ?? []) next.delete(key);

@@ -5,6 +5,7 @@ import { useOnce } from "../core/live.js";
 import { setQuery } from "../core/router.js";
 import { JobLink, NodeLink, QueueLink } from "../parts/names.js";
 import { Empty, Figure, Loaded, State } from "../parts/notices.js";
+import { Table } from "../parts/table.js";
 
 const PRESETS = ["navarch", "fifo", "fifo-skip", "easy", "sjf", "packing", "volcano", "kube-batch", "kai", "kube-scheduler"];
 
@@ -27,13 +28,13 @@ function Cycle({ data }) {
     <div class="panels two">
       ${data.compared && html`<${Compared} compared=${data.compared} own=${data} />`}
       <section class="panel"><h2>Binds <span class="note">${count(data.binds.length, "pod")}</span></h2>
-        <${Rows} rows=${data.binds} head=${["Pod", "job", "node"]} cells=${(each) => [each.pod, html`<${JobLink} id=${each.job} />`, html`<${NodeLink} name=${each.node} />`]} /></section>
+        <${Rows} label="Binds" rows=${data.binds} head=${["Pod", "job", "node"]} cells=${(each) => [each.pod, html`<${JobLink} id=${each.job} />`, html`<${NodeLink} name=${each.node} />`]} /></section>
       <section class="panel"><h2>Evictions <span class="note">${count(data.evictions.length, "pod")}</span></h2>
-        <${Rows} rows=${data.evictions} head=${["Pod", "action", "for", "why"]} cells=${(each) => [each.pod, each.action, html`<${JobLink} id=${each.for} />`, each.message]} /></section>
+        <${Rows} label="Evictions" rows=${data.evictions} head=${["Pod", "action", "for", "why"]} cells=${(each) => [each.pod, each.action, html`<${JobLink} id=${each.for} />`, each.message]} /></section>
       ${data.nominations.length > 0 && html`<section class="panel"><h2>Nominations</h2>
-        <${Rows} rows=${data.nominations} head=${["Pod", "job", "node"]} cells=${(each) => [each.pod, html`<${JobLink} id=${each.job} />`, html`<${NodeLink} name=${each.node} />`]} /></section>`}
+        <${Rows} label="Nominations" rows=${data.nominations} head=${["Pod", "job", "node"]} cells=${(each) => [each.pod, html`<${JobLink} id=${each.job} />`, html`<${NodeLink} name=${each.node} />`]} /></section>`}
       <section class="panel wide"><h2>Jobs that wait <span class="note">${count(waiting.length, "job")} of ${plain(data.jobs.length)}</span></h2>
-        <${Rows} rows=${waiting} head=${["Job", "queue", "phase", "cause", "message"]} cells=${(each) => [html`<${JobLink} id=${each.job} />`, html`<${QueueLink} name=${each.queue} />`, html`<${State} value=${each.phase} />`, each.code, each.message]} /></section>
+        <${Rows} label="Jobs that wait" rows=${waiting} head=${["Job", "queue", "phase", "cause", "message"]} cells=${(each) => [html`<${JobLink} id=${each.job} />`, html`<${QueueLink} name=${each.queue} />`, html`<${State} value=${each.phase} />`, each.code, each.message]} /></section>
     </div>`;
 }
 
@@ -49,11 +50,10 @@ function Compared({ compared, own }) {
     </section>`;
 }
 
-function Rows({ rows, head, cells }) {
+function Rows({ label, rows, head, cells }) {
   if (!rows.length) return html`<${Empty}>None.<//>`;
   return html`
-    <div class="table-scroll tall"><table>
-      <thead><tr>${head.map((text) => html`<th scope="col">${text}</th>`)}</tr></thead>
-      <tbody>${rows.map((each) => html`<tr>${cells(each).map((cell) => html`<td class="anywhere">${cell}</td>`)}</tr>`)}</tbody>
-    </table></div>`;
+    <${Table} label=${label} tall columns=${head}>
+      ${rows.map((each) => html`<tr>${cells(each).map((cell) => html`<td class="anywhere">${cell}</td>`)}</tr>`)}
+    <//>`;
 }

@@ -6,6 +6,7 @@ import { address } from "../core/router.js";
 import { Bar } from "../parts/bars.js";
 import { Empty, Figure, Loaded, NotAvailable } from "../parts/notices.js";
 import { Plot } from "../parts/plot.js";
+import { Table, bar, num } from "../parts/table.js";
 
 const MOST = 200;
 const read = (answer) => answer;
@@ -39,19 +40,13 @@ function Recent({ cycles }) {
         <${Plot} label="Duration of cycles" series=${series} show=${span} time showX=${clock} height=${170} />
       </section>
       <section class="panel"><h2>Where the time goes <span class="note">by action and plugin, over these cycles</span></h2>
-        <div class="table-scroll tall"><table>
-          <thead><tr><th scope="col">Part</th><th scope="col" class="wide-bar">share</th><th scope="col" class="num">mean</th><th scope="col" class="num">longest</th></tr></thead>
-          <tbody>${parts.map((each) => html`<tr key=${each.name} class="middle"><td>${each.name}</td><td class="wide-bar"><${Bar} thin parts=${[{ value: each.total, kind: "used" }]} whole=${parts[0].total} label=${`${each.name}: ${span(each.total)} in all`} /></td><td class="num">${span(each.mean)}</td><td class="num">${span(each.most)}</td></tr>`)}</tbody>
-        </table></div>
+        <${Table} label="Time by part of the cycle" tall columns=${["Part", bar("share"), num("mean"), num("longest")]}>${parts.map((each) => html`<tr key=${each.name} class="middle"><td>${each.name}</td><td class="wide-bar"><${Bar} thin parts=${[{ value: each.total, kind: "used" }]} whole=${parts[0].total} label=${`${each.name}: ${span(each.total)} in all`} /></td><td class="num">${span(each.mean)}</td><td class="num">${span(each.most)}</td></tr>`)}<//>
       </section>
       <section class="panel wide"><h2>Recent cycles <span class="note">newest first</span></h2>
-        <div class="table-scroll tall"><table>
-          <thead><tr><th scope="col">Cycle</th><th scope="col">time</th><th scope="col" class="wide-bar">duration</th><th scope="col" class="num">seconds</th><th scope="col" class="num">tried</th><th scope="col" class="num">binds</th><th scope="col" class="num">evictions</th><th scope="col" class="num">nominations</th></tr></thead>
-          <tbody>${cycles.map((each) => html`
+        <${Table} label="Recent cycles" tall columns=${["Cycle", "time", bar("duration"), num("seconds"), num("tried"), num("binds"), num("evictions"), num("nominations")]}>${cycles.map((each) => html`
             <tr key=${each.number} class="middle"><td>${plain(each.number)}</td><td class="nowrap">${clock(each.time)}</td><td class="wide-bar"><${Bar} thin parts=${[{ value: each.seconds, kind: "used" }]} whole=${most} label=${timingText(each)} /></td>
             <td class="num">${span(each.seconds)}</td><td class="num">${plain(each.tried)}</td><td class="num">${plain(each.binds)}</td><td class="num">${plain(each.evictions)}</td><td class="num">${plain(each.nominations)}</td></tr>`)}
-          </tbody>
-        </table></div>
+          <//>
       </section>
     </div>`;
 }
@@ -60,10 +55,7 @@ function Recordings({ recordings }) {
   return html`
     <section class="panel"><h2>Recorded cycles <span class="note">open one to see what it decided, and what another policy would decide</span></h2>
       ${!recordings?.length ? html`<${Empty}>None. <code>navarch run --record DIR</code> writes them, <code>navarch web --recordings DIR</code> shows them.<//>` : html`
-        <div class="table-scroll tall"><table>
-          <thead><tr><th scope="col">Recording</th><th scope="col">time</th><th scope="col" class="num">size</th></tr></thead>
-          <tbody>${recordings.map((each) => html`<tr key=${each.id}><td class="anywhere"><a href=${address(["cycles", each.id])}>${each.id === "last" ? "the last cycle of the scheduler" : each.id}</a></td><td>${clock(each.time)}</td><td class="num">${each.bytes ? bytes(each.bytes) : "–"}</td></tr>`)}</tbody>
-        </table></div>`}
+        <${Table} label="Recorded cycles" tall columns=${["Recording", "time", num("size")]}>${recordings.map((each) => html`<tr key=${each.id}><td class="anywhere"><a href=${address(["cycles", each.id])}>${each.id === "last" ? "the last cycle of the scheduler" : each.id}</a></td><td>${clock(each.time)}</td><td class="num">${each.bytes ? bytes(each.bytes) : "–"}</td></tr>`)}<//>`}
     </section>`;
 }
 

@@ -4,10 +4,11 @@ import { age, amounts, clock, count, plain } from "../core/format.js";
 import { useResource } from "../core/live.js";
 import { objects } from "../core/rows.js";
 import { Ahead, Blockers, Cause, Changes, NodeReasons, Placements } from "../parts/explanation.js";
-import { NodeLink, QueueLink } from "../parts/names.js";
+import { Few, NodeLink, QueueLink } from "../parts/names.js";
 import { Empty, Loaded, State } from "../parts/notices.js";
 import { Grid } from "../parts/grid.js";
 import { TrialsButton, useTrials } from "../parts/trials.js";
+import { Table } from "../parts/table.js";
 
 export function JobPage({ parts }) {
   const id = parts.join("/");
@@ -62,7 +63,7 @@ function Summary({ data }) {
   return html`
     <div class="row">
       <${State} value=${job.state} />
-      ${job.never && html`<span class="state bad">never starts: ${job.never}</span>`}
+      ${job.never && html`<span class="notice bad">never starts: ${job.never}</span>`}
       <span>${job.kind} in queue <${QueueLink} name=${job.queue} /></span>
       <span class="note">phase ${job.phase} · priority ${plain(job.priority)} · created ${age(job.created)} ago · ${job.running} running, ${job.pending} pending, needs ${count(job.minMember, "pod")}</span>
       <span class="note">asks for ${amounts(requests) || "nothing"}</span>
@@ -87,7 +88,7 @@ function Members({ members }) {
     <section class="panel wide">
       <h2>Pods <span class="note">${count(members.total, "pod")} on ${count(nodes.size, "node")}${members.total > rows.length ? `; the first ${rows.length} are listed` : ""}</span></h2>
       ${rows.length === 0 ? html`<${Empty}>It has no pods.<//>` : html`
-        <div class=${rows.length > 12 ? "short-grid" : ""}><${Grid} label="Pods of the job" columns=${MEMBER_COLUMNS} count=${rows.length} rowAt=${(i) => rows[i]} keyOf=${(row) => row.pod} /></div>`}
+        <div class=${rows.length > 12 ? "short-grid" : "whole-grid"}><${Grid} label="Pods of the job" columns=${MEMBER_COLUMNS} count=${rows.length} rowAt=${(i) => rows[i]} keyOf=${(row) => row.pod} /></div>`}
     </section>`;
 }
 
@@ -106,33 +107,44 @@ function Timeline({ timeline }) {
 function Conditions({ conditions }) {
   if (!conditions?.length) return html`<${Empty}>None.<//>`;
   return html`
-    <div class="table-scroll"><table>
-      <thead><tr><th scope="col">Type</th><th scope="col">status</th><th scope="col">reason and message</th></tr></thead>
-      <tbody>${conditions.map((each) => html`
+    <${Table} label="Conditions" columns=${["Type", "status", "reason and message"]}>${conditions.map((each) => html`
         <tr><td>${each.type}</td><td>${each.status}</td><td class="anywhere"><b>${each.reason}</b> ${each.message} <span class="note">${clock(each.time)}</span></td></tr>`)}
-      </tbody>
-    </table></div>`;
+      <//>`;
 }
 
 function Events({ events }) {
   if (events === null || events === undefined) return html`<${Empty}>Events may not be listed here.<//>`;
   if (!events.length) return html`<${Empty}>None.<//>`;
+  const columns = [{ title: "Time", className: "narrow-column" }, "reason", "objects", "message"];
   return html`
-    <div class="table-scroll"><table>
-      <thead><tr><th scope="col">Time</th><th scope="col">reason</th><th scope="col">object</th><th scope="col">message</th></tr></thead>
-      <tbody>${events.map((each) => html`
-        <tr><td class="nowrap">${clock(each.time)}</td><td><${State} value=${each.reason} tone=${each.type === "Warning" ? "warn" : "info"} />${each.count > 1 && html` <span class="note">${each.count} times</span>`}</td><td class="anywhere">${each.object}</td><td class="anywhere">${each.message}</td></tr>`)}
-      </tbody>
-    </table></div>`;
+    <${Table} label="Events" tall columns=${columns}>${alike(events).map((each) => html`
+      <tr key=${`${each.reason} ${each.message}`}>
+        <td class="nowrap">${clock(each.time)}</td>
+        <td class="nowrap"><${State} value=${each.reason} tone=${each.type === "Warning" ? "warn" : "info"} />${each.count > 1 && html` <span class="note">${plain(each.count)} times</span>`}</td>
+        <td class="anywhere"><${Few} items=${each.objects} most=${1} /></td>
+        <td class="anywhere">${each.message}</td>
+      </tr>`)}
+    <//>`;
+}
+
+// The pods of a gang are told the same: events with one reason and message become one line, at the place of the newest.
+function alike(events) {
+  const found = new Map();
+  for (const event of events) {
+    const key = `${event.reason}\n${event.message}`;
+    const known = found.get(key);
+    if (known) {
+      known.count += event.count;
+      if (!known.objects.includes(event.object)) known.objects.push(event.object);
+    } else found.set(key, { ...event, objects: [event.object] });
+  }
+  return [...found.values()];
 }
 
 function Evictions({ evictions }) {
   return html`
-    <div class="table-scroll"><table>
-      <thead><tr><th scope="col">Pod</th><th scope="col">by</th><th scope="col">for</th><th scope="col">why</th></tr></thead>
-      <tbody>${evictions.map((each) => html`
+    <${Table} label="Evictions" columns=${["Pod", "by", "for", "why"]}>${evictions.map((each) => html`
         <tr><td class="anywhere">${each.pod}</td><td>${each.action}</td><td class="anywhere">${each.gains}</td><td class="anywhere">${each.message}
           ${each.instead?.map((other) => html`<div class="note">instead ${other.job}: ${other.allowed ? "possible" : "no"}${other.reason && `, ${other.reason}`}</div>`)}</td></tr>`)}
-      </tbody>
-    </table></div>`;
+      <//>`;
 }

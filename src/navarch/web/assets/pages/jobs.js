@@ -1,12 +1,13 @@
 // Jobs: a grid of all jobs with filters in the address. What is "mine" the reader says once; it stays in the browser.
 import { html, useMemo, useState } from "../core/dom.js";
-import { age, count, moment, plain, span } from "../core/format.js";
+import { age, count, plain } from "../core/format.js";
 import { useTopic } from "../core/live.js";
 import { useNarrow, usePreference } from "../core/preferences.js";
 import { address, setQuery } from "../core/router.js";
 import { objects, overlaid } from "../core/rows.js";
 import { comparison, useStableOrder } from "../core/stable_order.js";
 import { Grid } from "../parts/grid.js";
+import { Place, causeText, podsLong, podsShort, startText } from "../parts/job_cells.js";
 import { QueueLink } from "../parts/names.js";
 import { Loaded, State } from "../parts/notices.js";
 
@@ -16,41 +17,20 @@ const idOf = (row) => row.id;
 const COLUMNS = [
   { id: "id", title: "Job", width: "21%", sortable: true, text: (row) => row.id, cell: (row) => html`<a href=${address(["jobs", ...row.id.split("/")])}>${row.id}</a>` },
   { id: "queue", title: "Queue", width: "9%", sortable: true, minor: true, text: (row) => row.queue ?? "", cell: (row) => html`<${QueueLink} name=${row.queue} />` },
-  { id: "state", title: "State", width: "90px", sortable: true, cell: (row) => html`<${State} value=${row.state} />` },
-  { id: "pods", title: "Pods", width: "62px", num: true, minor: true, text: podsText, cell: (row) => `${row.running}/${Math.max(row.minMember, row.running + row.pending)}` },
+  { id: "state", title: "State", width: "98px", sortable: true, cell: (row) => html`<${State} value=${row.state} />` },
+  { id: "pods", title: "Pods", width: "62px", num: true, minor: true, text: podsLong, cell: podsShort },
   { id: "gpus", title: "GPU", width: "54px", num: true, sortable: true, minor: true, cell: (row) => (row.gpus ? plain(row.gpus) : "–") },
   { id: "created", title: "Age", width: "76px", num: true, sortable: true, cell: (row) => age(row.created) },
-  { id: "place", title: "Place", width: "74px", num: true, sortable: true, cell: placeCell, text: (row) => row.never },
+  { id: "place", title: "Place", width: "74px", num: true, sortable: true, cell: (row) => html`<${Place} row=${row} />`, text: (row) => row.never },
   { id: "start", title: "Start", width: "104px", sortable: true, minor: true, cell: startText },
-  { id: "cause", title: "Why it waits", sortable: true, cell: (row) => row.cause },
+  { id: "cause", title: "Why it waits", sortable: true, cell: causeText },
 ];
 
 // On a phone a row has two lines: the cause below the name, the place below the state.
 const NARROW_COLUMNS = [
-  { ...COLUMNS[0], width: "auto", cell: (row) => html`${COLUMNS[0].cell(row)}<span class="second">${row.cause || row.queue}</span>` },
-  { id: "state", title: "State", width: "98px", sortable: true, cell: (row) => html`<${State} value=${row.state} /><span class="second">${row.state === "waiting" ? placeCell(row) : age(row.created)}</span>` },
+  { ...COLUMNS[0], width: "auto", cell: (row) => html`${COLUMNS[0].cell(row)}<span class="second">${causeText(row) || row.queue}</span>` },
+  { id: "state", title: "State", width: "98px", sortable: true, cell: (row) => html`<${State} value=${row.state} /><span class="second">${row.state === "waiting" ? html`<${Place} row=${row} />` : age(row.created)}</span>` },
 ];
-
-function podsText(row) {
-  return `${row.running} running, ${row.pending} pending, needs ${row.minMember}`;
-}
-
-function placeCell(row) {
-  if (row.never) return html`<${State} value="never" />`;
-  return row.place === null || row.place === undefined ? "–" : `${row.place} of ${row.of}`;
-}
-
-// "in 12m – 1h": half of the chances lie before the first, 90 % before the second.
-function startText(row) {
-  if (!row.start) return "–";
-  const [half, most] = row.start.map((value) => Math.max(0, (moment(value).getTime() - Date.now()) / 1000));
-  return `in ${rough(half)} – ${rough(most)}`;
-}
-
-// An estimate has no more than one unit.
-function rough(seconds) {
-  return span(seconds).split(" ")[0];
-}
 
 const read = (answer) => ({ columns: answer.columns, total: answer.total, rows: new Map(objects(answer.columns, answer.rows).map((row) => [row.id, row])) });
 const merge = (data, change) => ({ ...data, rows: overlaid(data.rows, objects(data.columns, change.changed), change.removed, idOf) });
@@ -58,7 +38,8 @@ const merge = (data, change) => ({ ...data, rows: overlaid(data.rows, objects(da
 export function JobsPage({ query }) {
   const [mine] = usePreference("mine");
   const served = { queue: query.queue, ...selection(query.mine ? mine : ""), ...(query.namespace && { namespace: query.namespace }), ...(query.label && { label: query.label }) };
-  const source = useTopic("jobs", served, read, merge);
+  const preview = { text: query.text, state: query.state ?? "waiting", sort: query.sort ?? "place", limit: 200 };
+  const source = useTopic("jobs", served, read, merge, preview);
   return html`
     <div class="fill">
       <div class="page-head"><h1 tabindex="-1">Jobs</h1></div>
@@ -70,15 +51,14 @@ export function JobsPage({ query }) {
 function JobGrid({ data, query }) {
   const narrow = useNarrow();
   const [again, setAgain] = useState(0);
-  const all = useMemo(() => [...data.rows.values()], [data]);
-  const rows = useMemo(() => filtered(all, query), [all, query.state, query.text]);
+  const accept = useMemo(() => filter(query), [query.state, query.text]);
   const sort = { id: (query.sort ?? "").replace(/^-/, ""), descending: (query.sort ?? "").startsWith("-") };
   const compare = useMemo(() => comparison(valueOf(sort.id || "urgency"), sort.descending, idOf), [query.sort]);
-  const choice = [query.sort, query.state, query.text, query.queue, query.mine, query.namespace, query.label, again].join("\n");
-  const { ordered, moved } = useStableOrder(rows, idOf, compare, choice);
+  const choice = [query.sort, query.state, query.text, query.queue, query.mine, query.namespace, query.label, again, data.partial].join("\n");
+  const { ordered, moved } = useStableOrder(data.rows, accept, compare, choice);
   return html`
     <div class="row spread">
-      <span class="note" role="status">${count(rows.length, "job")}${rows.length < all.length ? ` of ${plain(all.length)}` : ""} · ${plain(tally(rows, "waiting"))} waiting, ${plain(tally(rows, "running"))} running</span>
+      <span class="note" role="status">${data.partial ? `Loading ${count(data.total, "job")} …` : summary(ordered, data.rows.size)}</span>
       ${moved && html`<button type="button" onClick=${() => setAgain(again + 1)}>Sort again</button>`}
     </div>
     <${Grid} label="Jobs" columns=${narrow ? NARROW_COLUMNS : COLUMNS} rowHeight=${narrow ? 48 : 28} count=${ordered.length} rowAt=${(i) => ordered[i]} keyOf=${idOf} sort=${sort}
@@ -139,12 +119,10 @@ export function selection(mine) {
   return value ? { [kind]: value } : {};
 }
 
-function filtered(rows, { state, text }) {
+function filter({ state, text }) {
   const wanted = (text ?? "").toLowerCase();
-  if (!state && !wanted) return rows;
-  return rows.filter(
-    (row) => (!state || row.state === state) && (!wanted || `${row.id}\n${row.queue}\n${row.cause}`.toLowerCase().includes(wanted)),
-  );
+  const holds = (row) => `${row.id}\n${row.queue}\n${row.cause}\n${row.never}`.toLowerCase().includes(wanted);
+  return (row) => (!state || row.state === state) && (!wanted || holds(row));
 }
 
 // Without a chosen order: what waits comes first, by queue and place, then what runs, then what is done; the newest first.
@@ -160,6 +138,7 @@ function valueOf(id) {
   return (row) => row[id];
 }
 
-function tally(rows, state) {
-  return rows.reduce((sum, row) => sum + (row.state === state), 0);
+function summary(rows, all) {
+  const tally = (state) => plain(rows.reduce((sum, row) => sum + (row.state === state), 0));
+  return `${count(rows.length, "job")}${rows.length < all ? ` of ${plain(all)}` : ""} · ${tally("waiting")} waiting, ${tally("running")} running`;
 }

@@ -6,6 +6,7 @@ import { objects } from "../core/rows.js";
 import { Bar } from "../parts/bars.js";
 import { Few, JobLink, QueueLink } from "../parts/names.js";
 import { Empty, Loaded, State } from "../parts/notices.js";
+import { Table, bar, num } from "../parts/table.js";
 
 export function NodePage({ parts }) {
   const name = parts.join("/");
@@ -71,13 +72,10 @@ function Refusals({ explanation }) {
   if (!explanation) return html`<${Empty}>Not known.<//>`;
   if (!explanation.waiting.length) return html`<${Empty}>No pod waits.<//>`;
   return html`
-    <div class="table-scroll tall"><table>
-      <thead><tr><th scope="col">Jobs</th><th scope="col" class="num">pods</th><th scope="col">ask for</th><th scope="col">the node says</th></tr></thead>
-      <tbody>${explanation.waiting.map((each) => html`
+    <${Table} label="What waiting pods are told" tall columns=${["Jobs", num("pods"), "ask for", "the node says"]}>${explanation.waiting.map((each) => html`
         <tr><td><${Few} items=${each.jobs.map((job) => html`<${JobLink} id=${job} />`)} most=${3} /></td><td class="num">${plain(each.pods)}</td><td>${amounts(each.requests)}</td>
         <td class="anywhere">${each.refused.length ? each.refused.join("; ") : html`<${State} value="would take one" tone="good" />`}</td></tr>`)}
-      </tbody>
-    </table></div>
+      <//>
     ${explanation.notes?.map((note) => html`<p class="note">${note}</p>`)}`;
 }
 
@@ -85,14 +83,11 @@ function Zones({ zones }) {
   if (!zones) return null;
   return html`
     <section class="panel"><h2>NUMA zones</h2>
-      <div class="table-scroll"><table>
-        <thead><tr><th scope="col">Zone</th><th scope="col">resource</th><th scope="col" class="wide-bar">used</th><th scope="col" class="num">amount</th></tr></thead>
-        <tbody>${zones.flatMap((zone) => Object.keys(zone.allocatable).sort(byResource).map((name, i) => html`
+      <${Table} label="NUMA zones" columns=${["Zone", "resource", bar("used"), num("amount")]}>${zones.flatMap((zone) => Object.keys(zone.allocatable).sort(byResource).map((name, i) => html`
           <tr class="middle"><td class="nowrap">${i === 0 ? zone.name : ""}</td><td>${resourceName(name)}</td>
           <td class="wide-bar"><${Bar} thin parts=${[{ value: zone.used[name] ?? 0, kind: "used" }]} whole=${zone.allocatable[name]} label=${`${zone.name} ${name}`} /></td>
           <td class="num">${amount(name, zone.used[name] ?? 0)} of ${amount(name, zone.allocatable[name])}</td></tr>`))}
-        </tbody>
-      </table></div>
+        <//>
     </section>`;
 }
 
@@ -101,12 +96,9 @@ function Pods({ pods }) {
   return html`
     <section class="panel wide"><h2>Pods</h2>
       ${rows.length === 0 ? html`<${Empty}>None.<//>` : html`
-        <div class="table-scroll"><table>
-          <thead><tr><th scope="col">Pod</th><th scope="col">job</th><th scope="col">queue</th><th scope="col">status</th><th scope="col" class="num">CPU</th><th scope="col" class="num">memory</th><th scope="col" class="num">GPU</th><th scope="col" class="num">priority</th></tr></thead>
-          <tbody>${rows.map((row, i) => html`
+        <${Table} label="Pods of the node" columns=${["Pod", "job", "queue", "status", num("CPU"), num("memory"), num("GPU"), num("priority")]}>${rows.map((row, i) => html`
             <tr key=${row.pod ?? i}><td class="anywhere">${row.pod ?? html`<span class="note">hidden</span>`}</td><td class="anywhere"><${JobLink} id=${row.job} /></td><td><${QueueLink} name=${row.queue} /></td><td><${State} value=${row.status} /></td>
             <td class="num">${amount("cpu", row.cpu)}</td><td class="num">${amount("memory", row.memory)}</td><td class="num">${plain(row.gpus)}</td><td class="num">${plain(row.priority)}</td></tr>`)}
-          </tbody>
-        </table></div>`}
+          <//>`}
     </section>`;
 }

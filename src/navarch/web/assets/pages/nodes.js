@@ -30,8 +30,8 @@ function Nodes({ data, query }) {
   const column = data.resources.indexOf(resource);
   const level = data.levels.includes(query.level) ? query.level : query.level === "none" ? "none" : (data.levels[data.levels.length - 1] ?? "none");
   const colour = query.colour in COLOURINGS ? query.colour : "use";
-  const all = useMemo(() => [...data.nodes.values()].sort((a, b) => (a.name < b.name ? -1 : 1)), [data]);
-  const nodes = useMemo(() => filtered(all, query.text), [all, query.text]);
+  const accept = useMemo(() => filter(query.text), [query.text]);
+  const nodes = useMemo(() => byName([...data.nodes.values()].filter(accept)), [data, accept]);
   const asTable = query.view === "table";
   const field = (name) => (event) => setQuery({ [name]: event.currentTarget.value });
   const option = (value, text, chosen) => html`<option value=${value} selected=${value === chosen}>${text}</option>`;
@@ -49,7 +49,7 @@ function Nodes({ data, query }) {
       <span class="note" role="status">${count(nodes.length, "node")}, ${totals(nodes, column, resource)}</span>
     </form>
     ${asTable
-      ? html`<${NodeTable} nodes=${nodes} data=${data} column=${column} resource=${resource} query=${query} />`
+      ? html`<${NodeTable} nodes=${data.nodes} accept=${accept} column=${column} resource=${resource} query=${query} />`
       : html`<${MapView} nodes=${nodes} level=${data.levels.indexOf(level)} colour=${colour} column=${column} resource=${resource} />`}`;
 }
 
@@ -68,7 +68,7 @@ function MapView({ nodes, level, colour, column, resource }) {
     </section>`;
 }
 
-function NodeTable({ nodes, data, column, resource, query }) {
+function NodeTable({ nodes, accept, column, resource, query }) {
   const [again, setAgain] = useState(0);
   const columns = [
     { id: "name", title: "Node", width: "20%", sortable: true, text: nameOf, cell: (node) => html`<a href=${address(["nodes", node.name])}>${node.name}</a>` },
@@ -89,26 +89,37 @@ function NodeTable({ nodes, data, column, resource, query }) {
     free: (node) => node.allocatable[column] - node.used[column], useless: (node) => node.useless[column], pods: (node) => node.pods,
     place: (node) => node.domains.join("/"), queue: (node) => node.queue, job: (node) => node.job,
   };
-  const { ordered, moved } = useStableOrder(nodes, nameOf, comparison(values[id] ?? nameOf, descending, nameOf), [query.sort, query.text, resource, again].join("\n"));
+  const { ordered, moved } = useStableOrder(nodes, accept, comparison(values[id] ?? nameOf, descending, nameOf), [query.sort, query.text, resource, again].join("\n"));
   return html`
     ${moved && html`<div><button type="button" onClick=${() => setAgain(again + 1)}>Sort again</button></div>`}
     <div class="fill shorter"><${Grid} label="Nodes" columns=${columns} count=${ordered.length} rowAt=${(i) => ordered[i]} keyOf=${nameOf} sort=${{ id, descending }}
       onSort=${(next) => setQuery({ sort: (next.descending ? "-" : "") + next.id })} /></div>`;
 }
 
-function filtered(nodes, text) {
+function filter(text) {
   const wanted = (text ?? "").toLowerCase();
-  return wanted ? nodes.filter((node) => `${node.name}\n${node.queue}\n${node.job}\n${node.domains.join("\n")}`.toLowerCase().includes(wanted)) : nodes;
+  return (node) => !wanted || `${node.name}\n${node.queue}\n${node.job}\n${node.domains.join("\n")}`.toLowerCase().includes(wanted);
 }
 
+// The API sends nodes by name, so only nodes that joined since then make a sort necessary.
+function byName(nodes) {
+  const inOrder = nodes.every((node, i) => i === 0 || nodes[i - 1].name < node.name);
+  return inOrder ? nodes : nodes.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+// Nodes by their place at a level. A place that exists below several wider ones is named with them: "a / rack-1", "b / rack-1".
 function grouped(nodes, level) {
   const found = new Map();
   nodes.forEach((node, i) => {
-    const name = level < 0 ? "all nodes" : (node.domains.slice(0, level + 1).filter(Boolean).join(" / ") || "elsewhere");
-    if (!found.has(name)) found.set(name, { name, nodes: [] });
-    found.get(name).nodes.push(i);
+    const path = level < 0 ? "all nodes" : node.domains.slice(0, level + 1).filter(Boolean).join(" / ") || "elsewhere";
+    if (!found.has(path)) found.set(path, { name: (level >= 0 && node.domains[level]) || path, path, nodes: [] });
+    found.get(path).nodes.push(i);
   });
-  return [...found.values()].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+  const groups = [...found.values()];
+  const unique = new Set(groups.map((group) => group.name)).size === groups.length;
+  return groups
+    .map(({ name, path, nodes: members }) => ({ name: unique ? name : path, nodes: members }))
+    .sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
 }
 
 function statusText(node) {

@@ -1,12 +1,16 @@
 // Overview: what is used, what is free, what waits and why, and how the scheduler does.
-import { html } from "../core/dom.js";
+import { get } from "../core/api.js";
+import { html, useEffect, useState } from "../core/dom.js";
 import { age, amount, amounts, byResource, clock, count, percent, plain, resourceName, span } from "../core/format.js";
 import { useTopic } from "../core/live.js";
 import { address } from "../core/router.js";
+import { objects } from "../core/rows.js";
 import { Bar, Key } from "../parts/bars.js";
+import { Place, causeText, podsLong, podsShort, startText } from "../parts/job_cells.js";
 import { Few, JobLink, NodeLink, QueueLink } from "../parts/names.js";
 import { Empty, Figure, Loaded, NotAvailable } from "../parts/notices.js";
 import { BlockersButton } from "../parts/trials.js";
+import { Table, num } from "../parts/table.js";
 
 const whole = (answer) => answer;
 const replaced = (_, change) => change;
@@ -26,6 +30,7 @@ export function OverviewPage() {
           <${Oldest} oldest=${data.oldest} waiting=${data.jobs.waiting} />
           <${Loans} starved=${data.starved} loans=${data.loans} />
         </div>
+        <${Waiting} version=${data.version} waiting=${data.jobs.waiting} />
         <${Decisions} decisions=${data.decisions} scheduler=${data.scheduler} />
       </div>`}
     <//>`;
@@ -108,9 +113,7 @@ function Loans({ starved, loans }) {
       <h2>Starved and borrowing queues</h2>
       ${starved.length === 0 && loans.length === 0 && html`<${Empty}>Every queue that asks holds what it is owed.<//>`}
       ${starved.length > 0 && html`
-        <table>
-          <thead><tr><th scope="col">Starved queue</th><th scope="col">lacks of its due</th><th scope="col">held by</th></tr></thead>
-          <tbody>${starved.map((each) => {
+        <${Table} label="Starved queues" columns=${["Starved queue", "lacks of its due", "held by"]}>${starved.map((each) => {
             const lent = loans.filter((loan) => loan.lender === each.queue);
             return html`
               <tr>
@@ -118,8 +121,33 @@ function Loans({ starved, loans }) {
                 <td>${amounts(each.lacks)}</td>
                 <td>${lent.length ? lent.map((loan) => html`<div><${QueueLink} name=${loan.borrower} />: ${amounts(loan.amounts)}</div>`) : "–"}</td>
               </tr>`;
-          })}</tbody>
-        </table>`}
+          })}<//>`}
+    </section>`;
+}
+
+const SHOWN = 8;
+
+// The jobs that wait longest, each with its cause. Loaded again with each version of the overview.
+function Waiting({ version, waiting }) {
+  const [rows, setRows] = useState([]);
+  useEffect(() => {
+    const abort = new AbortController();
+    const query = { state: "waiting", sort: "created", limit: SHOWN };
+    const show = (answer) => setRows(objects(answer.columns, answer.rows));
+    get("jobs", query, abort.signal).then(show, () => {}); // an error shows in the overview itself
+    return () => abort.abort();
+  }, [version]);
+  const columns = ["Job", "queue", num("waits"), num("pods"), num("place"), "start", "why it waits"];
+  return html`
+    <section class="panel wide">
+      <h2>Waiting jobs <span class="note">longest first</span>
+        ${waiting > rows.length && html`<a class="note" href=${address(["jobs"], { state: "waiting" })}>all ${plain(waiting)}</a>`}
+        <a class="note" href=${address(["jobs"], { mine: "1" })}>mine</a></h2>
+      ${rows.length === 0 ? html`<${Empty}>Nothing waits.<//>` : html`
+        <${Table} label="Waiting jobs" columns=${columns}>${rows.map((row) => html`
+          <tr key=${row.id}><td class="anywhere"><${JobLink} id=${row.id} /></td><td><${QueueLink} name=${row.queue} /></td><td class="num">${age(row.created)}</td>
+          <td class="num" title=${podsLong(row)}>${podsShort(row)}</td><td class="num"><${Place} row=${row} /></td><td class="nowrap">${startText(row)}</td><td class="anywhere">${causeText(row)}</td></tr>`)}
+        <//>`}
     </section>`;
 }
 

@@ -6,6 +6,7 @@ import { address } from "../core/router.js";
 import { JobLink, QueueLink } from "../parts/names.js";
 import { Empty, Loaded, State } from "../parts/notices.js";
 import { QueueBar, QueueKey, queueFigures } from "../parts/queue_bars.js";
+import { Table, bar, num } from "../parts/table.js";
 
 export function QueuePage({ parts }) {
   const name = parts.join("/");
@@ -43,9 +44,7 @@ function Amounts({ queue }) {
   return html`
     <section class="panel wide"><h2>Amounts</h2>
       <${QueueKey} />
-      <div class="table-scroll"><table class="queues">
-        <thead><tr><th scope="col">Resource</th><th scope="col" class="wide-bar">held beside what it is owed</th><th scope="col" class="num">holds</th><th scope="col" class="num">owed</th><th scope="col" class="num">borrowed</th><th scope="col" class="num">asks</th><th scope="col" class="num">quota</th><th scope="col" class="num">guarantee</th><th scope="col" class="num">limit</th><th scope="col" class="num">used over time</th></tr></thead>
-        <tbody>${resources.map((resource) => {
+      <${Table} label="Amounts of the queue" className="queues" columns=${["Resource", bar("held beside what it is owed"), num("holds"), num("owed"), num("borrowed"), num("asks"), num("quota"), num("guarantee"), num("limit"), num("used over time")]}>${resources.map((resource) => {
           const found = queueFigures(queue, resource);
           const show = (value) => amount(resource, value);
           const scale = Math.max(found.allocated, found.due ?? 0, found.quota ?? 0, found.guarantee ?? 0, found.request);
@@ -54,8 +53,7 @@ function Amounts({ queue }) {
             <tr><th scope="row">${resourceName(resource)}</th><td class="wide-bar"><${QueueBar} row=${queue} resource=${resource} scale=${scale} /></td>
             ${[found.allocated, found.due, found.borrowed, found.request, found.quota, found.guarantee, found.limit].map((value) => html`<td class="num">${show(value)}</td>`)}
             <td class="num">${usage === undefined ? "–" : `${plain(100 * usage)} % of the cluster`}</td></tr>`;
-        })}</tbody>
-      </table></div>
+        })}<//>
     </section>`;
 }
 
@@ -72,8 +70,5 @@ function Loans({ explanation }) {
 function Waiting({ waiting }) {
   if (!waiting.length) return html`<${Empty}>Nothing waits.<//>`;
   return html`
-    <div class="table-scroll tall"><table>
-      <thead><tr><th scope="col">Job</th><th scope="col" class="num">pods</th><th scope="col">cause</th></tr></thead>
-      <tbody>${waiting.map((each) => html`<tr key=${each.job}><td><${JobLink} id=${each.job} /></td><td class="num">${plain(each.pods)}</td><td>${each.code}</td></tr>`)}</tbody>
-    </table></div>`;
+    <${Table} label="Waiting jobs" tall columns=${["Job", num("pods"), "cause"]}>${waiting.map((each) => html`<tr key=${each.job}><td><${JobLink} id=${each.job} /></td><td class="num">${plain(each.pods)}</td><td>${each.code}</td></tr>`)}<//>`;
 }

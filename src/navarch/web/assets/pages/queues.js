@@ -32,7 +32,7 @@ function Tree({ data, query }) {
       </label>
       <${QueueKey} />
     </div>
-    <div class="panel table-scroll">
+    <div class="panel table-scroll" role="region" aria-label="Queues" tabindex="0">
       <table class="queues">
         <caption class="visually-hidden">Queues with their ${resourceName(resource)}, each below its parent</caption>
         <thead><tr>

@@ -5,6 +5,7 @@ import { useOnce } from "../core/live.js";
 import { useThemeVersion } from "../core/preferences.js";
 import { Loaded } from "../parts/notices.js";
 import { Plot, seriesColour } from "../parts/plot.js";
+import { Table, num } from "../parts/table.js";
 
 const percent = (value) => (value === null || value === undefined ? "–" : `${value.toFixed(1)} %`);
 const hours = (value) => (value === null || value === undefined ? "–" : plain(value / 3600));
@@ -52,7 +53,7 @@ function Report({ report }) {
     <p class="note">${report.title}</p>
     <div class="panels">
       <section class="panel wide"><h2>Policies side by side <span class="note">the best figure of a row is bold</span></h2>
-        <${SideBySide} policies=${policies} rows=${FIGURES.map(([text, show, better, path]) => [text, show, better, policies.map((name) => at(report.policies[name], path))])} />
+        <${SideBySide} label="Policies side by side" policies=${policies} rows=${FIGURES.map(([text, show, better, path]) => [text, show, better, policies.map((name) => at(report.policies[name], path))])} />
         <${Remarks} report=${report} />
       </section>
       <section class="panel wide"><h2>GPUs allocated</h2><${Plot} label="Percent of the GPUs that jobs hold, over time" series=${series.allocated} show=${(v) => `${plain(v)} %`} ...${timeAxis(series.allocated)} range=${[0, 100]} /></section>
@@ -65,16 +66,15 @@ function Report({ report }) {
     </div>`;
 }
 
-function SideBySide({ policies, rows }) {
+function SideBySide({ label, policies, rows }) {
+  const policy = (name, i) => num(html`<i class="swatch" style=${{ background: seriesColour(i) }}></i>${name}`);
+  const columns = [{ title: "Figure", className: "first" }, ...policies.map(policy)];
   return html`
-    <div class="table-scroll"><table class="matrix">
-      <thead><tr><th scope="col"><span class="visually-hidden">Figure</span></th>${policies.map((name, i) => html`<th scope="col" class="num"><i class="swatch" style=${{ background: seriesColour(i) }}></i>${name}</th>`)}</tr></thead>
-      <tbody>${rows.map(([text, show, better, values]) => {
-        const known = values.filter((value) => typeof value === "number");
-        const best = known.length > 1 ? (better < 0 ? Math.min(...known) : Math.max(...known)) : null;
-        return html`<tr key=${text}><th scope="row">${text}</th>${values.map((value) => html`<td class=${best !== null && value === best ? "num best" : "num"}>${show(value)}</td>`)}</tr>`;
-      })}</tbody>
-    </table></div>`;
+    <${Table} label=${label} className="matrix" columns=${columns}>${rows.map(([text, show, better, values]) => {
+      const known = values.filter((value) => typeof value === "number");
+      const best = known.length > 1 ? (better < 0 ? Math.min(...known) : Math.max(...known)) : null;
+      return html`<tr key=${text}><th scope="row">${text}</th>${values.map((value) => html`<td class=${best !== null && value === best ? "num best" : "num"}>${show(value)}</td>`)}</tr>`;
+    })}<//>`;
 }
 
 function Remarks({ report }) {
@@ -91,11 +91,12 @@ function QueuesOf({ name, queues }) {
 
 function Grouped({ report, group }) {
   const policies = report.order;
+  const title = group === "bySize" ? "Mean queueing by size of job" : "Mean queueing by queue";
   const names = [...new Set(policies.flatMap((policy) => Object.keys(report.details[policy]?.[group] ?? {})))];
   const values = (name, figure) => policies.map((policy) => { const found = report.details[policy]?.[group]?.[name]; return found ? figure(found) : null; });
   return html`
-    <section class="panel"><h2>${group === "bySize" ? "Mean queueing by size of job" : "Mean queueing by queue"}</h2>
-      <${SideBySide} policies=${policies} rows=${names.map((name) => [name, span, -1, values(name, (found) => found.queueing.mean)])} />
+    <section class="panel"><h2>${title}</h2>
+      <${SideBySide} label=${title} policies=${policies} rows=${names.map((name) => [name, span, -1, values(name, (found) => found.queueing.mean)])} />
     </section>`;
 }
 

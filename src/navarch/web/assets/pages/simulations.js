@@ -4,6 +4,7 @@ import { bytes, clock } from "../core/format.js";
 import { useOnce } from "../core/live.js";
 import { address } from "../core/router.js";
 import { Empty, Loaded } from "../parts/notices.js";
+import { Table, num } from "../parts/table.js";
 
 export function SimulationsPage() {
   const source = useOnce(["simulations"]);
@@ -12,12 +13,9 @@ export function SimulationsPage() {
     <${Loaded} source=${source} what="simulations">${({ items }) => html`
       <section class="panel">
         ${!items.length ? html`<${Empty}>None. <code>navarch simulate ... --report DIR/NAME</code> writes a report, <code>navarch web --simulations DIR</code> shows all reports of a folder.<//>` : html`
-          <div class="table-scroll"><table>
-            <thead><tr><th scope="col">Report</th><th scope="col">title</th><th scope="col">policies</th><th scope="col">written</th><th scope="col" class="num">size</th></tr></thead>
-            <tbody>${items.map((each) => html`
+          <${Table} label="Reports" columns=${["Report", "title", "policies", "written", num("size")]}>${items.map((each) => html`
               <tr key=${each.name}><td><a href=${address(["simulations", each.name])}>${each.name}</a></td><td class="anywhere">${each.title}</td><td class="anywhere">${each.policies.join(", ")}</td><td class="nowrap">${clock(each.modified)}</td><td class="num">${bytes(each.bytes)}</td></tr>`)}
-            </tbody>
-          </table></div>`}
+            <//>`}
       </section>`}
     <//>`;
 }

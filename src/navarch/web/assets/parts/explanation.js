@@ -3,6 +3,7 @@ import { html } from "../core/dom.js";
 import { amounts, clock, count, plain } from "../core/format.js";
 import { Few, JobLink, NodeLink, QueueLink } from "./names.js";
 import { Empty, State } from "./notices.js";
+import { Table, num } from "./table.js";
 
 export function Cause({ explanation }) {
   const { cause, state, nodes, order } = explanation;
@@ -35,27 +36,18 @@ export function NodeReasons({ nodes }) {
   return html`
     <div class="stack">
       ${reasons.length > 0 && html`
-        <div class="table-scroll"><table>
-          <thead><tr><th scope="col">Why nodes refuse a pod</th><th scope="col" class="num">nodes</th></tr></thead>
-          <tbody>${reasons.map(([text, number]) => html`<tr><td>${text}</td><td class="num">${plain(number)}</td></tr>`)}</tbody>
-        </table></div>`}
+        <${Table} label="Why nodes refuse a pod" columns=${["Why nodes refuse a pod", num("nodes")]}>${reasons.map(([text, number]) => html`<tr><td>${text}</td><td class="num">${plain(number)}</td></tr>`)}<//>`}
       ${nodes.clauses?.length > 0 && html`
-        <div class="table-scroll"><table>
-          <thead><tr><th scope="col">Without this clause of the job</th><th scope="col" class="num">nodes with room</th><th scope="col">starts</th></tr></thead>
-          <tbody>${nodes.clauses.map((each) => html`<tr><td class="mono">${each.clause}</td><td class="num">${plain(each.nodes)}</td><td>${each.starts ? html`<${State} value="yes" tone="good" />` : "no"}</td></tr>`)}</tbody>
-        </table></div>`}
+        <${Table} label="Clauses of the job" columns=${["Without this clause of the job", num("nodes with room"), "starts"]}>${nodes.clauses.map((each) => html`<tr><td class="mono">${each.clause}</td><td class="num">${plain(each.nodes)}</td><td>${each.starts ? html`<${State} value="yes" tone="good" />` : "no"}</td></tr>`)}<//>`}
     </div>`;
 }
 
 export function Ahead({ order }) {
   if (!order.ahead?.length) return html`<${Empty}>No job is tried before it.<//>`;
   return html`
-    <div class="table-scroll"><table>
-      <thead><tr><th scope="col">Tried before it</th><th scope="col">queue</th><th scope="col" class="num">pods</th><th scope="col">asks for</th><th scope="col" class="num">priority</th><th scope="col">because of</th></tr></thead>
-      <tbody>${order.ahead.map((each) => html`
+    <${Table} label="Jobs that are tried before it" columns=${["Tried before it", "queue", num("pods"), "asks for", num("priority"), "because of"]}>${order.ahead.map((each) => html`
         <tr><td><${JobLink} id=${each.job} /></td><td><${QueueLink} name=${each.queue} /></td><td class="num">${plain(each.pods)}</td><td>${amounts(each.requests)}</td><td class="num">${plain(each.priority)}</td><td>${each.because}</td></tr>`)}
-      </tbody>
-    </table></div>`;
+      <//>`;
 }
 
 export function Blockers({ blockers }) {
@@ -63,13 +55,10 @@ export function Blockers({ blockers }) {
   const may = new Map(blockers.mayTake.map((each) => [each.job, each]));
   return html`
     <p>It starts when these are gone${blockers.minimal ? "; none of them can be left out" : ""}.</p>
-    <div class="table-scroll"><table>
-      <thead><tr><th scope="col">Blocked by</th><th scope="col">may it take the place?</th></tr></thead>
-      <tbody>${blockers.jobs.map((job) => {
+    <${Table} label="Jobs that block it" columns=${["Blocked by", "may it take the place?"]}>${blockers.jobs.map((job) => {
         const answer = may.get(job);
         return html`<tr><td><${JobLink} id=${job} /></td><td>${answer ? `${answer.allowed ? "yes" : "no"}${answer.reason ? `: ${answer.reason}` : ""}${answer.until ? ` (until ${clock(answer.until)})` : ""}` : "–"}</td></tr>`;
-      })}</tbody>
-    </table></div>`;
+      })}<//>`;
 }
 
 export function Changes({ changes }) {
@@ -78,12 +67,9 @@ export function Changes({ changes }) {
     const own = changes.filter((each) => each.by === by);
     return own.length > 0 && html`
       <h3>${by === "user" ? "You can change" : "An administrator can change"}</h3>
-      <div class="table-scroll"><table>
-        <thead><tr><th scope="col" class="narrow-column">starts</th><th scope="col">change</th><th scope="col">price</th></tr></thead>
-        <tbody>${own.map((each) => html`
+      <${Table} label="Changes that were tried" columns=${[{ title: "starts", className: "narrow-column" }, "change", "price"]}>${own.map((each) => html`
           <tr><td><${State} value=${each.starts ? "yes" : "no"} tone=${each.starts ? "good" : ""} /></td><td>${each.text}</td><td><${Price} price=${each.price} starts=${each.starts} /></td></tr>`)}
-        </tbody>
-      </table></div>`;
+        <//>`;
   });
 }
 
@@ -99,14 +85,11 @@ function Price({ price, starts }) {
 
 export function Placements({ placements }) {
   return html`
-    <div class="table-scroll"><table>
-      <thead><tr><th scope="col">Pod</th><th scope="col">node</th><th scope="col" class="num">rank now</th><th scope="col" class="num">score</th><th scope="col">runner-up</th><th scope="col">note</th></tr></thead>
-      <tbody>${placements.map((each) => html`
+    <${Table} label="Why pods are on their nodes" columns=${["Pod", "node", num("rank now"), num("score"), "runner-up", "note"]}>${placements.map((each) => html`
         <tr><td>${each.pod}</td><td><${NodeLink} name=${each.node} /></td><td class="num">${each.rank ?? "–"}</td>
         <td class="num" title=${each.scores ? scoreText(each.scores) : ""}>${each.scores ? plain(each.scores.total) : "–"}</td>
         <td>${each.runnerUp ? html`<${NodeLink} name=${each.runnerUp.node} /> ${plain(each.runnerUp.total)}` : "–"}</td><td>${each.note}</td></tr>`)}
-      </tbody>
-    </table></div>`;
+      <//>`;
 }
 
 function scoreText({ scores }) {

@@ -21,6 +21,7 @@ export function Empty({ children }) {
 }
 
 const TONES = {
+  succeeded: "info", failed: "bad", terminating: "warn", Releasing: "warn",
   Running: "good", Ready: "good", Open: "good", Bound: "good", Succeeded: "info", Completed: "info", running: "good", True: "good",
   Pending: "warn", Inqueue: "warn", waiting: "warn", pending: "warn", Unschedulable: "warn", SchedulingDisabled: "warn", Closing: "warn",
   Failed: "bad", NotReady: "bad", Unknown: "bad", impossible: "bad", never: "bad", Evicted: "bad", Closed: "bad",

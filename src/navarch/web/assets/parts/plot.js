@@ -61,11 +61,11 @@ export function Plot({ label, series, show, showX, time = false, logX = false, r
   return html`
     <figure class="plot" aria-label=${label}>
       <div ref=${host} aria-hidden="true"></div>
-      <table class="visually-hidden">
+      <div class="visually-hidden"><table>
         <caption>${label}</caption>
         <thead><tr><th scope="col">series</th><th scope="col">first</th><th scope="col">last</th><th scope="col">least</th><th scope="col">most</th></tr></thead>
         <tbody>${series.map((each) => summary(each, show))}</tbody>
-      </table>
+      </table></div>
     </figure>`;
 }
 

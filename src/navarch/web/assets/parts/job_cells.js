@@ -1,0 +1,36 @@
+// What a row of a job says about its pods, its place, its start and its cause; the grid of jobs and the overview show the same.
+import { html } from "../core/dom.js";
+import { moment, span } from "../core/format.js";
+import { State } from "./notices.js";
+
+// Pods that run or are done, of all it has or needs.
+export function podsShort(row) {
+  const all = row.pending + row.running + row.terminating + row.succeeded + row.failed;
+  return `${row.running + row.succeeded}/${Math.max(row.minMember, all)}`;
+}
+
+export function podsLong(row) {
+  return `${row.running} running, ${row.pending} pending, ${row.succeeded} succeeded, ${row.failed} failed, needs ${row.minMember}`;
+}
+
+export function Place({ row }) {
+  if (row.never) return html`<${State} value="never" />`;
+  return row.place === null || row.place === undefined ? "–" : `${row.place} of ${row.of}`;
+}
+
+// "in 12m – 1h": half of the chances lie before the first, 90 % before the second.
+export function startText(row) {
+  if (!row.start) return "–";
+  const [half, most] = row.start.map((value) => Math.max(0, (moment(value).getTime() - Date.now()) / 1000));
+  return `in ${rough(half)} – ${rough(most)}`;
+}
+
+// An estimate has no more than one unit.
+function rough(seconds) {
+  return span(seconds).split(" ")[0];
+}
+
+// The proof that it never starts says more than the last refusal.
+export function causeText(row) {
+  return row.never || row.cause;
+}
