@@ -242,6 +242,14 @@ class Semantics:
     )
     spread_prefers_idle_cards: bool = switch(True, "the schedule policy spread orders the cards of a node and prefers no node")
 
+    # CPUs that a kubelet gives to one container alone.
+    cpus_must_suffice: bool = switch(
+        True, "numa-aware lets a pod onto a node with too few free CPUs if the node's policy is best-effort, and takes none there"
+    )
+    whole_cores_are_looked_up: bool = switch(
+        True, "numa-aware takes a socket or core for free if the CPU of the same number is, and cores of one number for one core"
+    )
+
     # Words.
     refusals_tell_all: bool = switch(
         True,

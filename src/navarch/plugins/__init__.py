@@ -52,6 +52,7 @@ PLACES: Mapping[str, str] = {
     "nodeplacement": "navarch.plugins.kai.node_scores:NodePlacement",
     "nominatednode": "navarch.plugins.kai.node_scores:NominatedNode",
     "numa": "navarch.plugins.kai.numa:Numa",
+    "numa-aware": "navarch.plugins.volcano.numa_aware.plugin:NumaAware",
     "overcommit": "navarch.plugins.volcano.overcommit:Overcommit",
     "pdb": "navarch.plugins.volcano.pdb:Pdb",
     "podaffinity": "navarch.plugins.kai.node_scores:PodAffinityScore",
