@@ -49,7 +49,7 @@ class Allocate(Action):
 
     def execute(self) -> None:
         session = self.session
-        if session.any_shares_devices:
+        if session.snapshot.shares_devices:
             session.share_devices()
         lost = set() if session.semantics.promises_are_kept else self._doubt_promises()
         admit_groups_without_pods(session)

@@ -326,17 +326,6 @@ class Session(PluginRunner):
             view = self._views[task.number] = ClassView(self, task)
         return view
 
-    @property
-    def any_shares_devices(self) -> bool:
-        """Whether pods of any known shape ask for a part of a device. Shapes are looked at once, as they become known."""
-        shapes, memo = self.snapshot.shapes, self.snapshot.memo
-        seen, found = memo.get("shapes that share devices", (0, False))
-        if not found and seen < len(shapes):
-            rest = (shapes[number].devices for number in range(seen, len(shapes)))
-            found = any(devices is not None and (devices.fraction or devices.memory) for devices in rest)
-        memo["shapes that share devices"] = (len(shapes), bool(found))
-        return bool(found)
-
     def share_devices(self) -> None:
         """Start the accounts of shared devices. Must be called before the first view of a class."""
         if self.devices is None:
