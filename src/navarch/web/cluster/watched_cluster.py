@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from navarch.apis.core.partial_pod import PartialPod, read_partial_pod
@@ -102,6 +102,10 @@ class WatchedCluster:
         self._collected[pod.metadata.uid or pod.key] = pod
         if len(self._collected) >= MOST_COLLECTED:
             self.flush()
+
+    def put_new_pods(self, pods: Iterable[Pod]) -> list[tuple[Pod, ObjectError]]:
+        self.flush()
+        return self._ingest.put_new_pods(pods)
 
     def put_partial(self, pod: PartialPod) -> str:
         self._collected.pop(pod.metadata.uid or pod.key, None)
