@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 import pytest_asyncio
+from click.testing import CliRunner
 from tests.envtest.server import KubeApiServer
 from tests.worlds.deploy.installing import install_on
 from tests.worlds.deploy.samples import resource_of
 
 from navarch import manifests
+from navarch.cli.main import main
+from navarch.installed import installed
 from navarch.kube.client import Client, PatchType
 from navarch.kube.connect import connect
 from navarch.kube.errors import Forbidden, NotFound
 from navarch.kube.resources import EVENTS, LEASES, PODS, Resource
-from navarch.views.published_state import CONFIG_MAPS
+from navarch.offline.plan import read_policy
+from navarch.views.published_state import CONFIG_MAPS, Parameters, PublishedState, QueueShare, published_policy, to_config_map
 
 pytestmark = pytest.mark.live
 NODES = Resource("", "v1", "nodes", namespaced=False)
@@ -105,8 +110,12 @@ async def test_the_lease_and_no_other(scheduler: Client, admin: Client) -> None:
 
 
 async def test_the_published_state_and_no_other_config_map(scheduler: Client, admin: Client, kube_apiserver: KubeApiServer) -> None:
+    policy = published_policy(read_policy("navarch", installed()))
+    share = QueueShare("research", 0.25, {"nvidia.com/gpu": "32"}, {"nvidia.com/gpu": "8"}, waiting=3)
+    data = to_config_map(PublishedState("1", ["navarch"], policy, Parameters(), [share], "navarch-0", "2026-01-01T00:00:00Z"))
+
     def body(name: str) -> dict[str, Any]:
-        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"state.json": "{}"}}
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
 
     async def apply(name: str, namespace: str = "navarch-system") -> None:
         await scheduler.patch(CONFIG_MAPS, name, body(name), PatchType.APPLY, namespace=namespace, field_manager="m", force=True)
@@ -119,8 +128,14 @@ async def test_the_published_state_and_no_other_config_map(scheduler: Client, ad
     with pytest.raises(Forbidden):
         await scheduler.delete(CONFIG_MAPS, "navarch-state", namespace="navarch-system")
     kube_apiserver.request("POST", f"/api/v1/namespaces/{WORK}/serviceaccounts", {"metadata": {"name": "researcher"}})
-    async with Client(connect(str(kube_apiserver.service_account(WORK, "researcher")))) as user:
-        assert (await user.get(CONFIG_MAPS, "navarch-state", namespace="navarch-system"))["data"] == {"state.json": "{}"}
+    account = str(kube_apiserver.service_account(WORK, "researcher"))
+    shown = await asyncio.to_thread(CliRunner().invoke, main, ["queues", "--kubeconfig", account])
+    assert "research" in shown.stdout and "gpu 8" in shown.stdout, shown.output
+    assert "these are the figures that the scheduler published at 2026-01-01T00:00:00Z" in shown.stderr
+    jobs = await asyncio.to_thread(CliRunner().invoke, main, ["jobs", "-A", "--kubeconfig", account])
+    assert jobs.exit_code == 1 and "cannot list resource" in jobs.stderr and "Traceback" not in jobs.output
+    async with Client(connect(account)) as user:
+        assert (await user.get(CONFIG_MAPS, "navarch-state", namespace="navarch-system"))["data"] == data
         with pytest.raises(Forbidden):
             await user.patch(CONFIG_MAPS, "navarch-state", {"data": {}}, PatchType.MERGE, namespace="navarch-system")
         with pytest.raises(Forbidden):

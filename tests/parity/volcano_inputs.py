@@ -21,12 +21,13 @@ NOW = 1_709_337_700.0
 _AGED = ("nodeUsage", "podStartedSecondsAgo", "secondsSinceLastRescheduling")
 
 
-def cycles_of(case: Case, policy: dict[str, Any]) -> Cycles:
-    """The cycles of a case under this policy. Without ages among its inputs, the moment is the newest one in the objects."""
+def cycles_of(case: Case, policy: dict[str, Any], *, asks: bool = False) -> Cycles:
+    """The cycles of a case under this policy. `asks`: extenders are asked. Without ages among its inputs, the
+    moment is the newest one in the objects."""
     inputs, registry = case.get("inputs", {}), installed()
     now = NOW if any(inputs.get(name) for name in _AGED) else None
     chosen = read_policy(policy, registry)
-    rules = Rules(chosen, registry, settings_for(chosen), now, inputs.get("nodeUsage", {}))
+    rules = Rules(chosen, registry, settings_for(chosen), now, inputs.get("nodeUsage", {}), asks)
     run = Cycles([Document(manifest) for manifest in _objects(case)], rules)
     assert not run.inventory.mistakes and not run.metrics_mistakes
     if "secondsSinceLastRescheduling" in inputs:
@@ -34,9 +35,9 @@ def cycles_of(case: Case, policy: dict[str, Any]) -> Cycles:
     return run
 
 
-def cycle_of(case: Case, policy: dict[str, Any]) -> dict[str, Any]:
+def cycle_of(case: Case, policy: dict[str, Any], *, asks: bool = False) -> dict[str, Any]:
     """One cycle, in the form of `navarch.plan(...).to_dict()`."""
-    found: dict[str, Any] = Plan([cycles_of(case, policy).decide()], {}).to_dict()["cycles"][0]
+    found: dict[str, Any] = Plan([cycles_of(case, policy, asks=asks).decide()], {}).to_dict()["cycles"][0]
     return found
 
 

@@ -49,7 +49,7 @@ class Allocate(Action):
 
     def execute(self) -> None:
         session = self.session
-        if session.any_shares_devices:
+        if session.snapshot.shares_devices:
             session.share_devices()
         lost = set() if session.semantics.promises_are_kept else self._doubt_promises()
         admit_groups_without_pods(session)
@@ -261,14 +261,22 @@ class Allocate(Action):
                 if can_still_start(job, part):
                     continue
                 break
+            failure = session.view(task).scoring_failure()
+            if failure is not None:
+                take_next(session, tasks, 1, moving=moving)
+                job.refuse(failure)
+                continue
             chosen = take_next(session, tasks, len(nodes), moving=moving)
             groups: tuple[str, ...] = ()
             if session.devices is not None and shares_devices(task):
                 groups, pipelined = session.devices.choose(task, nodes[0], not pipelined) or ((), pipelined)
-            if pipelined:
-                statement.pipeline(job, chosen, nodes, task, groups)
-            else:
-                statement.allocate(job, chosen, nodes, task, groups)
+            place = statement.pipeline if pipelined else statement.allocate
+            vetoed = place(job, chosen, nodes, task, groups)
+            if vetoed:
+                for reason in vetoed.values():
+                    job.refuse(reason)
+                tasks += [row for row in reversed(chosen) if row not in vetoed]
+                continue
             if part is not None:
                 session.domains.drag_anchor(part, nodes)
             if self._is_ready(job, part):

@@ -57,7 +57,14 @@ class Backfill(Action):
             job.fit_errors[row] = view.explain(resources=not session.semantics.rebinds_check_opening_idle)
             return
         node = view.best(group)
-        session.statement().allocate(job, [row], [node], task)
+        failure = view.scoring_failure()
+        if failure is not None:
+            job.refuse(failure)
+            return
+        vetoed = session.statement().allocate(job, [row], [node], task)
+        if vetoed:
+            job.refuse(vetoed[row])
+            return
         if session.job_ready(job):
             self._bind(job)
 

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from navarch.apis.errors import ObjectError
 from navarch.cli.cluster.embedded_kubeconfig import reminder
 from navarch.cli.cluster.failure import cluster_failure
-from navarch.cli.cluster.options import state_option
 from navarch.cli.cluster.running_policy import running_policy
+from navarch.cli.cluster.source import read_source
+from navarch.cli.cluster.state_option import state_option
 from navarch.cli.history_file import history_option
 from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plan import fail, moment
 from navarch.cli.plugin_dirs import failure_in, plugin_dirs_option
 from navarch.cli.policy.mistakes import MISTAKES, tell
-from navarch.cli.scheduler_names import served
 from navarch.cli.tables.explanation import show_explanation, show_node, show_queue
 from navarch.cli.tables.text import output_console
 from navarch.engine.policy import PRESETS, PolicyError
@@ -38,14 +34,10 @@ from navarch.explanation.recorded import explain_recorded
 from navarch.explanation.result import Explanation, NodeExplanation, QueueExplanation
 from navarch.installed import installed
 from navarch.job_history import HistoryError
-from navarch.kube.client import Client
-from navarch.kube.connect import connect
 from navarch.kube.errors import ConfigError, KubeError
-from navarch.live.cluster_objects import cluster_objects
-from navarch.offline.manifests import Document, read_paths
 from navarch.offline.plan import PlanError
 from navarch.offline.replay import RecordingError, read
-from navarch.views.published_state import PublishedState, StateAddress, read_state
+from navarch.views.published_state import StateAddress
 
 EXAMPLES = """\b
 Examples:
@@ -56,18 +48,6 @@ Examples:
   navarch explain bert --record cycle-000042.json.gz    # in a recorded cycle
 """
 Answer = Explanation | QueueExplanation | NodeExplanation
-
-
-@dataclass
-class _Source:
-    """Objects to explain in, from files, a cluster, or both."""
-
-    documents: list[Document] = field(default_factory=list)
-    unread: list[ObjectError] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    scheduler_names: Sequence[str] | None = None
-    now: float | None = None
-    state: PublishedState | None = None
 
 
 @click.command(epilog=EXAMPLES)
@@ -124,7 +104,7 @@ def explain(
                     read(record), name, policy, trials, seconds, plugin_dirs=plugin_dirs, progress=progress, history=history or ()
                 )
             else:
-                source = _source(paths, cluster or not paths, kubeconfig, context, StateAddress.parse(state), scheduler_names, now)
+                source = read_source(paths, cluster or not paths, kubeconfig, context, StateAddress.parse(state), scheduler_names, now)
                 running = running_policy(policy, source.state, installed(plugin_dirs))
                 source.notes += running.notes
                 namespace_as_queue = namespace_as_queue or running.parameters.namespace_as_queue
@@ -180,37 +160,6 @@ def explain(
             raise  # ours: the traceback is what we need of a report
         raise click.ClickException(f"a plugin failed: {failed}") from error
     _print(found, output)
-
-
-def _source(
-    paths: tuple[str, ...],
-    cluster: bool,
-    kubeconfig: Path | None,
-    context: str | None,
-    address: StateAddress,
-    scheduler_names: tuple[str, ...],
-    now: float | None,
-) -> _Source:
-    documents, unread = read_paths(paths) if paths else ([], [])
-    if not cluster:
-        return _Source(documents, unread, [], scheduler_names or None, now)
-
-    async def listed() -> _Source:
-        async with Client(connect(kubeconfig, context)) as client:
-            found = await cluster_objects(client)
-            state = await read_state(client, address)
-        given = {_identity(each) for each in documents}
-        known = [each for each in found.documents if _identity(each) not in given]
-        ours = scheduler_names or (state.scheduler_names if state is not None else ())
-        names = served(ours, (each.manifest for each in known if each.manifest["kind"] == "Node"))
-        return _Source([*known, *documents], unread, found.notes, sorted(names), time.time() if now is None else now, state)
-
-    return asyncio.run(listed())
-
-
-def _identity(document: Document) -> tuple[object, object, object]:
-    metadata = document.manifest.get("metadata") or {}
-    return document.manifest.get("kind"), metadata.get("namespace") or "default", metadata.get("name")
 
 
 def _of_queue(heap: Reading, name: str) -> QueueExplanation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
@@ -12,12 +12,13 @@ from typing import NoReturn
 import click
 
 from navarch.apis.errors import ObjectError
+from navarch.cli.cluster.state_option import state_option
 from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plugin_dirs import failure_in, plugin_dirs_option
 from navarch.cli.policy.mistakes import MISTAKES, tell
 from navarch.cli.tables.plan import show
 from navarch.cli.watched_files import watched
-from navarch.engine.policy import PRESETS, PolicyError
+from navarch.engine.policy import PRESETS, Policy, PolicyError
 from navarch.engine.registry import RegistrationError
 from navarch.explanation.policy_difference import PolicyDifference, policy_difference
 from navarch.offline.inputs import read_moment
@@ -29,6 +30,7 @@ from navarch.offline.plan import plan as run_plan
 EXAMPLES = """\b
 Examples:
   navarch plan -f examples/two-queues.yaml
+  navarch plan --cluster -f new-job.yaml       # what would happen to it now, in the cluster of the kubeconfig
   kubectl get nodes,pods,priorityclasses -A -o yaml | navarch plan -f - -f new-job.yaml   # PodGroups and Queues too, by full name
   navarch plan -f cluster/ -f new-job.yaml --cycles 3 -o json
   navarch plan -f examples/two-queues.yaml --diff volcano
@@ -58,8 +60,16 @@ def collector_paused() -> Iterator[None]:
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("-f", "--filename", "paths", multiple=True, required=True, metavar="FILE|DIR|-", help="Manifests; may repeat.")
-@click.option("--policy", default="navarch", show_default=True, metavar="FILE|PRESET", help=f"One of {', '.join(PRESETS)}, or a file.")
+@click.option("-f", "--filename", "paths", multiple=True, metavar="FILE|DIR|-", help="Manifests; may repeat.")
+@click.option("--cluster", is_flag=True, help="The objects of the cluster of the kubeconfig as well, and its scheduler's policy.")
+@click.option("--kubeconfig", type=click.Path(path_type=Path), help="With --cluster: the cluster; else as kubectl finds it.")
+@click.option("--context", help="Context of the kubeconfig.")
+@state_option
+@click.option(
+    "--policy",
+    metavar="FILE|PRESET",
+    help=f"One of {', '.join(PRESETS)}, or a file.  [navarch; with --cluster that of the running scheduler]",
+)
 @click.option("--cycles", type=click.IntRange(min=1), default=1, show_default=True, help="How many cycles to run.")
 @click.option(
     "--scheduler-name",
@@ -80,7 +90,11 @@ def collector_paused() -> Iterator[None]:
 @collector_paused()
 def plan(
     paths: tuple[str, ...],
-    policy: str,
+    cluster: bool,
+    kubeconfig: Path | None,
+    context: str | None,
+    state: str,
+    policy: str | None,
     cycles: int,
     scheduler_names: tuple[str, ...],
     now: float | None,
@@ -92,15 +106,29 @@ def plan(
     diff: str | None,
     verbose: bool,
 ) -> None:
-    """Decide for manifests in files, without a cluster.
+    """Decide for manifests in files, without a cluster, or with the objects of a cluster (--cluster). Nothing is written there.
 
     Reads YAML and JSON, several documents in a file, lists as kubectl prints them, whole directories, or standard input (-).
     Jobs, Deployments, ReplicaSets, StatefulSets, DaemonSets, Volcano Jobs and workloads of Kubeflow, Ray, JobSet and
     LeaderWorkerSet are expanded into their pods, unless these are in the input. Exits with 2 and lists every mistake
     if something in the input is not valid.
     """
-    documents, unread = read_paths(paths)
-    asked = policy
+    if not paths and not cluster:
+        raise click.UsageError("expected -f FILE with manifests, or --cluster")
+    if (kubeconfig or context or state) and not cluster:
+        raise click.UsageError("--kubeconfig, --context, --state: expected --cluster beside them")
+    asked = policy or "navarch"
+    chosen: str | Policy = asked
+    names: Sequence[str] | None = scheduler_names or None
+    if cluster:
+        from navarch.cli.cluster.planned_cluster import planned_cluster
+
+        found = planned_cluster(paths, policy, kubeconfig, context, state, scheduler_names, now, plugin_dirs)
+        documents, unread, names, now = found.source.documents, found.source.unread, found.source.scheduler_names, found.source.now
+        chosen, namespace_as_queue = found.running.policy, namespace_as_queue or found.running.parameters.namespace_as_queue
+        keep_going = True  # objects of a cluster are not the user's to mend
+    else:
+        documents, unread = read_paths(paths)
     try:
         loads = metrics_file(metrics) if metrics else None
     except ObjectError as error:
@@ -108,15 +136,15 @@ def plan(
     try:
         if unread and not keep_going:
             # Report the mistakes of the other files as well, then fail.
-            rest = run_plan(documents, policy, keep_going=True, plugin_dirs=plugin_dirs)
+            rest = run_plan(documents, asked, keep_going=True, plugin_dirs=plugin_dirs)
             raise PlanError(unread + rest.mistakes)
 
-        def planned(chosen: str) -> Plan:
+        def planned(chosen: str | Policy) -> Plan:
             return run_plan(
                 documents,
                 chosen,
                 cycles,
-                scheduler_names or None,
+                names,
                 now,
                 keep_going=keep_going,
                 namespace_as_queue=namespace_as_queue,
@@ -124,8 +152,8 @@ def plan(
                 metrics=loads,
             )
 
-        result = planned(policy)
-        asked = diff or policy
+        result = planned(chosen)
+        asked = diff or asked
         other = planned(diff) if diff else None
     except PlanError as error:
         fail(error.mistakes)

@@ -11,7 +11,9 @@ from navarch.cli.cluster.options import ClusterOptions, cluster_options
 from navarch.cli.cluster.show import GONE, Listing, show
 from navarch.cli.tables.columns import TableForm
 from navarch.cli.tables.overview import queues_form
-from navarch.views.queues import QueueRow
+from navarch.views.overview import Overview
+from navarch.views.published_state import PublishedState
+from navarch.views.queues import QueueRow, published_rows
 
 
 @click.command()
@@ -30,4 +32,7 @@ def queues(options: ClusterOptions) -> None:
     def gone(row: QueueRow) -> QueueRow:
         return replace(row, state=GONE)
 
-    show(options, Listing(lambda found, _: found.queues, form, ("Node", "Pod"), gone))
+    def published(state: PublishedState) -> Overview:
+        return Overview([], published_rows(state), [])
+
+    show(options, Listing(lambda found, _: found.queues, form, ("Node", "Pod"), gone, published=published))

@@ -1,17 +1,18 @@
 """One cycle: `decide(snapshot, policy, registry, now)` opens a session, runs the actions, closes, returns the record.
 
 A pure function of its arguments. The only clock here is a stopwatch for the timings that stand beside the record. What raises while it
-works on a job costs that job its place: the cycle starts again without it (`containment`).
+works on a job or reads a node costs that one its place: the cycle starts again without it (`containment`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from time import perf_counter
 
 from navarch.engine.close import close
 from navarch.engine.containment.containment import Containment
 from navarch.engine.containment.set_aside import OpeningFigures
+from navarch.engine.points.conversation import Conversation, Exchange, Unanswered
 from navarch.engine.policy.values import Policy
 from navarch.engine.record import CycleRecord
 from navarch.engine.registry import Registry
@@ -30,24 +31,35 @@ def decide(
     report_all: bool = True,
     report_queues: bool = True,
     set_aside: Collection[str] = (),
+    left_out_nodes: Collection[str] = (),
+    exchanges: Sequence[Exchange] | None = None,
 ) -> CycleRecord:
     """What to bind, evict and promise now, and why the other jobs wait. `uid` marks conditions set in this cycle; names of newly
     shared devices begin with `devices`.
 
     `report_all` False leaves out of the record every job that no action processed and whose status is up to date, so that an
     idle cycle over many running jobs costs almost nothing. `report_queues` False leaves out the figures of queues. `set_aside`: keys
-    of jobs that take no part because a rule failed on them in an earlier cycle."""
-    containment = Containment(snapshot, set_aside)
+    of jobs that take no part because a rule failed on them in an earlier cycle; `left_out_nodes`: names of such nodes.
+
+    `exchanges`: what servers outside answered so far. The record has a `question` and no decisions where a rule asks for more: ask it,
+    and decide again over the same snapshot (`points/conversation.py`). None: there is no shell that would ask."""
+    containment = Containment(snapshot, set_aside, left_out_nodes)
     timings: dict[str, float] = {}
+    attempt = 0
     try:
         while True:
             try:
-                opening = containment.opening
+                opening, conversation = containment.opening, Conversation(exchanges, attempt)
+                attempt += 1
                 record = _attempt(
                     snapshot, policy, registry, now, uid, devices, report_all, report_queues, opening, timings,
-                    containment.without_preferences,
+                    containment.without_preferences, conversation,
                 )  # fmt: skip
+                record.notices = list(conversation.notices)
                 break
+            except Unanswered as stopped:
+                containment.opening.put_back()
+                return CycleRecord(question=stopped.question, timings=timings)
             except (Exception, SystemExit) as error:
                 # A rule that raises costs its job the place in this cycle. All other jobs are decided; the record reports the failure.
                 # A plugin that calls sys.exit is no reason to end the process.
@@ -57,7 +69,8 @@ def decide(
     finally:
         containment.restore()
     containment.report(record)
-    record.set_aside = sorted(set_aside)
+    record.set_aside, record.left_out_nodes = sorted(set_aside), sorted(left_out_nodes)
+    record.exchanges = list(exchanges or ())
     record.timings.update(timings)
     return record
 
@@ -74,6 +87,7 @@ def _attempt(
     opening: OpeningFigures,
     timings: dict[str, float],
     without_preferences: Collection[str],
+    conversation: Conversation,
 ) -> CycleRecord:
     """One run of the cycle. If it raises, it leaves nothing behind except columns that `opening` restores."""
     started = perf_counter()
@@ -89,6 +103,7 @@ def _attempt(
         timings=timings,
         opening=opening,
         without_preferences=without_preferences,
+        conversation=conversation,
     )
     timings["open"] = timings.get("open", 0.0) + perf_counter() - started
     for name in policy.actions:

@@ -177,6 +177,10 @@ class NodeScorer(ABC):
         """Called before `raw` with the candidate nodes, for GLOBAL scores whose raw column depends on them."""
         return None
 
+    def failure(self, task: TaskClass) -> Reason | None:
+        """After a node was chosen by a GLOBAL score: why the scores do not count, so that the task is not placed."""
+        return None
+
     def identity(self) -> Hashable:
         return (type(self), self.configuration)
 

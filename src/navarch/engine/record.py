@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from navarch.engine.points.conversation import Exchange, Notice, Question
 from navarch.engine.reasons import Reason
 from navarch.model.objects.devices import AllocatedDevice
 from navarch.model.spec import Condition
@@ -103,6 +104,15 @@ class JobFailure(msgspec.Struct, frozen=True):
     traceback: str = ""
 
 
+class NodeFailure(msgspec.Struct, frozen=True):
+    """A node that was left out because something raised while it read the node. `where` names the plugin or module."""
+
+    node: str
+    where: str
+    error: str
+    traceback: str = ""
+
+
 class QueueFigures(msgspec.Struct, frozen=True):
     """Amounts by resource name in the model's units (`resources.unit_of`)."""
 
@@ -125,10 +135,19 @@ class CycleRecord(msgspec.Struct):
     queues: list[QueueFigures] = msgspec.field(default_factory=list)
     warnings: list[str] = msgspec.field(default_factory=list)
     failures: list[JobFailure] = msgspec.field(default_factory=list)
+    node_failures: list[NodeFailure] = msgspec.field(default_factory=list)
+    left_out_nodes: list[str] = msgspec.field(default_factory=list)
+    """Nodes that took no part from the beginning: something failed on them in an earlier cycle. An input, here for replays."""
     set_aside: list[str] = msgspec.field(default_factory=list)
     """Jobs that took no part from the beginning: something failed on them in an earlier cycle. An input, here for replays."""
     tried: list[str] = msgspec.field(default_factory=list)
     """Keys of jobs in the order in which idle room was first looked for on their behalf."""
     last_runs: dict[str, float] = msgspec.field(default_factory=dict)
     """Rules that act once an interval and did so in this cycle -> the moment of the cycle (`model/objects/last_runs.py`)."""
+    question: Question | None = None
+    """What a server outside has to be asked before anything can be decided; nothing else is in the record then."""
+    notices: list[Notice] = msgspec.field(default_factory=list)
+    """What servers outside are told of the cycle, in order."""
+    exchanges: list[Exchange] = msgspec.field(default_factory=list)
+    """What servers outside answered. An input, here for replays."""
     timings: dict[str, float] = msgspec.field(default_factory=dict)

@@ -207,6 +207,24 @@ class Semantics:
         "that finished, reads roles from the annotation only, and ignores all annotations of a group if one of them has a mistake",
     )
 
+    # Servers outside.
+    extender_is_asked_anew: bool = switch(
+        False, "an extender is asked for each pod, and again each time, instead of once for pods that are alike"
+    )
+    failed_open_disables_extender: bool = switch(
+        False, "an extender that fails when the cycle opens takes no part in it, although its answers are not to be ignored"
+    )
+    failed_job_ready_is_turned_round: bool = switch(
+        False, "where an extender fails to say whether a job is ready, the job is ready unless failures of the extender are ignored"
+    )
+    ignored_extender_spares_all: bool = switch(
+        False, "an extender that fails on victims spares all of them, even where its failures are ignored"
+    )
+    extender_code_needs_message: bool = switch(False, "a refusal of an extender that has a code and no message does not count")
+    extender_scores_are_required: bool = switch(
+        False, "a pod is placed nowhere if an extender names no scores, even where its failures are ignored"
+    )
+
     # Cards that a device plugin gives out by annotations.
     undone_cards_stay_taken: bool = switch(False, "a gang that is not placed after all keeps its vGPU memory until the cycle ends")
     leaving_cards_are_free: bool = switch(False, "the cards of a pod that is being deleted are given to others while it still runs")
@@ -223,6 +241,14 @@ class Semantics:
         False, "a pod that asks for parts of cards which no plugin of the policy gives out is placed all the same"
     )
     spread_prefers_idle_cards: bool = switch(True, "the schedule policy spread orders the cards of a node and prefers no node")
+
+    # CPUs that a kubelet gives to one container alone.
+    cpus_must_suffice: bool = switch(
+        True, "numa-aware lets a pod onto a node with too few free CPUs if the node's policy is best-effort, and takes none there"
+    )
+    whole_cores_are_looked_up: bool = switch(
+        True, "numa-aware takes a socket or core for free if the CPU of the same number is, and cores of one number for one core"
+    )
 
     # Words.
     refusals_tell_all: bool = switch(

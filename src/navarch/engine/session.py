@@ -21,11 +21,13 @@ from navarch.engine.placement.node_state import NodeState
 from navarch.engine.placement.shards import shard_nodes
 from navarch.engine.placement.shared_devices import SharedDevices
 from navarch.engine.placement.tasks_by_node import TasksByNode
+from navarch.engine.points.conversation import Conversation
 from navarch.engine.points.profiles import THE_FIRST, functions_by_profile
 from navarch.engine.points.protocols import AllocateEvents, Change, NodeFilters, NodeScorers, Purpose
 from navarch.engine.points.runner import PluginRunner
 from navarch.engine.policy.values import Policy
 from navarch.engine.queue import Queue
+from navarch.engine.reasons import Reason
 from navarch.engine.record import Bind, CycleRecord, Eviction, Nomination
 from navarch.engine.semantics import Semantics
 from navarch.engine.statement import Operation, Statement
@@ -61,6 +63,7 @@ class Session(PluginRunner):
         timings: dict[str, float] | None = None,
         opening: OpeningFigures | None = None,
         without_preferences: Collection[str] = (),
+        conversation: Conversation | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.policy = policy
@@ -73,6 +76,10 @@ class Session(PluginRunner):
         self.timings = {} if timings is None else timings
         self.opening = opening
         """Keeps the figures with which the cycle opened, before the first of them changes."""
+        self.conversation = Conversation() if conversation is None else conversation
+        """Questions to servers outside."""
+        self.vetoed: dict[int, Reason] = {}
+        """Tasks of the placement under way that a plugin refuses, for `Statement`: filled in `on_allocate`."""
         self.action = ""
         self.record = CycleRecord()
         self._specs = snapshot.tasks.specs
@@ -318,17 +325,6 @@ class Session(PluginRunner):
         if view is None:
             view = self._views[task.number] = ClassView(self, task)
         return view
-
-    @property
-    def any_shares_devices(self) -> bool:
-        """Whether pods of any known shape ask for a part of a device. Shapes are looked at once, as they become known."""
-        shapes, memo = self.snapshot.shapes, self.snapshot.memo
-        seen, found = memo.get("shapes that share devices", (0, False))
-        if not found and seen < len(shapes):
-            rest = (shapes[number].devices for number in range(seen, len(shapes)))
-            found = any(devices is not None and (devices.fraction or devices.memory) for devices in rest)
-        memo["shapes that share devices"] = (len(shapes), bool(found))
-        return bool(found)
 
     def share_devices(self) -> None:
         """Start the accounts of shared devices. Must be called before the first view of a class."""

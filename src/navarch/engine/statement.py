@@ -7,7 +7,7 @@ save point lets a search try something inside a larger attempt.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from navarch.engine.node_functions import TaskClass
 from navarch.engine.placement.shared_devices import shares_devices
 from navarch.engine.points.gang_protocols import EvictedAgain
 from navarch.engine.points.protocols import Change
+from navarch.engine.reasons import Reason
 from navarch.model.resources import IntArray
 from navarch.model.status import TaskStatus
 
@@ -76,9 +77,13 @@ class Statement:
 
     # what an attempt may do
 
-    def allocate(self, job: Job, tasks: Sequence[int], nodes: Sequence[int], task: TaskClass, groups: tuple[str, ...] = ()) -> None:
-        """Allocate idle resources of `nodes[i]` to `tasks[i]`. `groups`: the shared devices of a single task."""
-        self._place(ALLOCATED, job, list(tasks), list(nodes), task, evicting=False, groups=groups)
+    def allocate(
+        self, job: Job, tasks: Sequence[int], nodes: Sequence[int], task: TaskClass, groups: tuple[str, ...] = ()
+    ) -> Mapping[int, Reason]:
+        """Allocate idle resources of `nodes[i]` to `tasks[i]`. `groups`: the shared devices of a single task.
+
+        Returns the tasks that a plugin refuses there. If there are any, none of the tasks is placed."""
+        return self._place(ALLOCATED, job, list(tasks), list(nodes), task, evicting=False, groups=groups)
 
     def pipeline(
         self,
@@ -209,7 +214,7 @@ class Statement:
         *,
         evicting: bool,
         groups: tuple[str, ...],
-    ) -> None:
+    ) -> Mapping[int, Reason]:
         session = self.session
         if len(tasks) == 1:
             rows, counts = np.array(nodes, dtype=np.intp), _ONE
@@ -222,7 +227,12 @@ class Statement:
         if groups and session.devices is not None:
             operation.left = session.devices.groups.get(first, ())
         self._apply(operation, 1)
+        if session.vetoed:
+            vetoed, session.vetoed = session.vetoed, {}
+            self._apply(operation, -1)
+            return vetoed
         self.operations.append(operation)
+        return _NOTHING
 
     def _apply(self, operation: Operation, sign: int) -> None:
         session, task, job = self.session, operation.task, operation.job
@@ -336,5 +346,6 @@ class Statement:
             session.notify_allocate(Change(job, operation.tasks, operation.nodes, task, task.request, undone=True, view=view))
 
 
+_NOTHING: Mapping[int, Reason] = {}
 _ONE: IntArray = np.ones(1, dtype=np.int64)
 _ONE_ROW: Rows = np.zeros(1, dtype=np.intp)

@@ -22,19 +22,20 @@ Four rules hold whatever the order of events (tests/properties/test_live_core.py
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Settings
+from navarch.engine.points.conversation import Exchange
 from navarch.engine.policy import Policy
 from navarch.engine.reasons import Event
-from navarch.engine.record import CycleRecord, Eviction
+from navarch.engine.record import Bind, CycleRecord, Eviction
 from navarch.engine.registry import Registry
 from navarch.live.cache.assumed_pods import AssumedBind, AssumedPods
 from navarch.live.cache.change_notices import PodWatcher
 from navarch.live.cache.cluster_cache import ClusterCache
 from navarch.live.commit import Commit, Unsupported
-from navarch.live.cycle import Cycle, run_cycle
+from navarch.live.cycle import Cycle, decide_again, run_cycle
 from navarch.live.gang_history import GangHistory
 from navarch.live.half_bound_gangs import HalfBoundGangs
 from navarch.live.instructions import (
@@ -51,7 +52,7 @@ from navarch.live.instructions import (
     WriteRefusal,
 )
 from navarch.live.queue.equivalence_classes import footprint
-from navarch.live.queue.failed_jobs import FailedJobs
+from navarch.live.queue.failed_jobs import FailedJobs, FailedNodes
 from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.live.unconfirmed_decisions import UnconfirmedDecisions
 from navarch.model.objects.last_runs import LAST_RUN, RULES, put_last_runs
@@ -101,6 +102,7 @@ class LiveCore:
         self.gangs = HalfBoundGangs(self.cache, self._release_gang, gang_timeout, starts_gangs, prepared_at, history)
         self._unconfirmed = UnconfirmedDecisions(self.assumed, self._abandon_eviction, self._end_nomination)
         self.failed_jobs = FailedJobs()
+        self.failed_nodes = FailedNodes()
         self.leading = False
         self.last_cycle: Cycle | None = None
         self.cycles = 0
@@ -108,6 +110,10 @@ class LiveCore:
         self._reusable: Snapshot | None = None
         """The last cycle's snapshot, unless it is still being read."""
         self._void_before = 0.0
+        self._set_aside: Collection[str] = ()
+        """Jobs that take no part in the cycle under way."""
+        self._left_out_nodes: Collection[str] = ()
+        """Nodes that take no part in it."""
 
     # leadership
 
@@ -150,8 +156,18 @@ class LiveCore:
 
     # cycles
 
-    def decide(self, policy: Policy, registry: Registry, wall_time: float, *, identity: str = "", batch: int | None = None) -> Cycle:
-        """One cycle over a snapshot of the cache. Nothing is assumed yet: see `commit`. For `batch` see `run_cycle`."""
+    def decide(
+        self,
+        policy: Policy,
+        registry: Registry,
+        wall_time: float,
+        *,
+        identity: str = "",
+        batch: int | None = None,
+        asks: bool = False,
+    ) -> Cycle:
+        """One cycle over a snapshot of the cache. Nothing is assumed yet: see `commit`. For `batch` see `run_cycle`. `asks`: the
+        record may have a question instead of decisions; answer it by `decide_again`."""
         cluster = self.cache.cluster
         if LAST_RUN not in cluster.objects:
             put_last_runs(cluster, dict.fromkeys(RULES, wall_time))
@@ -161,15 +177,47 @@ class LiveCore:
         for key, inactive in self.queue.pop_changes(cluster):
             cluster.jobs.hold(key, inactive)
         uid = f"{identity}-{self.cycles}"
-        aside = self.failed_jobs.set_aside(cluster, wall_time)
+        self._set_aside = self.failed_jobs.set_aside(cluster, wall_time)
+        self._left_out_nodes = self.failed_nodes.left_out(wall_time)
         cycle = run_cycle(
-            cluster, policy, registry, wall_time, self.cycles, uid, batch=batch, instead_of=self._reusable, set_aside=aside
+            cluster,
+            policy,
+            registry,
+            wall_time,
+            self.cycles,
+            uid,
+            batch=batch,
+            instead_of=self._reusable,
+            set_aside=self._set_aside,
+            left_out_nodes=self._left_out_nodes,
+            asks=asks,
         )
-        self.failed_jobs.take(cycle.record, wall_time)
-        put_last_runs(cluster, cycle.record.last_runs)
-        self.last_cycle = cycle
+        return self._decided(cycle)
+
+    def decide_again(self, cycle: Cycle, registry: Registry, exchanges: list[Exchange]) -> Cycle:
+        """The same cycle with what servers outside have answered since."""
+        return self._decided(decide_again(cycle, registry, self._set_aside, self._left_out_nodes, exchanges))
+
+    def _decided(self, cycle: Cycle) -> Cycle:
         self._reusable = cycle.snapshot
+        if cycle.record.question is None:
+            self.failed_jobs.take(cycle.record, cycle.now)
+            self.failed_nodes.take(cycle.record, cycle.now)
+            put_last_runs(self.cache.cluster, cycle.record.last_runs)
+            self.last_cycle = cycle
         return cycle
+
+    def drop_outdated(self, record: CycleRecord) -> None:
+        """The cluster may have changed while servers were asked: leave out pods that are gone or have a node, and nodes that are
+        gone."""
+        cluster = self.cache.cluster
+
+        def stands(bind: Bind) -> bool:
+            task, node = cluster.task(bind.uid), cluster.nodes.rows.of.get(bind.node)
+            waits = task is not None and task.status == TaskStatus.PENDING and not task.deleting
+            return waits and node is not None and bool(cluster.nodes.alive[node])
+
+        record.binds = [bind for bind in record.binds if stands(bind)]
 
     def keep_snapshot(self) -> None:
         """The last cycle's snapshot is being read: the next cycle must not overwrite it."""

@@ -8,12 +8,13 @@ accept the bindings no sooner.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
 
 from navarch.engine.cycle import decide
+from navarch.engine.points.conversation import Exchange
 from navarch.engine.policy import Policy
 from navarch.engine.record import CycleRecord
 from navarch.engine.registry import Registry
@@ -58,17 +59,51 @@ def run_cycle(
     batch: int | None = None,
     instead_of: Snapshot | None = None,
     set_aside: Collection[str] = (),
+    left_out_nodes: Collection[str] = (),
+    asks: bool = False,
 ) -> Cycle:
     """`batch`: how many pending pods of each queue are tried; None: all. `instead_of`: see `Cluster.snapshot`.
-    `set_aside`: see `decide`."""
+    `set_aside`, `left_out_nodes`: see `decide`. `asks`: the cycle may stop at a question to a server outside (`decide_again`)."""
     started = perf_counter()
     snapshot = cluster.snapshot(policy.semantics.node_order, instead_of=instead_of)
     if batch is not None:
         leave_out(snapshot, beyond_batch(snapshot, batch))
     taken = perf_counter() - started
-    record = decide(snapshot, policy, registry, now, uid=uid, devices=uid, report_all=False, set_aside=set_aside)
+    exchanges: list[Exchange] | None = [] if asks else None
+    record = decide(
+        snapshot,
+        policy,
+        registry,
+        now,
+        uid=uid,
+        devices=uid,
+        report_all=False,
+        set_aside=set_aside,
+        left_out_nodes=left_out_nodes,
+        exchanges=exchanges,
+    )
     spent = perf_counter() - started
     return Cycle(number, snapshot, bool(snapshot.jobs.left_out), policy, now, uid, record, taken, spent)
+
+
+def decide_again(
+    cycle: Cycle, registry: Registry, set_aside: Collection[str], left_out_nodes: Collection[str], exchanges: list[Exchange]
+) -> Cycle:
+    """Run a cycle that stopped at a question once more, over the same snapshot."""
+    started = perf_counter()
+    record = decide(
+        cycle.snapshot,
+        cycle.policy,
+        registry,
+        cycle.now,
+        uid=cycle.uid,
+        devices=cycle.uid,
+        report_all=False,
+        set_aside=set_aside,
+        left_out_nodes=left_out_nodes,
+        exchanges=exchanges,
+    )
+    return replace(cycle, record=record, seconds=cycle.seconds + perf_counter() - started)
 
 
 def undecided(cluster: Cluster, policy: Policy, now: float, number: int, uid: str) -> Cycle:

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from navarch.apis.dialect import Settings
+from navarch.engine.points.conversation import Exchange
 from navarch.engine.policy.credentials import without_credentials
 from navarch.engine.policy.describe import describe
 from navarch.engine.reasons import Event
@@ -33,8 +34,9 @@ from navarch.kube.watch.informer import Patience
 from navarch.kube.write.pool import WritePool
 from navarch.live.cache.informers import Informers
 from navarch.live.cache.invalid_objects import InvalidObjects
+from navarch.live.conversations import Conversations
 from navarch.live.core import LiveCore
-from navarch.live.cycle import undecided
+from navarch.live.cycle import Cycle, undecided
 from navarch.live.half_bound_gangs import starts_gangs
 from navarch.live.instructions import AbandonPreparation, BindResult, CheckVolumes, EndBind, Instruction, StartCycle
 from navarch.live.loop import Loop
@@ -45,18 +47,19 @@ from navarch.live.ops.dry_run_report import DryRunReport
 from navarch.live.ops.election import Elector, make_identity
 from navarch.live.ops.gauges import Gauges
 from navarch.live.ops.health import Health, tls_context
-from navarch.live.ops.job_failures import JobFailures
 from navarch.live.ops.lease import ApiLeaseLock
 from navarch.live.ops.metrics import Metrics
 from navarch.live.ops.periodic_tasks import PeriodicTasks
 from navarch.live.ops.policy_file import PolicyFile
 from navarch.live.ops.recording import Recorder, encoded
+from navarch.live.ops.rule_failures import RuleFailures
 from navarch.live.ops.second_loop import Heartbeat, SecondLoop, run_in
 from navarch.live.ops.state_pages import StatePages
 from navarch.live.ops.state_publisher import StatePublisher
 from navarch.live.ops.supervised_tasks import SupervisedTasks
 from navarch.live.ops.watchdog import Watchdog
 from navarch.live.prebind.device_claims import DeviceClaims
+from navarch.live.prebind.hooks import Hooks
 from navarch.live.prebind.preparation import Preparations
 from navarch.live.prebind.volumes import Volumes
 from navarch.live.settings import RunOptions
@@ -145,8 +148,9 @@ class Scheduler:
 
         self.volumes = Volumes(self.client, self.cache, options.volume_timeout, progress=lambda bind: self.preparations.progress(bind))
         self.device_claims = DeviceClaims(self.client, self.cache, lambda: self.informers.resources["ResourceClaim"])
+        self.hooks = Hooks(self.client, lambda: self.cache.cluster, lambda: self.policy_file.registry)
         self.preparations = Preparations(
-            (self.volumes, self.device_claims),
+            (self.volumes, self.device_claims, self.hooks),
             lambda bind, why: self.core.bind_failed(bind, why, _now()),
             self.core.gangs.is_starting,
         )
@@ -188,6 +192,7 @@ class Scheduler:
         report = options.report
         self.report = None if report is None else DryRunReport(report, options.scheduler_names, self.policy_file.policy.source)
 
+        self.conversations = Conversations(self.cache, self._cycle_again, self._cycle_answered, self._conversation_ended)
         self.usage = UsageOverTime(clock, self.supervised.run)
         self.node_load = NodeLoadFeed(
             self.client,
@@ -198,7 +203,12 @@ class Scheduler:
         )
         self.periodic_tasks = PeriodicTasks(self)
         self.gauges = Gauges(self)
-        self.job_failures = JobFailures(self.metrics.job_failures, lambda job: job in self.cache.cluster.jobs.rows.of)
+        self.rule_failures = RuleFailures(
+            self.metrics.job_failures,
+            self.metrics.node_failures,
+            lambda job: job in self.cache.cluster.jobs.rows.of,
+            lambda node, message: self.events.emit(Regarding("Node", "", node), "Warning", "InternalError", "Scheduling", message),
+        )
         self.watchdog = Watchdog(options.cycle_timeout)
         self.heartbeat = Heartbeat(lambda: self.watchdog.limit)
         self._second_loop = SecondLoop()
@@ -212,7 +222,7 @@ class Scheduler:
             self.gauges.refresh,
             AccessReview(self.lease_client, time.monotonic),
             protect_metrics=options.protect_metrics,
-            notes=lambda: [*self.job_failures.notes(), *self.supervised.notes()],
+            notes=lambda: [*self.rule_failures.notes(), *self.supervised.notes()],
             configuration=self.configuration,
             pages=self.state_pages.pages,
             silence=self.heartbeat.silence,
@@ -227,6 +237,8 @@ class Scheduler:
         self._bound_ok = self.metrics.binds.labels("ok")
         self._backlog_left = False
         """The last cycle left a part of the backlog to the next."""
+        self._cycle_due = False
+        """A cycle was due while another one waited for the answers of an extender."""
         self._stopping = asyncio.Event()
 
     # life
@@ -259,6 +271,7 @@ class Scheduler:
             if self.job_recorder is not None:
                 await self.job_recorder.close()
             await self.preparations.close()
+            await self.hooks.close()
             await self.pool.close()
             await self.client.close()
             await self._second_loop.run(self.lease_client.close)
@@ -326,6 +339,7 @@ class Scheduler:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await self.conversations.close()
             await self.usage.close()
             await self.node_load.close()
             self.core.stop_leading()
@@ -366,26 +380,55 @@ class Scheduler:
         """Run one cycle if we may. Nothing else runs between the snapshot and the last assumption."""
         if not self.leading or self.rereading:
             return
+        if self.conversations.under_way:
+            self._cycle_due = True
+            return
         try:
             self._cycle()
         except Exception as error:
             # A plugin or a policy that fails on this cluster must not end the process: it would fail again after a restart.
-            self.failed_cycles += 1
-            self.failure = f"{type(error).__name__}: {error}"
-            self.metrics.failed_cycles.inc()
-            log.exception("cycle %d failed", self.core.cycles)
+            self._cycle_failed(error)
             return
         self.failed_cycles = 0
 
+    def _cycle_failed(self, error: BaseException) -> None:
+        self.failed_cycles += 1
+        self.failure = f"{type(error).__name__}: {error}"
+        self.metrics.failed_cycles.inc()
+        log.error("cycle %d failed", self.core.cycles, exc_info=error)
+
     def _cycle(self) -> None:
         batch = BATCH_PODS if self.dry_run is None else None
-        self.queue.set_backoff(*self.policy_file.policy.backoff)
+        policy, registry = self.policy_file.policy, self.policy_file.registry
+        self.queue.set_backoff(*policy.backoff)
+        asks = self.dry_run is None  # an extender must not hear of placements that are not made
         with self.watchdog.watch():
-            cycle = self.core.decide(
-                self.policy_file.policy, self.policy_file.registry, self.clock(), identity=self.identity[-12:], batch=batch
-            )
+            cycle = self.core.decide(policy, registry, self.clock(), identity=self.identity[-12:], batch=batch, asks=asks)
+        if cycle.record.question is not None or cycle.record.notices:
+            self.conversations.start(cycle)
+        else:
+            self._conclude(cycle)
+
+    def _cycle_again(self, cycle: Cycle, exchanges: list[Exchange]) -> Cycle:
+        with self.watchdog.watch():
+            return self.core.decide_again(cycle, self.policy_file.registry, exchanges)
+
+    def _cycle_answered(self, cycle: Cycle) -> None:
+        """A cycle has no more questions. The lead may be lost since it began."""
+        if self.leading and not self.rereading:
+            self.core.drop_outdated(cycle.record)
+            self._conclude(cycle)
+
+    def _conversation_ended(self, error: BaseException | None) -> None:
+        if error is not None:
+            self._cycle_failed(error)
+        if self._cycle_due:
+            self._cycle_due = False
+            self.loop.trigger()
+
+    def _conclude(self, cycle: Cycle) -> None:
         record = cycle.record
-        self.job_failures.take(record)
+        self.rule_failures.take(record)
         self._backlog_left = cycle.more
         started = time.perf_counter()
         news = True

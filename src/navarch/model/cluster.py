@@ -266,6 +266,7 @@ class Cluster:
             shapes=list(self.shapes.specs),
             shape_request=_fitted(self.shapes.request, size, len(self.shapes.specs)),
             shape_best_effort=self.shapes.best_effort.copy(),
+            shares_devices=bool(self.shapes.sharing),
             queues=dict(self.queues),
             priority_classes=dict(self.priority_classes),
             budgets=dict(self.budgets),

@@ -136,6 +136,8 @@ class Snapshot:
     shapes: list[Shape]
     shape_request: IntArray
     shape_best_effort: list[bool]
+    shares_devices: bool
+    """Whether any pod asks for a part of a device."""
     queues: dict[str, QueueSpec]
     priority_classes: dict[str, PriorityClassSpec]
     budgets: dict[tuple[str, str], DisruptionBudgetSpec]

@@ -181,6 +181,8 @@ class Shape(Spec, frozen=True):
     devices: DeviceRequest | None = None
     cards: CardRequest | None = None
     qos: str = "BestEffort"
+    exclusive_cpus: tuple[tuple[str, int], ...] = ()
+    """Containers of a Guaranteed pod: name, and the CPUs that a static CPU manager gives it alone (0: it asks for a part of one)."""
     namespace: str = ""
     """Set only where it matters to a node function: pod affinity, spread, volumes, claims."""
     unsupported: tuple[str, ...] = ()
@@ -505,3 +507,26 @@ class NodeNumaSpec(Spec, frozen=True):
     policy: str = "none"
     scope: str = "container"
     zones: tuple[NumaZoneSpec, ...] = ()
+
+
+class CpuSpec(Spec, frozen=True, order=True):
+    """One CPU of a node: its number, and the numbers of its NUMA zone, socket and core."""
+
+    number: int
+    zone: int
+    socket: int
+    core: int
+
+
+class CpuTopologySpec(Spec, frozen=True):
+    """The CPUs of a node and how its kubelet gives them out. `free`: bits of the CPUs that no pod has to itself (`cpu_sets`); None:
+    not reported. `reserved`: how many CPUs the kubelet keeps. `assigned`: UIDs, and namespace and name, of the pods that are reported
+    with their CPUs."""
+
+    node: str
+    cpu_manager: str = ""
+    topology_manager: str = ""
+    cpus: tuple[CpuSpec, ...] = ()
+    free: int | None = None
+    reserved: int = 0
+    assigned: frozenset[str] = frozenset()

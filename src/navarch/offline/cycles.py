@@ -7,7 +7,7 @@ bound pods run, evicted pods come back pending, nominations stay on their pods. 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -18,14 +18,17 @@ from msgspec.structs import replace
 from navarch.apis.core.pod_objects import PodStatus
 from navarch.apis.dialect import Settings
 from navarch.engine.cycle import decide
+from navarch.engine.points.conversation import Exchange, Manifest
 from navarch.engine.policy import Policy
 from navarch.engine.record import CycleRecord, JobDecision
 from navarch.engine.registry import Registry
 from navarch.ingest.absent_jobs import absent
 from navarch.ingest.groups import is_shadow
+from navarch.ingest.spec_manifests import manifest_of
 from navarch.model.node_load import put_loads
 from navarch.model.objects.last_runs import put_last_runs
 from navarch.model.status import TaskStatus
+from navarch.offline.asking import ask_extenders
 from navarch.offline.config_maps import missing_config_maps
 from navarch.offline.inventory import Inventory
 from navarch.offline.manifests import Document
@@ -43,6 +46,8 @@ class Rules:
     settings: Settings
     now: float | None = None
     metrics: Mapping[str, Any] = field(default_factory=dict)
+    asks: bool = False
+    """Whether servers outside are asked. Trials do not ask: they would tell a server of placements that nobody makes."""
 
 
 class Cycles:
@@ -54,6 +59,9 @@ class Cycles:
         """Seconds: `snapshot`, `open`, one entry for each action and `close`, summed over the cycles."""
         self.number = 0
         self._last: CycleRecord | None = None
+        self._documents = documents
+        self._given: dict[tuple[str, str, str], Mapping[str, Any]] | None = None
+        """(kind, namespace, name) -> object of the input."""
         self.inventory = Inventory(documents, rules.settings)
         self.cluster = self.inventory.cluster
         for (namespace, name), lacks in sorted(missing_config_maps(documents).items()):
@@ -61,6 +69,15 @@ class Cycles:
         self.now = self.inventory.newest if rules.now is None else rules.now
         loads, self.metrics_mistakes = read_metrics(rules.metrics, self.now)
         put_loads(self.cluster, loads)
+
+    def _manifest(self, place: Manifest) -> Any:
+        """The object as it was given; as the model has it, for pods of workloads."""
+        if self._given is None:
+            self._given = {_name_of(document.manifest): document.manifest for document in self._documents}
+        found = self._given.get((place.kind, place.namespace, place.name))
+        if found is not None:
+            return found
+        return manifest_of(self.cluster, place.kind, place.namespace, place.name, place.uid)
 
     def close(self) -> None:
         """Nothing is shared, so nothing has to be given back."""
@@ -71,18 +88,36 @@ class Cycles:
         if self._last is not None:
             settle(self.inventory, self._last, self.now, promises_last=rules.policy.semantics.nominations_last)
         self.number += 1
-        self._last = _decide(self.inventory, rules.policy, rules.registry, self.now, self.number, self.timings)
+        self._last = _decide(self.inventory, rules, self.now, self.number, self.timings, self._manifest)
         put_last_runs(self.cluster, self._last.last_runs)
         return self._last
 
 
+def _name_of(manifest: Mapping[str, Any]) -> tuple[str, str, str]:
+    metadata = manifest.get("metadata") or {}
+    kind = str(manifest.get("kind", ""))
+    namespace = "" if kind in ("Node", "Queue") else str(metadata.get("namespace") or "default")
+    return kind, namespace, str(metadata.get("name", ""))
+
+
 def _decide(
-    inventory: Inventory, policy: Policy, registry: Registry, now: float, number: int, timings: dict[str, float]
+    inventory: Inventory,
+    rules: Rules,
+    now: float,
+    number: int,
+    timings: dict[str, float],
+    manifest: Callable[[Manifest], Any],
 ) -> CycleRecord:
     started = perf_counter()
-    snapshot = inventory.cluster.snapshot(policy.semantics.node_order)
+    snapshot = inventory.cluster.snapshot(rules.policy.semantics.node_order)
     timings["snapshot"] = timings.get("snapshot", 0.0) + perf_counter() - started
-    record = decide(snapshot, policy, registry, now, uid=f"cycle-{number}")
+
+    def run(exchanges: list[Exchange] | None) -> CycleRecord:
+        return decide(snapshot, rules.policy, rules.registry, now, uid=f"cycle-{number}", exchanges=exchanges)
+
+    record = run([] if rules.asks else None)
+    if record.question is not None or record.notices:
+        record = ask_extenders(record, run, manifest)
     for name, duration in record.timings.items():
         timings[name] = timings.get(name, 0.0) + duration
     record.jobs += _left_out(inventory, {job.job for job in record.jobs})

@@ -86,7 +86,7 @@ class Plan(Struct):
 
     def to_dict(self) -> dict[str, Any]:
         """The documented form (docs/plan.md)."""
-        return {"cycles": [_cycle(number, record) for number, record in enumerate(self.records, start=1)]}
+        return {"cycles": [cycle_dict(number, record) for number, record in enumerate(self.records, start=1)]}
 
 
 def plan(
@@ -119,7 +119,7 @@ def plan(
     timings = {"policy": perf_counter() - started, "read": 0.0, "snapshot": 0.0}
     started = perf_counter()
     documents, mistakes = read_objects(objects)
-    run = Cycles(documents, Rules(chosen, registry, settings, moment, metrics or {}), timings)
+    run = Cycles(documents, Rules(chosen, registry, settings, moment, metrics or {}, asks=True), timings)
     inventory = run.inventory
     mistakes += [*inventory.mistakes, *run.metrics_mistakes]
     if mistakes and not keep_going:
@@ -202,7 +202,7 @@ def settings_for(policy: Policy, scheduler_names: Iterable[str] | str | None = N
     )
 
 
-def _cycle(number: int, record: CycleRecord) -> dict[str, Any]:
+def cycle_dict(number: int, record: CycleRecord) -> dict[str, Any]:
     return {
         "binds": sorted((_placement(bind) for bind in record.binds), key=_by("pod", "node")),
         "cycle": number,

@@ -200,16 +200,16 @@ def _messages(
     if served is not None and names and not names & served:
         return [f"its pods name the scheduler {', '.join(sorted(names))}"]
     pods = [find_pod(task.namespace, task.name) for task in waiting]
-    refusals = [message for pod in pods if (message := _message(pod, _REFUSED))]
+    refusals = [message for pod in pods if (message := refusal_of(pod, _REFUSED))]
     # A pod that waits only for its gang repeats the refusal of another pod after words of its own: the shortest is a pod's own.
     messages = [min(refusals, key=len)] if refusals else []
     if running < spec.min_member or not running:
         on_group = (c.message for c in spec.conditions if c.type in _GROUP_CONDITIONS and c.status == "True" and c.message)
         messages += [message for message in on_group if message not in messages]
-    return messages or [message for pod in pods if (message := _message(pod))][:1]
+    return messages or [message for pod in pods if (message := refusal_of(pod))][:1]
 
 
-def _message(pod: Pod | None, reasons: Container[str] | None = None) -> str:
+def refusal_of(pod: Pod | None, reasons: Container[str] | None = None) -> str:
     """The message of a pod's condition that it has no node, if the condition has one of these reasons."""
     for each in (pod.status.conditions or ()) if pod is not None else ():
         if each.type == "PodScheduled" and each.status == "False" and (reasons is None or each.reason in reasons):

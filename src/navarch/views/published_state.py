@@ -55,6 +55,9 @@ class QueueShare(Struct, frozen=True, rename="camel", omit_defaults=True):
     allocated: dict[str, str] = field(default_factory=dict)
     request: dict[str, str] = field(default_factory=dict)
     fair_share: dict[str, str] | None = None
+    waiting: int = 0
+    """Jobs of the queue itself with pods that wait, and with pods on nodes."""
+    running: int = 0
 
 
 class Parameters(Struct, frozen=True, rename="camel"):

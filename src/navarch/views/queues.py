@@ -9,8 +9,9 @@ from typing import Any
 from navarch.engine.record import QueueFigures
 from navarch.model.cluster import Cluster
 from navarch.model.objects.queue_usage import QUEUE_USAGE
-from navarch.model.resources import format_amount
+from navarch.model.resources import format_amount, parse_amount
 from navarch.model.spec import QueueSpec, Requests
+from navarch.views.published_state import PublishedState
 from navarch.views.quantities import Amounts, quantities
 
 
@@ -65,6 +66,35 @@ class QueueRow:
             "share": round(self.share, 4),
             "jobs": {"waiting": self.waiting, "running": self.running},
         }
+
+
+def published_rows(state: PublishedState) -> list[QueueRow]:
+    """The rows of queues as the scheduler publishes them, for users who may not list the cluster. The tree is not known then."""
+    return [
+        QueueRow(
+            name=each.queue,
+            depth=0,
+            parent="",
+            state="Open",
+            weight=1,
+            priority=0,
+            quota={},
+            limit={},
+            deserved=_amounts(each.deserved),
+            fair_share=None if each.fair_share is None else _amounts(each.fair_share),
+            usage={},
+            allocated=_amounts(each.allocated),
+            request=_amounts(each.request),
+            share=each.share,
+            waiting=each.waiting,
+            running=each.running,
+        )
+        for each in state.queues
+    ]
+
+
+def _amounts(quantities: Mapping[str, str]) -> Amounts:
+    return {name: parse_amount(name, quantity) for name, quantity in quantities.items()}
 
 
 def queue_rows(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.worlds.small_cluster import decided, evicted, promises, task, with_nodes
+from tests.worlds.small_cluster import binds, decided, evicted, promises, task, with_nodes
 
 import navarch
 from navarch.engine.record import CycleRecord
@@ -57,6 +57,19 @@ def test_kube_schedulers_policy_refuses_parts_by_name() -> None:
     (cycle,) = navarch.plan([node("n").cpu(8).gpu(1), half("a")], policy="kube-scheduler").to_dict()["cycles"]
     assert cycle["binds"] == []
     assert "the pod asks for a part of a GPU" in str(cycle["jobs"])
+
+
+def test_parts_are_counted_when_their_shape_takes_the_number_of_another_that_is_gone() -> None:
+    """Shapes that no pod has any more leave their numbers to new ones, from one cycle of a live scheduler to the next."""
+    cluster = with_nodes(("n", {"cpu": 8, GPU: 1}))
+    cluster.put_job(JobSpec("ns/whole", "default", namespace="ns", name="whole", phase="Inqueue"))
+    cluster.put_task(task("whole", Shape(requests=requests_from({GPU: 1})), "ns/whole"))
+    assert set(binds(after(cluster, "backfill"))) == {"whole"}
+    cluster.remove_task("whole")
+    for name in ("a", "b", "c"):
+        cluster.put_job(JobSpec(f"ns/{name}", "default", namespace="ns", name=name, phase="Inqueue"))
+        cluster.put_task(task(name, part(), f"ns/{name}"))
+    assert len(binds(after(cluster, "backfill"))) == 2
 
 
 # evicting actions

@@ -14,7 +14,7 @@ from typing import Final
 
 from navarch.apis.core.amounts import MOST, is_counted
 from navarch.apis.core.objects import Quantity, ResourceList
-from navarch.apis.core.pod_objects import Container, ContainerStatus, Pod, PodStatus, ResourceRequirements
+from navarch.apis.core.pod_objects import Container, ContainerStatus, Pod, PodSpec, PodStatus, ResourceRequirements
 from navarch.apis.errors import NOT_NEGATIVE, QUANTITY, ObjectError
 from navarch.model.quantity import NANO, QuantityError, nano_to_milli, nano_to_value, parse_nano
 from navarch.model.resources import unit_of
@@ -121,6 +121,12 @@ def container_specs(pod: Pod) -> tuple[ContainerSpec, ...]:
         found.append(ContainerSpec(phase, rounded(_part(container.resources, "requests"))))
     found += [ContainerSpec("main", rounded(_part(each.resources, "requests"))) for each in spec.containers or ()]
     return tuple(found)
+
+
+def exclusive_cpus(spec: PodSpec) -> tuple[tuple[str, int], ...]:
+    """The ordinary containers, each with its CPUs if it requests a whole number of them; 0 otherwise."""
+    asked = [(each.name, _part(each.resources, "requests").get("cpu", 0)) for each in spec.containers or ()]
+    return tuple((name, 0 if cpus % NANO else min(cpus // NANO, MOST)) for name, cpus in asked)
 
 
 def scoring_pair(total: Amounts) -> tuple[int, int]:

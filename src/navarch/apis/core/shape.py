@@ -19,6 +19,7 @@ from navarch.apis.core.pod_objects import Container, Pod, PodSpec, Volume
 from navarch.apis.core.requests import (
     burst_limits,
     container_specs,
+    exclusive_cpus,
     footprint,
     pod_requests,
     quantity_error,
@@ -147,6 +148,7 @@ class ShapeReader:
             devices=devices,
             cards=card_request(spec),
             qos=qos,
+            exclusive_cpus=exclusive_cpus(spec) if qos == "Guaranteed" else (),
             namespace=namespace if near or spread or use or claims else "",
             hints=hints,
         )

@@ -16,6 +16,7 @@ from navarch.apis.dialect import Dialect, Kind, Settings
 from navarch.apis.errors import ObjectError
 from navarch.apis.kube_batch import GroupStatus, conditions_of, counts_of, queue_weight
 from navarch.apis.volcano.hyper_nodes import KINDS as TOPOLOGY_KINDS
+from navarch.apis.volcano.numa_topologies import NUMA_KINDS
 from navarch.model.spec import JobSpec, QueueSpec, SubGroupSpec, TopologyDemand
 
 VERSIONS = ("scheduling.volcano.sh/v1beta1",)
@@ -221,8 +222,9 @@ DIALECT = Dialect(
         Kind(VERSIONS, "PodGroup", "podgroups", PodGroup, read_pod_group),
         Kind(VERSIONS, "Queue", "queues", Queue, read_queue, namespaced=False),
         *TOPOLOGY_KINDS,
+        *NUMA_KINDS,
     ),
-    kept=("NodeShard", "Numatopology"),
+    kept=("NodeShard",),
     group_of=group_of,
     queue_of=queue_of,
     hints_of=hints_of,

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from navarch.cli.cluster.state_option import state_option
 from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.views.published_state import StateAddress
@@ -18,9 +19,6 @@ FORMS = ("table", "wide", "name", "json", "yaml")
 _OUTPUT = "A table for the terminal's width, one with every column and word, names for kubectl, or all that is known."
 _SORT = "A column, or a field of -o json with a leading dot (.pods.pending); a leading - reverses."
 _POLICY = "Policy whose rules say what a queue deserves.  [that of the running scheduler]"
-_STATE = "The scheduler whose published state is used: its installation, or the address of its metrics port."
-STATE_METAVAR = "[NAMESPACE/]NAME|URL"
-state_option = click.option("--state", default="", metavar=STATE_METAVAR, help=f"{_STATE}  [navarch-system/navarch]")
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,8 @@ class Listing:
     namespace: Callable[[Endpoint], str | None] | None = None
     """For jobs: the namespace to list, or None for all."""
     only_nodes: bool = False
+    published: Callable[[PublishedState], Overview] | None = None
+    """What can be shown to a user who may not list the cluster: that which the scheduler publishes."""
     estimate: StartEstimate | None = None
     """For jobs: with start times."""
 
@@ -172,6 +174,9 @@ class _Reading:
         found = await listed(client, namespace)
         for each in found.refused:
             if each.kind in listing.needs:
+                if listing.published is not None and (state := await read_state(client, options.state)) is not None:
+                    self._tell(f"{each.plural} may not be listed: these are the figures that the scheduler published at {state.time}")
+                    return listing.published(state)
                 hint = "; -n NAMESPACE shows one where they may be listed" if listing.namespace and namespace is None else ""
                 raise click.ClickException(f"{each.error}{hint}")
         if found.refused and not listing.namespace:

@@ -21,6 +21,7 @@ from navarch.engine.placement.node_ranking import WORST, NodeRanking, best_rows
 from navarch.engine.placement.row_answer_cache import FEW, Answer, RowAnswerCache
 from navarch.engine.placement.shared_devices import shares_devices
 from navarch.engine.placement.static_cache import static_mask, static_raw
+from navarch.engine.reasons import Reason
 from navarch.model.gpus import GPU_RESOURCES
 from navarch.model.resources import CPU, MEMORY, BoolArray, FloatArray, IntArray
 
@@ -326,7 +327,8 @@ class ClassView:
             return True
         if not self.global_scorers:
             return False
-        return group is None or not all(scorer.is_level(self.task, group) for scorer in self.global_scorers)
+        nodes = self.static if group is None else group
+        return not all(scorer.is_level(self.task, nodes) for scorer in self.global_scorers)
 
     def choose_in(self, group: BoolArray, count: int, *, pipelined: bool = False) -> list[int]:
         """As `choose`, among the nodes of a group that is not empty."""
@@ -336,6 +338,10 @@ class ClassView:
             return [int(total.argmax())]
         closing = [kind for f in self.global_filters if f.moved_by_own_class(self.task) for kind in f.closes(self.task)]
         return self._apart(total, count, closing) if closing else self._run(total, extra, count, pipelined)
+
+    def scoring_failure(self) -> Reason | None:
+        """Why the last choice does not count: a score could not be had."""
+        return next((reason for scorer in self.global_scorers if (reason := scorer.failure(self.task)) is not None), None)
 
     def best(self, group: BoolArray) -> int:
         """The best node of a group, the first in node order among equals."""

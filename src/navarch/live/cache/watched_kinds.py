@@ -48,7 +48,6 @@ _SERVED: dict[str, tuple[str, tuple[str, ...], str]] = {
     "DeviceClass": ("resource.k8s.io", ("v1", "v1beta2", "v1beta1"), "deviceclasses"),
     "HyperNode": ("topology.volcano.sh", ("v1alpha1",), "hypernodes"),
     "NodeShard": ("shard.volcano.sh", ("v1alpha1",), "nodeshards"),
-    "Numatopology": ("nodeinfo.volcano.sh", ("v1alpha1",), "numatopologies"),
 }
 """Kept kind -> API group, versions and plural. ResourceClaimTemplates are not watched: a controller makes the claims, which are."""
 

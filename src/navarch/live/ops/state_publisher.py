@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 from msgspec.structs import replace
 
 from navarch.engine.record import QueueFigures
 from navarch.kube.client import PatchType
 from navarch.kube.errors import Forbidden, KubeError, NotFound
 from navarch.live.ops.metrics import MOST_QUEUES
+from navarch.model.cluster import Cluster
+from navarch.model.status import ON_NODE, TaskStatus
 from navarch.model.timestamps import rfc3339
 from navarch.version import version
 from navarch.views.published_state import (
@@ -117,14 +121,28 @@ def current_state(scheduler: Scheduler) -> PublishedState:
             gpu_sharing=options.gpu_sharing,
             dry_run=options.dry_run,
         ),
-        queues=[_share(each) for each in figures[:MOST_QUEUES]],
+        queues=_shares(figures[:MOST_QUEUES], scheduler.cache.cluster),
         queues_left_out=max(0, len(figures) - MOST_QUEUES),
         leader=scheduler.identity,
         time=rfc3339(scheduler.clock()),
     )
 
 
-def _share(figures: QueueFigures) -> QueueShare:
+def _shares(figures: Sequence[QueueFigures], cluster: Cluster) -> list[QueueShare]:
+    jobs = cluster.jobs
+    top, size = jobs.rows.top, len(jobs.queue_names)
+    queue, counts = jobs.queue[:top], jobs.counts[:top]
+    waits = (counts[:, TaskStatus.PENDING] > 0) & (queue >= 0)
+    runs = counts[:, ON_NODE].any(axis=1) & (queue >= 0)
+    waiting, running = np.bincount(queue[waits], minlength=size), np.bincount(queue[runs], minlength=size)
+    found = []
+    for each in figures:
+        number = jobs.queue_names.get(each.queue, -1)
+        found.append(_share(each, *((int(waiting[number]), int(running[number])) if number >= 0 else (0, 0))))
+    return found
+
+
+def _share(figures: QueueFigures, waiting: int, running: int) -> QueueShare:
     return QueueShare(
         queue=figures.queue,
         share=round(figures.share, 4),
@@ -132,4 +150,6 @@ def _share(figures: QueueFigures) -> QueueShare:
         allocated=quantities(figures.allocated),
         request=quantities(figures.request),
         fair_share=None if figures.fair_share is None else quantities(figures.fair_share),
+        waiting=waiting,
+        running=running,
     )

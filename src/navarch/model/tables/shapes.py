@@ -24,6 +24,8 @@ class ShapeTable:
         """Asks for nothing but its pod slot."""
         self.social: dict[int, Shape] = {}
         """Those in use that have rules about other pods, by number: few, where there may be as many shapes as pods."""
+        self.sharing: set[int] = set()
+        """Those in use that ask for a part of a device, by number."""
         self._number: dict[Shape, int] = {}
         self._free: list[int] = []
 
@@ -39,6 +41,7 @@ class ShapeTable:
         if not self.uses[number]:
             del self._number[self.specs[number]]
             self.social.pop(number, None)
+            self.sharing.discard(number)
             self._free.append(number)
 
     def _add(self, shape: Shape) -> int:
@@ -57,5 +60,7 @@ class ShapeTable:
         self.request = grown(grown(self.request, len(self.space), axis=0), number + 1)
         self.request[: len(self.space), number] = self.space.bounded_vector(shape.requests, pods=1)
         shares = shape.devices is not None and bool(shape.devices.fraction or shape.devices.memory)
+        if shares:
+            self.sharing.add(number)
         self.best_effort[number] = not shares and not any(amount for name, amount in shape.requests if name != "pods")
         return number

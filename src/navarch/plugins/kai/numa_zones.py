@@ -18,12 +18,11 @@ from navarch.engine.points.protocols import Change
 from navarch.model.resources import IntArray
 from navarch.model.spec import NodeNumaSpec, Requests, Shape
 from navarch.model.status import TaskStatus
+from navarch.plugins.numa_policies import RESTRICTED, SINGLE, fewest_zones
 
 if TYPE_CHECKING:
     from navarch.engine.session import Session
 
-STRICT: Final = ("single-numa-node", "restricted")
-"""Policies under which kubelet refuses a pod that it cannot align."""
 _HOLDING: Final = frozenset(int(s) for s in (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING))
 
 
@@ -81,21 +80,15 @@ class NodeZones:
 
     def _zones_for(self, need: IntArray, free: IntArray) -> Sequence[int] | None:
         asked = need > 0
-        if self.policy == "single-numa-node":
+        if self.policy == SINGLE:
             return next(((zone,) for zone in range(len(free)) if (free[zone] >= need)[asked].all()), None)
-        if self.policy == "restricted":
-            widths = {self._width(int(need[r]), self.allocatable[:, r]) for r in np.flatnonzero(asked).tolist()}
+        if self.policy == RESTRICTED:
+            widths = {fewest_zones(int(need[r]), self.allocatable[:, r].tolist()) for r in np.flatnonzero(asked).tolist()}
             if len(widths) != 1 or 0 in widths:
                 return None
             every = combinations(range(len(free)), widths.pop())
             return next((zones for zones in every if (free[list(zones)].sum(axis=0) >= need)[asked].all()), None)
         return self._greedy(need, free)
-
-    def _width(self, need: int, allocatable: IntArray) -> int:
-        """The fewest zones that could hold it were they empty; 0: not even all of them."""
-        sums = np.cumsum(np.sort(allocatable)[::-1])
-        enough = np.flatnonzero(sums >= need)
-        return int(enough[0]) + 1 if len(enough) else 0
 
     def _greedy(self, need: IntArray, free: IntArray) -> list[int]:
         """Zones that cover most of what is missing, one after the other, until nothing is or nothing more can be."""

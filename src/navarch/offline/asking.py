@@ -1,0 +1,34 @@
+"""Extenders are asked for cycles without a cluster: `plan` is a shell that may ask."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from navarch.engine.points.conversation import Exchange, Manifest
+from navarch.engine.record import CycleRecord
+from navarch.kube.extenders import Extenders, converse
+
+
+def ask_extenders(
+    record: CycleRecord, decide: Callable[[list[Exchange]], CycleRecord], manifest: Callable[[Manifest], Any]
+) -> CycleRecord:
+    """The decided cycle. A caller inside of an event loop waits as well: `plan` is not asynchronous."""
+
+    async def ask() -> CycleRecord:
+        extenders = Extenders(manifest)
+        try:
+            decided = await converse(record, decide, extenders)
+            await extenders.tell(decided.notices)
+            return decided
+        finally:
+            await extenders.close()
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(ask())
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, ask()).result()

@@ -1,0 +1,115 @@
+"""Which CPUs of a node a container gets: whole sockets, then whole cores, then single CPUs, as a kubelet takes them.
+
+A set of CPUs is an integer, a bit for each number. `by_number`: a socket or core counts as free if the CPU of the same number is free,
+and cores of several sockets with one number count as one. Otherwise it is free if all of its CPUs are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from navarch.model.cpu_sets import cpu_numbers
+from navarch.model.spec import CpuSpec
+
+_INSERTION = 12
+"""Lists up to this length are sorted by insertion. The comparison of cores below is no order, so the steps of the sort matter."""
+
+
+class CpuLayout:
+    """Where the CPUs of a node are. Nodes of one kind share a layout."""
+
+    def __init__(self, cpus: Sequence[CpuSpec], *, by_number: bool) -> None:
+        self.by_number = by_number
+        self.cpus = tuple(cpus)
+        self.every = _bits(cpus)
+        self.zones = {zone: _bits([c for c in cpus if c.zone == zone]) for zone in sorted({c.zone for c in cpus})}
+        self.sockets = {socket: _bits([c for c in cpus if c.socket == socket]) for socket in sorted({c.socket for c in cpus})}
+        self.core_of: dict[int, int] = {}
+        """CPU -> the number by which its core is known here."""
+        known: dict[tuple[int, int], int] = {}
+        for cpu in cpus:
+            place = (0 if by_number else cpu.socket, cpu.core)
+            self.core_of[cpu.number] = cpu.core if by_number else known.setdefault(place, len(known))
+        self.cores: dict[int, int] = {}
+        for cpu in cpus:
+            core = self.core_of[cpu.number]
+            self.cores[core] = self.cores.get(core, 0) | 1 << cpu.number
+        self.socket_of = {cpu.number: cpu.socket for cpu in cpus}
+        self.per_socket = len(cpus) // len(self.sockets) if cpus else 0
+        self.per_core = len(cpus) // len({(c.socket, c.core) for c in cpus}) if cpus else 0
+
+    def take(self, free: int, count: int) -> int | None:
+        """So many of the free CPUs; None if there are too few. May take more where cores of several sockets have one number."""
+        free &= self.every
+        if count < 1:
+            return 0
+        if count > free.bit_count():
+            return None
+        taken = 0
+        if count >= self.per_socket:
+            for socket in self._free_sockets(free):
+                taken |= self.sockets[socket] & free & ~taken
+                if taken.bit_count() >= count:
+                    return taken
+                if count - taken.bit_count() < self.per_socket:
+                    break
+        if count - taken.bit_count() >= self.per_core:
+            for core in self._free_cores(free & ~taken):
+                taken |= self.cores[core] & free & ~taken
+                if taken.bit_count() >= count:
+                    return taken
+                if count - taken.bit_count() < self.per_core:
+                    break
+        for core in self._ordered_cores(free & ~taken, taken):
+            for cpu in cpu_numbers(self.cores[core] & free & ~taken):
+                taken |= 1 << cpu
+                if taken.bit_count() >= count:
+                    return taken
+        return None
+
+    def _free_sockets(self, free: int) -> list[int]:
+        if self.by_number:
+            return [socket for socket, cpus in self.sockets.items() if cpus & free and free >> socket & 1]
+        return [socket for socket, cpus in self.sockets.items() if cpus & free == cpus]
+
+    def _free_cores(self, free: int) -> list[int]:
+        """Cores of the socket with the fewest free cores first."""
+        by_socket = []
+        for socket, cpus in self.sockets.items():
+            here = sorted({self.core_of[cpu] for cpu in cpu_numbers(cpus & free)})
+            whole = [core for core in here if (free >> core & 1 if self.by_number else self.cores[core] & free == self.cores[core])]
+            by_socket.append((len(whole), socket, whole))
+        return [core for _, _, cores in sorted(by_socket) for core in cores]
+
+    def _ordered_cores(self, free: int, taken: int) -> list[int]:
+        """Cores with a free CPU in the order in which single CPUs are taken: beside what was taken, then where least is free."""
+        cores = sorted({self.core_of[cpu] for cpu in cpu_numbers(free)})
+        marks = {core: self._marks(core, free, taken) for core in cores}
+        if self.by_number and len(cores) <= _INSERTION:
+            return _inserted(cores, lambda left, right: any(a < b for a, b in zip(marks[left], marks[right])))
+        return sorted(cores, key=marks.__getitem__)
+
+    def _marks(self, core: int, free: int, taken: int) -> tuple[int, ...]:
+        """Smaller is better: CPUs taken on its socket (more first), free on its socket, free on the core, socket, core."""
+        first = cpu_numbers(self.cores[core])[0]
+        socket = self.socket_of[first]
+        here = self.sockets[socket]
+        return -(here & taken).bit_count(), (here & free).bit_count(), (self.cores[core] & free).bit_count(), socket, core
+
+
+def _inserted(items: Sequence[int], before: Callable[[int, int], bool]) -> list[int]:
+    """Insertion sort: an element moves to the front while it comes before its neighbour."""
+    out = list(items)
+    for i in range(1, len(out)):
+        for j in range(i, 0, -1):
+            if not before(out[j], out[j - 1]):
+                break
+            out[j], out[j - 1] = out[j - 1], out[j]
+    return out
+
+
+def _bits(cpus: Sequence[CpuSpec]) -> int:
+    bits = 0
+    for cpu in cpus:
+        bits |= 1 << cpu.number
+    return bits

@@ -1,0 +1,76 @@
+"""Recorded cycles of Volcano with an HTTP extender, decided by Navarch with a server that answers the same.
+
+Three marks a case: the decision with phases and conditions of PodGroups, the order in which the server was asked, and the bodies of
+the requests. Volcano asks the same question several times in a row where Navarch asks once, so calls are counted only up to its
+number.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+from typing import Any
+
+import pytest
+from tests.parity.recorded import Case, recorded_cases
+from tests.parity.volcano_inputs import cycle_of
+from tests.parity.volcano_judge import judged, judged_groups, outcome_of, policy_of
+from tests.worlds.extender_server import Seen, extender
+
+CASES = recorded_cases("volcano-plugins/extender-protocol.jsonl")
+TRANSPORT = ("failed predicate with extender", "invalid character", "EOF", 'Post "')
+"""How Go tells of a failed request. Ours says the same in other words."""
+OF_GO = ("daemonEndpoints", "nodeInfo", "lastHeartbeatTime", "lastTransitionTime", "guarantee", "reservation")
+"""Empty parts of API objects that Go writes although the objects lack them."""
+OTHERWISE = ("ScheduleStartTimestamp", "LastTransaction")
+"""The moment of the recording, and what Volcano's own transaction log holds."""
+
+
+def asked(case: Case) -> tuple[dict[str, Any], Seen]:
+    with extender(case["inputs"].get("answers") or {}) as seen:
+        policy = json.loads(json.dumps(policy_of(case)).replace("EXTENDER_URL", seen.url))
+        for option in (option for tier in policy["tiers"] for option in tier["plugins"] if option["name"] == "extender"):
+            option.setdefault("arguments", {}).setdefault("extender.httpTimeout", "60s")  # a busy machine is no slow extender
+        return outcome_of(cycle_of(case, policy, asks=True)), seen
+
+
+def in_other_words(case: Case) -> Case:
+    """The case with messages that end where Go tells of a failed request."""
+    found = copy.deepcopy(case)
+    for outcome in found["expect"]["allowed"]:
+        conditions = (each for group in outcome["podGroups"].values() for each in group["conditions"] or ())
+        for condition in conditions:
+            ends = [condition.get("message", "").find(text) for text in TRANSPORT if text in condition.get("message", "")]
+            if ends:
+                condition["messagePrefix"] = condition.pop("message")[: min(ends)]
+    return found
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_decision_and_questions(case: Case) -> None:
+    outcome, seen = asked(case)
+    for wrong in (judged(case, outcome), judged_groups(in_other_words(case), outcome)):
+        assert not wrong, wrong
+    expect = case["expect"]
+    assert [verb for verb, _ in itertools.groupby(seen.verbs())] == expect.get("verbOrder", [])
+    for verb, (_, most) in expect.get("callCounts", {}).items():
+        assert 1 <= seen.count(verb) <= most, verb
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bodies(case: Case) -> None:
+    _, seen = asked(case)
+    sent = [(verb, plain(body)) for verb, body in seen.requests]
+    for request in case["expect"].get("requests") or ():
+        if request["body"].get("evictees", ()) is not None:  # Navarch does not ask which of no pods may be evicted
+            assert (request["verb"], plain(request["body"])) in sent, request["verb"]
+            assert request["path"] in seen.paths
+
+
+def plain(value: Any) -> Any:
+    """Without what only Go writes."""
+    if isinstance(value, dict):
+        kept = {key: plain(each) for key, each in value.items() if key not in (*OF_GO, *OTHERWISE)}
+        return {key: each for key, each in kept.items() if not (key == "spec" and each == {})}
+    return [plain(each) for each in value] if isinstance(value, list) else value

@@ -1,0 +1,199 @@
+"""The extender plugin against a real HTTP server, in strict mode and beside Volcano's quirks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.worlds.extender_server import Answers, Seen, extender
+
+import navarch
+from navarch.engine.policy import PolicyError
+from navarch.installed import installed
+from navarch.offline.plan import read_policy
+from navarch.plugins.volcano.extender.plugin import Extender
+from navarch.testing.builders import node, pod
+
+GPU = "example.com/fpga"
+
+
+def policy(url: str, compat: str = "strict", actions: str = "allocate", **arguments: Any) -> dict[str, Any]:
+    given = {
+        "extender.urlPrefix": url,
+        "extender.httpTimeout": "60s",
+        **{f"extender.{name}": value for name, value in arguments.items()},
+    }
+    plugins = [{"name": "gang"}, {"name": "predicates"}, {"name": "extender", "arguments": given}]
+    return {"actions": actions, "tiers": [{"plugins": plugins}], "compat": compat}
+
+
+def planned(
+    answers: Answers, objects: list[Any], compat: str = "strict", actions: str = "allocate", **arguments: Any
+) -> tuple[Any, Seen]:
+    with extender(answers) as seen:
+        plan = navarch.plan(objects, policy=policy(seen.url, compat, actions, **arguments))
+    return plan.to_dict()["cycles"][0], seen
+
+
+def binds(cycle: Any) -> dict[str, str]:
+    return {each["pod"].removeprefix("default/"): each["node"] for each in cycle["binds"]}
+
+
+def reasons(cycle: Any) -> list[str]:
+    return [reason["message"] for job in cycle["jobs"] for reason in job["reasons"]]
+
+
+def codes(cycle: Any) -> set[str]:
+    return {reason["code"] for job in cycle["jobs"] for reason in job["reasons"]}
+
+
+NODES = [node("n1").cpu("8"), node("n2").cpu("8")]
+
+
+def test_pods_that_are_alike_share_a_question() -> None:
+    pods = [pod(f"p{number}").cpu("1") for number in range(4)]
+    cycle, seen = planned({}, [*NODES, *pods], predicateVerb="predicate")
+    assert len(binds(cycle)) == 4
+    per_pod, seen_by_volcano = planned({}, [*NODES, *pods], "volcano", predicateVerb="predicate")
+    assert seen.count("predicate") < seen_by_volcano.count("predicate") == 8
+    assert len(binds(per_pod)) == 4
+
+
+def test_a_node_that_is_refused_is_not_used_and_the_reason_is_told() -> None:
+    answers: Answers = {"predicate": [{"match": {"node.Name": "n1"}, "body": {"status": "maintenance", "code": 3}}, {"body": {}}]}
+    cycle, _ = planned(answers, [*NODES, pod("p").cpu("1")], predicateVerb="predicate")
+    assert binds(cycle) == {"p": "n2"}
+    cycle, _ = planned(answers, [NODES[0], pod("p").cpu("1")], predicateVerb="predicate")
+    assert binds(cycle) == {} and any("1 maintenance" in text for text in reasons(cycle))
+
+
+def test_scores_choose_the_node_and_a_run_is_scored_once() -> None:
+    answers = {"prioritize": [{"body": {"nodeScore": {"n2": 10}}}]}
+    job = [pod(f"p-w-{number}").cpu("1").in_group("g") for number in range(3)]
+    group = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": "g", "namespace": "default"},
+             "spec": {"minMember": 3}, "status": {"phase": "Inqueue"}}  # fmt: skip
+    cycle, seen = planned(answers, [*NODES, group, *job], prioritizeVerb="prioritize")
+    assert set(binds(cycle).values()) == {"n2"} and len(binds(cycle)) == 3
+    assert seen.count("prioritize") == 1
+
+
+def test_only_pods_with_a_managed_resource_are_asked_about() -> None:
+    objects = [node("n1").cpu("8").has(GPU, 2), pod("plain").cpu("1"), pod("special").cpu("1").request(GPU, 1)]
+    cycle, seen = planned({}, objects, predicateVerb="predicate", managedResources=[GPU])
+    assert len(binds(cycle)) == 2
+    assert {body["task"]["Name"] for _, body in seen.requests} == {"special"}
+
+
+@pytest.mark.parametrize("answer", [{"status": 500}, {"raw": "no json"}, {"raw": ""}, {"status": 204, "raw": ""}, {"raw": "[1,2]"}])
+@pytest.mark.parametrize("ignorable", [True, False])
+def test_a_server_that_answers_wrongly(answer: dict[str, Any], ignorable: bool) -> None:
+    cycle, _ = planned({"predicate": [answer]}, [NODES[0], pod("p").cpu("1")], predicateVerb="predicate", ignorable=ignorable)
+    assert bool(binds(cycle)) is ignorable
+    if not ignorable:
+        assert any("0/1 nodes are available" in text for text in reasons(cycle))
+
+
+@pytest.mark.parametrize("ignorable", [True, False])
+def test_a_server_that_hangs(ignorable: bool) -> None:
+    answers = {"predicate": [{"delayMs": 60_000}]}
+    objects = [NODES[0], pod("p").cpu("1")]
+    with extender(answers) as seen:
+        given = policy(seen.url, predicateVerb="predicate", ignorable=ignorable)
+        given["tiers"][0]["plugins"][2]["arguments"]["extender.httpTimeout"] = "100ms"
+        cycle = navarch.plan(objects, policy=given).to_dict()["cycles"][0]
+    assert bool(binds(cycle)) is ignorable
+    assert ignorable or any("no answer within 0.1 s" in text for text in reasons(cycle))
+
+
+def test_a_huge_answer_is_not_read() -> None:
+    answers = {"predicate": [{"raw": "[" * (11 << 20)}]}
+    cycle, _ = planned(answers, [NODES[0], pod("p").cpu("1")], predicateVerb="predicate")
+    assert not binds(cycle) and any("larger than" in text for text in reasons(cycle))
+
+
+def test_a_deeply_nested_answer_is_a_failure() -> None:
+    answers = {"predicate": [{"raw": '{"x":' + "[" * 100_000 + "]" * 100_000 + "}"}]}
+    cycle, _ = planned(answers, [NODES[0], pod("p").cpu("1")], predicateVerb="predicate")
+    assert not binds(cycle)
+
+
+def test_a_server_that_is_not_there_is_asked_a_few_times_only() -> None:
+    objects = [*(node(f"n{number:02}").cpu("8") for number in range(30)), pod("p").cpu("1")]
+    with extender({"predicate": [{"status": 500}]}) as seen:
+        cycle = navarch.plan(objects, policy=policy(seen.url, predicateVerb="predicate")).to_dict()["cycles"][0]
+    assert not binds(cycle)
+    assert seen.count("predicate") < 30
+    assert any("failed 5 times in a row" in text for text in reasons(cycle))
+
+
+@pytest.mark.parametrize(
+    ("compat", "ignorable", "starts"),
+    [("strict", True, True), ("strict", False, False), ("volcano", True, False), ("volcano", False, True)],
+)
+def test_job_ready_is_turned_round_by_volcano_alone(compat: str, ignorable: bool, starts: bool) -> None:
+    answers = {"jobReady": [{"status": 500}]}
+    cycle, _ = planned(answers, [*NODES, pod("p").cpu("1"), QUEUE], compat, jobReadyVerb="jobReady", ignorable=ignorable)
+    assert bool(binds(cycle)) is starts
+
+
+QUEUE = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "default"}, "spec": {"weight": 1},
+         "status": {"state": "Open"}}  # fmt: skip
+
+
+@pytest.mark.parametrize(("compat", "starts"), [("strict", False), ("volcano", True)])
+def test_a_failed_opening_refuses_in_strict_mode(compat: str, starts: bool) -> None:
+    answers = {"open": [{"status": 503}]}
+    arguments = {"onSessionOpenVerb": "open", "predicateVerb": "predicate", "onSessionCloseVerb": "close"}
+    cycle, seen = planned(answers, [*NODES, pod("p").cpu("1"), QUEUE], compat, **arguments)
+    assert bool(binds(cycle)) is starts
+    assert seen.verbs() == ["open", "close"]
+    assert starts or "ExtenderFailed" in codes(cycle)
+
+
+@pytest.mark.parametrize(("compat", "placed"), [("strict", False), ("volcano", True)])
+def test_a_code_without_a_message(compat: str, placed: bool) -> None:
+    answers = {"predicate": [{"body": {"code": 3}}]}
+    cycle, _ = planned(answers, [*NODES, pod("p").cpu("1"), QUEUE], compat, predicateVerb="predicate")
+    assert bool(binds(cycle)) is placed
+
+
+@pytest.mark.parametrize(("compat", "placed"), [("strict", True), ("volcano", False)])
+def test_scores_that_are_missing_may_be_ignored_in_strict_mode(compat: str, placed: bool) -> None:
+    cycle, _ = planned({}, [*NODES, pod("p").cpu("1"), QUEUE], compat, prioritizeVerb="prioritize", ignorable=True)
+    assert bool(binds(cycle)) is placed
+
+
+def test_scores_that_are_missing_refuse_with_a_reason() -> None:
+    cycle, _ = planned(
+        {"prioritize": [{"body": {"errorMessage": "cannot"}}]}, [*NODES, pod("p").cpu("1")], prioritizeVerb="prioritize"
+    )
+    assert not binds(cycle) and any("gave no scores: cannot" in text for text in reasons(cycle))
+
+
+def test_a_placement_that_is_refused_is_taken_back_and_the_next_pod_goes_on() -> None:
+    answers: Answers = {"allocate": [{"match": {"task.Name": "a"}, "body": {"errorMessage": "no licence"}}, {"body": {}}]}
+    pods = [pod("a").cpu("1"), pod("b").cpu("2")]
+    cycle, seen = planned(answers, [*NODES, *pods], allocateFuncVerb="allocate", deallocateFuncVerb="deallocate")
+    assert list(binds(cycle)) == ["b"]
+    assert any("refuses the placement: no licence" in text for text in reasons(cycle))
+    told = [(verb, body["task"]["Name"]) for verb, body in seen.requests]
+    assert told[:2] == [("allocate", "a"), ("deallocate", "a")] and ("allocate", "b") in told
+
+
+def test_a_queue_that_has_its_share_waits() -> None:
+    cycle, seen = planned({"over": [{"body": {"overused": True}}]}, [*NODES, pod("p").cpu("1")], queueOverusedVerb="over")
+    assert not binds(cycle) and "QueueOverused" in codes(cycle)
+    assert seen.count("over") == 1
+
+
+def test_every_argument_of_volcano_is_declared_and_every_verb_is_read() -> None:
+    declared = {argument.name for argument in Extender.arguments}
+    verbs = ("onSessionOpen", "onSessionClose", "predicate", "prioritize", "preemptable", "reclaimable", "queueOverused",
+             "jobEnqueueable", "jobEnqueued", "jobReady", "allocateFunc", "deallocateFunc")  # fmt: skip
+    others = {f"extender.{name}" for name in ("urlPrefix", "httpTimeout", "ignorable", "managedResources")}
+    assert declared == others | {f"extender.{verb}Verb" for verb in verbs}
+
+
+def test_managed_resources_must_be_a_list() -> None:
+    with pytest.raises(PolicyError, match="expected a list"):
+        read_policy(policy("http://x", managedResources="nvidia.com/gpu"), installed())
