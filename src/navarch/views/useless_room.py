@@ -1,8 +1,9 @@
 """What is free and of no use: room on nodes where no waiting pod fits.
 
 A resource that is free on a node is of use there if some waiting pod passes every filter, has room on the node now, and asks for that
-resource. A resource for which no waiting pod asks counts as of use: it is not the reason that pods wait. Waiting pods are asked about once
-a kind: pods that all rules treat alike are one kind.
+resource. A resource for which no waiting pod asks counts as of use: it is not the reason that pods wait.
+
+Waiting pods are asked about once a kind: pods that all rules treat alike are one kind.
 """
 
 from __future__ import annotations
