@@ -250,10 +250,10 @@ class Allocate(Action):
             open_to = within
             if refusals.bind(role):
                 open_to = refusals.open_to(role, within)
-                refusals.note(tasks[-1])
+                refusals.note(tasks[-1], within)
             nodes, pipelined = session.view(task).choose(room, open_to)
             if not nodes:
-                errors = session.view(task).explain(within=within)
+                errors = refusals.explain(role) if refusals.bind(role) else session.view(task).explain(within=within)
                 errors.domain = session.domains.tree.names[domain] if within is not None else ""
                 placed = sum(len(operation.tasks) for operation in statement.operations)
                 (refused,) = take_next(session, tasks, 1, moving=moving)
