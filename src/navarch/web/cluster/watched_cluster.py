@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from navarch.apis.core.partial_pod import PartialPod
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Settings, Spec
+from navarch.apis.errors import ObjectError
 from navarch.apis.operators.owners import Owners
 from navarch.ingest.ingest import Ingest
 from navarch.kube.client import Client
@@ -67,6 +68,9 @@ class WatchedCluster:
 
     def put_pod(self, pod: Pod, old: Pod | None = None) -> None:
         self._ingest.put_pod(pod, old)
+
+    def put_new_pods(self, pods: Iterable[Pod]) -> list[tuple[Pod, ObjectError]]:
+        return self._ingest.put_new_pods(pods)
 
     def put_partial(self, pod: PartialPod) -> str:
         return self._ingest.put_partial(pod)
