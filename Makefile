@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: up test test-slow lint format docs bench envtest soak jitter explore fuzz lock sbom clean
+.PHONY: up test test-slow lint format docs screenshots bench envtest soak jitter explore fuzz lock sbom clean
 
 $(STAMP): pyproject.toml
 	@echo "Installing Navarch and what it needs into $(VENV); this happens once and takes about a minute."
@@ -36,6 +36,10 @@ test-slow: $(STAMP)
 # The reference of plugins is made from what the code declares; a test compares.
 docs: $(STAMP)
 	$(BIN)/navarch policy plugins -o markdown > docs/plugins.md
+
+# The pictures of docs/dashboard.md, taken by the browser tests.
+screenshots: $(STAMP)
+	NAVARCH_SCREENSHOTS=docs/images $(BIN)/pytest -q tests/browser/test_screenshots.py
 
 bench: $(STAMP)
 	$(BIN)/python -m bench
