@@ -27,10 +27,7 @@ export function CyclesPage() {
 }
 
 function Recent({ cycles }) {
-  const series = useMemo(() => {
-    const inOrder = [...cycles].reverse();
-    return [{ name: "cycle", times: inOrder.map((each) => each.time), values: inOrder.map((each) => each.seconds) }];
-  }, [cycles]);
+  const series = useMemo(() => [longest(cycles)], [cycles]);
   const parts = useMemo(() => phases(cycles), [cycles]);
   const most = cycles.reduce((longest, each) => Math.max(longest, each.seconds), 0);
   if (!cycles.length) return html`<section class="panel"><h2>Recent cycles</h2><${Empty}>No cycle has run yet.<//></section>`;
@@ -53,7 +50,7 @@ function Recent({ cycles }) {
       </section>
       <section class="panel wide"><h2>Recent cycles <span class="note">newest first</span></h2>
         <${Table} label="Recent cycles" tall
-          columns=${["Cycle", "time", bar("duration"), num("seconds"), num("tried"), num("binds"), num("evictions"), num("nominations")]}>${cycles.map((each) => html`
+          columns=${["Cycle", "time", bar("duration"), num("took"), num("tried"), num("binds"), num("evictions"), num("nominations")]}>${cycles.map((each) => html`
             <tr key=${each.number} class="middle"><td>${plain(each.number)}</td><td class="nowrap">${clock(each.time)}</td>
               <td class="wide-bar">
               <${Bar} thin parts=${[{ value: each.seconds, kind: "used" }]} whole=${most} label=${timingText(each)} /></td>
@@ -76,6 +73,16 @@ function Recordings({ recordings }) {
           <a href=${address(["cycles", each.id])}>${each.id === "last" ? "the last cycle of the scheduler" : each.id}</a></td>
           <td>${clock(each.time)}</td><td class="num">${each.bytes ? bytes(each.bytes) : "–"}</td></tr>`)}<//>`}
     </section>`;
+}
+
+// The longest cycle of each second, in the order of time.
+function longest(cycles) {
+  const found = new Map();
+  for (const { time, seconds } of [...cycles].reverse()) {
+    const second = Math.floor(time);
+    found.set(second, Math.max(found.get(second) ?? 0, seconds));
+  }
+  return { name: "longest cycle of the second", times: [...found.keys()], values: [...found.values()] };
 }
 
 function phases(cycles) {
