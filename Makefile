@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: up test test-slow lint format docs site man wheel wheel-test parity bench envtest soak jitter explore fuzz lock sbom clean
+.PHONY: up test test-slow lint format docs screenshots site man wheel wheel-test parity bench envtest soak jitter explore fuzz lock sbom clean
 
 $(STAMP): pyproject.toml
 	@echo "Installing Navarch and what it needs into $(VENV); this happens once and takes about a minute."
@@ -54,6 +54,10 @@ wheel: $(STAMP)
 	$(BIN)/python -m pip wheel --disable-pip-version-check --no-deps --wheel-dir dist .
 wheel-test: $(STAMP)
 	$(BIN)/pytest -m slow tests/deploy/test_wheel.py
+
+# The pictures of docs/dashboard.md, taken by the browser tests.
+screenshots: $(STAMP)
+	NAVARCH_SCREENSHOTS=docs/images $(BIN)/pytest -q tests/browser/test_screenshots.py
 
 bench: $(STAMP)
 	$(BIN)/python -m bench

@@ -166,7 +166,10 @@ def report(found: list[Forecast], title: str, console: Console) -> None:
     ):
         table.add_column(column, justify="left" if column == "jobs" else "right")
     sizes = [("1 GPU", 0, 1), ("2 to 8 GPUs", 2, 8), ("more", 9, 10**9)]
-    groups = [("all", found), *((name, [each for each in found if low <= each.gpus <= high]) for name, low, high in sizes)]
+    groups = [
+        ("all", found),
+        *((name, [each for each in found if low <= each.gpus <= high]) for name, low, high in sizes),
+    ]
     for name, rows in [*groups, *((queue, [each for each in found if each.queue == queue]) for queue in NODES)]:
         if not rows:
             continue

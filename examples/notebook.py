@@ -1,6 +1,6 @@
 """Plan, explain and simulate from Python, in the order in which one would do it in a notebook.
 
-    python examples/notebook.py
+python examples/notebook.py
 """
 
 from __future__ import annotations

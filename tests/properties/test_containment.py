@@ -1,4 +1,4 @@
-"""A rule that raises on one job costs that job its place: all others are decided as without it, wherever the rule raises."""
+"""A rule that raises on one job or node costs that one its place: all others are decided as without it, wherever the rule raises."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.worlds.random_kai_clusters import kai_world
 from tests.worlds.shared_clusters import POLICIES, World, policy
 
@@ -20,10 +21,14 @@ from navarch.engine.job import Job
 from navarch.engine.node_functions import NodeFilter, NodeScorer, TaskClass
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.protocols import POINTS, Change, methods
-from navarch.engine.policy import PRESETS, load
+from navarch.engine.policy import PRESETS, Policy, load
 from navarch.engine.session import Session
 from navarch.installed import installed
+from navarch.model.cluster import Cluster
 from navarch.model.status import TaskStatus
+from navarch.offline.inventory import Inventory
+from navarch.offline.manifests import Document
+from navarch.offline.plan import read_policy, settings_for
 
 pytestmark = pytest.mark.contained
 CHOICES: dict[str, Any] = {
@@ -142,3 +147,61 @@ def test_others_are_decided_as_without_the_job_in_a_tree_of_queues(compat: str, 
     for part in ("binds", "evictions", "nominations", "queues"):
         assert getattr(found, part) == getattr(wanted, part), part
     assert [job for job in found.jobs if job.job != key] == wanted.jobs
+
+
+class Labels(dict[str, str]):
+    """Labels of a node that raise from the nth reading on."""
+
+    left = 10**9
+
+    def _read(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise Boom("from the test")
+
+    def get(self, key: str, otherwise: Any = None, /) -> Any:
+        self._read()
+        return super().get(key, otherwise)
+
+    def __getitem__(self, key: str) -> str:
+        self._read()
+        return super().__getitem__(key)
+
+    def __contains__(self, key: object) -> bool:
+        self._read()
+        return super().__contains__(key)
+
+    def items(self) -> Any:
+        self._read()
+        return super().items()
+
+
+@pytest.mark.parametrize("name", CHOICES)
+@given(seed=st.integers(0, 10**9), nth=st.integers(0, 8))
+def test_others_are_decided_as_without_the_node(name: str, seed: int, nth: int) -> None:
+    registry = installed()
+    chosen = read_policy(CHOICES[name], registry)
+    world = World(seed)
+    node = Random(seed).choice(sorted(world.idle))
+    found = _cluster(world.objects, chosen)
+    spec = found.nodes.specs[found.nodes.rows.of[node]]
+    assert spec is not None
+    labels = Labels(spec.labels)
+    found.put_node(replace(spec, labels=labels))
+    labels.left = nth
+    record = decide(found.snapshot(chosen.semantics.node_order), chosen, registry, 1e6)
+    if labels.left >= 0:
+        assert record.node_failures == []
+        return
+    assert ([each.node for each in record.node_failures], record.failures) == ([node], [])
+    without = _cluster(world.objects, chosen)
+    without.remove_node(node)
+    wanted = decide(without.snapshot(chosen.semantics.node_order), chosen, registry, 1e6)
+    for part in ("binds", "evictions", "nominations", "claims", "queues", "jobs"):
+        assert getattr(record, part) == getattr(wanted, part), part
+    again = decide(found.snapshot(chosen.semantics.node_order), chosen, registry, 1e6, left_out_nodes=[node])
+    assert (again.node_failures, again.binds) == ([], wanted.binds), "the next cycle leaves it out from the beginning"
+
+
+def _cluster(objects: list[dict[str, Any]], chosen: Policy) -> Cluster:
+    return Inventory([Document(each) for each in objects], settings_for(chosen)).cluster

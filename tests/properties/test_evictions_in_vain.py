@@ -9,7 +9,10 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+import pytest
+
 from navarch.engine.record import CycleRecord
+from navarch.engine.victims.room import GangRoom
 from navarch.installed import installed
 from navarch.offline.plan import read_policy, settings_for
 from navarch.simulator.clusters import read_cluster
@@ -28,7 +31,7 @@ class Watch:
         self.owed: dict[str, str] = {}
         self.evictions: Counter[str] = Counter()
         self.in_vain: list[str] = []
-        self._now = 0.0
+        self.decisions: list[tuple[float, str, str]] = []
 
     def arrived(self, now: float, job: TraceJob) -> None:
         return None
@@ -41,6 +44,8 @@ class Watch:
         return None
 
     def decided(self, now: float, record: CycleRecord, seconds: float) -> None:
+        self.decisions += [(now, each.pod, each.node) for each in record.evictions]
+        self.decisions += [(now, each.pod, each.node) for each in record.binds]
         for eviction in record.evictions:
             self.evictions[eviction.action] += 1
             self.owed[eviction.for_] = f"at {now:g} {eviction.action} evicts {eviction.pod} for {eviction.for_}, which does not start"
@@ -90,3 +95,9 @@ def test_an_eviction_is_followed_by_the_start_that_it_was_for() -> None:
         assert watch.in_vain == [], f"seed {seed}"
         evictions += watch.evictions
     assert evictions["gangpreempt"] > 50 and evictions["gangreclaim"] > 50
+
+
+def test_counting_room_before_a_trial_changes_no_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = [simulated(seed).decisions for seed in range(3)]
+    monkeypatch.setattr(GangRoom, "suffices", True)
+    assert [simulated(seed).decisions for seed in range(3)] == counted

@@ -62,6 +62,17 @@ class Watch:
             assert isinstance(found, Change), f"every object can be decoded, at least in part: {found}"
             store.apply(found)
 
+    def list(self, objects: Objects, rng: random.Random) -> None:
+        """Whole lists, kind after kind in any order."""
+        items: dict[tuple[str, str], list[Any]] = {}
+        for made in objects:
+            self.version += 1
+            shown = {**made, "metadata": {**made["metadata"], "resourceVersion": str(self.version)}}
+            kind = identity(made)[:2]
+            items.setdefault(kind, []).append(self._feeds[kind][0].item(msgspec.Raw(msgspec.json.encode(shown))))
+        for kind in rng.sample(sorted(items), len(items)):
+            self._feeds[kind][1].replace(items[kind])
+
     def _notice(self, event: Event, job: str = "", *, urgent: bool = True, freed: Requests | None = None) -> None: ...
 
     def _invalid(self, kind: str, resource: Resource, metadata: Metadata, error: Exception) -> None:
@@ -130,6 +141,41 @@ def test_files_and_watches_give_the_same_model_in_any_order(objects: Objects, ch
         live.send("ADDED", made)
     assert model(live.cache.cluster) == expected
     assert foreign(objects, live.cache.is_foreign_group) == foreign(objects, inventory.ingest.groups.is_foreign)
+
+
+def with_siblings(objects: Objects, rng: random.Random) -> Objects:
+    """Each pod with a controller, and pods from the same template: of other names, on other nodes, in other states, some with a
+    label of their own."""
+    more: Objects = []
+    for made in objects:
+        if made["kind"] == "Pod" and made["metadata"].get("ownerReferences"):
+            for number in range(rng.randint(0, 3)):
+                name = f"{made['metadata']['name']}-{number}"
+                labels = dict(made["metadata"].get("labels") or {}) | ({"own": name} if rng.random() < 0.2 else {})
+                metadata = {**made["metadata"], "name": name, "uid": name, "labels": labels}
+                metadata["creationTimestamp"] = f"2026-01-01T00:00:{rng.randrange(60):02d}Z"
+                spec, status = dict(made["spec"]), dict(made.get("status") or {})
+                if spec.get("nodeName") and rng.random() < 0.5:
+                    spec["nodeName"] = rng.choice(("n1", "n2", "n3"))
+                if rng.random() < 0.3:
+                    status["phase"] = rng.choice(("Running", "Succeeded", "Failed", "Pending"))
+                more.append({**made, "metadata": metadata, "spec": spec, "status": status})
+    return [*objects, *more]
+
+
+@settings(max_examples=150, deadline=None)
+@given(object_sets(), SETTINGS, st.randoms(use_true_random=False))
+def test_whole_lists_give_the_same_model_as_one_object_at_a_time(objects: Objects, choices: Settings, rng: random.Random) -> None:
+    objects = with_siblings(objects, rng)
+    listed, watched = Watch(choices), Watch(choices)
+    for made in rng.sample(objects, len(objects)):
+        watched.send("ADDED", made)
+    listed.list(rng.sample(objects, len(objects)), rng)
+    expected = model(watched.cache.cluster)
+    assert model(listed.cache.cluster) == expected
+    again = rng.sample(objects, len(objects))
+    listed.list(again, rng)
+    assert model(listed.cache.cluster) == expected, "a second list changes nothing"
 
 
 @settings(max_examples=150, deadline=None)

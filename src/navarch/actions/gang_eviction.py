@@ -19,8 +19,10 @@ from navarch.engine.action import Action
 from navarch.engine.arguments import Argument
 from navarch.engine.gangs.subjobs import SubJob
 from navarch.engine.job import Job
+from navarch.engine.points.order_key import OrderKey
 from navarch.engine.statement import Statement
 from navarch.engine.victims import search
+from navarch.engine.victims.room import GangRoom
 from navarch.model.resources import BoolArray, IntArray
 from navarch.model.status import TaskStatus
 
@@ -88,8 +90,14 @@ class GangEviction(Action):
             bundles = self._bundles(job, need, inside)
             free = (session.nodes.idle + session.nodes.releasing)[:, inside].sum(axis=1)
             chosen: list[int] = []
+            exact = session.devices is None and not session.slack.any()
+            room = GangRoom(session, pending, inside) if exact and bundles else None
             for bundle in bundles:
                 chosen += bundle.tasks
+                if room is not None:
+                    room.add(bundle.tasks)
+                    if not room.suffices:
+                        continue
                 if (need > free + search.freed_request(session, chosen)).any():
                     continue
                 if self._carry_out(job, parts, chosen, domain, statement):
@@ -136,11 +144,19 @@ class GangEviction(Action):
 
     def _order(self, job: Job, need: IntArray) -> Callable[[Bundle], Any]:
         session = self.session
+        known: dict[int, OrderKey] = {}
+
+        def job_order(each: Job) -> OrderKey:
+            """Computed once for each job: a sort asks many times."""
+            found = known.get(each.row)
+            if found is None:
+                found = known[each.row] = session.job_order(each)
+            return found
 
         def compare(left: Bundle, right: Bundle) -> int:
             if left.whole != right.whole:
                 return 1 if left.whole else -1
-            opinion = self._job_opinion(left.job, right.job, job)
+            opinion = self._job_opinion(left.job, right.job, job, job_order)
             if opinion:
                 return opinion
             gain = right.return_on(session, need) - left.return_on(session, need)
@@ -151,14 +167,14 @@ class GangEviction(Action):
 
         return cmp_to_key(compare)
 
-    def _job_opinion(self, left: Job, right: Job, preemptor: Job) -> int:
+    def _job_opinion(self, left: Job, right: Job, preemptor: Job, job_order: Callable[[Job], OrderKey]) -> int:
         """Which job loses victims first: the one that would be served last; between queues by the victims' queue order."""
         session = self.session
         if self.reclaim and left.queue is not right.queue:
             return session.victim_queue_order(left.queue, right.queue, preemptor.queue)
         if left is right or (self.reclaim and not session.semantics.reclaim_minds_job_order):
             return 0
-        return -1 if session.job_order(left) > session.job_order(right) else 1
+        return -1 if job_order(left) > job_order(right) else 1
 
     def _victim_jobs(self, job: Job) -> list[tuple[Job, list[int]]]:
         """Jobs that may lose tasks to this one, and the tasks. Computed once for each queue and priority until something is

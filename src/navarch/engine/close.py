@@ -108,9 +108,9 @@ def _decision(session: Session, job: Job) -> JobDecision:
 
 
 def job_reasons(session: Session, job: Job) -> tuple[Reason, ...]:
-    """Why the job waits. Under rules with words of their own, first of all that it can never start, if that is so."""
+    """Why the job waits: in Navarch's own words, first of all that it can never start, if that is so."""
     reasons = _reasons(session, job)
-    if reasons and session.semantics.refusals_tell_all and (never := never_starts(session, job)) is not None:
+    if reasons and session.semantics.next_step_is_told and (never := never_starts(session, job)) is not None:
         return comes_first(reasons, never)
     return tuple(reasons)
 
@@ -154,7 +154,7 @@ def _refusals(session: Session, job: Job, reasons: Sequence[Reason]) -> list[Tas
         return []
     rows = _by_name(session, job.tasks_in(S.PENDING, S.ALLOCATED, S.PIPELINED))
     tells_all = session.semantics.refusals_tell_all
-    first = dominant(reasons) if tells_all else None
+    first = dominant(reasons) if session.semantics.next_step_is_told else None
     never = first.message if first is not None and first.code == NEVER else ""
     otherwise = alone = ""
     """For tasks without a refusal of their own. Made for the first such task; single pods of a backlog need none."""

@@ -1,7 +1,7 @@
 """One cycle: `decide(snapshot, policy, registry, now)` opens a session, runs the actions, closes, returns the record.
 
 A pure function of its arguments. The only clock here is a stopwatch for the timings that stand beside the record. What raises while it
-works on a job costs that job its place: the cycle starts again without it (`containment`).
+works on a job or reads a node costs that one its place: the cycle starts again without it (`containment`).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ def decide(
     report_all: bool = True,
     report_queues: bool = True,
     set_aside: Collection[str] = (),
+    left_out_nodes: Collection[str] = (),
     exchanges: Sequence[Exchange] | None = None,
 ) -> CycleRecord:
     """What to bind, evict and promise now, and why the other jobs wait. `uid` marks conditions set in this cycle; names of newly
@@ -38,11 +39,11 @@ def decide(
 
     `report_all` False leaves out of the record every job that no action processed and whose status is up to date, so that an
     idle cycle over many running jobs costs almost nothing. `report_queues` False leaves out the figures of queues. `set_aside`: keys
-    of jobs that take no part because a rule failed on them in an earlier cycle.
+    of jobs that take no part because a rule failed on them in an earlier cycle; `left_out_nodes`: names of such nodes.
 
     `exchanges`: what servers outside answered so far. The record has a `question` and no decisions where a rule asks for more: ask it,
     and decide again over the same snapshot (`points/conversation.py`). None: there is no shell that would ask."""
-    containment = Containment(snapshot, set_aside)
+    containment = Containment(snapshot, set_aside, left_out_nodes)
     timings: dict[str, float] = {}
     attempt = 0
     try:
@@ -68,7 +69,7 @@ def decide(
     finally:
         containment.restore()
     containment.report(record)
-    record.set_aside = sorted(set_aside)
+    record.set_aside, record.left_out_nodes = sorted(set_aside), sorted(left_out_nodes)
     record.exchanges = list(exchanges or ())
     record.timings.update(timings)
     return record

@@ -121,10 +121,10 @@ def _offered(session: Session, allocatable: IntArray) -> list[str]:
 
 def _amount(name: str, amount: int) -> str:
     """
-    >>> _amount("nvidia.com/gpu", 33000), _amount("cpu", 1000), _amount("memory", 1 << 30), _amount("example.com/fpga", 2000)
-    ('33 GPUs', '1 CPU', '1Gi of memory', '2 example.com/fpga')
+    >>> _amount("nvidia.com/gpu", 33000), _amount("cpu", 500500), _amount("memory", 1 << 30), _amount("example.com/fpga", 2000)
+    ('33 GPUs', '500.5 CPUs', '1Gi of memory', '2 example.com/fpga')
     """
-    text = format_amount(name, int(amount))
+    text = f"{int(amount) / 1000:.12g}" if name == "cpu" else format_amount(name, int(amount))
     word = "GPU" if name.endswith("/gpu") else "CPU" if name == "cpu" else ""
     if word:
         return f"{text} {word}" if text == "1" else f"{text} {word}s"

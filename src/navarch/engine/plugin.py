@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from navarch.engine.arguments import Argument, Arguments
+from navarch.engine.points.bind_hooks import BindHooks
 from navarch.engine.policy.values import PluginOption
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ class Plugin:
     """Set where two systems have different plugins of one name: the system whose files mean this one."""
     arguments: ClassVar[tuple[Argument, ...]] = ()
     """The arguments that a policy file may set; `self.given` has their values."""
+
+    live: ClassVar[type[BindHooks] | None] = None
+    """Hooks around the binding of a pod in a live cluster (`points/bind_hooks.py`)."""
 
     says_scheduled: ClassVar[bool] = False
     """Whether its `close` sets the condition Scheduled on every ready job. The session then also includes ready jobs without it."""

@@ -104,6 +104,15 @@ class JobFailure(msgspec.Struct, frozen=True):
     traceback: str = ""
 
 
+class NodeFailure(msgspec.Struct, frozen=True):
+    """A node that was left out because something raised while it read the node. `where` names the plugin or module."""
+
+    node: str
+    where: str
+    error: str
+    traceback: str = ""
+
+
 class QueueFigures(msgspec.Struct, frozen=True):
     """Amounts by resource name in the model's units (`resources.unit_of`)."""
 
@@ -126,6 +135,9 @@ class CycleRecord(msgspec.Struct):
     queues: list[QueueFigures] = msgspec.field(default_factory=list)
     warnings: list[str] = msgspec.field(default_factory=list)
     failures: list[JobFailure] = msgspec.field(default_factory=list)
+    node_failures: list[NodeFailure] = msgspec.field(default_factory=list)
+    left_out_nodes: list[str] = msgspec.field(default_factory=list)
+    """Nodes that took no part from the beginning: something failed on them in an earlier cycle. An input, here for replays."""
     set_aside: list[str] = msgspec.field(default_factory=list)
     """Jobs that took no part from the beginning: something failed on them in an earlier cycle. An input, here for replays."""
     tried: list[str] = msgspec.field(default_factory=list)

@@ -256,6 +256,9 @@ class Semantics:
         "the message of a gang that does not fit counts its own placed pods without naming them, and gives missing over existing "
         "pods; for a node without enough resources it gives no other reason",
     )
+    next_step_is_told: bool = switch(
+        True, "messages say neither that a job can never start nor what would help it: they are in the words of the system followed"
+    )
     fit_words: str = switch("nodes are available", 'the message of a task without a node begins with "0/N nodes are unavailable"')
 
     def departures(self) -> tuple[str, ...]:

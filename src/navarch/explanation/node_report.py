@@ -36,17 +36,17 @@ def node_explained(session: Session, name: str) -> NodeExplanation:
         pods=int((session.node == row).sum()),
         free={each: format_amount(each, amount) for each, amount in zip(names, free) if amount > 0},
     )
-    fits = np.zeros(len(names), dtype=bool)
+    asked_for, fits = np.zeros(len(names), dtype=bool), np.zeros(len(names), dtype=bool)
     for task, jobs, pods in waiting_kinds(session):
         refused = _refusals(session, task, row)
         request = session.class_of(task).request
+        asked_for |= request > 0
         if not refused:
             fits |= request > 0
         asked = {each: format_amount(each, amount) for each, amount in zip(names, request.tolist()) if amount and each != "pods"}
         found.waiting.append(WaitingShape(jobs, pods, asked, refused))
-    found.useless = {each: amount for each, amount in found.free.items() if each != "pods" and not fits[names.index(each)]}
-    if not found.waiting:
-        found.useless = {}
+    useless = asked_for & ~fits
+    found.useless = {each: amount for each, amount in found.free.items() if each != "pods" and useless[names.index(each)]}
     return found
 
 

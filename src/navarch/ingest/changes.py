@@ -6,6 +6,7 @@ neither.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from navarch.model.spec import JobSpec, NamespaceSpec, NodeSpec, ObjectSpec, QuotaSpec, TaskSpec
@@ -15,6 +16,9 @@ class Changes(Protocol):
     """Each method is called after the model changed. `before` is None for something new, `now` is None for something removed."""
 
     def task_changed(self, before: TaskSpec | None, task: TaskSpec) -> None: ...
+
+    def tasks_added(self, tasks: Sequence[TaskSpec]) -> None:
+        """Many new tasks, after all of them are in the model. Means the same as `task_changed(None, task)` for each."""
 
     def task_removed(self, before: TaskSpec) -> None: ...
 
@@ -43,6 +47,8 @@ class NoChanges:
     """Ignores changes, for objects that are read once."""
 
     def task_changed(self, before: TaskSpec | None, task: TaskSpec) -> None: ...
+
+    def tasks_added(self, tasks: Sequence[TaskSpec]) -> None: ...
 
     def task_removed(self, before: TaskSpec) -> None: ...
 

@@ -161,6 +161,22 @@ class ShadowGroups:
             return self._refreshed(task.job, group)
         return self._refreshed(task.job, group) if news else None
 
+    def put_all(self, tasks: Iterable[tuple[TaskSpec, str]]) -> list[JobSpec]:
+        """Add pods that are in no group yet, each with the queue that it names; returns the jobs to put, each made once."""
+        changed: dict[str, _Group] = {}
+        for task, queue in tasks:
+            group = self._groups.get(task.job)
+            if group is None:
+                group = self._groups[task.job] = _Group()
+            group.members[task.uid] = task, queue
+            news = self.owners.joined(task)
+            if group.leader is None or _age(task) < _age(group.leader):
+                group.leader = task
+                news = True
+            if news:
+                changed[task.job] = group
+        return [spec for job, group in changed.items() if (spec := self._refreshed(job, group)) is not None]
+
     def remove(self, job: str, uid: str) -> tuple[JobSpec | None, bool]:
         """Remove a pod; returns the changed job or None, and whether the job is gone with its last pod."""
         group = self._groups.get(job)

@@ -85,6 +85,55 @@ class Ingest:
         else:
             self.put_task(task, queue)
 
+    def put_new_pods(self, pods: Iterable[Pod]) -> list[tuple[Pod, ObjectError]]:
+        """Put pods of a list that the model does not have: the result is that of `put_pod` for each, at a third of the cost. Returns
+        the pods that cannot be read, with what is wrong with them."""
+        unread: list[tuple[Pod, ObjectError]] = []
+        added: dict[str, TaskSpec] = {}
+        queues: list[str] = []
+        siblings: dict[tuple[str, str, str], tuple[Pod, TaskSpec, str]] = {}
+        """Controller -> the last pod of it that was read, its task, and the queue that it names."""
+        for pod in pods:
+            controller = pod.metadata.controller
+            sibling = siblings.get(controller) if controller is not None else None
+            task = self.reader.read_like(pod, sibling[0], sibling[1]) if sibling is not None else None
+            if sibling is not None and task is not None:
+                queue = sibling[2]
+            else:
+                try:
+                    task, queue = self.reader.read(pod), queue_of(pod)
+                except ObjectError as error:
+                    unread.append((pod, error))
+                    continue
+                if task is None:
+                    continue
+                if controller is not None:
+                    siblings[controller] = pod, task, queue
+            self._overlay.task_shown(task)
+            plain = task.uid not in added and self.cluster.task(task.uid) is None and self._overlay.task(task) is task
+            if not plain or self.cluster.objects.get("BindRequest") or (IS_TERMINAL[task.status] and not task.job):
+                self.put_task(task, queue)
+                continue
+            added[task.uid] = task
+            queues.append(queue)
+        if added:
+            self._add_tasks(list(added.values()), queues)
+        return unread
+
+    def _add_tasks(self, tasks: list[TaskSpec], queues: list[str]) -> None:
+        self.cluster.add_tasks(tasks)
+        if self._for_others:
+            for job in dict.fromkeys(task.job for task in tasks):
+                if job in self._for_others:
+                    self.groups.refresh(job)
+        shadows = [(task, queue) for task, queue in zip(tasks, queues) if is_shadow(task.job)]
+        for spec in self.shadows.put_all(shadows):
+            self._put_shadow_job(spec)
+        if self.unreadable:
+            for task in tasks:
+                self.unreadable.remove(task.uid)
+        self._changes.tasks_added(tasks)
+
     def put_task(self, task: TaskSpec, queue: str) -> None:
         """A pod as the API shows it. `queue` is the queue that it names (`pod_reader.queue_of`)."""
         self._overlay.task_shown(task)

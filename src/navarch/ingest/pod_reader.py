@@ -15,7 +15,7 @@ from navarch.apis.dialect import Settings
 from navarch.apis.errors import ObjectError
 from navarch.apis.kai.pod_grouper import is_grouped, key_of
 from navarch.apis.registry import DIALECTS
-from navarch.ingest.groups import owner_key, same_own_labels
+from navarch.ingest.groups import is_shadow, owner_key, same_own_labels
 from navarch.model.spec import DeviceRequest, PriorityClassSpec, TaskSpec
 from navarch.model.status import TaskStatus
 
@@ -158,6 +158,44 @@ class PodReader:
             active_deadline=None if spec.active_deadline_seconds is None else float(spec.active_deadline_seconds),
         )
 
+    def read_like(self, pod: Pod, sibling: Pod, task: TaskSpec) -> TaskSpec | None:
+        """The task of a pod that differs from its sibling, whose task is given, only in name, node, status and age. None if it differs
+        in more.
+
+        Most pods of a list have a sibling from the same template before them. Comparing the two costs a third of reading the pod."""
+        meta, other, spec, status = pod.metadata, sibling.metadata, pod.spec, pod.status
+        if (
+            meta.labels != other.labels
+            or meta.annotations != other.annotations
+            or meta.namespace != other.namespace
+            or meta.owner_references != other.owner_references
+            or bool(spec.node_name) != bool(sibling.spec.node_name)
+            or not _same_holdings(status, sibling.status)
+            or spec.resource_claims
+            or not _same_template(spec, sibling.spec)
+            or not meta.name
+        ):
+            return None
+        job = task.job
+        if is_shadow(job) and is_grouped(spec.scheduler_name or "", meta.label_map):  # KAI groups some pods one by one
+            job = _shadow_key(pod, task.namespace, task.owner)
+        return replace(
+            task,
+            uid=meta.uid or f"{task.namespace}/{meta.name}",
+            name=meta.name,
+            job=job,
+            node=spec.node_name or "",
+            status=status_of(pod),
+            created=seconds(meta.creation_timestamp),
+            started=seconds(status.start_time) if status.start_time else None,
+            nominated_node=status.nominated_node_name or "",
+            conditions=_conditions(status),
+            deleting=meta.deletion_timestamp is not None,
+            deleted=seconds(meta.deletion_timestamp) if meta.deletion_timestamp else None,
+            phase=status.phase or "",
+            disruption_target=_is_disruption_target(status),
+        )
+
     def reread(self, pod: Pod, old: Pod, before: TaskSpec) -> TaskSpec | None:
         """The task of a changed pod, made from the task `before` that was read from the version `old`. None if more than node, status,
         conditions and copied labels changed.
@@ -256,6 +294,32 @@ def _conditions(status: PodStatus) -> tuple[tuple[str, str, str, float], ...]:
     if not status.conditions:
         return ()
     return tuple((c.type, c.status, c.reason or "", seconds(c.last_transition_time)) for c in status.conditions)
+
+
+def _same_template(spec: PodSpec, other: PodSpec) -> bool:
+    """Whether two specs differ only in the node and in volumes that scheduling does not read, which have generated names."""
+    if spec.volumes or other.volumes:
+        if any(volume.matters for volume in (*(spec.volumes or ()), *(other.volumes or ()))):
+            return False
+        return replace(spec, node_name=None, volumes=None) == replace(other, node_name=None, volumes=None)
+    return replace(spec, node_name=other.node_name) == other
+
+
+def _same_holdings(status: PodStatus, other: PodStatus) -> bool:
+    """Whether two pods of one template hold the same amounts: neither was resized, or both equally."""
+    return (
+        status.container_statuses == other.container_statuses
+        and status.init_container_statuses == other.init_container_statuses
+        and status.resources == other.resources
+        and status.allocated_resources == other.allocated_resources
+        and status.resource_claim_statuses == other.resource_claim_statuses
+        and not _resize_pending(status)
+        and not _resize_pending(other)
+    )
+
+
+def _resize_pending(status: PodStatus) -> bool:
+    return any(condition.type == "PodResizePending" for condition in status.conditions or ())
 
 
 def _may_be_resized(status: PodStatus) -> bool:

@@ -52,7 +52,7 @@ from navarch.live.instructions import (
     WriteRefusal,
 )
 from navarch.live.queue.equivalence_classes import footprint
-from navarch.live.queue.failed_jobs import FailedJobs
+from navarch.live.queue.failed_jobs import FailedJobs, FailedNodes
 from navarch.live.queue.scheduling_queue import SchedulingQueue
 from navarch.live.unconfirmed_decisions import UnconfirmedDecisions
 from navarch.model.objects.last_runs import LAST_RUN, RULES, put_last_runs
@@ -102,6 +102,7 @@ class LiveCore:
         self.gangs = HalfBoundGangs(self.cache, self._release_gang, gang_timeout, starts_gangs, prepared_at, history)
         self._unconfirmed = UnconfirmedDecisions(self.assumed, self._abandon_eviction, self._end_nomination)
         self.failed_jobs = FailedJobs()
+        self.failed_nodes = FailedNodes()
         self.leading = False
         self.last_cycle: Cycle | None = None
         self.cycles = 0
@@ -111,6 +112,8 @@ class LiveCore:
         self._void_before = 0.0
         self._set_aside: Collection[str] = ()
         """Jobs that take no part in the cycle under way."""
+        self._left_out_nodes: Collection[str] = ()
+        """Nodes that take no part in it."""
 
     # leadership
 
@@ -174,21 +177,32 @@ class LiveCore:
         for key, inactive in self.queue.pop_changes(cluster):
             cluster.jobs.hold(key, inactive)
         uid = f"{identity}-{self.cycles}"
-        aside = self.failed_jobs.set_aside(cluster, wall_time)
+        self._set_aside = self.failed_jobs.set_aside(cluster, wall_time)
+        self._left_out_nodes = self.failed_nodes.left_out(wall_time)
         cycle = run_cycle(
-            cluster, policy, registry, wall_time, self.cycles, uid, batch=batch, instead_of=self._reusable, set_aside=aside, asks=asks
+            cluster,
+            policy,
+            registry,
+            wall_time,
+            self.cycles,
+            uid,
+            batch=batch,
+            instead_of=self._reusable,
+            set_aside=self._set_aside,
+            left_out_nodes=self._left_out_nodes,
+            asks=asks,
         )
-        self._set_aside = aside
         return self._decided(cycle)
 
     def decide_again(self, cycle: Cycle, registry: Registry, exchanges: list[Exchange]) -> Cycle:
         """The same cycle with what servers outside have answered since."""
-        return self._decided(decide_again(cycle, registry, self._set_aside, exchanges))
+        return self._decided(decide_again(cycle, registry, self._set_aside, self._left_out_nodes, exchanges))
 
     def _decided(self, cycle: Cycle) -> Cycle:
         self._reusable = cycle.snapshot
         if cycle.record.question is None:
             self.failed_jobs.take(cycle.record, cycle.now)
+            self.failed_nodes.take(cycle.record, cycle.now)
             put_last_runs(self.cache.cluster, cycle.record.last_runs)
             self.last_cycle = cycle
         return cycle

@@ -59,22 +59,36 @@ def run_cycle(
     batch: int | None = None,
     instead_of: Snapshot | None = None,
     set_aside: Collection[str] = (),
+    left_out_nodes: Collection[str] = (),
     asks: bool = False,
 ) -> Cycle:
     """`batch`: how many pending pods of each queue are tried; None: all. `instead_of`: see `Cluster.snapshot`.
-    `set_aside`: see `decide`. `asks`: the cycle may stop at a question to a server outside (`decide_again`)."""
+    `set_aside`, `left_out_nodes`: see `decide`. `asks`: the cycle may stop at a question to a server outside (`decide_again`)."""
     started = perf_counter()
     snapshot = cluster.snapshot(policy.semantics.node_order, instead_of=instead_of)
     if batch is not None:
         leave_out(snapshot, beyond_batch(snapshot, batch))
     taken = perf_counter() - started
     exchanges: list[Exchange] | None = [] if asks else None
-    record = decide(snapshot, policy, registry, now, uid=uid, devices=uid, report_all=False, set_aside=set_aside, exchanges=exchanges)
+    record = decide(
+        snapshot,
+        policy,
+        registry,
+        now,
+        uid=uid,
+        devices=uid,
+        report_all=False,
+        set_aside=set_aside,
+        left_out_nodes=left_out_nodes,
+        exchanges=exchanges,
+    )
     spent = perf_counter() - started
     return Cycle(number, snapshot, bool(snapshot.jobs.left_out), policy, now, uid, record, taken, spent)
 
 
-def decide_again(cycle: Cycle, registry: Registry, set_aside: Collection[str], exchanges: list[Exchange]) -> Cycle:
+def decide_again(
+    cycle: Cycle, registry: Registry, set_aside: Collection[str], left_out_nodes: Collection[str], exchanges: list[Exchange]
+) -> Cycle:
     """Run a cycle that stopped at a question once more, over the same snapshot."""
     started = perf_counter()
     record = decide(
@@ -86,6 +100,7 @@ def decide_again(cycle: Cycle, registry: Registry, set_aside: Collection[str], e
         devices=cycle.uid,
         report_all=False,
         set_aside=set_aside,
+        left_out_nodes=left_out_nodes,
         exchanges=exchanges,
     )
     return replace(cycle, record=record, seconds=cycle.seconds + perf_counter() - started)

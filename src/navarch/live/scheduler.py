@@ -47,18 +47,19 @@ from navarch.live.ops.dry_run_report import DryRunReport
 from navarch.live.ops.election import Elector, make_identity
 from navarch.live.ops.gauges import Gauges
 from navarch.live.ops.health import Health, tls_context
-from navarch.live.ops.job_failures import JobFailures
 from navarch.live.ops.lease import ApiLeaseLock
 from navarch.live.ops.metrics import Metrics
 from navarch.live.ops.periodic_tasks import PeriodicTasks
 from navarch.live.ops.policy_file import PolicyFile
 from navarch.live.ops.recording import Recorder, encoded
+from navarch.live.ops.rule_failures import RuleFailures
 from navarch.live.ops.second_loop import Heartbeat, SecondLoop, run_in
 from navarch.live.ops.state_pages import StatePages
 from navarch.live.ops.state_publisher import StatePublisher
 from navarch.live.ops.supervised_tasks import SupervisedTasks
 from navarch.live.ops.watchdog import Watchdog
 from navarch.live.prebind.device_claims import DeviceClaims
+from navarch.live.prebind.hooks import Hooks
 from navarch.live.prebind.preparation import Preparations
 from navarch.live.prebind.volumes import Volumes
 from navarch.live.settings import RunOptions
@@ -147,8 +148,9 @@ class Scheduler:
 
         self.volumes = Volumes(self.client, self.cache, options.volume_timeout, progress=lambda bind: self.preparations.progress(bind))
         self.device_claims = DeviceClaims(self.client, self.cache, lambda: self.informers.resources["ResourceClaim"])
+        self.hooks = Hooks(self.client, lambda: self.cache.cluster, lambda: self.policy_file.registry)
         self.preparations = Preparations(
-            (self.volumes, self.device_claims),
+            (self.volumes, self.device_claims, self.hooks),
             lambda bind, why: self.core.bind_failed(bind, why, _now()),
             self.core.gangs.is_starting,
         )
@@ -201,7 +203,12 @@ class Scheduler:
         )
         self.periodic_tasks = PeriodicTasks(self)
         self.gauges = Gauges(self)
-        self.job_failures = JobFailures(self.metrics.job_failures, lambda job: job in self.cache.cluster.jobs.rows.of)
+        self.rule_failures = RuleFailures(
+            self.metrics.job_failures,
+            self.metrics.node_failures,
+            lambda job: job in self.cache.cluster.jobs.rows.of,
+            lambda node, message: self.events.emit(Regarding("Node", "", node), "Warning", "InternalError", "Scheduling", message),
+        )
         self.watchdog = Watchdog(options.cycle_timeout)
         self.heartbeat = Heartbeat(lambda: self.watchdog.limit)
         self._second_loop = SecondLoop()
@@ -215,7 +222,7 @@ class Scheduler:
             self.gauges.refresh,
             AccessReview(self.lease_client, time.monotonic),
             protect_metrics=options.protect_metrics,
-            notes=lambda: [*self.job_failures.notes(), *self.supervised.notes()],
+            notes=lambda: [*self.rule_failures.notes(), *self.supervised.notes()],
             configuration=self.configuration,
             pages=self.state_pages.pages,
             silence=self.heartbeat.silence,
@@ -264,6 +271,7 @@ class Scheduler:
             if self.job_recorder is not None:
                 await self.job_recorder.close()
             await self.preparations.close()
+            await self.hooks.close()
             await self.pool.close()
             await self.client.close()
             await self._second_loop.run(self.lease_client.close)
@@ -420,7 +428,7 @@ class Scheduler:
 
     def _conclude(self, cycle: Cycle) -> None:
         record = cycle.record
-        self.job_failures.take(record)
+        self.rule_failures.take(record)
         self._backlog_left = cycle.more
         started = time.perf_counter()
         news = True

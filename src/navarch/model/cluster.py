@@ -6,7 +6,7 @@ new ones, so any order of events ends in the same figures. It takes no schedulin
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -86,7 +86,7 @@ class Cluster:
         shape = self.shapes.acquire(spec.shape)
         request = self.shapes.request[: len(self.space), shape]
         node = -1
-        if spec.node and not IS_TERMINAL[spec.status] and ON_NODE[spec.status]:
+        if _holds_node(spec):
             node = self.nodes.row_for(spec.node)
             releasing = spec.status == TaskStatus.RELEASING
             self.nodes.occupy(node, request, spec.shape.footprint, 1, releasing=releasing)
@@ -95,12 +95,38 @@ class Cluster:
         if job >= 0:
             self.jobs.count(job, row, spec.status, request, self.shapes.best_effort[shape], 1)
 
+    def add_tasks(self, specs: Sequence[TaskSpec]) -> None:
+        """Add pods that the cluster does not have, in their order. The result is that of `put_task` for each."""
+        numbers: dict[int, int] = {}
+        for spec in specs:  # equal pods share one Shape object, and hashing it anew costs more than the rest of a row
+            known = numbers.get(id(spec.shape))
+            if known is None:
+                numbers[id(spec.shape)] = self.shapes.acquire(spec.shape)
+            else:
+                self.shapes.uses[known] += 1
+        count = len(specs)
+        shapes = np.fromiter((numbers[id(spec.shape)] for spec in specs), dtype=np.int32, count=count)
+        requests = self.shapes.request[: len(self.space)].take(shapes, axis=1)
+        status = np.fromiter((spec.status for spec in specs), dtype=np.int64, count=count)
+        node_of = self.nodes.row_for
+        nodes = np.fromiter((node_of(spec.node) if _holds_node(spec) else -1 for spec in specs), dtype=np.int32, count=count)
+        placed = np.flatnonzero(nodes >= 0)
+        if len(placed):
+            footprints = np.array([specs[i].shape.footprint for i in placed.tolist()], dtype=np.int64).T
+            self.nodes.occupy_all(nodes[placed], requests[:, placed], footprints, status[placed] == TaskStatus.RELEASING)
+        jobs = np.fromiter((self.jobs.row_for(spec.job) if spec.job else -1 for spec in specs), dtype=np.int32, count=count)
+        labels = np.fromiter(map(self._identify, specs), dtype=np.int32, count=count)
+        rows = self.tasks.add_all(specs, shapes=shapes, jobs=jobs, nodes=nodes, labels=labels)
+        members = np.flatnonzero(jobs >= 0)
+        if len(members):
+            best_effort = np.array(self.shapes.best_effort, dtype=bool)[shapes[members]]
+            self.jobs.count_all(jobs[members], rows[members], status[members], requests[:, members], best_effort)
+
     def _restate(self, row: int, before: TaskSpec, spec: TaskSpec) -> None:
         """The fast path: only the pod's status or node changed. It moves the figures and keeps the rest, at half the cost."""
         shape, job, was = int(self.tasks.shape[row]), int(self.tasks.job[row]), int(self.tasks.node[row])
         request = self.shapes.request[: len(self.space), shape]
-        there = spec.node and not IS_TERMINAL[spec.status] and ON_NODE[spec.status]
-        node = self.nodes.row_for(spec.node) if there else -1
+        node = self.nodes.row_for(spec.node) if _holds_node(spec) else -1
         left, leaves = before.status == TaskStatus.RELEASING, spec.status == TaskStatus.RELEASING
         if (was, left) != (node, leaves):
             if node >= 0:
@@ -306,6 +332,10 @@ class Cluster:
         order = np.array(alive, dtype=np.intp)
         self._order = (key, order, [self.nodes.names[row] for row in alive])
         return self._order[1:]
+
+
+def _holds_node(spec: TaskSpec) -> bool:
+    return bool(spec.node and not IS_TERMINAL[spec.status] and ON_NODE[spec.status])
 
 
 def _same_but_standing(a: TaskSpec, b: TaskSpec) -> bool:

@@ -107,6 +107,8 @@ class Recording(msgspec.Struct):
     """The version of Navarch that decided. Another version may decide differently."""
     set_aside: list[str] = msgspec.field(default_factory=list)
     """Jobs that took no part because something failed on them before."""
+    left_out_nodes: list[str] = msgspec.field(default_factory=list)
+    """Nodes that took no part for the same reason."""
     exchanges: list[Exchange] = msgspec.field(default_factory=list)
     """What servers outside answered."""
     format: int = FORMAT
@@ -167,6 +169,7 @@ def record(
         decisions=msgspec.Raw(decisions(decided)),
         version=version(),
         set_aside=decided.set_aside,
+        left_out_nodes=decided.left_out_nodes,
         exchanges=decided.exchanges,
     )
     return gzip.compress(_encode(recording), compresslevel=3, mtime=0)
@@ -219,6 +222,7 @@ def again(recording: Recording, registry: Registry, policy: Policy | None = None
             devices=uid,
             report_all=False,
             set_aside=set_aside,
+            left_out_nodes=recording.left_out_nodes,
             exchanges=exchanges,
         )
         if decided.question is None:

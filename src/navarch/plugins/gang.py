@@ -134,7 +134,8 @@ class Gang(Plugin):
         reason = dominant(job_reasons(self.session, job))
         if reason is None:
             return lacking
-        return with_next_step(reason.message if reason.code == NEVER else f"{lacking}: {reason.message}", reason)
+        text = reason.message if reason.code == NEVER else f"{lacking}: {reason.message}"
+        return with_next_step(text, reason) if self.session.semantics.next_step_is_told else text
 
     def _lacking(self, job: Job, alone: int) -> str:
         least, found, total = job.min_member, job.ready_count + alone, len(job.tasks)

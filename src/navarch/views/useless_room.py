@@ -1,7 +1,9 @@
 """What is free and of no use: room on nodes where no waiting pod fits.
 
 A resource that is free on a node is of use there if some waiting pod passes every filter, has room on the node now, and asks for that
-resource. Waiting pods are asked about once a kind: pods that all rules treat alike are one kind.
+resource. A resource for which no waiting pod asks counts as of use: it is not the reason that pods wait.
+
+Waiting pods are asked about once a kind: pods that all rules treat alike are one kind.
 """
 
 from __future__ import annotations
@@ -37,8 +39,10 @@ def useless_room(session: Session) -> IntArray:
         return np.zeros_like(free)
     of_use = np.zeros(free.shape, dtype=bool)
     of_use[PODS] = True
+    asked = np.zeros(len(free), dtype=bool)
     for task in tasks:
         kind = session.class_of(task)
+        asked |= kind.request > 0
         view = session.view(kind)
         of_use |= (kind.request > 0)[:, None] & (view.feasible() & view.idle)[None, :]
-    return np.where(of_use, 0, free)
+    return np.where(of_use | ~asked[:, None], 0, free)

@@ -29,8 +29,12 @@ def test_a_gang_that_does_not_fit_leaves_nothing_behind() -> None:
     record = decided(cluster, Gang)
     assert sorted(binds(record)) == ["small-0", "small-1"]
     told = "large-worker-2: 0/1 nodes are available: 1 Insufficient cpu"
-    assert waits(record, "large") == [f"{told}, with 2 other pods of this job placed."]
-    assert waits(decided(cluster, Gang, semantics=Semantics(refusals_tell_all=False)), "large") == [f"{told}."]
+    assert waits(record, "large") == [
+        "cannot start: needs 3 CPUs, the cluster has 2",
+        f"{told}, with 2 other pods of this job placed.",
+    ]
+    others_words = Semantics(refusals_tell_all=False, next_step_is_told=False)
+    assert waits(decided(cluster, Gang, semantics=others_words), "large") == [f"{told}."]
 
 
 def test_where_partial_gangs_hold_their_nodes_nobody_else_gets_them() -> None:

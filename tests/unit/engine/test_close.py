@@ -137,7 +137,7 @@ def test_a_gang_that_can_never_start_says_so_first() -> None:
     assert [reason.code for reason in job.reasons] == ["NeverStarts", "Unschedulable"]
     why = "0/1 nodes are available: 1 Insufficient cpu, with 2 other pods of this job placed"
     assert [r.message for r in job.refusals] == [f"{never}. {step}", f"{never}. {step}", f"{never}; {why}. {step}"]
-    (job,) = decided(cluster, Gang, semantics=Semantics(refusals_tell_all=False)).jobs
+    (job,) = decided(cluster, Gang, semantics=Semantics(refusals_tell_all=False, next_step_is_told=False)).jobs
     assert [reason.code for reason in job.reasons] == ["Unschedulable"], "the words of another system stay its own"
 
 
@@ -148,7 +148,7 @@ def test_a_pod_that_was_not_tried_because_another_failed_is_told_of_that_one() -
     (job,) = [each for each in decided(cluster, Gang).jobs if each.job == "ns/gang"]
     why = "0/1 nodes are available: 1 Insufficient cpu."
     assert [r.message for r in job.refusals] == [f"{why} {WAIT}", *2 * [f"its gang is not ready: gang-worker-0: {why} {WAIT}"]]
-    decided_ = decided(cluster, Gang, semantics=Semantics(refusals_tell_all=False)).jobs
+    decided_ = decided(cluster, Gang, semantics=Semantics(refusals_tell_all=False, next_step_is_told=False)).jobs
     (job,) = [each for each in decided_ if each.job == "ns/gang"]
     assert [r.message for r in job.refusals] == [why, *2 * ["the job is not ready"]]
 

@@ -2,8 +2,10 @@
 
 The cycle starts again from the same figures without the job. That is exact: every other job is decided as if this one did not
 exist, whatever state the failure left behind. Restarts are bounded; after the last one only the failures are decided. A shape that
-fails twice costs every job that has it its place, a namespace with several failures all its waiting jobs. What cannot be laid to any
-job ends the cycle with the name of the plugin: a cycle without one of its rules would place pods where they must not be.
+fails twice costs every job that has it its place, a namespace with several failures all its waiting jobs. What raises while it reads a
+node costs that node its place: the cycle starts again without the node. If it raises for the same job on another node, the job is set
+aside. What cannot be laid to any job or node, or to too many nodes, ends the cycle with the name of the plugin: a cycle without one of
+its rules would place pods where they must not be.
 """
 
 from __future__ import annotations
@@ -15,15 +17,16 @@ from traceback import format_exception
 import numpy as np
 
 from navarch.engine.containment.culprit import Culprit, find_culprit
+from navarch.engine.containment.left_out_nodes import LeftOutNodes
 from navarch.engine.containment.set_aside import OpeningFigures, SetAside
 from navarch.engine.reasons import Event, Reason
-from navarch.engine.record import CycleRecord, JobDecision, JobFailure, TaskRefusal
+from navarch.engine.record import CycleRecord, JobDecision, JobFailure, NodeFailure, TaskRefusal
 from navarch.model.snapshot import Snapshot
 from navarch.model.status import STATUS_NAMES, TaskStatus
 
 MOST_RESTARTS = 16
-TOO_LONG = "the cycle took too long: nothing was decided but that the job at hand is set aside"
-TOO_MANY = f"rules failed on jobs more than {MOST_RESTARTS} times: nothing else was decided in this cycle"
+TOO_LONG = "the cycle took too long: nothing was decided but that the job or node at hand is set aside"
+TOO_MANY = f"rules failed on jobs or nodes more than {MOST_RESTARTS} times: nothing else was decided in this cycle"
 MOST_IN_NAMESPACE = 3
 """Restarts for jobs of one namespace; then all its waiting jobs are set aside."""
 _UNDONE_BY = (Event.QUEUE_CHANGED, Event.POLICY_CHANGED)
@@ -32,7 +35,7 @@ _LONGEST = 300
 
 
 class CycleFailed(RuntimeError):
-    """A failure that no job can be made responsible for."""
+    """A failure that no job and no node can be made responsible for."""
 
 
 class CycleTimeout(Exception):
@@ -43,8 +46,8 @@ class CycleTimeout(Exception):
 
 
 class Containment:
-    def __init__(self, snapshot: Snapshot, set_aside: Collection[str] = ()) -> None:
-        """`set_aside`: keys of jobs that take no part from the beginning."""
+    def __init__(self, snapshot: Snapshot, set_aside: Collection[str] = (), left_out_nodes: Collection[str] = ()) -> None:
+        """`set_aside`, `left_out_nodes`: keys of jobs and names of nodes that take no part from the beginning."""
         self.snapshot = snapshot
         self.opening = OpeningFigures(snapshot)
         self._aside = SetAside(snapshot)
@@ -54,6 +57,11 @@ class Containment:
         self._shapes: Counter[int] = Counter()
         self._namespaces: Counter[str] = Counter()
         self._failures: dict[int, JobFailure] = {}
+        self._nodes = LeftOutNodes(snapshot)
+        self._nodes.add(sorted(left_out_nodes))
+        self._node_failures: list[NodeFailure] = []
+        self._read_nodes: set[tuple[int, ...]] = set()
+        """Jobs on whose behalf a node was read that was then left out."""
         self.without_preferences: dict[str, str] = {}
         """Plugin from outside of Navarch whose orders and scores take no part in this cycle -> why."""
         for row, key in enumerate(snapshot.jobs.keys if set_aside else ()):
@@ -62,22 +70,22 @@ class Containment:
                 self._aside.add(row)  # pods on nodes as well: it failed before
 
     def take(self, error: BaseException) -> bool:
-        """Set the job aside on which this was raised. False: there were too many failures, or one took too long. Nothing more is
-        decided in this cycle then, but the jobs that failed are told, so that the next cycle goes on without them. CycleFailed: no
-        job is to blame."""
+        """Set the job aside, or leave the node out, on which this was raised. False: there were too many failures, or one took too
+        long. Nothing more is decided in this cycle then, but what failed is told, so that the next cycle goes on without it.
+        CycleFailed: no job and no node is to blame."""
         culprit = find_culprit(error, self.snapshot)
         self.opening.put_back()
         self._restarts += 1
-        rows = self._rows(culprit)
         told = "".join(format_exception(error))
-        removed = False
+        removed = self._leave_out_node(culprit, error, told)
+        rows = [] if removed else self._rows(culprit)
         for row in rows:
             removed |= self._aside.add(row)
             key = self.snapshot.jobs.keys[row]
             self._failures.setdefault(row, JobFailure(key, culprit.where, _text(error), told))
         if (not removed or self._restarts > MOST_RESTARTS) and self._leave_out(culprit, error):
             return True
-        if not removed:
+        if not removed or (self._restarts > MOST_RESTARTS and not self._failures):
             raise CycleFailed(f"{culprit.where} failed: {_text(error)}") from error
         error.__traceback__ = None  # it holds the session and all its arrays
         if isinstance(error, CycleTimeout):
@@ -93,6 +101,15 @@ class Containment:
             return False
         text = f"{culprit.where} failed: {_text(error)}; the orders and scores of plugin {plugin} are left out of this cycle"
         self.without_preferences[plugin] = text
+        return True
+
+    def _leave_out_node(self, culprit: Culprit, error: BaseException, told: str) -> bool:
+        seen_before = bool(culprit.rows) and culprit.rows in self._read_nodes
+        if not culprit.node or culprit.node in self._nodes.names or seen_before:
+            return False
+        self._read_nodes.add(culprit.rows)
+        self._nodes.add([culprit.node])
+        self._node_failures.append(NodeFailure(culprit.node, culprit.where, _text(error), told))
         return True
 
     def _rows(self, culprit: Culprit) -> list[int]:
@@ -114,11 +131,14 @@ class Containment:
         return [row]
 
     def restore(self) -> None:
+        self._nodes.restore()
         self._aside.restore()
 
     def report(self, record: CycleRecord) -> None:
         """Jobs that were set aside are in the record with the reason. To be called after `restore`."""
         record.warnings += self.without_preferences.values()
+        record.node_failures = sorted(self._node_failures, key=lambda failure: failure.node)
+        record.warnings += [f"node {each.node} is left out: {each.where} failed: {each.error}" for each in record.node_failures]
         if not self._failures:
             return
         record.failures = [failure for _, failure in sorted(self._failures.items(), key=lambda item: item[1].job)]

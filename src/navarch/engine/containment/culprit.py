@@ -1,13 +1,14 @@
-"""The job at hand when something raised, read from the traceback.
+"""The job or the node at hand when something raised, read from the traceback.
 
 Plugins, actions and the engine hand jobs on as arguments and locals: the innermost frame that holds one names the job. So a
 cycle without failures pays nothing for it, and code that is not called through the plugin runner (a filter, a loop in
-`open` or `close`) is covered like all other.
+`open` or `close`) is covered like all other. A node is to blame if a frame further inside than that of the job holds its spec: such
+code reads the node alone. Where both are at hand in one frame, the job is to blame.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from traceback import walk_tb
 from types import FrameType
@@ -26,7 +27,7 @@ from navarch.engine.points.gang_protocols import Scenario
 from navarch.engine.points.protocols import PREFERENCES, Change, implemented_points
 from navarch.engine.queue import Queue
 from navarch.model.snapshot import Snapshot
-from navarch.model.spec import JobSpec, TaskSpec
+from navarch.model.spec import JobSpec, NodeSpec, TaskSpec
 
 _MOST_FRAMES = 200
 """Frames that are read at either end: an endless recursion has thousands of equal ones between them."""
@@ -42,6 +43,8 @@ class Culprit(Struct, frozen=True):
     """The plugin that failed, or the module."""
     shape: int = -1
     queue: str = ""
+    node: str = ""
+    """The node that was at hand further inside than any job; empty: none."""
     preference_of: str = ""
     """The plugin from outside of Navarch whose order or score failed: the cycle can do without it."""
 
@@ -51,12 +54,27 @@ def find_culprit(error: BaseException, snapshot: Snapshot) -> Culprit:
     if len(frames) > 2 * _MOST_FRAMES:
         frames[_MOST_FRAMES:-_MOST_FRAMES] = []
     where, preference = _where(frames), _preference(frames)
+    node = ""
     for frame in frames:
-        for value in _locals(frame):
+        values = list(_locals(frame))
+        for value in values:
             found = _of(value, snapshot, where)
             if found is not None:
-                return replace(found, preference_of=preference)
-    return Culprit((), where, preference_of=preference)
+                return replace(found, node=node, preference_of=preference)
+        node = node or _node(values, snapshot)
+    return Culprit((), where, node=node, preference_of=preference)
+
+
+def _node(values: list[Any], snapshot: Snapshot) -> str:
+    """The name of the node whose spec, labels or annotations are among the values."""
+    for value in values:
+        if isinstance(value, NodeSpec):
+            return value.name
+        if isinstance(value, Mapping) and value:
+            for spec in snapshot.nodes.specs:
+                if value is spec.labels or value is spec.annotations:
+                    return spec.name
+    return ""
 
 
 def _locals(frame: FrameType) -> Iterator[Any]:

@@ -47,8 +47,10 @@ class OpeningFigures:
             self._kept = [(part, name, getattr(part, name).copy()) for part, name in parts]
 
     def put_back(self) -> None:
+        """The next session keeps them anew: a node may be left out meanwhile, and the columns are others."""
         for part, name, values in self._kept or ():
             getattr(part, name)[...] = values
+        self._kept = None
 
 
 class SetAside:

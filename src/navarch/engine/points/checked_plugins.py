@@ -70,18 +70,23 @@ def is_foreign_module(name: str) -> bool:
 
 
 def checked(kind: type[Plugin]) -> type[Plugin]:
-    """The same plugin with checked answers."""
+    """The same plugin with checked answers. Made once a class: static answers are cached by the class of a filter or scorer."""
+    known: type[Plugin] | None = vars(kind).get("checked_subclass")
+    if known is not None:
+        return known
     members: dict[str, Any] = {}
     for name, (types, words) in EXPECTED.items():
-        if hasattr(kind, name):
+        if callable(getattr(kind, name, None)):
             members[name] = _checking(kind, name, types, words)
     for name in _SORT_KEYS:
-        if hasattr(kind, name):
+        if callable(getattr(kind, name, None)):
             members[name] = _checking_key(kind, name)
     for name, base in (("node_filters", NodeFilter), ("node_scorers", NodeScorer)):
-        if hasattr(kind, name):
+        if callable(getattr(kind, name, None)):
             members[name] = _checking_functions(kind, name, base)
-    return _subclass(kind, {"__doc__": kind.__doc__, **members})
+    made = _subclass(kind, {"__doc__": kind.__doc__, **members})
+    type.__setattr__(kind, "checked_subclass", made)
+    return made
 
 
 def _subclass(kind: type[C], members: dict[str, Any]) -> type[C]:

@@ -83,6 +83,7 @@ COMPAT: Mapping[str, Semantics] = {
         cpus_must_suffice=False,
         whole_cores_are_looked_up=False,
         refusals_tell_all=False,
+        next_step_is_told=False,
         fit_words=UNAVAILABLE,
     ),
     "kube-batch": Semantics(
@@ -102,12 +103,14 @@ COMPAT: Mapping[str, Semantics] = {
         node_order="listed",
         tolerance=10.0,
         refusals_tell_all=False,
+        next_step_is_told=False,
         fit_words=UNAVAILABLE,
         victims_are_minimal=False,
         nominations_last=False,
         promised_jobs_first=False,
     ),
     "kai": Semantics(
+        next_step_is_told=False,
         implied_queues=False,
         nodes_are_pooled=True,
         impossible_demand_counts=True,
@@ -120,7 +123,7 @@ COMPAT: Mapping[str, Semantics] = {
         devices_are_counted=True,
         cut_search_ends_action=True,
     ),
-    "kube-scheduler": Semantics(),
+    "kube-scheduler": Semantics(next_step_is_told=False),
 }
 
 

@@ -15,7 +15,7 @@ It does no I/O: an informer passes in events and whole lists. Whatever the strea
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from navarch.kube.watch.decoding import BadObject, Change, HasMetadata, Metadata, key_of
@@ -35,6 +35,14 @@ class Handler(Protocol[T_contra]):
     def deleted(self, old: T_contra, /) -> None: ...
 
 
+class BulkHandler(Handler[T_contra], Protocol[T_contra]):
+    """A handler that takes the new objects of a list many at a time, with the outcome of `added` for each."""
+
+    def added_all(self, new: Sequence[T_contra], /) -> None: ...
+
+
+BATCH = 2000
+"""New objects of a list that a handler receives at once. The store holds each whole until its batch is handled."""
 OnBad = Callable[[Metadata, Exception], None]
 
 
@@ -50,6 +58,7 @@ class ObjectStore(Generic[T]):
         self.objects: dict[ObjectKey, T] = {}
         self.bad: dict[ObjectKey, Metadata] = {}
         self._handler = handler
+        self._added_all: Callable[[Sequence[T]], None] | None = getattr(handler, "added_all", None)
         self._on_bad = on_bad
 
     def apply(self, change: Change[T]) -> None:
@@ -79,6 +88,7 @@ class ObjectStore(Generic[T]):
             self._gone(key, self.objects[key].metadata.uid)
         for key in sorted(self.bad.keys() - found.keys()):
             del self.bad[key]
+        fresh: list[T] = []
         for key in list(found):
             # One by one: a handler that keeps only a part of the object frees the rest at once.
             item = found.pop(key)
@@ -87,8 +97,30 @@ class ObjectStore(Generic[T]):
                 continue
             old = self.objects.get(key)
             new = item.metadata
-            if anew or old is None or (old.metadata.uid, old.metadata.resource_version) != (new.uid, new.resource_version):
+            if old is None and self._added_all is not None:
+                fresh.append(item)
+                if len(fresh) == BATCH:
+                    self._put_all(fresh)
+                    fresh = []
+            elif anew or old is None or (old.metadata.uid, old.metadata.resource_version) != (new.uid, new.resource_version):
                 self._put(key, old, item)
+        if fresh:
+            self._put_all(fresh)
+
+    def _put_all(self, new: list[T]) -> None:
+        """New objects at once. If the handler raises, each is passed on by itself, so that the failure stays with its object."""
+        assert self._added_all is not None
+        for item in new:
+            key = key_of(item.metadata)
+            self.objects[key] = item
+            if self.bad:
+                self.bad.pop(key, None)
+        try:
+            self._added_all(new)
+        except Exception:
+            log.exception("handler failed on %d new objects; passing them on one by one", len(new))
+            for item in new:
+                self._tell(item.metadata, self._handler.added, item)
 
     def _put(self, key: ObjectKey, old: T | None, new: T) -> None:
         self.objects[key] = new

@@ -6,7 +6,7 @@ concerned if there is one. Most changes leave everything as it was for waiting j
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from msgspec.structs import replace
@@ -85,6 +85,17 @@ class ChangeNotices:
             notice(Event.POD_CHANGED, urgent=False)
         else:
             notice(Event.POD_CHANGED, task.job, urgent=False)
+
+    def tasks_added(self, tasks: Sequence[TaskSpec]) -> None:
+        """One event stands for all pods that come with a node: each of them would raise the same."""
+        settled = [task.status != TaskStatus.PENDING and not IS_TERMINAL[task.status] for task in tasks]
+        for task, plain in zip(tasks, settled):
+            if not plain:
+                self.task_changed(None, task)
+            elif self._pods is not None:
+                self._pods.task_changed(None, task)
+        if any(settled):
+            self._notice(Event.POD_CHANGED, urgent=False)
 
     def task_removed(self, before: TaskSpec) -> None:
         if self._pods is not None:

@@ -6,11 +6,12 @@ over what the informers show (`decision_overlay`), and each change becomes event
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from navarch.apis.core.partial_pod import PartialPod
 from navarch.apis.core.pod_objects import Pod
 from navarch.apis.dialect import Settings, Spec
+from navarch.apis.errors import ObjectError
 from navarch.apis.operators.owners import Owners
 from navarch.ingest.groups import ShadowGroups
 from navarch.ingest.ingest import Ingest
@@ -89,6 +90,10 @@ class ClusterCache(AssumedObjects):
     def put_pod(self, pod: Pod, old: Pod | None = None) -> None:
         """Raises ObjectError for a pod that cannot be read; its last version then stays. `old` is the version that was put last."""
         self._ingest.put_pod(pod, old)
+
+    def put_new_pods(self, pods: Iterable[Pod]) -> list[tuple[Pod, ObjectError]]:
+        """Put pods of a list that were not put before. Returns those that cannot be read, with what is wrong with them."""
+        return self._ingest.put_new_pods(pods)
 
     def put_partial(self, pod: PartialPod) -> str:
         """A pod on a node that can be read only in part; returns what follows from it, for messages."""

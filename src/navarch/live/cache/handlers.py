@@ -10,7 +10,7 @@ and versions. That saves half of the memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -41,6 +41,8 @@ class ObjectCache(Protocol):
 
     def put_pod(self, pod: Pod, old: Pod | None = None) -> None: ...
 
+    def put_new_pods(self, pods: Iterable[Pod]) -> list[tuple[Pod, ObjectError]]: ...
+
     def put_partial(self, pod: PartialPod) -> str: ...
 
     def remove_pod(self, uid: str) -> None: ...
@@ -66,6 +68,24 @@ class PodHandler:
     def added(self, new: Pod, /) -> None:
         self._put(new, None)
 
+    def added_all(self, new: Sequence[Pod], /) -> None:
+        """Many pods of a list at once, with the outcome of `added` for each."""
+        whole: list[Pod] = []
+        for pod in new:
+            if isinstance(pod, PartialPod):
+                self._put_half(pod)
+                continue
+            try:
+                check_name("Pod", pod.metadata)
+                whole.append(pod)
+            except ObjectError as error:
+                self._put_unread(pod, error)
+        for unread, problem in self._cache.put_new_pods(whole):
+            self._put_unread(unread, problem)
+        for pod in whole:
+            if pod.spec.node_name:
+                self._shrink(pod)
+
     def updated(self, old: Pod, new: Pod, /) -> None:
         self._put(new, old)
 
@@ -79,14 +99,21 @@ class PodHandler:
             self._cache.put_pod(new, old)
             keep = not new.spec.node_name
         except ObjectError as error:
-            half = read_partial_pod(new, error)
-            if half is not None:
-                self._put_half(half)
-            else:
-                self._on_invalid("Pod", self._resource, new.metadata, error)
+            self._put_unread(new, error)
         finally:
             if not keep:
                 self._shrink(new)
+
+    def _put_unread(self, pod: Pod, error: ObjectError) -> None:
+        """A pod with a mistake counts by what can be read of it, or is reported."""
+        try:
+            half = read_partial_pod(pod, error)
+            if half is not None:
+                self._put_half(half)
+            else:
+                self._on_invalid("Pod", self._resource, pod.metadata, error)
+        finally:
+            self._shrink(pod)
 
     def _put_half(self, pod: PartialPod) -> None:
         try:

@@ -40,6 +40,12 @@ class Metrics:
             ["where"],
             registry=registry,
         )
+        self.node_failures = Counter(
+            "navarch_node_failures",
+            "Nodes that a cycle left out because a rule failed on them, by the rule.",
+            ["where"],
+            registry=registry,
+        )
         self.task_failures = Counter(
             "navarch_task_failures",
             "Failures of the scheduler's own tasks, by task. A task that failed is started again.",

@@ -12,7 +12,7 @@ import numpy as np
 from navarch.model.resources import BoolArray, FloatArray, IntArray, ResourceSpace, RowArray
 from navarch.model.spec import JobSpec
 from navarch.model.status import IS_ALLOCATED, STATUS_COUNT, TaskStatus
-from navarch.model.tables.columns import Rows, grown
+from navarch.model.tables.columns import Rows, grown, sums_by_group
 
 LOWEST = np.iinfo(np.int64).min
 
@@ -151,6 +151,30 @@ class JobTable:
         else:
             self.tasks[row].pop(task, None)
             self._drop_if_unused(row)
+
+    def count_all(self, rows: RowArray, tasks: RowArray, status: IntArray, requests: IntArray, best_effort: BoolArray) -> None:
+        """Many tasks join: task i joins the job at row i with column i of `requests` (R, tasks)."""
+        self.fit_space()
+        np.add.at(self.counts, (rows, status), 1)
+        for which, of in (("allocated", IS_ALLOCATED[status]), ("pending", status == TaskStatus.PENDING)):
+            if of.any():
+                self._add_all(which, rows[of], requests[:, of])
+        waiting = best_effort & (status == TaskStatus.PENDING)
+        np.add.at(self.best_effort_pending, rows[waiting], 1)
+        for row, task in zip(rows.tolist(), tasks.tolist()):
+            if self._written[row] != self.epoch:
+                self.tasks[row] = dict(self.tasks[row])
+                self._written[row] = self.epoch
+            self.tasks[row][task] = None
+        self.touched.update(rows.tolist())
+
+    def _add_all(self, which: str, rows: RowArray, amounts: IntArray) -> None:
+        size, top = amounts.shape[0], self.rows.top
+        getattr(self, which)[:size, :top] += sums_by_group(amounts, rows, top)
+        queues = self.queue[rows]
+        if (queues >= 0).any():
+            held = getattr(self, f"queue_{which}")
+            held[:size] += sums_by_group(amounts, queues, held.shape[1])
 
     def move(self, row: int, before: int, after: int, request: IntArray, best_effort: bool) -> None:
         """A task of the job goes from one status to another."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from navarch.model.resources import BOUND, BoolArray, IntArray, ResourceSpace
+from navarch.model.resources import BOUND, BoolArray, IntArray, ResourceSpace, RowArray
 from navarch.model.spec import NodeSpec
-from navarch.model.tables.columns import Rows, grown
+from navarch.model.tables.columns import Rows, grown, sums_by_group
 
 
 class NodeTable:
@@ -96,6 +96,17 @@ class NodeTable:
         self.tasks[row] += sign
         if sign < 0:
             self.drop_if_unused(row)
+
+    def occupy_all(self, rows: RowArray, requests: IntArray, footprints: IntArray, releasing: BoolArray) -> None:
+        """Add many tasks: column i of `requests` (R, tasks) and `footprints` (2, tasks) is placed on row i."""
+        self.fit_space()
+        count, top = requests.shape[0], self.rows.top
+        self.used[:count, :top] += sums_by_group(requests, rows, top)
+        if releasing.any():
+            self.releasing[:count, :top] += sums_by_group(requests[:, releasing], rows[releasing], top)
+        self.scoring[:, :top] += sums_by_group(footprints, rows, top)
+        for row, tasks in zip(*(each.tolist() for each in np.unique(rows, return_counts=True))):
+            self.tasks[row] += tasks
 
     def drop_if_unused(self, row: int) -> None:
         if not self.alive[row] and not self.tasks[row]:

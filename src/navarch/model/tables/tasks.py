@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -67,6 +69,35 @@ class TaskTable:
         self.index[row] = pod_index(spec.name)
         self.touched.add(row)
         return row
+
+    def add_all(self, specs: Sequence[TaskSpec], *, shapes: RowArray, jobs: RowArray, nodes: RowArray, labels: RowArray) -> RowArray:
+        """Add many pods, in their order. The rows are those that `add` would give."""
+        rows = np.fromiter(map(self.rows.assign, (spec.uid for spec in specs)), dtype=np.int32, count=len(specs))
+        for row, spec in zip(rows.tolist(), specs):
+            if row == len(self.specs):
+                self.specs.append(spec)
+            else:
+                self.specs[row] = spec
+        if len(self.specs) > self.status.shape[0]:
+            for name in (*COLUMNS, "status", "node"):
+                setattr(self, name, grown(getattr(self, name), len(self.specs)))
+        self.alive[rows] = True
+        self.shape[rows] = shapes
+        self.job[rows] = jobs
+        self.node[rows] = nodes
+        self.labels[rows] = labels
+        self.status[rows] = [spec.status for spec in specs]
+        self.priority[rows] = [spec.priority for spec in specs]
+        self.created[rows] = [spec.created for spec in specs]
+        self.started[rows] = [np.inf if spec.started is None else spec.started for spec in specs]
+        self.gated[rows] = [bool(spec.gates) for spec in specs]
+        self.preemptable[rows] = [spec.preemptable for spec in specs]
+        self.pod_priority[rows] = [spec.pod_priority for spec in specs]
+        self.nominated[rows] = [bool(spec.nominated_node) for spec in specs]
+        self.in_part[rows] = [bool(spec.sub_group) for spec in specs]
+        self.index[rows] = [pod_index(spec.name) for spec in specs]
+        self.touched.update(rows.tolist())
+        return rows
 
     def restate(self, row: int, spec: TaskSpec, node: int) -> None:
         """A newer version of the same pod: same shape, job, name and labels."""

@@ -36,6 +36,9 @@ from navarch.views.prospects import StartTime
 RUNS = 100
 FEWEST_RUNS = 20
 """With fewer forecasts nothing is said."""
+SPREAD = 1.4
+"""Times that rest on history lie so much further from p50 than their quantiles among the runs. Runs repeat what has happened before,
+so they agree too much. Chosen on 82 forecasts of the Philly trace (`bench.eta`); docs/explain.md says how it fares on others."""
 NO_BASIS = "no job has a walltime, an expected duration or a history"
 HORIZON = 30 * 86400.0
 """Seconds that a forecast reaches."""
@@ -95,6 +98,11 @@ class Basis:
         """Whether the end of any job can be told."""
         return any(job.basis for job in self.jobs.values())
 
+    @property
+    def has_history(self) -> bool:
+        """Whether run times of the past count for any job."""
+        return any(job.kind is not None for job in self.jobs.values())
+
     def _job(self, spec: JobSpec, tasks: Sequence[TaskSpec], now: float) -> _Job:
         placed = [task for task in tasks if task.node and ON_NODE[task.status]]
         age = max((now - (task.started if task.started is not None else now) for task in placed), default=None)
@@ -139,6 +147,8 @@ class Basis:
         text = f"{runs} runs; of {len(running)} running jobs {', '.join(parts)}" if running else f"{runs} runs; no job runs"
         if self.times.finished:
             text += f"; {self.times.finished} finished jobs known"
+        if self.has_history:
+            text += f", spread by {SPREAD:g}"
         days = self.arrivals.span / 86400.0
         return text + (f"; jobs come as in the last {days:.3g} days" if self.arrivals.known else "; no job comes after now")
 
@@ -204,9 +214,13 @@ def start_times(
             out.unknown[key] = f"{made} runs of the scheduler were made in {seconds:g} s, and at least {FEWEST_RUNS} are needed"
             continue
         times.sort()
-        late = times[min(int(0.95 * made), made - 1)]
+        middle, late = times[int(0.5 * made)], times[min(int(0.95 * made), made - 1)]
         if math.isfinite(late):
-            out.known[key] = StartTime(times[int(0.05 * made)], times[int(0.5 * made)], times[int(0.9 * made)], late, basis.told(made))
+            spread = SPREAD if basis.has_history else 1.0
+            early, p90, p95 = (
+                max(middle + spread * (time - middle), now) for time in (times[int(0.05 * made)], times[int(0.9 * made)], late)
+            )
+            out.known[key] = StartTime(early, middle, p90, p95, basis.told(made))
         else:
             out.unknown[key] = _why(basis, sum(map(math.isfinite, times)), made)
     return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from navarch.ingest.changes import NoChanges
@@ -44,6 +45,10 @@ class ClusterChanges(NoChanges):
                 self._share(before, -1)
         if task.gpu_groups:
             self._share(task, 1)
+
+    def tasks_added(self, tasks: Sequence[TaskSpec]) -> None:
+        for task in tasks:
+            self.task_changed(None, task)
 
     def task_removed(self, before: TaskSpec) -> None:
         if before.job:

@@ -31,6 +31,10 @@ class SharingReader(PodReader):
         task = super().read(pod)
         return None if task is None else self._shared(task)
 
+    def read_like(self, pod: Pod, sibling: Pod, task: TaskSpec) -> TaskSpec | None:
+        found = super().read_like(pod, sibling, task)
+        return None if found is None else self._shared(found)
+
     def reread(self, pod: Pod, old: Pod, before: TaskSpec) -> TaskSpec | None:
         task = super().reread(pod, old, before)
         return None if task is None else self._shared(task)

@@ -6,7 +6,7 @@ would get a node and never start there.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -28,7 +28,8 @@ SERVED_BY = {
 
 class UnservedCards(NodeFilter):
     name = "UnservedCards"
-    scope = Scope.STATIC
+    scope = Scope.ROW
+    figures_only = True
     undone_by = (Event.POLICY_CHANGED, Event.POD_CHANGED)
 
     def __init__(self, session: Session) -> None:
@@ -61,6 +62,3 @@ class UnservedCards(NodeFilter):
 
     def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:
         return [Refusal(self._text(task), ~self.mask(task, at), unresolvable=True, code="UnservedCards")]
-
-    def identity(self) -> Hashable:
-        return super().identity(), self._served

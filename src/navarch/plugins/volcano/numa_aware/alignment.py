@@ -40,6 +40,8 @@ class NumaNode(Struct, frozen=True):
         """`free`: bits of the CPUs that are free; None: not reported. `must_suffice`: a container that would not get all of its CPUs
         is refused under every policy."""
         taken, left = 0, (free or 0) & ~self.reserved
+        if not self.layout.by_number:
+            left &= self.layout.every
         for name, count in containers:
             if must_suffice and free is not None and count > left.bit_count():
                 return Answer(name, lacks=True)
@@ -71,6 +73,8 @@ class NumaNode(Struct, frozen=True):
     def _lowest(self, free: int, count: int, width: int) -> list[int] | None:
         """So many zones with enough free CPUs: the lowest set as the kubelet compares sets, where the highest zone decides."""
         room = {zone: (bits & free).bit_count() for zone, bits in self.layout.zones.items()}
+        if self.layout.by_number and 0 in room:  # free CPUs that the layout does not have count for the first zone
+            room[0] += (free & ~self.layout.every).bit_count()
         open_to, kept = sorted(room), list[int]()
         if not _enough(room, open_to, kept, count, width):
             return None

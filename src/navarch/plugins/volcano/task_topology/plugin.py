@@ -1,8 +1,9 @@
 """Task-topology: keeps roles of a job together on nodes, or apart.
 
-The annotations of a group relate its roles (`annotations`). The pods of the job form buckets by those relations (`buckets`): a bucket
-is placed in one piece if some node has room for it. Nodes score by the members of the pod's bucket that they hold or could hold,
-minus the pods that the pod wants to be apart from. A node that could hold the whole of the largest bucket scores 100 times the weight.
+Annotations of a group relate its roles: `volcano.sh/task-topology-affinity` and `-anti-affinity` ("ps,worker;eval"), and
+`-task-order`. The pods of the job form buckets by those relations. A bucket is placed in one piece if some node has room for it. Nodes
+score by the members of the pod's bucket that they hold or could hold, minus the pods that the pod wants to be apart from. A node that
+could hold the whole of the largest bucket scores 100 times the weight.
 """
 
 from __future__ import annotations

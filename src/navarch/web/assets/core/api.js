@@ -22,6 +22,12 @@ export async function post(path, body = {}) {
   );
 }
 
+// Turns a token into the cookie of this browser.
+export async function logIn(token) {
+  const headers = { accept: "application/json", "content-type": "application/json" };
+  return answer(await fetch("login", { method: "POST", headers, credentials: "same-origin", body: JSON.stringify({ token }) }));
+}
+
 // "jobs" and ["jobs", "ns", "name"] both name a resource; each part is encoded.
 export function url(path, query = {}) {
   const parts = Array.isArray(path) ? path.map(encodeURIComponent).join("/") : path;

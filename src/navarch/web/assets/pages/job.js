@@ -63,7 +63,7 @@ function Summary({ data }) {
   return html`
     <div class="row">
       <${State} value=${job.state} />
-      ${job.never && html`<span class="notice bad">never starts: ${job.never}</span>`}
+      ${job.never && html`<${State} value="never starts" tone="bad" />`}
       <span>${job.kind} in queue <${QueueLink} name=${job.queue} /></span>
       <span class="note">phase ${job.phase} · priority ${plain(job.priority)} · created ${age(job.created)} ago · ${job.running} running, ${job.pending} pending, needs ${count(job.minMember, "pod")}</span>
       <span class="note">asks for ${amounts(requests) || "nothing"}</span>

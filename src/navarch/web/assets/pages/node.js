@@ -26,7 +26,7 @@ function Node({ data }) {
       <span class="note">${age(data.created)} old · ${count(data.pods.rows.length, "pod")}</span>
       ${explanation?.taints?.map((taint) => html`<${State} value=${taint} tone="warn" />`)}
     </div>
-    <div class="panels">
+    <div class="panels two">
       <${Use} node=${node} useless=${explanation?.useless ?? {}} />
       <${Devices} devices=${data.devices} />
       <${Zones} zones=${data.zones} />

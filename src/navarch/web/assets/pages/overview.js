@@ -75,9 +75,8 @@ function Load({ data }) {
           <a class="plainlink" href=${address(["jobs"], { state: "running" })}><${Figure} value=${plain(jobs.running)} name="jobs running" /></a>
           <a class="plainlink" href=${address(["jobs"], { state: "waiting" })}><${Figure} value=${plain(jobs.waiting)} name="jobs waiting" tone=${jobs.waiting ? "warn" : ""} /></a>
           <${Figure} value=${plain(jobs.finished)} name="jobs finished" />
-          <${Figure} value=${plain(pods.running)} name="pods running" />
-          <${Figure} value=${plain(pods.pending)} name="pods pending" />
         </div>
+        <p class="note">${count(pods.running, "pod")} running, ${plain(pods.pending)} pending</p>
         ${scheduler.available
           ? html`
             <div class="figures">
@@ -101,8 +100,8 @@ function Oldest({ oldest, waiting }) {
       <h2>Longest waiting gang <span class="note">${age(oldest.created)}</span></h2>
       <div class="stack">
         <div><${JobLink} id=${oldest.id} /> <span class="note">in <${QueueLink} name=${oldest.queue} /> · needs ${count(oldest.minMember, "pod")}, ${oldest.pending} pending</span></div>
-        <p class="notice warn">${oldest.cause || "No reason is known yet."}</p>
-        <${BlockersButton} key=${oldest.id} id=${oldest.id} />
+        <p class=${oldest.never ? "notice bad" : "notice warn"}>${causeText(oldest) || "No reason is known yet."}</p>
+        ${!oldest.never && html`<${BlockersButton} key=${oldest.id} id=${oldest.id} />`}
       </div>
     </section>`;
 }
@@ -145,7 +144,7 @@ function Waiting({ version, waiting }) {
         <a class="note" href=${address(["jobs"], { mine: "1" })}>mine</a></h2>
       ${rows.length === 0 ? html`<${Empty}>Nothing waits.<//>` : html`
         <${Table} label="Waiting jobs" columns=${columns}>${rows.map((row) => html`
-          <tr key=${row.id}><td class="anywhere"><${JobLink} id=${row.id} /></td><td><${QueueLink} name=${row.queue} /></td><td class="num">${age(row.created)}</td>
+          <tr key=${row.id}><td class="name"><${JobLink} id=${row.id} /></td><td><${QueueLink} name=${row.queue} /></td><td class="num">${age(row.created)}</td>
           <td class="num" title=${podsLong(row)}>${podsShort(row)}</td><td class="num"><${Place} row=${row} /></td><td class="nowrap">${startText(row)}</td><td class="anywhere">${causeText(row)}</td></tr>`)}
         <//>`}
     </section>`;

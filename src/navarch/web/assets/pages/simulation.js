@@ -72,7 +72,8 @@ function SideBySide({ label, policies, rows }) {
   return html`
     <${Table} label=${label} className="matrix" columns=${columns}>${rows.map(([text, show, better, values]) => {
       const known = values.filter((value) => typeof value === "number");
-      const best = known.length > 1 ? (better < 0 ? Math.min(...known) : Math.max(...known)) : null;
+      const differ = known.some((value) => value !== known[0]);
+      const best = differ ? (better < 0 ? Math.min(...known) : Math.max(...known)) : null;
       return html`<tr key=${text}><th scope="row">${text}</th>${values.map((value) => html`<td class=${best !== null && value === best ? "num best" : "num"}>${show(value)}</td>`)}</tr>`;
     })}<//>`;
 }
@@ -115,7 +116,7 @@ function positive([times, shares]) {
 function timeAxis(series) {
   const last = Math.max(0, ...series.map((each) => each.times[each.times.length - 1] ?? 0));
   if (last < EARLIEST_DATE) return { showX: span };
-  return { time: true, showX: (seconds) => new Date(seconds * 1000).toISOString().slice(0, 16).replace("T", " ") };
+  return { time: true, showX: (seconds) => new Date(seconds * 1000).toISOString().slice(5, 16).replace("T", " ") };
 }
 
 function at(value, path) {

@@ -1,16 +1,18 @@
-// Links to jobs, queues and nodes. A name that the reader may not see arrives as null and is shown as "hidden".
+// Links to jobs, queues and nodes. A name that the reader may not see arrives as null and is shown as "hidden", or as a text in
+// parentheses such as "(another namespace)", which leads nowhere.
 import { html } from "../core/dom.js";
 import { address } from "../core/router.js";
 
 export function JobLink({ id }) {
   if (id === null) return html`<span class="note">hidden</span>`;
-  if (!id) return "–";
+  if (!id || id.startsWith("(")) return id || "–";
   return html`<a href=${address(["jobs", ...id.split("/")])}>${id}</a>`;
 }
 
 export function QueueLink({ name }) {
   if (name === null) return html`<span class="note">hidden</span>`;
-  return name ? html`<a href=${address(["queues", name])}>${name}</a>` : "–";
+  if (!name || name.startsWith("(")) return name || "–";
+  return html`<a href=${address(["queues", name])}>${name}</a>`;
 }
 
 export function NodeLink({ name }) {

@@ -1,12 +1,12 @@
 // What a page says while it has nothing else to show: loading, an error, "not available", nothing found.
 import { html } from "../core/dom.js";
+import { Login } from "./login.js";
 
 // Shows `children(data)` once there is data. An error while older data is shown stands above that data.
 export function Loaded({ source, what, children }) {
   const { data, error } = source;
-  if (error && error.status === 401) {
-    return html`<p class="notice bad" role="alert">This page has no valid token. Open the address that <code>navarch web</code> printed.</p>`;
-  }
+  if (error && error.status === 401) return html`<${Login} reason=${error.message} />`;
+  if (error && error.status === 503 && data === undefined) return html`<p class="empty" role="status">${error.message} …</p>`;
   const failed = error && html`<p class="notice bad" role="alert">${what}: ${error.message}</p>`;
   if (data === undefined) return failed || html`<p class="empty" role="status">Loading ${what} …</p>`;
   return html`${failed}${children(data)}`;

@@ -31,7 +31,7 @@ export function Plot({ label, series, show, showX, time = false, logX = false, r
       {
         ...size(),
         series: [
-          { value: (_, x) => (x === null || x === undefined ? "" : (showX ?? show)(x)) },
+          { label: time ? "time" : "at", value: (_, x) => (x === null || x === undefined ? "" : (showX ?? show)(x)) },
           ...series.map((each, number) => ({
             label: each.name,
             stroke: seriesColour(number),
@@ -43,7 +43,7 @@ export function Plot({ label, series, show, showX, time = false, logX = false, r
         ],
         scales: { x: { time, distr: logX ? 3 : 1 }, y: { range } },
         axes: [
-          { ...axis, ...(time ? {} : { values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : (showX ?? show)(tick))) }) },
+          { ...axis, space: 80, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : (showX ?? show)(tick))) },
           { ...axis, size: 62, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : show(tick))) },
         ],
       },

@@ -1,4 +1,4 @@
-"""What operators are told of jobs on which a rule failed."""
+"""What operators are told of jobs and nodes on which a rule failed."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import logging
 
 import pytest
 
-from navarch.engine.record import Bind, CycleRecord, JobFailure
-from navarch.live.ops.job_failures import JobFailures
+from navarch.engine.record import Bind, CycleRecord, JobFailure, NodeFailure
 from navarch.live.ops.metrics import Metrics
+from navarch.live.ops.rule_failures import RuleFailures
 
 
 def failure(job: str, error: str = "ValueError") -> JobFailure:
@@ -17,7 +17,7 @@ def failure(job: str, error: str = "ValueError") -> JobFailure:
 
 def test_the_traceback_is_logged_once_and_every_failure_counted(caplog: pytest.LogCaptureFixture) -> None:
     metrics = Metrics()
-    failures = JobFailures(metrics.job_failures, lambda job: True)
+    failures = RuleFailures(metrics.job_failures, metrics.node_failures, lambda job: True)
     with caplog.at_level(logging.ERROR):
         for record in (CycleRecord(failures=[failure("a/x"), failure("a/y")]), CycleRecord(failures=[failure("a/x")])):
             failures.take(record)
@@ -27,10 +27,23 @@ def test_the_traceback_is_logged_once_and_every_failure_counted(caplog: pytest.L
 
 def test_readyz_counts_jobs_until_they_are_placed_or_gone() -> None:
     there = {"a/x", "a/y"}
-    failures = JobFailures(Metrics().job_failures, there.__contains__)
+    metrics = Metrics()
+    failures = RuleFailures(metrics.job_failures, metrics.node_failures, there.__contains__)
     failures.take(CycleRecord(failures=[failure("a/x"), failure("a/y")]))
     assert failures.notes() == ["2 jobs are set aside: plugin p failed"]
     failures.take(CycleRecord(binds=[Bind("a/x-0", "n", "u", "a/x")]))
     assert failures.notes() == ["1 job is set aside: plugin p failed"]
     there.clear()
     assert failures.notes() == []
+
+
+def test_a_node_is_told_counted_and_named_on_readyz_while_it_is_left_out() -> None:
+    metrics, told = Metrics(), list[str]()
+    failures = RuleFailures(metrics.job_failures, metrics.node_failures, lambda job: True, lambda node, message: told.append(node))
+    failures.take(CycleRecord(node_failures=[NodeFailure("n1", "plugin p", "ValueError")]))
+    assert told == ["n1"] and failures.notes() == ["1 node is left out: plugin p failed"]
+    failures.take(CycleRecord(left_out_nodes=["n1"]))
+    assert told == ["n1"] and failures.notes() == ["1 node is left out: plugin p failed"]
+    failures.take(CycleRecord())
+    assert failures.notes() == []
+    assert metrics.registry.get_sample_value("navarch_node_failures_total", {"where": "plugin p"}) == 1
