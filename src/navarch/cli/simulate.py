@@ -101,7 +101,9 @@ def _failures(context: click.Context, parameter: click.Parameter, text: str | No
 @click.option("--processes", type=click.IntRange(min=1), default=1, show_default=True, help="Runs at a time on this machine.")
 @click.option("--executor", default="", metavar="dask://HOST:PORT", help="Run on a Dask cluster.")
 @click.option(
-    "--results", type=click.Path(dir_okay=False, path_type=Path), help="JSON Lines, one run a line; what is in it is not run again."
+    "--results",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="JSON Lines or .parquet, one run a row; what is in it is not run again.",
 )
 @click.option(
     "--report", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Write index.html, report.json and CSV."

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
@@ -157,17 +156,9 @@ def run_policy(
         failures=failures if failures is None or seed is None else replace(failures, seed=seed),
         skip=options.skip,
     )
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        for count, time in enumerate(simulation.steps(jobs, until)):
-            if count % 1024 == 0 and progress is not None:
-                progress(name, time, measures.finished)
-            if count % 65536 == 65535:
-                gc.collect()
-    finally:
-        if was_on:
-            gc.enable()
+    for count, time in enumerate(simulation.steps(jobs, until)):
+        if count % 1024 == 0 and progress is not None:
+            progress(name, time, measures.finished)
     if options.arrivals is not None:
         measures.at = allocated_at(come, measures.held(), gpus, options.arrivals)
     measures.failures = simulation.node_failures

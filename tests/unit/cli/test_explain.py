@@ -81,6 +81,14 @@ def test_the_page_shows_what_the_command_prints(monkeypatch: pytest.MonkeyPatch)
     assert result.stdout.splitlines()[:-1] == shown.splitlines()
 
 
+def test_the_page_shows_the_start_time_that_the_command_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (SAMPLE.parents[1] / "docs" / "explain.md").read_text()
+    monkeypatch.setenv("COLUMNS", "110")
+    monkeypatch.chdir(SAMPLE.parents[1])
+    shown = page.partition("`navarch explain bert -f examples/start-times.yaml`")[2].split("```\n")[1]
+    assert shown.startswith("  start: 50 % by ") and shown in run("bert", "-f", "examples/start-times.yaml").stdout
+
+
 def test_a_recorded_cycle(tmp_path: Path) -> None:
     heap = reading([node("n").cpu(4), pod("holds").cpu(4).on("n"), pod("wants").cpu(4)])
     rules, run_ = heap.rules, heap.run

@@ -110,7 +110,8 @@ class JobValid(Protocol):
 
 @runtime_checkable
 class JobEnqueueable(Protocol):
-    """Whether a pending job is admitted. A Reason is a rejection; `combine.votes` combines the votes."""
+    """Whether a pending job is admitted. A Reason is a rejection; `combine.votes` combines the votes. While `session.beyond_shares` is
+    set, idle resources are offered to jobs that were not admitted: only hard limits count, not what other jobs were admitted for."""
 
     def job_enqueueable(self, job: Job) -> Vote | Reason: ...
 

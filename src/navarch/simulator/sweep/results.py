@@ -1,4 +1,5 @@
-"""Results of a sweep as a JSON Lines table, one line a run: what is there is not run again.
+"""Results of a sweep as a table, one run a row: what is there is not run again. A file that ends in `.parquet` is a Parquet table
+(`parquet`), any other is JSON Lines:
 
     {"key": "4f0c…", "policy": "navarch", "parameters": {"binpack.weight": "5"}, "seed": 42, "figures": {…}, "seconds": 12.5}
 
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from navarch.simulator.simulate import PolicyRun, mean_of
+from navarch.simulator.sweep.parquet import read_table, write_table
 from navarch.simulator.sweep.runs import RunSpec
 
 
@@ -22,7 +24,10 @@ class Results:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self.rows: dict[str, dict[str, Any]] = {}
-        if path is not None and path.exists():
+        self._is_parquet = path is not None and path.suffix == ".parquet"
+        if path is not None and self._is_parquet:
+            self.rows = {row["key"]: row for row in read_table(path)}
+        elif path is not None and path.exists():
             for line in path.read_text(encoding="utf-8").splitlines():
                 try:
                     row = json.loads(line)
@@ -48,7 +53,9 @@ class Results:
             "seconds": run.seconds,
         }
         self.rows[spec.key] = row
-        if self._path is not None:
+        if self._path is not None and self._is_parquet:
+            write_table(self._path, self.rows.values())
+        elif self._path is not None:
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(_line(row))
 

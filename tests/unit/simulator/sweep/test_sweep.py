@@ -58,6 +58,22 @@ def test_results_are_kept_and_a_cut_line_is_dropped(tmp_path: Path) -> None:
     assert again.policies([one, other])["fifo"]["jobs"] == 60
 
 
+def test_results_as_a_parquet_table(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    file = tmp_path / "results.parquet"
+    one, other = spec(seed=1), spec(seed=2)
+    Results(file).add(one, run(one))
+    again = Results(file)
+    assert again.has(one) and not again.has(other)
+    again.add(other, run(other))
+    table = parquet.read_table(file)
+    assert table.column("seed").to_pylist() == [1, 2] and table.column("jobs").to_pylist() == [60, 60]
+    assert table.column("jct.mean").to_pylist() == [row["figures"]["jct"]["mean"] for row in again.rows.values()]
+    file.write_text("something else")
+    with pytest.raises(SweepError, match=r"results\.parquet"):
+        Results(file)
+
+
 def test_equal_runs_have_equal_keys_and_others_do_not() -> None:
     assert spec().key == spec().key
     assert len({spec().key, spec(seed=1).key, spec("sjf").key, spec(parameters=(("a", "1"),)).key}) == 4
