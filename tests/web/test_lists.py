@@ -103,3 +103,12 @@ async def test_paths_that_do_not_exist_are_told(world: World) -> None:
     async with dashboard(world) as web:
         for path in ("nothing", "jobs/", "overview/x"):
             assert (await web.get(path, 404))["error"]["code"] == "NotFound"
+
+
+async def test_devices_that_no_pod_asks_for_are_columns_too(world: World) -> None:
+    await gpu_node(world, "n1", 8)
+    await world.pod("a", nodeName="n1")
+    async with dashboard(world) as web:
+        found = await web.get("nodes")
+        assert found["used"][found["resources"].index(GPU)] == [0]
+        assert found["job"]["index"] == [-1]

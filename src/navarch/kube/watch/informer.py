@@ -142,7 +142,11 @@ class Informer(Generic[T]):
         on_forbidden: Callable[[Resource, Forbidden], None] = log_forbidden,
         patience: Patience | None = None,
         rng: random.Random | None = None,
+        at_once: bool = False,
     ) -> None:
+        """`at_once`: the handler receives the objects of the first list as they come, and not at its end. Then at most one chunk or
+        page of whole objects is in memory. If the list breaks off, the next one is compared with what came."""
+        self._at_once = at_once
         self.resource = resource
         self.versions = tuple(versions) or (resource,)
         self._on_version = on_version
@@ -250,6 +254,7 @@ class Informer(Generic[T]):
         selectors = self._selectors
         for page_size in (500, 0):
             items.clear()
+            at_once = self._may_pass_on()
             try:
                 async for page in self._client.pages(
                     self.resource,
@@ -259,14 +264,43 @@ class Informer(Generic[T]):
                     field_selector=selectors["fieldSelector"],
                     page_size=page_size,
                 ):
-                    items.extend(self._decoder.item(raw) for raw in page.items or ())
+                    if at_once:
+                        self._pass_on(self._decoder.item(raw) for raw in page.items or ())
+                    else:
+                        items.extend(self._decoder.item(raw) for raw in page.items or ())
                     version = page.metadata.resource_version
                 break
             except Gone:
                 if page_size == 0:
                     raise
                 log.info("%s: pages expired, listing in one reply", self.resource)
-        self._whole_state(items, version)
+        self._whole_state(None if at_once else items, version)
+
+    def _may_pass_on(self) -> bool:
+        """Whether nothing is known yet, so that each object of a list is a new one."""
+        return self._at_once and not self._synced.is_set() and not self._mirror.objects and not self._mirror.bad
+
+    def _pass_on(self, items: Iterable[T | BadObject]) -> None:
+        self._mirrored = self.resource
+        for item in items:
+            if isinstance(item, BadObject):
+                self._mirror.apply_bad(item)
+            else:
+                self._mirror.apply(Change("ADDED", item))
+
+    def _pass_on_initial(self, events: Sequence[Event[T]]) -> tuple[Bookmark, Sequence[Event[T]]] | None:
+        """As `_collect`, but the handler receives each event."""
+        self._mirrored = self.resource
+        for position, event in enumerate(events):
+            if isinstance(event, Change):
+                self._mirror.apply(event)
+            elif isinstance(event, BadObject):
+                self._mirror.apply_bad(event)
+            elif isinstance(event, Failure):
+                raise _ended(event)
+            elif event.initial_end:
+                return event, events[position + 1 :]
+        return None
 
     async def _stream(self, initial: bool, clock: Callable[[], float]) -> None:
         params: dict[str, str | int] = {name: value for name, value in self._selectors.items() if value}
@@ -280,6 +314,7 @@ class Informer(Generic[T]):
         initial_idle = min(patience.idle, patience.initial_idle)
         deadline = clock() + patience.initial_total
         beginning: dict[ObjectKey, T | BadObject] | None = {} if initial else None
+        at_once = initial and self._may_pass_on()
         self._decoder.restart()
         self.counters.streams += 1
         chunks = self._client.transport.stream(
@@ -295,10 +330,10 @@ class Informer(Generic[T]):
                 if beginning is None:
                     self._live(events)
                     continue
-                rest = _collect(events, beginning)
+                rest = self._pass_on_initial(events) if at_once else _collect(events, beginning)
                 if rest is not None:
                     end, live = rest
-                    self._whole_state(_emptied(beginning), end.resource_version)
+                    self._whole_state(None if at_once else _emptied(beginning), end.resource_version)
                     beginning = None
                     self._live(live)
                 elif now > deadline:
@@ -328,7 +363,8 @@ class Informer(Generic[T]):
         self._refusals = 0
         self.counters.events += len(events)
 
-    def _whole_state(self, items: Iterable[T | BadObject], version: str) -> None:
+    def _whole_state(self, items: Iterable[T | BadObject] | None, version: str) -> None:
+        """All objects are known. `items` None: the handler has received them."""
         self.counters.lists += 1
         self.counters.last_contact = asyncio.get_running_loop().time()
         self._missing = 0
@@ -337,7 +373,8 @@ class Informer(Generic[T]):
         if self._served is False:
             self._on_served(self.resource, True)
         self._served = True
-        self._mirror.replace(items, anew=self._mirrored not in (None, self.resource))
+        if items is not None:
+            self._mirror.replace(items, anew=self._mirrored not in (None, self.resource))
         self._mirrored = self.resource
         self._version = version
         self._synced.set()

@@ -45,13 +45,16 @@ class Informers:
         patience: Patience | None,
         rng: random.Random,
         supervise: Supervise = run_once,
+        at_once: bool = False,
     ) -> None:
         self.group = InformerGroup(client, patience=patience, rng=rng, advice=ADVICE, supervise=supervise)
         self.kinds: list[tuple[Informer[Any], KindHandler]] = []
         self.resources: dict[str, Resource] = {}
         """Kind -> the version that is watched (the last one, for kinds in several groups)."""
         self.pod_handler = PodHandler(cache, PODS, on_invalid)
-        self.pods: Informer[Pod] = self.group.add(PODS, Pod, self.pod_handler, on_bad=self.pod_handler.bad, salvage=read_partial_pod)
+        self.pods: Informer[Pod] = self.group.add(
+            PODS, Pod, self.pod_handler, on_bad=self.pod_handler.bad, salvage=read_partial_pod, at_once=at_once
+        )
         self.pod_handler.store = self.pods.store
         self._of_owners: dict[str, Informer[Any]] = {}
         """Informers of kinds that own pods and say how many of them form a gang."""

@@ -26,7 +26,7 @@ from navarch.model.snapshot import Snapshot
 from navarch.views.prospects import Prospect, prospects_in
 from navarch.views.useless_room import useless_room
 
-PART: Final = 0.02
+PART: Final = 0.01
 """The part of a core that assessments may take."""
 LONGEST: Final = 30.0
 """Seconds between two assessments at most, while things change."""
@@ -79,8 +79,17 @@ def assess(snapshot: Snapshot, policy: Policy, registry: Registry, now: float) -
 class Assessor:
     """Sessions over one cluster, one at a time: they share what the model remembers between sessions."""
 
-    def __init__(self, cluster: Cluster, policy: Policy, registry: Registry, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        flush: Callable[[], None],
+        policy: Policy,
+        registry: Registry,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`flush` brings the cluster up to date."""
         self.cluster, self.policy, self.registry = cluster, policy, registry
+        self._flush = flush
         self._clock = clock
         self._lock = asyncio.Lock()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="assessment")
@@ -92,6 +101,7 @@ class Assessor:
     async def run(self, work: Callable[[Snapshot], T]) -> T:
         """Carry out work over a snapshot in the thread. The snapshot is the work's own until it returns."""
         async with self._lock:
+            self._flush()
             snapshot = self.cluster.snapshot(self.policy.semantics.node_order, instead_of=self._last)
             self._last = None  # a session that fails may have left it changed
             found = await asyncio.get_running_loop().run_in_executor(self._thread, work, snapshot)

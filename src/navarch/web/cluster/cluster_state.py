@@ -44,7 +44,7 @@ class ClusterState:
         self.watched, self.policy, self.registry, self.clock = watched, policy, registry, clock
         self._step = step
         self.log = ChangeLog()
-        self.assessor = Assessor(watched.cluster, policy, registry, clock)
+        self.assessor = Assessor(watched.cluster, watched.flush, policy, registry, clock)
         self.assessment = Assessment()
         self.jobs = JobTable(watched.cluster, policy.semantics, watched.find_pod, served)
         self.nodes = NodeTable(watched.cluster, watched.changes.shared)
@@ -72,6 +72,7 @@ class ClusterState:
         self.watched.changes.jobs |= self.cluster.jobs.rows.of.keys()
         self._unassessed = False
         self.step()
+        self.watched.collecting = True
         self.ready = True
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow(), name="rows")
@@ -80,12 +81,13 @@ class ClusterState:
     async def _follow(self) -> None:
         while True:
             await asyncio.sleep(self._step / LOOKS)
-            if self.watched.changes or self._moved or self._useless_nodes or self._queues_due:
+            if self.watched.changed or self._moved or self._useless_nodes or self._queues_due:
                 self.step()
                 await asyncio.sleep(self._step * (1 - 1 / LOOKS))
 
     def step(self) -> None:
         """Make the changed rows again and wake all viewers."""
+        self.watched.flush()
         keys, names, queues = self.watched.changes.taken()
         if keys or names or queues:
             self._unassessed = True
@@ -116,7 +118,7 @@ class ClusterState:
         while True:
             pause = min(LONGEST, max(self._step, self.assessment.seconds / PART))
             await asyncio.sleep(pause)
-            if not self._unassessed and not self.watched.changes:
+            if not self._unassessed and not self.watched.changed:
                 continue
             self._unassessed = False
             before = self.assessment

@@ -33,6 +33,8 @@ from navarch.web.scheduler.metrics_page import SchedulerMetrics, read_metrics
 ASK_SECONDS: Final = 2.0
 LOOKED_AT_SECONDS: Final = 30.0
 """The scheduler is asked while a viewer asked within this time."""
+LEADER_SECONDS: Final = 10.0
+"""Seconds between two looks at the published state."""
 TOLD: Final = 50
 """Decisions that the overview shows."""
 RATE_SECONDS: Final = 60.0
@@ -56,6 +58,7 @@ class SchedulerLink:
         self._metrics = SchedulerMetrics()
         self._metrics_at = 0.0
         self._rate: float | None = None
+        self._leader_until = 0.0
         self._looked_at = -LOOKED_AT_SECONDS
         self._look = asyncio.Event()
 
@@ -78,7 +81,9 @@ class SchedulerLink:
     async def ask(self) -> bool:
         """Returns whether something is new."""
         before = (self.reason, self.leader, self._cycles[:1], self._metrics)
-        self.leader = await self._leader()
+        if time.monotonic() >= self._leader_until:
+            self._leader_until = time.monotonic() + LEADER_SECONDS
+            self.leader = await self._leader()
         if self._url:
             endpoint = self._client.endpoint
             await self._read_metrics()

@@ -107,7 +107,8 @@ class NodeTable:
         device = next((each for each, name in zip(shown, resources) if "/" in name), 0)
         dims = np.where(table.allocatable[device, rows] > 0, device, 0)
         at, job, shape = at[held], tasks.job[held].astype(np.int64), tasks.shape[held]
-        amount = cluster.shapes.request[dims[at], shape]
+        asked = cluster.shapes.request
+        amount = np.where(dims[at] < asked.shape[0], asked[np.minimum(dims[at], asked.shape[0] - 1), shape], 0)
         keys, jobs = cluster.jobs.keys, cluster.jobs
         of_job = _most(at, job, amount, len(rows))
         of_queue = _most(at, jobs.queue[job].astype(np.int64), amount, len(rows))
