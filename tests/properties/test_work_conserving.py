@@ -41,6 +41,15 @@ def test_no_gang_waits_that_fits_what_is_idle(name: str, seed: int) -> None:
     assert waiting_that_fit(world, record) == []
 
 
+@pytest.mark.parametrize("plugins", [("proportion", "overcommit"), ("capacity", "overcommit"), ("priority", "drf", "overcommit")])
+@given(seed=st.integers(0, 10**9))
+def test_no_gang_waits_for_admission_that_fits_what_is_idle(plugins: tuple[str, ...], seed: int) -> None:
+    """Gangs that are admitted and cannot be placed must not keep others from what is idle."""
+    world = World(seed, admitted=False)
+    record = navarch.plan(world.objects, policy=policy("enqueue, allocate, backfill", *plugins)).records[0]
+    assert waiting_that_fit(world, record) == []
+
+
 @given(seed=st.integers(0, 10**9))
 def test_demand_that_no_node_can_meet_changes_nothing_for_others(seed: int) -> None:
     """A pod that asks for what no node has gets a queue of its own with a large weight; all else is decided as without it."""

@@ -32,7 +32,9 @@ POLICIES: dict[str, Any] = {
 class World:
     """A random cluster, and how much of it is idle once a cycle is over."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, admitted: bool = True) -> None:
+        """`admitted` False: `enqueue` has yet to admit the gangs that wait."""
+        self.admitted = admitted
         random = self.random = Random(seed)
         self.objects: list[Object] = []
         self.idle: dict[str, dict[str, int]] = {}
@@ -76,10 +78,12 @@ class World:
         places = [self.room_for(asked, pool) for _ in range(pods)] if running else [""] * pods
         if running and (None in places or self.held[queue] + pods * asked.get(GPU, 0) > self.limits.get(queue, 99)):
             return
-        group = {"minMember": pods, "queue": queue}
+        group: Object = {"minMember": pods, "queue": queue}
+        if not self.admitted:
+            group["minResources"] = {resource: str(pods * amount) for resource, amount in asked.items()}
         metadata = {"name": name, "namespace": "default"}
         version = "scheduling.volcano.sh/v1beta1"
-        phase = {"phase": "Running" if running else "Inqueue"}
+        phase = {"phase": "Running" if running else "Inqueue" if self.admitted else "Pending"}
         self.objects.append({"apiVersion": version, "kind": "PodGroup", "metadata": metadata, "spec": group, "status": phase})
         for number, place in enumerate(places):
             self.objects.append(self.pod(f"{name}-{number}", name, asked, pool, place or ""))

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from navarch.actions.allocate_domains import DomainSearch, RemainingWork, remaining_work
-from navarch.actions.job_queues import JobHeap, Turns, admit_groups_without_pods, takes_part, waiting_tasks
+from navarch.actions.job_queues import JobHeap, Turns, admit_groups_without_pods, admitted, takes_part, waiting_tasks
 from navarch.actions.role_refusals import RoleRefusals
 from navarch.actions.task_heap import take_next
 from navarch.engine.action import Action
@@ -74,6 +74,8 @@ class Allocate(Action):
         self._take_turns(jobs)
         if self._held_back:
             self._offer_leftover(lost)
+        if session.semantics.leftover_is_offered and "enqueue" in session.policy.actions:
+            self._offer_to_unadmitted(lost)
 
     def _take_turns(self, jobs: dict[str, JobHeap]) -> None:
         session = self.session
@@ -99,6 +101,8 @@ class Allocate(Action):
         to a job that is served earlier, and the victims would have been evicted in vain."""
         session = self.session
         tasks = session.snapshot.tasks
+        if not tasks.nominated.any():
+            return
         rows = np.flatnonzero(tasks.nominated & tasks.alive & (session.status == TaskStatus.PENDING))
         promised: dict[int, set[int]] = {}
         for task, row in zip(rows.tolist(), tasks.job[rows].tolist()):
@@ -153,6 +157,41 @@ class Allocate(Action):
         session.beyond_shares = True
         self._take_turns(jobs)
         session.beyond_shares = False
+
+    def _offer_to_unadmitted(self, lost: set[int]) -> None:
+        """Jobs that `enqueue` refused in this cycle get a turn at what is idle now, held to hard limits and to their minimum resources
+        alone. Otherwise jobs that were admitted and cannot be placed would keep it from them. A job that finds no place is not
+        admitted."""
+        session, jobs = self.session, dict[str, JobHeap]()
+        offered: list[tuple[Job, str, list[Reason]]] = []
+        session.beyond_shares, self._offers_leftover = True, False
+        idle, minimum = session.total - session.nodes.used.sum(axis=1), session.snapshot.jobs.min_resources
+        for job in session.unadmitted_jobs():
+            if not job.reasons or (minimum[:, job.row] > idle).any():
+                continue
+            tasks = [task for task in waiting_tasks(session, job, best_effort=False) if task not in lost]
+            classes = {task.number: task for task in map(session.class_of, tasks)}
+            if admitted(session, job) or not any(session.view(task).fits_now() for task in classes.values()):
+                continue
+            phase, reasons = job.phase, list(job.reasons)
+            if session.job_enqueueable(job) is not None:
+                continue
+            job.phase = "Inqueue"
+            if session.job_valid(job) is not None:
+                job.phase = phase
+                continue
+            job.reasons.clear()
+            offered.append((job, phase, reasons))
+            self._tasks[job.row] = tasks
+            jobs.setdefault(job.queue.name, JobHeap(session)).push(job)
+        self._take_turns(jobs)
+        session.beyond_shares = False
+        for job, phase, reasons in offered:
+            if session.job_ready(job) or session.job_pipelined(job):
+                session.job_enqueued(job)
+            else:
+                job.phase, job.reasons[:] = phase, reasons
+                job.fit_errors.clear()
 
     def _doubt_promises(self) -> set[int]:
         """Try tasks with a promise as if they had none (see `Semantics.promises_are_kept`).
@@ -250,10 +289,10 @@ class Allocate(Action):
             open_to = within
             if refusals.bind(role):
                 open_to = refusals.open_to(role, within)
-                refusals.note(tasks[-1])
+                refusals.note(tasks[-1], within)
             nodes, pipelined = session.view(task).choose(room, open_to)
             if not nodes:
-                errors = session.view(task).explain(within=within)
+                errors = refusals.explain(role) if refusals.bind(role) else session.view(task).explain(within=within)
                 errors.domain = session.domains.tree.names[domain] if within is not None else ""
                 placed = sum(len(operation.tasks) for operation in statement.operations)
                 (refused,) = take_next(session, tasks, 1, moving=moving)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from navarch.engine.never import never_starts
 from navarch.engine.reasons import next_step
 from navarch.engine.record import Eviction, Nomination
 from navarch.engine.session import Session
@@ -71,6 +72,10 @@ class StatePages:
         policy, refused = scheduler.policy_file.policy, scheduler.cycle_log.refused
         snapshot = scheduler.cache.cluster.snapshot_with_held(policy.semantics.node_order)
         session = Session(snapshot, policy, scheduler.policy_file.registry, scheduler.clock())
+        for name in policy.actions[:1]:
+            action = scheduler.policy_file.registry.action(name, policy.dialect)
+            if action is not None:
+                action(session)  # some take an account of shared devices when they are made
         jobs = waiting_order(session, session.jobs_with_pending())
         counts = Counter(job.queue.name for job in jobs)
         places: Counter[str] = Counter()
@@ -79,6 +84,7 @@ class StatePages:
             queue = job.queue.name
             places[queue] += 1
             last = refused.get(job.key)
+            reason = never_starts(session, job) or (None if last is None else last.reason)
             found.append(
                 WaitingJob(
                     job=shown_key(job.key),
@@ -91,7 +97,7 @@ class StatePages:
                     min_member=job.min_member,
                     priority=job.priority,
                     state="held" if scheduler.queue.is_held(job.key) else "active",
-                    reason=None if last is None else Cause(last.reason.code, one_line(last.reason.message), next_step(last.reason)),
+                    reason=None if reason is None else Cause(reason.code, one_line(reason.message), next_step(reason)),
                     since=None if last is None else rfc3339(last.since),
                     last_tried=LastTried(last.cycle, last.place, rfc3339(last.now)) if last is not None and last.place else None,
                 )

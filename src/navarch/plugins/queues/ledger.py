@@ -133,10 +133,13 @@ class QueueLedger:
         return self.refusal("QueueLimit", prefix, short, queue, others, asked, limit, limit_is, pods)
 
     def enqueueable(self, queue: Queue, job: Job, limit: Vector) -> Reason | None:
-        """Whether the job's minimum finds room beside what the queue holds and has admitted, less what can be taken back."""
+        """Whether the job's minimum finds room beside what the queue holds and has admitted, less what can be taken back. What was
+        admitted and holds nothing does not count while `session.beyond_shares` is set."""
         number, asked = queue.number, minimum_of(job)
         dims = asked_dims(asked)
-        held = self.allocated[number] + self.inqueue[number] - self.elastic[number]
+        held = self.allocated[number]
+        if not job.session.beyond_shares:
+            held = held + self.inqueue[number] - self.elastic[number]
         short = dims[held[dims] + asked[dims] > limit[dims]]
         if not len(short):
             return None

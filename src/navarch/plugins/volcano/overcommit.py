@@ -45,7 +45,7 @@ class Overcommit(Plugin):
         self.inqueue: IntArray = claims.sum(axis=1)
 
     def job_enqueueable(self, job: Job) -> Vote | Reason:
-        if job.spec.min_resources is None:
+        if job.spec.min_resources is None or self.session.beyond_shares:
             return Vote.PERMIT
         asked, names = minimum_of(job), self.session.snapshot.resource_names
         dims = asked_dims(asked)
