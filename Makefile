@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: up test test-slow lint format docs screenshots bench envtest soak jitter explore fuzz lock sbom clean
+.PHONY: up test test-slow lint format docs screenshots site man wheel wheel-test parity bench envtest soak jitter explore fuzz lock sbom clean
 
 $(STAMP): pyproject.toml
 	@echo "Installing Navarch and what it needs into $(VENV); this happens once and takes about a minute."
@@ -36,6 +36,24 @@ test-slow: $(STAMP)
 # The reference of plugins is made from what the code declares; a test compares.
 docs: $(STAMP)
 	$(BIN)/navarch policy plugins -o markdown > docs/plugins.md
+
+# The documentation as a site in build/site, with search; a broken link is an error. mkdocs lives in a venv of its own.
+SITE := build/mkdocs
+$(SITE)/bin/mkdocs:
+	$(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/pip install --quiet --disable-pip-version-check --editable '.[docs]'
+site: $(SITE)/bin/mkdocs
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict
+
+# Man pages of every command in build/man: man -l build/man/navarch-up.1
+man: $(STAMP)
+	$(BIN)/python docs/tools/man_pages.py build/man
+
+# The wheel in dist/, and a test that installs one into an empty environment and starts a cluster there.
+wheel: $(STAMP)
+	$(BIN)/python -m pip wheel --disable-pip-version-check --no-deps --wheel-dir dist .
+wheel-test: $(STAMP)
+	$(BIN)/pytest -m slow tests/deploy/test_wheel.py
 
 # The pictures of docs/dashboard.md, taken by the browser tests.
 screenshots: $(STAMP)

@@ -101,6 +101,8 @@ class Allocate(Action):
         to a job that is served earlier, and the victims would have been evicted in vain."""
         session = self.session
         tasks = session.snapshot.tasks
+        if not tasks.nominated.any():
+            return
         rows = np.flatnonzero(tasks.nominated & tasks.alive & (session.status == TaskStatus.PENDING))
         promised: dict[int, set[int]] = {}
         for task, row in zip(rows.tolist(), tasks.job[rows].tolist()):
@@ -287,10 +289,10 @@ class Allocate(Action):
             open_to = within
             if refusals.bind(role):
                 open_to = refusals.open_to(role, within)
-                refusals.note(tasks[-1])
+                refusals.note(tasks[-1], within)
             nodes, pipelined = session.view(task).choose(room, open_to)
             if not nodes:
-                errors = session.view(task).explain(within=within)
+                errors = refusals.explain(role) if refusals.bind(role) else session.view(task).explain(within=within)
                 errors.domain = session.domains.tree.names[domain] if within is not None else ""
                 placed = sum(len(operation.tasks) for operation in statement.operations)
                 (refused,) = take_next(session, tasks, 1, moving=moving)

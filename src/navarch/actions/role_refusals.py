@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
+from navarch.engine.placement.fit_errors import FitErrors
 from navarch.engine.session import Session
 from navarch.model.resources import BoolArray
 
@@ -17,6 +20,7 @@ class RoleRefusals:
     def __init__(self, session: Session, tasks: Sequence[int], *, lasting: bool) -> None:
         self._session = session
         self._refused: dict[str, BoolArray] = {}
+        self._why: dict[str, list[FitErrors]] = {}
         self._mixed: set[str] = set()
         """Roles whose tasks get different answers in the course of the attempt."""
         if lasting and len(tasks) > 1:
@@ -36,10 +40,32 @@ class RoleRefusals:
             return within
         return ~refused if within is None else within & ~refused
 
-    def note(self, task: int) -> None:
-        """The task is tried now: remember the nodes that refuse it."""
+    def note(self, task: int, within: BoolArray | None) -> None:
+        """The task is tried now: remember the nodes that refuse it, and why they do."""
         role = self._session.task(task).role
         view = self._session.view(self._session.class_of(task))
         refused = ~(view.feasible() & view.future)
+        if within is not None:
+            refused = refused & within
         before = self._refused.get(role)
+        new = refused if before is None else refused & ~before
         self._refused[role] = refused if before is None else before | refused
+        if new.any():
+            self._why.setdefault(role, []).append(view.explain(within=new))
+
+    def explain(self, role: str) -> FitErrors:
+        """Why each node refuses the role: what it said to the first task that it refused."""
+        first, *others = self._why[role]
+        nodes, unresolvable = dict(first.nodes), first.unresolvable
+        for each in others:
+            for text, count in each.nodes.items():
+                nodes[text] = nodes.get(text, 0) + count
+            unresolvable = unresolvable | each.unresolvable
+        return replace(
+            first,
+            refused=first.refused + sum(each.refused for each in others),
+            nodes=dict(sorted(nodes.items())),
+            unresolvable=unresolvable,
+            codes=tuple(dict.fromkeys(code for each in (first, *others) for code in each.codes)),
+            undone_by=tuple(dict.fromkeys(event for each in (first, *others) for event in each.undone_by)),
+        )

@@ -11,6 +11,8 @@ import click
 
 from navarch.places import at
 
+COMPLETE = "_NAVARCH_COMPLETE"
+"""The variable by which a shell asks for completions (click's convention)."""
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "plan": ("navarch.cli.plan:plan", "Decide for manifests in files, with no cluster at all."),
     "explain": ("navarch.cli.explain:explain", "Say why a job waits and what would start it."),
@@ -28,6 +30,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "queues": ("navarch.cli.queues:queues", "List queues with their shares."),
     "nodes": ("navarch.cli.nodes:nodes", "List nodes with what is free on them."),
     "web": ("navarch.cli.web:web", "Serve the dashboard of a cluster."),
+    "completion": ("navarch.cli.cluster.completion:completion", "Print the script that completes names in a shell."),
     "install": ("navarch.cli.install:install", "Put the scheduler into a cluster."),
     "uninstall": ("navarch.cli.uninstall:uninstall", "Remove the scheduler from a cluster."),
 }
@@ -48,6 +51,10 @@ class _LazyGroup(click.Group):
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         command = at(place)
         assert isinstance(command, click.Command)
+        if COMPLETE in os.environ:
+            from navarch.cli.cluster.completion import add_completions
+
+            add_completions(cmd_name, command)
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:

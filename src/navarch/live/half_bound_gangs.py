@@ -134,7 +134,9 @@ class HalfBoundGangs:
             complete={jobs.keys[row] for row in np.flatnonzero(placed & pending & ~begun).tolist() if jobs.specs[row] is not None},
             incomplete={jobs.keys[row] for row in lacking},
         )
-        since: dict[str, float] = {}
+        leaving = {jobs.keys[row] for row in np.flatnonzero(known & (counts[:, TaskStatus.RELEASING] > 0)).tolist()}
+        """Gangs that are being released. An eviction may turn out not to have happened, and then the gang is half bound still."""
+        since = {job: started for job, started in self._since.items() if job in leaving}
         for row in lacking:
             key, advanced = jobs.keys[row], self._prepared_at(jobs.keys[row])
             candidate = jobs.specs[row] is not None and (waits[row] or advanced is not None)
@@ -147,7 +149,8 @@ class HalfBoundGangs:
                 since[key] = now  # a disruption budget may refuse the eviction
                 self._release(key, stranded, now)
         self._since = since
-        self._starting = {job: self._starting[job] for job in (jobs.keys[row] for row in lacking) if job in self._starting}
+        unfinished = leaving.union(jobs.keys[row] for row in lacking)
+        self._starting = {job: accepted for job, accepted in self._starting.items() if job in unfinished}
 
     def _stranded(self, row: int, known: bool) -> list[TaskSpec]:
         """The bound members of a gang that was never complete, though it could have been. `known`: its start was seen, or it was
