@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shlex
+import shutil
+import subprocess
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,6 +36,7 @@ REVIEWS = Resource("authorization.k8s.io", "v1", "selfsubjectaccessreviews", nam
 VOLCANO_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups")
 VOLCANO_QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
 WORK = "permissions"
+KUBECTL = shutil.which("kubectl")
 
 
 @pytest.fixture(scope="module")
@@ -143,6 +148,26 @@ async def test_the_published_state_and_no_other_config_map(scheduler: Client, ad
         with pytest.raises(Forbidden):
             await user.list(CONFIG_MAPS, namespace="navarch-system")
     await admin.delete(CONFIG_MAPS, "navarch-state", namespace="navarch-system")
+
+
+@pytest.mark.skipif(KUBECTL is None, reason="kubectl is not in PATH")
+async def test_the_commands_of_the_page_let_a_group_read_the_pages(account: str, admin: Client, kube_apiserver: KubeApiServer) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "running.md").read_text(encoding="utf-8")
+    commands = [shlex.split(line) for line in page.splitlines() if line.startswith("kubectl create clusterrole")]
+    assert len(commands) == 2
+    for _, *arguments in commands:
+        command = [str(KUBECTL), f"--kubeconfig={kube_apiserver.kubeconfig}", *arguments]
+        done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    reviews = Resource("authorization.k8s.io", "v1", "subjectaccessreviews", namespaced=False)
+
+    async def allowed(group: str, path: str) -> bool:
+        spec = {"user": "someone", "groups": [group], "nonResourceAttributes": {"path": path, "verb": "get"}}
+        body = {"apiVersion": reviews.api_version, "kind": "SubjectAccessReview", "spec": spec}
+        return bool((await admin.create(reviews, body))["status"]["allowed"])
+
+    for path in ("/state", "/state/waiting", "/state/decisions", "/debug/snapshot"):
+        assert await allowed("operators", path) and not await allowed("others", path)
 
 
 async def test_volcano_queue_default_is_made_and_kept_up(scheduler: Client) -> None:

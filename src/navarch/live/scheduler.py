@@ -59,6 +59,7 @@ from navarch.live.ops.state_publisher import StatePublisher
 from navarch.live.ops.supervised_tasks import SupervisedTasks
 from navarch.live.ops.watchdog import Watchdog
 from navarch.live.prebind.device_claims import DeviceClaims
+from navarch.live.prebind.extender_binds import ExtenderBinds
 from navarch.live.prebind.hooks import Hooks
 from navarch.live.prebind.preparation import Preparations
 from navarch.live.prebind.volumes import Volumes
@@ -148,9 +149,11 @@ class Scheduler:
 
         self.volumes = Volumes(self.client, self.cache, options.volume_timeout, progress=lambda bind: self.preparations.progress(bind))
         self.device_claims = DeviceClaims(self.client, self.cache, lambda: self.informers.resources["ResourceClaim"])
+        self.conversations = Conversations(self.cache, self._cycle_again, self._cycle_answered, self._conversation_ended)
+        self.extender_binds = ExtenderBinds(self.cache, self.conversations.extenders)
         self.hooks = Hooks(self.client, lambda: self.cache.cluster, lambda: self.policy_file.registry)
         self.preparations = Preparations(
-            (self.volumes, self.device_claims, self.hooks),
+            (self.volumes, self.device_claims, self.hooks, self.extender_binds),
             lambda bind, why: self.core.bind_failed(bind, why, _now()),
             self.core.gangs.is_starting,
         )
@@ -192,7 +195,6 @@ class Scheduler:
         report = options.report
         self.report = None if report is None else DryRunReport(report, options.scheduler_names, self.policy_file.policy.source)
 
-        self.conversations = Conversations(self.cache, self._cycle_again, self._cycle_answered, self._conversation_ended)
         self.usage = UsageOverTime(clock, self.supervised.run)
         self.node_load = NodeLoadFeed(
             self.client,
