@@ -3,7 +3,7 @@
 No recorded answers are needed. Each case makes nodes, running pods and one pending pod on a real API server, starts kube-scheduler,
 and reads what it did with the pod. Then `navarch.plan` decides for the objects as the server has them. kube-scheduler is started anew
 for each case: it decides only after it has read everything, so a case cannot see half of a cluster. Among nodes of equal score it
-takes any, so a node of equal score is the same answer; scores come from tests/reference, which property tests compare with the product.
+takes any, so a node of equal score is the same answer. Scores come from tests/reference, which property tests compare with ours.
 """
 
 from __future__ import annotations
