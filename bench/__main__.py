@@ -3,6 +3,7 @@
 python -m bench                 every benchmark that needs no API server
 python -m bench decide          one of them
 python -m bench live            beside a real kube-apiserver (see `make envtest`)
+python -m bench web             the dashboard with 100,000 pods, about three minutes
 python -m bench packing         the openb lists, about an hour of one core
 """
 
@@ -16,7 +17,7 @@ QUICK = ("decide", "predicates", "topology", "solver", "waiting", "apiserver", "
 
 def main(names: list[str]) -> int:
     if {"-h", "--help"} & set(names):
-        print(__doc__, f"Benchmarks: {', '.join(QUICK)}, live, packing, packing_departures", sep="\n")
+        print(__doc__, f"Benchmarks: {', '.join(QUICK)}, live, web, packing, packing_departures", sep="\n")
         return 0
     for name in names or QUICK:
         try:

@@ -140,7 +140,6 @@ def _pod(namespace: str, name: str, group: str, gpus: int) -> Manifest:
             "namespace": namespace,
             "labels": {"app": "train", "job": group, "user": f"user-{hash(group) % 200}"},
             "annotations": {"scheduling.k8s.io/group-name": group},
-            "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": group, "uid": f"uid-{group}", "controller": True}],
         },
         "spec": {
             "schedulerName": "navarch",

@@ -120,7 +120,7 @@ class ClusterState:
 
     async def _assess(self) -> None:
         while True:
-            pause = min(LONGEST, max(self._step, self.assessment.seconds / PART))
+            pause = min(LONGEST, max(2 * self._step, self.assessment.seconds / PART))
             await asyncio.sleep(pause)
             if not self._unassessed and not self.watched.changed:
                 continue
