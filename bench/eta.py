@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import process_time
@@ -192,6 +193,45 @@ def report(found: list[Forecast], title: str, console: Console) -> None:
     console.print(table)
 
 
+def plot(found: list[Forecast], path: Path) -> None:
+    """An SVG: a line from p05 to p95 for each forecast, in the order of p50, and a dot for what happened. Hours, logarithmic."""
+    rows = sorted(found, key=lambda each: each.times[1])
+    width, height, left, bottom = 900, 360, 60, 40
+    low, high = math.log10(0.1), math.log10(max(1.0, *(max(each.times[3], each.actual) / 3600 for each in rows)))
+
+    def across(number: int) -> float:
+        return left + (width - left - 10) * (number + 0.5) / len(rows)
+
+    def up(seconds: float) -> float:
+        part = (math.log10(max(seconds / 3600, 0.1)) - low) / (high - low)
+        return height - bottom - (height - bottom - 15) * part
+
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">']
+    parts.append(f'<rect width="{width}" height="{height}" fill="white"/>')
+    for hours in (0.1, 1, 10, 100):
+        y = up(hours * 3600)
+        parts.append(f'<line x1="{left}" x2="{width - 10}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
+        parts.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{hours:g} h</text>')
+    for number, each in enumerate(rows):
+        x = across(number)
+        early, middle, _, late = map(up, each.times)
+        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{early:.1f}" y2="{late:.1f}" stroke="#9db8d9" stroke-width="4"/>')
+        parts.append(
+            f'<line x1="{x - 3:.1f}" x2="{x + 3:.1f}" y1="{middle:.1f}" y2="{middle:.1f}" stroke="#2b5c9e" stroke-width="2"/>'
+        )
+        parts.append(f'<circle cx="{x:.1f}" cy="{up(each.actual):.1f}" r="2.6" fill="{"#222" if each.covered else "#d1242f"}"/>')
+    text = "time until the start: lines from p05 to p95 with p50, dots for what happened (red: outside)"
+    parts.append(f'<text x="{left}" y="{height - 12}">{text}; {len(rows)} forecasts</text></svg>')
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(parts) + "\n", encoding="utf-8")
+
+
+def read_saved(paths: list[Path]) -> list[Forecast]:
+    """Forecasts that --save wrote."""
+    lines = [line for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
+    return [Forecast(**json.loads(line)) for line in lines]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--policy", default="fifo-skip")
@@ -202,15 +242,23 @@ def main() -> None:
     parser.add_argument("--queues", default=",".join(NODES), help="virtual clusters")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--save", type=Path, help="JSON Lines of the forecasts")
+    parser.add_argument("--saved", type=Path, action="append", default=[], help="show forecasts that --save wrote; may repeat")
+    parser.add_argument("--plot", type=Path, help="an SVG of the forecasts")
     given = parser.parse_args()
     console = Console(width=140)
+    if given.saved:
+        found = read_saved(given.saved)
+        report(found, ", ".join(path.stem for path in given.saved), console)
+        if given.plot is not None:
+            plot(found, given.plot)
+        return
     if not philly().exists():
         console.print(f"{philly()} is not there: nothing is measured")
         return
     jobs = read_trace(f"philly:{philly()}", WINDOW).jobs
     options = Options(given.policy, given.divide, given.moments, given.runs, given.each, given.seed)
     started = process_time()
-    found: list[Forecast] = []
+    found = []
     for queue in given.queues.split(","):
         found += judge(queue, [job for job in jobs if job.queue == queue], options)
         console.print(f"{queue}: {len(found)} forecasts, {process_time() - started:.0f} s of CPU", highlight=False)
@@ -218,6 +266,8 @@ def main() -> None:
             given.save.write_text("".join(json.dumps(asdict(each)) + "\n" for each in found))
     if found:
         report(found, f"{given.policy} on philly/{given.divide}, {given.runs} runs a forecast", console)
+        if given.plot is not None:
+            plot(found, given.plot)
 
 
 if __name__ == "__main__":

@@ -42,6 +42,11 @@ EVERYTHING = {
     "serviceMonitor": {"enabled": True, "interval": "30s", "labels": {"release": "prometheus"}},
     "policyCheck": {"enabled": False},
     "prometheusRule": {"enabled": True, "labels": {"release": "prometheus"}},
+    "web": {
+        "enabled": True,
+        "extraArgs": ["--host=dash.example.com"],
+        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "2Gi"}},
+    },
     "grafanaDashboard": {"enabled": False, "labels": {"grafana_dashboard": "1"}},
 }
 """A value for each that there is."""
@@ -127,7 +132,14 @@ def test_the_chart_and_the_command_install_the_same(release: str, name: str, tmp
     names, policy = ("navarch", "volcano"), "actions: allocate\n"
     options = ("--log-format=json", "--node-pool-label-key=pool")
     command = Installation(
-        name=name, image="r/n:v9", replicas=3, scheduler_names=names, policy=policy, run_options=options, namespace="navarch-system"
+        name=name,
+        image="r/n:v9",
+        replicas=3,
+        scheduler_names=names,
+        policy=policy,
+        run_options=options,
+        namespace="navarch-system",
+        web=True,
     )
     given = values(
         tmp_path,
@@ -138,6 +150,7 @@ def test_the_chart_and_the_command_install_the_same(release: str, name: str, tmp
         extraArgs=options,
         serviceMonitor={"enabled": True},
         policyCheck={"enabled": False},
+        web={"enabled": True},
     )
     chart = by_name(rendered_as(release, given))
     assert chart == {name: item for name, item in by_name(command.objects()).items() if not name.startswith("Namespace/")}
@@ -180,7 +193,13 @@ def test_a_misspelt_value_is_refused() -> None:
 
 @needs_helm
 def test_every_value_reaches_its_place(tmp_path: Path) -> None:
-    found = {item["kind"]: item for item in rendered_as("navarch", values(tmp_path, **EVERYTHING))}
+    objects = rendered_as("navarch", values(tmp_path, **EVERYTHING))
+    found = {item["kind"]: item for item in objects if item["metadata"]["name"] != "navarch-web"}
+    (dashboard,) = (item for item in objects if item["kind"] == "Deployment" and item["metadata"]["name"] == "navarch-web")
+    (shown,) = dashboard["spec"]["template"]["spec"]["containers"]
+    assert (shown["image"], shown["imagePullPolicy"]) == ("r.example.com/navarch:v9", "Always")
+    assert shown["args"][-1] == "--host=dash.example.com"
+    assert shown["resources"]["limits"] == {"memory": "2Gi"}
     template = found["Deployment"]["spec"]["template"]
     pod, (container,) = template["spec"], template["spec"]["containers"]
     assert found["ConfigMap"]["data"]["policy.yaml"] == EVERYTHING["policy"]
@@ -248,11 +267,11 @@ def test_an_api_server_takes_it_beside_another_release_and_gives_everything_back
 
     full = {name: value for name, value in EVERYTHING.items() if name not in ("serviceMonitor", "prometheusRule")}
     done("install", "navarch", str(CHART), "--create-namespace", values(tmp_path, **full))
-    done("install", "pool-b", str(CHART))
+    done("install", "pool-b", str(CHART), "--set=web.enabled=true")
     first, second = there("navarch"), there("pool-b")
     assert {each.split("/")[0] for each in first} == set(RESOURCES) - {"CustomResourceDefinition", "Namespace", "ServiceMonitor"}
     assert {each.replace("navarch", "pool-b-navarch") for each in first} - second == {"ConfigMap/pool-b-navarch-policy"}
-    done("upgrade", "navarch", str(CHART), "--reset-values", "--set=replicas=4")
+    done("upgrade", "navarch", str(CHART), "--reset-values", "--set=replicas=4", "--set=web.enabled=true")
     deployment = server.request("GET", "/apis/apps/v1/namespaces/chart/deployments/navarch")
     assert deployment["spec"]["replicas"] == 4
     assert deployment["spec"]["template"]["spec"]["containers"][0]["args"] == ["run"]

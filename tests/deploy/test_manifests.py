@@ -172,11 +172,40 @@ def test_the_deployment_survives_a_node_and_keeps_to_itself() -> None:
 
 def test_deploy_has_no_second_copy() -> None:
     package = TOP / "src" / "navarch" / "manifests"
-    for name in ("namespace", "rbac", "deployment", "service", "networkpolicy", "servicemonitor"):
+    for name in ("namespace", "rbac", "deployment", "service", "networkpolicy", "servicemonitor", "web"):
         assert (DEPLOY / f"{name}.yaml").resolve() == package / f"{name}.yaml"
     chart = DEPLOY / "helm" / "navarch"
     assert (DEPLOY / "crds").resolve() == (chart / "crds").resolve() == package / "crds"
-    assert (chart / "files" / "rbac.yaml").resolve() == package / "rbac.yaml"
+    for name in ("rbac", "web"):
+        assert (chart / "files" / f"{name}.yaml").resolve() == package / f"{name}.yaml"
+
+
+def test_the_dashboard_reads_what_the_scheduler_reads_and_writes_nothing() -> None:
+    (role,) = (item for item in manifests.web() if item["kind"] == "ClusterRole")
+    found = {
+        (group, resource): set(rule["verbs"])
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    asked = {("authentication.k8s.io", "tokenreviews"): {"create"}, ("authorization.k8s.io", "subjectaccessreviews"): {"create"}}
+    reads = {where: READ for where, verbs in granted().items() if verbs & READ}
+    assert found == {**reads, **asked, ("events.k8s.io", "events"): {"list"}}
+
+
+def test_the_dashboard_is_installed_only_if_asked_for_and_keeps_to_itself() -> None:
+    assert not [item for item in Installation().objects() if "web" in item["metadata"]["name"]]
+    found = Installation(name="pool-a", namespace="batch", image="r/n:1", web=True).objects()
+    kinds = {item["kind"]: item for item in found if item["metadata"]["name"] == "pool-a-web"}
+    assert set(kinds) == {"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Deployment", "Service", "NetworkPolicy"}
+    pod = kinds["Deployment"]["spec"]["template"]
+    container = pod["spec"]["containers"][0]
+    assert (container["image"], pod["spec"]["serviceAccountName"]) == ("r/n:1", "pool-a-web")
+    assert container["args"][2:] == ["--scheduler=http://pool-a:8080", "--state=batch/pool-a"]
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert kinds["Service"]["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
+    scheduler = next(item for item in found if item["kind"] == "Service" and item["metadata"]["name"] == "pool-a")
+    assert not scheduler["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
 
 
 def test_print_shows_every_object_with_the_choices_filled_in(tmp_path: Path) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import ssl
+from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from aiohttp import web
+from tests.envtest.certificates import Authority
 from tests.worlds.kube.json_server import saying, serving
 
 from navarch.engine.points.conversation import Exchange, Manifest, Notice, Question, Request, Server
@@ -93,6 +98,31 @@ async def test_certificates_that_are_not_there_are_a_failure() -> None:
     exchange = await extenders.answer(Question(server, (Request("verb", {}),)))
     await extenders.close()
     assert "No such file" in exchange.answers[0].error
+
+
+@pytest.mark.parametrize("inline", [False, True])
+async def test_an_extender_over_tls_with_a_client_certificate(tmp_path: Path, inline: bool) -> None:
+    authority = Authority(tmp_path)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=authority.certificate_file)
+    context.load_cert_chain(*authority.server())
+    context.verify_mode = ssl.CERT_REQUIRED
+    certificate, key = authority.user("scheduler", [])
+    files = {"caFile": authority.certificate_file, "certFile": certificate, "keyFile": key}
+    settings: dict[str, Any] = {name: str(path) for name, path in files.items()}
+    if inline:
+        settings = {f"{name.removesuffix('File')}Data": base64.b64encode(path.read_bytes()).decode() for name, path in files.items()}
+    async with serving(saying({}), context) as served:
+        extenders = Extenders(nothing)
+
+        async def asked(tls: dict[str, Any]) -> str:
+            exchange = await extenders.answer(Question(Server(served.address, 60.0, tls), (Request("verb", {}),)))
+            return exchange.answers[0].error
+
+        assert await asked(settings) == ""
+        assert await asked({**settings, "serverName": "localhost"}) == ""
+        assert "certificate" in (await asked({**settings, "serverName": "elsewhere"})).lower()
+        assert await asked({}) != "", "the authorities of the system do not know the extender"
+        await extenders.close()
 
 
 def test_tls_settings() -> None:

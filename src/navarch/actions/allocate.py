@@ -101,6 +101,8 @@ class Allocate(Action):
         to a job that is served earlier, and the victims would have been evicted in vain."""
         session = self.session
         tasks = session.snapshot.tasks
+        if not tasks.nominated.any():
+            return
         rows = np.flatnonzero(tasks.nominated & tasks.alive & (session.status == TaskStatus.PENDING))
         promised: dict[int, set[int]] = {}
         for task, row in zip(rows.tolist(), tasks.job[rows].tolist()):

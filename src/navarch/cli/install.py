@@ -72,6 +72,7 @@ RESOURCES = {
     type=click.Choice(tuple(DIALECTS)),
     help="Install only these CRDs; may repeat.  [default: all]",
 )
+@click.option("--web", is_flag=True, help="Install the dashboard as well (docs/dashboard.md).")
 @click.option(
     "--kubeconfig",
     type=click.Path(path_type=Path),
@@ -89,6 +90,7 @@ def install(
     scheduler_names: tuple[str, ...],
     policy: Path | None,
     dialects: tuple[str, ...],
+    web: bool,
     kubeconfig: Path | None,
     context: str | None,
     dry_run: bool,
@@ -111,6 +113,7 @@ def install(
         policy=policy.read_text(encoding="utf-8") if policy else None,
         run_options=run_options,
         dialects=dialects or tuple(DIALECTS),
+        web=web,
     )
     if print_only:
         click.echo(as_yaml(installation.objects()), nl=False)

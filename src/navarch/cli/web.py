@@ -16,6 +16,7 @@ import click
 
 from navarch.cli.cluster.embedded_kubeconfig import reminder
 from navarch.cli.cluster.running_policy import running_policy
+from navarch.cli.cluster.state_option import state_option
 from navarch.cli.namespace_queues import namespace_as_queue_option
 from navarch.cli.plugin_dirs import plugin_dirs_option
 from navarch.cli.scheduler_names import served
@@ -60,6 +61,7 @@ Examples:
 @click.option("--recordings", type=_FOLDER, metavar="DIR", help="Folder of `navarch run --record`.")
 @click.option("--scheduler-name", "scheduler_names", multiple=True, metavar="NAME", help="spec.schedulerName to show; may repeat.")
 @click.option("--stop-with-input", is_flag=True, hidden=True, help="Stop when standard input ends.")
+@state_option
 @namespace_as_queue_option
 @plugin_dirs_option
 def web(
@@ -72,6 +74,7 @@ def web(
     stop_with_input: bool,
     listen: str,
     login: str | None,
+    state: str,
     tls_certificate: Path | None,
     tls_key: Path | None,
     **given: Any,
@@ -101,8 +104,8 @@ def web(
 
     async def main() -> None:
         try:
-            state, hollow = await _found(endpoint)
-            running = running_policy(policy, state, registry)
+            published, hollow = await _found(endpoint, StateAddress.parse(state))
+            running = running_policy(policy, published, registry)
         except PolicyError as error:
             raise click.UsageError(str(error)) from None
         for note in running.notes:
@@ -118,6 +121,7 @@ def web(
             listen=listen,
             login=login or ("token" if _is_loopback(listen) else "cluster"),
             tls=tls,
+            state=StateAddress.parse(state),
             **given,
         )
         await _serve(
@@ -156,11 +160,11 @@ def _is_loopback(listen: str) -> bool:
         return host == "localhost"
 
 
-async def _found(endpoint: Endpoint) -> tuple[PublishedState | None, Sequence[dict[str, Any]]]:
+async def _found(endpoint: Endpoint, address: StateAddress) -> tuple[PublishedState | None, Sequence[dict[str, Any]]]:
     """What the running scheduler publishes, and one node. The informers tell what is wrong with a server that does not answer."""
     async with Client(endpoint) as client:
         try:
-            state = await read_state(client, StateAddress())
+            state = await read_state(client, address)
             async for page in client.pages(NODES, dict[str, Any], page_size=1):
                 return state, page.items or ()
             return state, ()

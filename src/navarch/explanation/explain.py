@@ -51,7 +51,7 @@ from navarch.offline.cycles import Cycles, Rules
 from navarch.offline.inputs import Moment, Objects, read_directories, read_moment, read_objects
 from navarch.offline.plan import PlanError, read_policy, settings_for
 from navarch.simulator.start_times.deadlines import job_deadlines
-from navarch.simulator.start_times.estimate import NO_BASIS, RUNS, Basis, start_times
+from navarch.simulator.start_times.estimate import NO_BASIS, RUNS, Basis, may_know, start_times
 
 SHARED_FROM = 2000
 """With at least this many objects, trials share one reading of the input. Smaller inputs are read again for each trial."""
@@ -165,8 +165,9 @@ def estimate_start(
         now = rfc3339(run.now)
         found.eta = Eta(now, now, now, now, "it starts in the next cycle")
         return
-    basis = Basis(run.cluster, run.now, history, job_deadlines(census.input.of_kind("Job")))
-    if not basis.known:
+    deadlines = job_deadlines(census.input.of_kind("Job"))
+    basis = Basis(run.cluster, run.now, history, deadlines) if may_know(run.cluster, history, deadlines) else None
+    if basis is None or not basis.known:
         found.eta_reason = NO_BASIS
         return
     rules = run.rules

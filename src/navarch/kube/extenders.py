@@ -10,8 +10,10 @@ another. Its questions fail at once then, and the rules decide what that means.
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
 import ssl
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -107,7 +109,9 @@ class Extenders:
         key = msgspec.json.encode(server)
         found = self._servers.get(key)
         if found is None:
-            found = self._servers[key] = JsonServer(server.url, timeout=server.timeout, tls=tls_context(server.tls))
+            name = server.tls.get("serverName") or None
+            made = JsonServer(server.url, timeout=server.timeout, tls=tls_context(server.tls), server_name=name)
+            found = self._servers[key] = made
         return found
 
     def _filled(self, value: Any) -> Any:
@@ -142,10 +146,14 @@ def tls_context(given: Mapping[str, Any]) -> ssl.SSLContext | None:
     if given.get("insecure"):
         context = unverified()
     else:
-        data = given.get("caData")
-        authority = data.decode() if isinstance(data, bytes) else data
-        context = ssl.create_default_context(cafile=given.get("caFile") or None, cadata=authority or None)
-    if given.get("certFile") and given.get("keyFile"):
+        authority = base64.b64decode(given["caData"]).decode() if given.get("caData") else None
+        context = ssl.create_default_context(cafile=given.get("caFile") or None, cadata=authority)
+    if given.get("certData") and given.get("keyData"):
+        with tempfile.NamedTemporaryFile() as pair:  # OpenSSL reads a certificate and its key from files alone
+            pair.write(base64.b64decode(given["certData"]) + b"\n" + base64.b64decode(given["keyData"]))
+            pair.flush()
+            context.load_cert_chain(pair.name)
+    elif given.get("certFile") and given.get("keyFile"):
         context.load_cert_chain(given["certFile"], given["keyFile"])
     return context
 

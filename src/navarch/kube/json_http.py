@@ -41,7 +41,8 @@ def without_account(address: str) -> str:
 
 
 class JsonServer:
-    """`address`: URL with whatever path the server lives under. `tls`: the context for https; None: that of the system."""
+    """`address`: URL with whatever path the server lives under. `tls`: the context for https; None: that of the system.
+    `server_name`: the name that the certificate must have, where it is not that of the URL."""
 
     def __init__(
         self,
@@ -51,6 +52,7 @@ class JsonServer:
         tls: ssl.SSLContext | None = None,
         most_bytes: int = MOST_BYTES,
         headers: Mapping[str, str] | None = None,
+        server_name: str | None = None,
     ) -> None:
         self.address = address.rstrip("/")
         self.name = without_account(self.address)
@@ -58,6 +60,7 @@ class JsonServer:
         self._tls = tls
         self._most = most_bytes
         self._headers = dict(headers or {})
+        self._server_name = server_name
         self._session: aiohttp.ClientSession | None = None
         self._proxy: Proxy | None = None
 
@@ -92,6 +95,7 @@ class JsonServer:
             proxy=str(proxy) if proxy else None,
             proxy_headers=account if tunnel else None,
             ssl=self._tls if self._tls is not None else True,
+            server_hostname=self._server_name,
             allow_redirects=False,
         ) as response:
             if response.status != 200:

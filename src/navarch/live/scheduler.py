@@ -59,6 +59,7 @@ from navarch.live.ops.state_publisher import StatePublisher
 from navarch.live.ops.supervised_tasks import SupervisedTasks
 from navarch.live.ops.watchdog import Watchdog
 from navarch.live.prebind.device_claims import DeviceClaims
+from navarch.live.prebind.extender_binds import ExtenderBinds
 from navarch.live.prebind.hooks import Hooks
 from navarch.live.prebind.preparation import Preparations
 from navarch.live.prebind.volumes import Volumes
@@ -148,9 +149,11 @@ class Scheduler:
 
         self.volumes = Volumes(self.client, self.cache, options.volume_timeout, progress=lambda bind: self.preparations.progress(bind))
         self.device_claims = DeviceClaims(self.client, self.cache, lambda: self.informers.resources["ResourceClaim"])
+        self.conversations = Conversations(self.cache, self._cycle_again, self._cycle_answered, self._conversation_ended)
+        self.extender_binds = ExtenderBinds(self.cache, self.conversations.extenders)
         self.hooks = Hooks(self.client, lambda: self.cache.cluster, lambda: self.policy_file.registry)
         self.preparations = Preparations(
-            (self.volumes, self.device_claims, self.hooks),
+            (self.volumes, self.device_claims, self.hooks, self.extender_binds),
             lambda bind, why: self.core.bind_failed(bind, why, _now()),
             self.core.gangs.is_starting,
         )
@@ -192,7 +195,6 @@ class Scheduler:
         report = options.report
         self.report = None if report is None else DryRunReport(report, options.scheduler_names, self.policy_file.policy.source)
 
-        self.conversations = Conversations(self.cache, self._cycle_again, self._cycle_answered, self._conversation_ended)
         self.usage = UsageOverTime(clock, self.supervised.run)
         self.node_load = NodeLoadFeed(
             self.client,
@@ -222,7 +224,7 @@ class Scheduler:
             self.gauges.refresh,
             AccessReview(self.lease_client, time.monotonic),
             protect_metrics=options.protect_metrics,
-            notes=lambda: [*self.rule_failures.notes(), *self.supervised.notes()],
+            notes=self._notes,
             configuration=self.configuration,
             pages=self.state_pages.pages,
             silence=self.heartbeat.silence,
@@ -517,6 +519,12 @@ class Scheduler:
         if self.failed_cycles >= UNHEALTHY_AFTER:
             missing.append(f"the last {self.failed_cycles} cycles failed: {self.failure}")
         return missing
+
+    def _notes(self) -> list[str]:
+        """What is wrong and keeps nothing from working."""
+        load = self.node_load.problem()
+        found = [f"the load of nodes could not be fetched: {load}"] if load else []
+        return [*self.rule_failures.notes(), *self.supervised.notes(), *found, *self.conversations.extenders.problems()]
 
     def configuration(self) -> dict[str, object]:
         """The policy in force, for /configz."""

@@ -69,3 +69,8 @@ def network_policy() -> list[Manifest]:
 def service_monitor() -> list[Manifest]:
     """What tells a Prometheus operator to scrape the Service."""
     return _file("servicemonitor")
+
+
+def web() -> list[Manifest]:
+    """The dashboard: its account with read-only rights, its Deployment, Service and NetworkPolicy."""
+    return _file("web")

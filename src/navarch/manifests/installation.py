@@ -44,6 +44,8 @@ class Installation:
     run_options: tuple[str, ...] = ()
     """Added to the command line of `navarch run`."""
     dialects: tuple[str, ...] = tuple(DIALECTS)
+    web: bool = False
+    """With the dashboard."""
 
     def objects(self) -> list[Manifest]:
         """Every object, in the order in which an empty cluster accepts them."""
@@ -56,6 +58,7 @@ class Installation:
             *self._placed(manifests.service()),
             *self._placed(manifests.network_policy()),
             *self._placed(manifests.service_monitor()),
+            *self._placed(self._web() if self.web else []),
         ]
 
     def crds(self) -> list[Manifest]:
@@ -88,9 +91,10 @@ class Installation:
             labels[INSTANCE] = self.name
         if item["kind"] == "Deployment":
             pod = item["spec"]["template"]["spec"]
-            pod["serviceAccountName"] = self.name
+            pod["serviceAccountName"] = pod["serviceAccountName"].replace(NAME, self.name, 1)
             for volume in pod.get("volumes", ()):
-                volume["configMap"]["name"] = f"{self.name}-policy"
+                if "configMap" in volume:
+                    volume["configMap"]["name"] = f"{self.name}-policy"
         return item
 
     def _deployment(self) -> list[Manifest]:
@@ -110,6 +114,17 @@ class Installation:
             container["volumeMounts"] = [{"name": "policy", "mountPath": "/etc/navarch", "readOnly": True}]
             template["spec"]["volumes"] = [{"name": "policy", "configMap": {"name": "navarch-policy"}}]
         container["args"] += self.run_options
+        return objects
+
+    def _web(self) -> list[Manifest]:
+        objects = manifests.web()
+        for item in objects:
+            if item["kind"] == "Deployment":
+                container = item["spec"]["template"]["spec"]["containers"][0]
+                container["image"] = self.image or container["image"]
+                told = {"--scheduler=": f"http://{self.name}:8080", "--state=": f"{self.namespace}/{self.name}"}
+                for option, value in told.items():
+                    container["args"] = [option + value if each.startswith(option) else each for each in container["args"]]
         return objects
 
     def _policy_object(self) -> list[Manifest]:

@@ -34,6 +34,7 @@ PLACES: Mapping[str, str] = {
     "dynamicresources": "navarch.plugins.kai.dynamicresources:DynamicClaims",
     "easy-backfill": "navarch.plugins.easy_backfill.plugin:EasyBackfill",
     "elastic": "navarch.plugins.kai.job_order:Elastic",
+    "extenders": "navarch.plugins.kube_scheduler.extenders:Extenders",
     "extender": "navarch.plugins.volcano.extender.plugin:Extender",
     "fragmentation": "navarch.plugins.fragmentation.plugin:Fragmentation",
     "gang": "navarch.plugins.gang:Gang",

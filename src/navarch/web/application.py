@@ -60,7 +60,7 @@ def application(
         except web.HTTPException as error:
             return refusal(RequestError(error.status, type(error).__name__.removeprefix("HTTP"), error.reason or ""))
         except ConnectionError:
-            raise  # the viewer went away
+            return web.Response(status=499)  # the viewer went away; raised further it would be logged as an error
         except Exception:
             log.exception("%s %s failed", request.method, request.path)
             return refusal(RequestError(500, "InternalError", "the server failed; its log says where"))

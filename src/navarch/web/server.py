@@ -22,6 +22,7 @@ from navarch.kube.connect import Endpoint
 from navarch.kube.watch.informer import Patience
 from navarch.live.ops.health import ListenError, split_address
 from navarch.offline.plan import settings_for
+from navarch.views.published_state import StateAddress
 from navarch.web.api.context import Context
 from navarch.web.api.handlers import Sources, handlers
 from navarch.web.application import Login, application
@@ -52,6 +53,8 @@ class WebOptions:
     namespace_as_queue: bool = False
     scheduler: str = ""
     """Address of the scheduler's metrics port; empty: it is not asked."""
+    state: StateAddress = field(default_factory=StateAddress)
+    """Where the scheduler publishes its leader."""
     simulations: Path | None = None
     recordings: Path | None = None
     kubeconfig: Path | None = None
@@ -88,7 +91,7 @@ class WebServer:
         self.login: Login = self.token_login
         if options.login == "cluster":
             self.login = ClusterLogin(access or AccessReview(self.client, time.monotonic), self._namespaces, time.monotonic)
-        self.scheduler = SchedulerLink(self.client, options.scheduler)
+        self.scheduler = SchedulerLink(self.client, options.scheduler, options.state)
         self.scheduler.on_change = lambda: self.state.add(Changed(cycles=True))
         sources = Sources(self.client, self._explain(policy), options.recordings, options.simulations)
         found = handlers(Context(self.state, self.scheduler, self.login.viewer), WorkRunner(options.limits), sources)

@@ -120,3 +120,16 @@ async def test_a_file_is_sent_once_and_then_known(tmp_path: Path) -> None:
         async with session.get("/assets/b.py") as hidden:
             assert hidden.status == 500  # RequestError, which this application does not turn into an answer
     await server.close()
+
+
+async def test_a_viewer_that_goes_away_is_no_error_of_the_server(caplog: pytest.LogCaptureFixture) -> None:
+    async def gone(request: web.Request, viewer: Viewer) -> web.Response:
+        raise ConnectionResetError("Cannot write to closing transport")
+
+    server = TestServer(application(TokenLogin("secret"), HostCheck([]), {("GET", "gone"): gone}))
+    await server.start_server()
+    headers = {"Authorization": "Bearer secret"}
+    async with ClientSession(server.make_url("/"), headers=headers) as session, session.get("/api/v1/gone") as answer:
+        assert answer.status == 499
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+    await server.close()

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
 
+from navarch.engine.policy import PRESETS
 from navarch.web.pages import Pages
 from navarch.web.security.token_login import TokenLogin
 
@@ -54,6 +55,11 @@ def test_imports_name_files_that_exist(path: Path) -> None:
     for name in re.findall(r"from \"([^\"]+)\"", path.read_text(encoding="utf-8")):
         assert name.startswith("."), f"{name}: a bare name needs an import map, which the policy blocks"
         assert (path.parent / name).is_file(), name
+
+
+def test_a_cycle_can_be_compared_with_every_preset() -> None:
+    (line,) = re.findall(r"const PRESETS = \[(.*)\];", (ASSETS / "pages" / "cycle.js").read_text(encoding="utf-8"))
+    assert sorted(json.loads(f"[{line}]")) == sorted(PRESETS)
 
 
 async def test_the_server_has_every_file_that_the_page_loads() -> None:

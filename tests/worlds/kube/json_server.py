@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -24,7 +25,8 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(handler: Handler) -> AsyncIterator[Served]:
+async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[Served]:
+    """`tls`: serve https with this context."""
     served = Served()
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -42,8 +44,8 @@ async def serving(handler: Handler) -> AsyncIterator[Served]:
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     listener = socket.create_server(("127.0.0.1", 0))
-    await web.SockSite(runner, listener).start()
-    served.address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    await web.SockSite(runner, listener, ssl_context=tls).start()
+    served.address = f"http{'s' if tls else ''}://127.0.0.1:{listener.getsockname()[1]}"
     try:
         yield served
     finally:

@@ -18,6 +18,7 @@ import numpy as np
 from navarch.actions.kube_scheduler.nominations import Nominations
 from navarch.actions.kube_scheduler.reprieve import OFFSET, Reprieve, VictimSearch
 from navarch.engine.placement.fit_errors import FitErrors
+from navarch.engine.points.protocols import PreemptionReview
 from navarch.engine.session import Session
 from navarch.engine.victims.protected import ProtectedPods
 from navarch.engine.victims.what_if import WhatIf
@@ -105,11 +106,25 @@ class PodPreemption:
             self._from = node + 1
             if len(candidates) >= wanted and any(not each.violations for each in candidates):
                 break
-        if candidates:
-            return min(candidates, key=lambda each: (*self.cost(each), each.node))
+        reviewed = self._reviewed(row, candidates)
+        if isinstance(reviewed, NoCandidate):
+            return reviewed
+        if reviewed:
+            return min(reviewed, key=lambda each: (*self.cost(each), each.node))
         errors = [answer.texts[0] for answer in refused if answer.error]
         counts = Counter(text for answer in refused for text in answer.texts)
         return NoCandidate(errors[0]) if errors else self._no_candidate(counts, len(refused))
+
+    def _reviewed(self, row: int, candidates: list[Candidate]) -> list[Candidate] | NoCandidate:
+        """The candidates that plugins leave, with the victims that they name."""
+        for plugin in self.session.implementing(PreemptionReview) if candidates else ():
+            answer = plugin.review_preemption(row, {each.node: (each.victims, each.violations) for each in candidates})
+            if isinstance(answer, str):
+                return NoCandidate(answer)
+            candidates = [Candidate(node, tuple(victims), violations) for node, (victims, violations) in sorted(answer.items())]
+            if not candidates:
+                return NoCandidate("no candidate node for preemption")
+        return candidates
 
     def _no_candidate(self, counts: Mapping[str, int], tried: int) -> NoCandidate:
         size = len(self.session.nodes)
@@ -185,7 +200,9 @@ class PodPreemption:
 
     def applies_at_once(self, row: int) -> bool:
         """Whether only resources decide, so that the search can run over all nodes together."""
-        return self.reprieve.applies(self.session.class_of(row)) and not self.session.snapshot.budgets
+        if self.session.snapshot.budgets or self.session.implementing(PreemptionReview):
+            return False
+        return self.reprieve.applies(self.session.class_of(row))
 
     def all_at_once(self, row: int, nodes: Sequence[int]) -> VictimSearch:
         return self.reprieve.run(row, nodes, self.nominations.promised_to_others(row))

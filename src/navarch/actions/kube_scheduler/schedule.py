@@ -8,8 +8,9 @@ minCount is reached (`gang_cycle`). Groups of other APIs are no gangs here; a wa
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
@@ -23,6 +24,7 @@ from navarch.engine.node_functions import NodeFilter, Rejection, TaskClass, firs
 from navarch.engine.placement.class_view import ClassView
 from navarch.engine.placement.fit_errors import ROOM, FitErrors
 from navarch.engine.placement.shared_devices import UNSHARED, shares_devices
+from navarch.engine.points.protocols import FeasibleNodes
 from navarch.engine.reasons import Event
 from navarch.model.resources import BoolArray
 from navarch.model.status import TaskStatus
@@ -204,6 +206,32 @@ class Schedule(Action):
 
     def look(self, task: TaskClass, row: int) -> tuple[Attempt, int]:
         """The feasible nodes of the pod now, and how many equal pods may be placed before filtering again."""
+        attempt, together = self._look(task, row)
+        for plugin in self.session.implementing(FeasibleNodes):
+            if attempt.failed or not (attempt.node >= 0 or attempt.feasible.any()):
+                break
+            attempt, together = self._reviewed(plugin, task, attempt), 1
+        return attempt, together
+
+    def _reviewed(self, plugin: FeasibleNodes, task: TaskClass, attempt: Attempt) -> Attempt:
+        """The attempt without the nodes that the plugin refuses."""
+        size = len(self.session.nodes)
+        feasible = attempt.feasible
+        if attempt.node >= 0:
+            feasible = np.zeros(size, dtype=bool)
+            feasible[attempt.node] = True
+        answer = plugin.filter_feasible(task, feasible)
+        if answer.error:
+            return Attempt(_NOWHERE, FitErrors(size, unresolvable=np.ones(size, dtype=bool)), answer.error, failed=True)
+        if answer.feasible.any():
+            return attempt if attempt.node >= 0 else replace(attempt, feasible=answer.feasible)
+        rest = self.session.view(task).explain(resources=False, within=~feasible)
+        counts = Counter(rest.nodes) + Counter(text for text, _ in answer.refusals.values() if text)
+        final = rest.unresolvable.copy()
+        final[[row for row, (_, hopeless) in answer.refusals.items() if hopeless]] = True
+        return Attempt(_NOWHERE, FitErrors(size, dict(sorted(counts.items())), final))
+
+    def _look(self, task: TaskClass, row: int) -> tuple[Attempt, int]:
         session = self.session
         size = len(session.nodes)
         if not size:

@@ -11,7 +11,7 @@ backfill, preempt, ...) ask the other points of this module; KAI's actions ask t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Protocol, runtime_checkable
 
@@ -25,7 +25,7 @@ from navarch.engine.points.order_key import OrderKey
 from navarch.engine.queue import Queue
 from navarch.engine.reasons import Reason
 from navarch.engine.record import QueueFigures
-from navarch.model.resources import IntArray
+from navarch.model.resources import BoolArray, IntArray
 
 
 class Purpose(IntEnum):
@@ -283,6 +283,32 @@ class AllocateEvents(Protocol):
     def on_deallocate(self, change: Change) -> None: ...
 
 
+class FeasibleAnswer(Struct, frozen=True):
+    """What is left of feasible nodes. `refusals`: node row -> the reason, and whether no eviction could change it. `error`: the
+    attempt at the task fails."""
+
+    feasible: BoolArray
+    refusals: Mapping[int, tuple[str, bool]]
+    error: str = ""
+
+
+@runtime_checkable
+class FeasibleNodes(Protocol):
+    """Asked by `schedule` after all filters, about the nodes that they leave for a task. What it refuses is not used."""
+
+    def filter_feasible(self, task: TaskClass, feasible: BoolArray) -> FeasibleAnswer: ...
+
+
+@runtime_checkable
+class PreemptionReview(Protocol):
+    """Asked by `schedule` after its search for victims: node row -> the victims there, and how many of them break a disruption
+    budget. Returns the nodes that stay, with their victims. A text: the preemption fails."""
+
+    def review_preemption(
+        self, row: int, victims: Mapping[int, tuple[Sequence[int], int]]
+    ) -> Mapping[int, tuple[Sequence[int], int]] | str: ...
+
+
 @runtime_checkable
 class QueueReport(Protocol):
     """A queue's deserved, allocated and requested amounts as this plugin counts them, for the record of the cycle. Called for every
@@ -322,6 +348,8 @@ POINTS: dict[str, type] = {
     "hyper_node_gradient": HyperNodeGradient,
     "pre_predicate": PrePredicate,
     "events": AllocateEvents,
+    "feasible_nodes": FeasibleNodes,
+    "preemption_review": PreemptionReview,
     "queue_figures": QueueReport,
     **GANG_POINTS,
 }

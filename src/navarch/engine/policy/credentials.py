@@ -12,7 +12,7 @@ from typing import Any
 
 REMOVED = "(removed)"
 _USERINFO = re.compile(r"//[^/@\s]*@")
-_SECRET = re.compile(r"(password|passwd|token|secret|credentials?|api[-_]?key)$", re.IGNORECASE)
+_SECRET = re.compile(r"(password|passwd|token|secret|credentials?|api[-_]?key|key[-_]?data)$", re.IGNORECASE)
 
 
 def without_credentials(document: Mapping[str, Any]) -> dict[str, Any]:

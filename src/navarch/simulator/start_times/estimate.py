@@ -69,6 +69,13 @@ class _Job(Struct):
         return "walltime" if self.walltime is not None else "expected duration" if self.expected is not None else ""
 
 
+def may_know(cluster: Cluster, history: Sequence[JobRun], deadlines: Deadlines) -> bool:
+    """Whether a basis could be known at all: a look at columns, before every job is read."""
+    if history or deadlines or np.isfinite(cluster.jobs.expected_duration).any():
+        return True
+    return any(task is not None and task.active_deadline is not None for task in cluster.tasks.specs)
+
+
 class Basis:
     """What is known of the run times of a cluster's jobs at a moment."""
 
@@ -201,7 +208,7 @@ def start_times(
     in_order = sorted(basis.jobs, key=lambda key: (basis.jobs[key].run.submitted, key))
     found: dict[str, list[float]] = {key: [] for key in wanted}
     made = 0
-    while made < runs and (made == 0 or proceed()):
+    while made < runs and proceed():
         starts = one_run(made)
         if starts is None:
             break
@@ -211,7 +218,7 @@ def start_times(
     out = StartTimes({}, {}, made)
     for key, times in found.items():
         if made < min(FEWEST_RUNS, runs):
-            out.unknown[key] = f"{made} runs of the scheduler were made in {seconds:g} s, and at least {FEWEST_RUNS} are needed"
+            out.unknown[key] = f"{made} runs of the scheduler fitted into the time, and at least {FEWEST_RUNS} are needed (--seconds)"
             continue
         times.sort()
         middle, late = times[int(0.5 * made)], times[min(int(0.95 * made), made - 1)]

@@ -41,11 +41,13 @@ function App() {
     before.current = where;
   }, [where]);
   return html`
-    <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); main.current.querySelector("h1")?.focus(); }}>Skip to content</a>
+    <a class="skip" href="#main"
+      onClick=${(event) => { event.preventDefault(); main.current.querySelector("h1")?.focus(); }}>Skip to content</a>
     <header class="top">
       <a class="brand" href="#/overview"><${Mark} />Navarch</a>
       <nav aria-label="Pages">
-        ${Object.entries(PAGES).map(([name, [text]]) => html`<a href=${address([name])} aria-current=${name === section ? "page" : undefined}>${text}</a>`)}
+        ${Object.entries(PAGES).map(([name, [text]]) => html`<a href=${address([name])}
+          aria-current=${name === section ? "page" : undefined}>${text}</a>`)}
       </nav>
       <div class="right"><${Connection} /><${ThemeButton} /></div>
     </header>
@@ -56,7 +58,8 @@ function App() {
 function Contained({ children }) {
   const [error, reset] = useErrorBoundary((found) => console.error(found));
   if (!error) return children;
-  return html`<h1 tabindex="-1">This page failed</h1><p class="notice bad" role="alert">${error.message}</p><p><button type="button" onClick=${reset}>Try again</button></p>`;
+  return html`<h1 tabindex="-1">This page failed</h1><p class="notice bad" role="alert">${error.message}</p><p>
+    <button type="button" onClick=${reset}>Try again</button></p>`;
 }
 
 function Connection() {
@@ -69,7 +72,8 @@ function ThemeButton() {
   useEffect(() => applyTheme(theme), [theme]);
   const names = Object.keys(THEMES);
   const next = names[(names.indexOf(theme) + 1) % names.length];
-  return html`<button type="button" class="quiet" aria-label=${`${THEMES[theme]}. Change to ${next}`} onClick=${() => setTheme(next)}>${THEMES[theme]}</button>`;
+  return html`<button type="button" class="quiet" aria-label=${`${THEMES[theme]}. Change to ${next}`}
+    onClick=${() => setTheme(next)}>${THEMES[theme]}</button>`;
 }
 
 function Mark() {

@@ -109,6 +109,8 @@ class SchedulerLink:
             found = await read_metrics(self._url)
         except KubeError:
             found = SchedulerMetrics()  # /metrics may need a token of its own
+        if not found.leading:
+            return  # the Service may lead to the leader next time
         before, was = self._metrics, self._metrics_at
         if found.binds is not None and before.binds is not None and now > was and found.binds >= before.binds:
             self._rate = round((found.binds - before.binds) / (now - was), 3)

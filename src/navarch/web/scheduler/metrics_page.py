@@ -17,6 +17,7 @@ FAILED: Final = frozenset({"error", "failed", "given up"})
 """Results that count as a failed write."""
 
 
+_STANDS_BY: Final = re.compile(r"^navarch_leading 0(?:\.0)?$", re.M)
 _BINDS: Final = re.compile(r'^navarch_binds_total\{result="ok"\} ([0-9.e+]+)$', re.M)
 _CYCLES: Final = re.compile(r'^navarch_cycle_duration_seconds_bucket\{le="([^"]+)"\} ([0-9.e+]+)$', re.M)
 
@@ -28,6 +29,8 @@ class SchedulerMetrics(Struct, frozen=True):
     binds: int | None = None
     p50: float | None = None
     p99: float | None = None
+    leading: bool = True
+    """False: a replica that stands by answered, which has decided nothing."""
 
 
 async def read_metrics(url: str) -> SchedulerMetrics:
@@ -39,7 +42,7 @@ async def read_metrics(url: str) -> SchedulerMetrics:
 def parse_metrics(text: str) -> SchedulerMetrics:
     """
     >>> parse_metrics('navarch_binds_total{result="ok"} 5.0\\nnavarch_binds_total{result="failed"} 2.0')
-    SchedulerMetrics(failed_writes=2, binds=5, p50=None, p99=None)
+    SchedulerMetrics(failed_writes=2, binds=5, p50=None, p99=None, leading=True)
     """
     binds = _BINDS.search(text)
     buckets = [(float(bound), float(count)) for bound, count in _CYCLES.findall(text)]
@@ -48,6 +51,7 @@ def parse_metrics(text: str) -> SchedulerMetrics:
         binds=round(float(binds[1])) if binds else None,
         p50=_bound(buckets, 0.5),
         p99=_bound(buckets, 0.99),
+        leading=_STANDS_BY.search(text) is None,
     )
 
 

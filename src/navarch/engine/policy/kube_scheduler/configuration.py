@@ -19,6 +19,7 @@ from navarch.engine.policy.evictions import read_evictions
 from navarch.engine.policy.file_form import KUBE_SCHEDULER_GROUP, Choice
 from navarch.engine.policy.findings import Findings, did_you_mean
 from navarch.engine.policy.kube_scheduler.default_plugins import ARGS, IMPLEMENTS, POINTS
+from navarch.engine.policy.kube_scheduler.extenders import ignored_resources, read_extenders
 from navarch.engine.policy.kube_scheduler.merge import PluginSet, Weighted, merge
 from navarch.engine.policy.point_switches import DEFAULTS
 from navarch.engine.policy.schema import check
@@ -59,8 +60,7 @@ def read_policy(findings: Findings, choice: Choice, catalogue: Catalogue) -> Pol
         findings.mistake(("apiVersion",), f"found {found!r}, expected '{KUBE_SCHEDULER_GROUP}v1'")
     if document.get("kind") != "KubeSchedulerConfiguration":
         findings.mistake(("kind",), f"found {document.get('kind')!r}, expected 'KubeSchedulerConfiguration'")
-    if document.get("extenders"):
-        findings.warn(("extenders",), "extenders are not called")
+    extenders = read_extenders(findings, document.get("extenders"))
     if catalogue.action(ACTION, choice.dialect) is None:
         findings.mistake((), f"a kube-scheduler policy needs the action {ACTION!r}, which is not installed")
     percentage = _percentage(findings, (), document)
@@ -70,7 +70,9 @@ def read_policy(findings: Findings, choice: Choice, catalogue: Catalogue) -> Pol
         reader = _ProfileReader(findings, ("profiles", index), catalogue)
         given = findings.mapping(reader.path, profile)
         name = _scheduler_name(findings, reader.path, given, len(raw), profiles)
-        plugins, own = reader.options(given), _percentage(findings, reader.path, given)
+        plugins, own = reader.options(given, ignored_resources(extenders)), _percentage(findings, reader.path, given)
+        if extenders:
+            plugins = (*plugins, PluginOption("extenders", DEFAULTS, {"extenders": extenders}))
         profiles[name] = Profile(plugins, {**reader.search, _PERCENTAGE: own if own is not None else percentage or 0})
     first = next(iter(profiles))
     return Policy(
@@ -137,13 +139,18 @@ class _ProfileReader:
         self.catalogue = catalogue
         self.search: dict[str, object] = {}
 
-    def options(self, given: Mapping[str, object]) -> tuple[PluginOption, ...]:
+    def options(self, given: Mapping[str, object], ignored: list[str]) -> tuple[PluginOption, ...]:
+        """`ignored`: resources that extenders count instead of NodeResourcesFit."""
         known = ("schedulerName", _PERCENTAGE, "plugins", "pluginConfig")
         for key in given:
             if key not in known:
                 self.findings.unknown((*self.path, key), "key of a profile", key, known)
         sets = self._sets(given.get("plugins"))
         args = self._args(given.get("pluginConfig"))
+        if ignored:
+            fit = args.setdefault("NodeResourcesFit", {})
+            own = fit.get("ignoredResources")
+            fit["ignoredResources"] = [*(own if isinstance(own, list) else ()), *ignored]
         implements = {**IMPLEMENTS, **self._installed()}
         points = merge(sets, implements)
         self._required(points)

@@ -52,7 +52,10 @@ export function useTopic(topic, query, read, merge, preview = null) {
         whole = true;
         setState({ data: read(answer), error: null });
       },
-      onChange: (change) => change[topic] && setState((old) => (old.data === undefined ? old : { data: merge(old.data, change[topic]), error: null })),
+      onChange: (change) => {
+        const over = (old) => (old.data === undefined ? old : { data: merge(old.data, change[topic]), error: null });
+        if (change[topic]) setState(over);
+      },
       onError: (error) => setState((old) => ({ ...old, error })),
     });
     return () => {
@@ -122,7 +125,7 @@ function follow({ load, topics, filters, onLoad, onChange, onError }) {
       const answer = await load(abort.signal);
       retry = FIRST_RETRY;
       onLoad(answer);
-      if (!source) open(answer.version);
+      if (!source && !document.hidden) open(answer.version);
     } catch (error) {
       if (abort.signal.aborted) return;
       onError(error);
@@ -150,6 +153,14 @@ function follow({ load, topics, filters, onLoad, onChange, onError }) {
     };
   }
 
+  // Browsers allow few connections to one server. A page in a hidden tab gives up its stream and loads again when it is shown.
+  function onVisibility() {
+    if (document.hidden) {
+      source?.close();
+      source = null;
+    } else if (!source) reload();
+  }
+
   function later() {
     setStream(key, "connecting");
     timer = setTimeout(reload, retry);
@@ -157,12 +168,14 @@ function follow({ load, topics, filters, onLoad, onChange, onError }) {
   }
 
   setStream(key, "connecting");
+  document.addEventListener("visibilitychange", onVisibility);
   reload();
   return {
     reload,
     stop() {
       abort.abort();
       clearTimeout(timer);
+      document.removeEventListener("visibilitychange", onVisibility);
       source?.close();
       setStream(key, null);
     },

@@ -20,32 +20,43 @@ export function CyclesPage() {
   return html`
     <div class="page-head"><h1 tabindex="-1">Cycles</h1></div>
     <${Loaded} source=${source} what="cycles">${(data) => html`
-      ${data.cycles ? html`<${Recent} cycles=${data.cycles} />` : html`<section class="panel"><h2>Recent cycles</h2><${NotAvailable} reason=${data.scheduler.reason} /></section>`}
+      ${data.cycles ? html`<${Recent} cycles=${data.cycles} />` : html`<section class="panel"><h2>Recent cycles</h2>
+        <${NotAvailable} reason=${data.scheduler.reason} /></section>`}
       <${Recordings} recordings=${data.recordings} />`}
     <//>`;
 }
 
 function Recent({ cycles }) {
-  const series = useMemo(() => {
-    const inOrder = [...cycles].reverse();
-    return [{ name: "cycle", times: inOrder.map((each) => each.time), values: inOrder.map((each) => each.seconds) }];
-  }, [cycles]);
+  const series = useMemo(() => [longest(cycles)], [cycles]);
   const parts = useMemo(() => phases(cycles), [cycles]);
   const most = cycles.reduce((longest, each) => Math.max(longest, each.seconds), 0);
   if (!cycles.length) return html`<section class="panel"><h2>Recent cycles</h2><${Empty}>No cycle has run yet.<//></section>`;
   return html`
     <div class="panels two">
       <section class="panel"><h2>Duration of cycles</h2>
-        <div class="figures"><${Figure} value=${span(quantile(cycles, 0.5))} name="p50" /><${Figure} value=${span(quantile(cycles, 0.99))} name="p99" /><${Figure} value=${plain(cycles.length)} name="cycles" /></div>
+        <div class="figures"><${Figure} value=${span(quantile(cycles, 0.5))} name="p50" />
+          <${Figure} value=${span(quantile(cycles, 0.99))} name="p99" /><${Figure} value=${plain(cycles.length)} name="cycles" />
+          </div>
         <${Plot} label="Duration of cycles" series=${series} show=${span} time showX=${clock} height=${170} />
       </section>
       <section class="panel"><h2>Where the time goes <span class="note">by action and plugin, over these cycles</span></h2>
-        <${Table} label="Time by part of the cycle" tall columns=${["Part", bar("share"), num("mean"), num("longest")]}>${parts.map((each) => html`<tr key=${each.name} class="middle"><td>${each.name}</td><td class="wide-bar"><${Bar} thin parts=${[{ value: each.total, kind: "used" }]} whole=${parts[0].total} label=${`${each.name}: ${span(each.total)} in all`} /></td><td class="num">${span(each.mean)}</td><td class="num">${span(each.most)}</td></tr>`)}<//>
+        <${Table} label="Time by part of the cycle" tall
+          columns=${["Part", bar("share"), num("mean"), num("longest")]}>${parts.map((each) => html`<tr
+          key=${each.name} class="middle">
+          <td>${each.name}</td><td class="wide-bar">
+          <${Bar} thin parts=${[{ value: each.total, kind: "used" }]} whole=${parts[0].total}
+            label=${`${each.name}: ${span(each.total)} in all`} />
+          </td><td class="num">${span(each.mean)}</td><td class="num">${span(each.most)}</td></tr>`)}<//>
       </section>
       <section class="panel wide"><h2>Recent cycles <span class="note">newest first</span></h2>
-        <${Table} label="Recent cycles" tall columns=${["Cycle", "time", bar("duration"), num("seconds"), num("tried"), num("binds"), num("evictions"), num("nominations")]}>${cycles.map((each) => html`
-            <tr key=${each.number} class="middle"><td>${plain(each.number)}</td><td class="nowrap">${clock(each.time)}</td><td class="wide-bar"><${Bar} thin parts=${[{ value: each.seconds, kind: "used" }]} whole=${most} label=${timingText(each)} /></td>
-            <td class="num">${span(each.seconds)}</td><td class="num">${plain(each.tried)}</td><td class="num">${plain(each.binds)}</td><td class="num">${plain(each.evictions)}</td><td class="num">${plain(each.nominations)}</td></tr>`)}
+        <${Table} label="Recent cycles" tall
+          columns=${["Cycle", "time", bar("duration"), num("took"), num("tried"), num("binds"), num("evictions"), num("nominations")]}>${cycles.map((each) => html`
+            <tr key=${each.number} class="middle"><td>${plain(each.number)}</td><td class="nowrap">${clock(each.time)}</td>
+              <td class="wide-bar">
+              <${Bar} thin parts=${[{ value: each.seconds, kind: "used" }]} whole=${most} label=${timingText(each)} /></td>
+            <td class="num">${span(each.seconds)}</td><td class="num">${plain(each.tried)}</td>
+              <td class="num">${plain(each.binds)}</td><td class="num">${plain(each.evictions)}</td>
+              <td class="num">${plain(each.nominations)}</td></tr>`)}
           <//>
       </section>
     </div>`;
@@ -53,10 +64,25 @@ function Recent({ cycles }) {
 
 function Recordings({ recordings }) {
   return html`
-    <section class="panel"><h2>Recorded cycles <span class="note">open one to see what it decided, and what another policy would decide</span></h2>
+    <section class="panel">
+      <h2>Recorded cycles <span class="note">open one to see what it decided, and what another policy would decide</span></h2>
       ${!recordings?.length ? html`<${Empty}>None. <code>navarch run --record DIR</code> writes them, <code>navarch web --recordings DIR</code> shows them.<//>` : html`
-        <${Table} label="Recorded cycles" tall columns=${["Recording", "time", num("size")]}>${recordings.map((each) => html`<tr key=${each.id}><td class="anywhere"><a href=${address(["cycles", each.id])}>${each.id === "last" ? "the last cycle of the scheduler" : each.id}</a></td><td>${clock(each.time)}</td><td class="num">${each.bytes ? bytes(each.bytes) : "–"}</td></tr>`)}<//>`}
+        <${Table} label="Recorded cycles" tall columns=${["Recording", "time", num("size")]}>${recordings.map((each) => html`<tr
+          key=${each.id}>
+          <td class="anywhere">
+          <a href=${address(["cycles", each.id])}>${each.id === "last" ? "the last cycle of the scheduler" : each.id}</a></td>
+          <td>${clock(each.time)}</td><td class="num">${each.bytes ? bytes(each.bytes) : "–"}</td></tr>`)}<//>`}
     </section>`;
+}
+
+// The longest cycle of each second, in the order of time.
+function longest(cycles) {
+  const found = new Map();
+  for (const { time, seconds } of [...cycles].reverse()) {
+    const second = Math.floor(time);
+    found.set(second, Math.max(found.get(second) ?? 0, seconds));
+  }
+  return { name: "longest cycle of the second", times: [...found.keys()], values: [...found.values()] };
 }
 
 function phases(cycles) {

@@ -32,7 +32,8 @@ function Job({ data }) {
           <div class="stack"><${Cause} explanation=${full} /><${TrialsButton} trials=${trials} text="What would help" /></div>
         </section>
         ${trials.explanation && html`
-          <section class="panel wide"><h2>What would start it <span class="note">each line was tried on a copy of the cluster</span></h2>
+          <section class="panel wide"><h2>What would start it <span class="note">each line was tried on a copy of the cluster</span>
+            </h2>
             <${Changes} changes=${full.changes} />
             ${full.notEstablished?.length > 0 && html`<p class="note">Not established: ${full.notEstablished.join("; ")}</p>`}
           </section>
@@ -47,8 +48,10 @@ function Job({ data }) {
             ${trials.explanation ? null : html`<${TrialsButton} trials=${trials} text="Why on these nodes" />`}
           </div>
         </section>`}
-      ${full?.evictions?.length > 0 && html`<section class="panel wide"><h2>Evictions</h2><${Evictions} evictions=${full.evictions} /></section>`}
-      ${!full && html`<section class="panel wide"><${Empty}>Another scheduler decides for this job, so there is no explanation.<//></section>`}
+      ${full?.evictions?.length > 0 && html`<section class="panel wide"><h2>Evictions</h2>
+        <${Evictions} evictions=${full.evictions} /></section>`}
+      ${!full && html`<section class="panel wide"><${Empty}>Another scheduler decides for this job, so there is no explanation.<//>
+        </section>`}
       <${Members} members=${data.members} />
       <section class="panel"><h2>Timeline</h2><${Timeline} timeline=${data.timeline} /></section>
       <section class="panel"><h2>Conditions</h2><${Conditions} conditions=${data.conditions} /></section>
@@ -67,9 +70,11 @@ function Summary({ data }) {
       <span>${job.kind} in queue <${QueueLink} name=${job.queue} /></span>
       <span class="note">phase ${job.phase} · priority ${plain(job.priority)} · created ${age(job.created)} ago · ${job.running} running, ${job.pending} pending, needs ${count(job.minMember, "pod")}</span>
       <span class="note">asks for ${amounts(requests) || "nothing"}</span>
-      ${entries.length > 0 && html`<button type="button" class="quiet" aria-expanded=${open ? "true" : "false"} onClick=${() => setOpen(!open)}>${count(entries.length, "label")}</button>`}
+      ${entries.length > 0 && html`<button type="button" class="quiet" aria-expanded=${open ? "true" : "false"}
+        onClick=${() => setOpen(!open)}>${count(entries.length, "label")}</button>`}
     </div>
-    ${open && html`<dl class="panel">${entries.map(([key, value]) => html`<dt class="mono">${key}</dt><dd class="mono">${value}</dd>`)}</dl>`}`;
+    ${open && html`<dl class="panel">${entries.map(([key, value]) => html`<dt class="mono">${key}</dt>
+      <dd class="mono">${value}</dd>`)}</dl>`}`;
 }
 
 const MEMBER_COLUMNS = [
@@ -86,9 +91,13 @@ function Members({ members }) {
   const nodes = new Set(rows.map((row) => row.node).filter(Boolean));
   return html`
     <section class="panel wide">
-      <h2>Pods <span class="note">${count(members.total, "pod")} on ${count(nodes.size, "node")}${members.total > rows.length ? `; the first ${rows.length} are listed` : ""}</span></h2>
+      <h2>Pods <span class="note">${count(members.total, "pod")} on ${count(nodes.size, "node")}${members.total > rows.length ? `; the first ${rows.length} are listed` : ""}</span>
+        </h2>
       ${rows.length === 0 ? html`<${Empty}>It has no pods.<//>` : html`
-        <div class=${rows.length > 12 ? "short-grid" : "whole-grid"}><${Grid} label="Pods of the job" columns=${MEMBER_COLUMNS} count=${rows.length} rowAt=${(i) => rows[i]} keyOf=${(row) => row.pod} /></div>`}
+        <div class=${rows.length > 12 ? "short-grid" : "whole-grid"}>
+          <${Grid} label="Pods of the job" columns=${MEMBER_COLUMNS} count=${rows.length} rowAt=${(i) => rows[i]}
+            keyOf=${(row) => row.pod} />
+          </div>`}
     </section>`;
 }
 
@@ -108,7 +117,8 @@ function Conditions({ conditions }) {
   if (!conditions?.length) return html`<${Empty}>None.<//>`;
   return html`
     <${Table} label="Conditions" columns=${["Type", "status", "reason and message"]}>${conditions.map((each) => html`
-        <tr><td>${each.type}</td><td>${each.status}</td><td class="anywhere"><b>${each.reason}</b> ${each.message} <span class="note">${clock(each.time)}</span></td></tr>`)}
+        <tr><td>${each.type}</td><td>${each.status}</td><td class="anywhere">
+          <b>${each.reason}</b> ${each.message} <span class="note">${clock(each.time)}</span></td></tr>`)}
       <//>`;
 }
 
@@ -120,7 +130,9 @@ function Events({ events }) {
     <${Table} label="Events" tall columns=${columns}>${alike(events).map((each) => html`
       <tr key=${`${each.reason} ${each.message}`}>
         <td class="nowrap">${clock(each.time)}</td>
-        <td class="nowrap"><${State} value=${each.reason} tone=${each.type === "Warning" ? "warn" : "info"} />${each.count > 1 && html` <span class="note">${plain(each.count)} times</span>`}</td>
+        <td class="nowrap">
+          <${State} value=${each.reason}
+            tone=${each.type === "Warning" ? "warn" : "info"} />${each.count > 1 && html` <span class="note">${plain(each.count)} times</span>`}</td>
         <td class="anywhere"><${Few} items=${each.objects} most=${1} /></td>
         <td class="anywhere">${each.message}</td>
       </tr>`)}
@@ -144,7 +156,9 @@ function alike(events) {
 function Evictions({ evictions }) {
   return html`
     <${Table} label="Evictions" columns=${["Pod", "by", "for", "why"]}>${evictions.map((each) => html`
-        <tr><td class="anywhere">${each.pod}</td><td>${each.action}</td><td class="anywhere">${each.gains}</td><td class="anywhere">${each.message}
-          ${each.instead?.map((other) => html`<div class="note">instead ${other.job}: ${other.allowed ? "possible" : "no"}${other.reason && `, ${other.reason}`}</div>`)}</td></tr>`)}
+        <tr><td class="anywhere">${each.pod}</td><td>${each.action}</td><td class="anywhere">${each.gains}</td>
+          <td class="anywhere">${each.message}
+          ${each.instead?.map((other) => html`<div class="note">instead ${other.job}: ${other.allowed ? "possible" : "no"}${other.reason && `, ${other.reason}`}</div>`)}</td>
+            </tr>`)}
       <//>`;
 }

@@ -15,13 +15,16 @@ const STATES = ["waiting", "running", "terminating", "succeeded", "failed", "emp
 const idOf = (row) => row.id;
 
 const COLUMNS = [
-  { id: "id", title: "Job", width: "21%", sortable: true, text: (row) => row.id, cell: (row) => html`<a href=${address(["jobs", ...row.id.split("/")])}>${row.id}</a>` },
-  { id: "queue", title: "Queue", width: "9%", sortable: true, minor: true, text: (row) => row.queue ?? "", cell: (row) => html`<${QueueLink} name=${row.queue} />` },
+  { id: "id", title: "Job", width: "21%", sortable: true, text: (row) => row.id, cell: (row) => html`<a
+    href=${address(["jobs", ...row.id.split("/")])}>${row.id}</a>` },
+  { id: "queue", title: "Queue", width: "9%", sortable: true, minor: true, text: (row) => row.queue ?? "", cell: (row) => html`<${QueueLink}
+    name=${row.queue} />` },
   { id: "state", title: "State", width: "98px", sortable: true, cell: (row) => html`<${State} value=${row.state} />` },
   { id: "pods", title: "Pods", width: "62px", num: true, minor: true, text: podsLong, cell: podsShort },
   { id: "gpus", title: "GPU", width: "54px", num: true, sortable: true, minor: true, cell: (row) => (row.gpus ? plain(row.gpus) : "–") },
   { id: "created", title: "Age", width: "76px", num: true, sortable: true, cell: (row) => age(row.created) },
-  { id: "place", title: "Place", width: "74px", num: true, sortable: true, cell: (row) => html`<${Place} row=${row} />`, text: (row) => row.never },
+  { id: "place", title: "Place", width: "74px", num: true, sortable: true, cell: (row) => html`<${Place}
+    row=${row} />`, text: (row) => row.never },
   { id: "start", title: "Start", width: "104px", sortable: true, minor: true, cell: startText },
   { id: "cause", title: "Why it waits", sortable: true, cell: causeText },
 ];
@@ -29,15 +32,17 @@ const COLUMNS = [
 // On a phone a row has two lines: the cause below the name, the place below the state.
 const NARROW_COLUMNS = [
   { ...COLUMNS[0], width: "auto", cell: (row) => html`${COLUMNS[0].cell(row)}<span class="second">${causeText(row) || row.queue}</span>` },
-  { id: "state", title: "State", width: "98px", sortable: true, cell: (row) => html`<${State} value=${row.state} /><span class="second">${row.state === "waiting" ? html`<${Place} row=${row} />` : age(row.created)}</span>` },
+  { id: "state", title: "State", width: "98px", sortable: true, cell: (row) => html`<${State} value=${row.state} />
+    <span class="second">${row.state === "waiting" ? html`<${Place} row=${row} />` : age(row.created)}</span>` },
 ];
 
-const read = (answer) => ({ columns: answer.columns, total: answer.total, rows: new Map(objects(answer.columns, answer.rows).map((row) => [row.id, row])) });
+const read = ({ columns, total, rows }) => ({ columns, total, rows: new Map(objects(columns, rows).map((row) => [row.id, row])) });
 const merge = (data, change) => ({ ...data, rows: overlaid(data.rows, objects(data.columns, change.changed), change.removed, idOf) });
 
 export function JobsPage({ query }) {
   const [mine] = usePreference("mine");
-  const served = { queue: query.queue, ...selection(query.mine ? mine : ""), ...(query.namespace && { namespace: query.namespace }), ...(query.label && { label: query.label }) };
+  const own = selection(query.mine ? mine : "");
+  const served = { queue: query.queue, namespace: query.namespace || own.namespace, label: query.label || own.label };
   const preview = { text: query.text, state: query.state ?? "waiting", sort: query.sort ?? "place", limit: 200 };
   const source = useTopic("jobs", served, read, merge, preview);
   return html`
@@ -61,7 +66,8 @@ function JobGrid({ data, query }) {
       <span class="note" role="status">${data.partial ? `Loading ${count(data.total, "job")} …` : summary(ordered, data.rows.size)}</span>
       ${moved && html`<button type="button" onClick=${() => setAgain(again + 1)}>Sort again</button>`}
     </div>
-    <${Grid} label="Jobs" columns=${narrow ? NARROW_COLUMNS : COLUMNS} rowHeight=${narrow ? 48 : 28} count=${ordered.length} rowAt=${(i) => ordered[i]} keyOf=${idOf} sort=${sort}
+    <${Grid} label="Jobs" columns=${narrow ? NARROW_COLUMNS : COLUMNS} rowHeight=${narrow ? 48 : 28} count=${ordered.length}
+      rowAt=${(i) => ordered[i]} keyOf=${idOf} sort=${sort}
       onSort=${({ id, descending }) => setQuery({ sort: (descending ? "-" : "") + id })} />`;
 }
 
@@ -71,9 +77,12 @@ function Filters({ query, mine }) {
   const field = (name) => (event) => setQuery({ [name]: event.currentTarget.value });
   return html`
     <form class="filters" role="search" aria-label="Filter jobs" onSubmit=${(event) => event.preventDefault()}>
-      <button type="button" aria-pressed=${query.mine ? "true" : "false"} onClick=${toggle}>${mine ? `Mine (${mine.replace(/^(namespace|label):/, "")})` : "Mine"}</button>
+      <button type="button" aria-pressed=${query.mine ? "true" : "false"}
+        onClick=${toggle}>${mine ? `Mine (${mine.replace(/^(namespace|label):/, "")})` : "Mine"}</button>
       ${mine && html`<button type="button" class="quiet" onClick=${() => setAsking(!asking)}>Change</button>`}
-      <label class="search">Text <input type="search" value=${query.text ?? ""} onInput=${field("text")} placeholder="name, queue or cause" /></label>
+      <label class="search">Text <input type="search" value=${query.text ?? ""}
+        onInput=${field("text")} placeholder="name, queue or cause" />
+        </label>
       <label class="field">State
         <select value=${query.state ?? ""} onChange=${field("state")}>
           <option value="">all</option>
@@ -81,8 +90,11 @@ function Filters({ query, mine }) {
         </select>
       </label>
       <label class="field">Queue <input type="text" size="12" value=${query.queue ?? ""} onChange=${field("queue")} /></label>
-      <label class="field">Namespace <input type="text" size="12" value=${query.namespace ?? ""} onChange=${field("namespace")} /></label>
-      <label class="field">Label <input type="text" size="14" value=${query.label ?? ""} onChange=${field("label")} placeholder="key=value" /></label>
+      <label class="field">Namespace <input type="text" size="12" value=${query.namespace ?? ""} onChange=${field("namespace")} />
+        </label>
+      <label class="field">Label <input type="text" size="14" value=${query.label ?? ""}
+        onChange=${field("label")} placeholder="key=value" />
+        </label>
       ${Object.keys(query).length > 0 && html`<a href="#/jobs">Clear</a>`}
     </form>
     ${asking && html`<${MineForm} done=${() => setAsking(false)} />`}`;
@@ -107,7 +119,9 @@ function MineForm({ done }) {
           <option value="label" selected=${kind === "label"}>with the label</option>
         </select>
       </label>
-      <input type="text" aria-label=${kind === "label" ? "Label, as key=value" : "Namespace"} placeholder=${kind === "label" ? "user=jane" : "ml"} value=${value} onInput=${(event) => setValue(event.currentTarget.value)} />
+      <input type="text" aria-label=${kind === "label" ? "Label, as key=value" : "Namespace"}
+        placeholder=${kind === "label" ? "user=jane" : "ml"} value=${value}
+        onInput=${(event) => setValue(event.currentTarget.value)} />
       <button type="submit" class="primary">Save</button>
       <button type="button" onClick=${done}>Cancel</button>
     </form>`;

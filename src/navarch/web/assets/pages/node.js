@@ -30,9 +30,12 @@ function Node({ data }) {
       <${Use} node=${node} useless=${explanation?.useless ?? {}} />
       <${Devices} devices=${data.devices} />
       <${Zones} zones=${data.zones} />
-      <section class="panel wide"><h2>What waiting pods are told <span class="note">why it takes nothing</span></h2><${Refusals} explanation=${explanation} /></section>
+      <section class="panel wide"><h2>What waiting pods are told <span class="note">why it takes nothing</span></h2>
+        <${Refusals} explanation=${explanation} /></section>
       <${Pods} pods=${data.pods} />
-      <section class="panel wide"><h2>Labels</h2><dl>${Object.entries(data.labels).map(([key, value]) => html`<dt class="mono">${key}</dt><dd class="mono">${value}</dd>`)}</dl></section>
+      <section class="panel wide"><h2>Labels</h2>
+        <dl>${Object.entries(data.labels).map(([key, value]) => html`<dt class="mono">${key}</dt>
+        <dd class="mono">${value}</dd>`)}</dl></section>
     </div>`;
 }
 
@@ -45,7 +48,9 @@ function Use({ node, useless }) {
         const text = `${amount(name, used)} of ${amount(name, have)} used (${percent(used / have)})${lost > 0 ? `, ${amount(name, lost)} free but useless now` : ""}`;
         return html`
           <strong>${resourceName(name)}</strong>
-          <${Bar} parts=${[{ value: used, kind: "used" }, { value: have - used - lost, kind: "free" }, { value: lost, kind: "useless" }]} whole=${have} label=${`${resourceName(name)}: ${text}`} />
+          <${Bar}
+            parts=${[{ value: used, kind: "used" }, { value: have - used - lost, kind: "free" }, { value: lost, kind: "useless" }]}
+            whole=${have} label=${`${resourceName(name)}: ${text}`} />
           <div class="figures-line">${text}</div>`;
       })}</div>
     </section>`;
@@ -55,14 +60,19 @@ function Use({ node, useless }) {
 function Devices({ devices }) {
   if (!devices?.length) return null;
   return html`
-    <section class="panel"><h2>Devices <span class="note">${count(devices.filter((each) => each.use === "free").length, "free device")} of ${devices.length}</span></h2>
+    <section class="panel">
+      <h2>Devices <span class="note">${count(devices.filter((each) => each.use === "free").length, "free device")} of ${devices.length}</span>
+      </h2>
       <ul class="devices">${devices.map((device) => html`
         <li class=${`device ${device.use}`}>
           <b>${resourceName(device.resource)} ${device.name}</b>
           ${device.pods.length === 0
             ? html`<span class="note">${device.use === "held" ? "held, pod not known" : "free"}</span>`
-            : device.pods.map((each) => html`<span class="holder" title=${each.pod ?? "hidden"}>${each.pod ?? "hidden"}${each.part < 1 ? ` (${percent(each.part)})` : ""}</span>`)}
-          <${Bar} thin parts=${[{ value: device.use === "held" ? 1 : device.pods.reduce((sum, each) => sum + each.part, 0), kind: device.use === "shared" ? "borrowed" : "used" }]} whole=${1} label=${`${device.use}, ${count(device.pods.length, "pod")}`} />
+            : device.pods.map((each) => html`<span class="holder"
+              title=${each.pod ?? "hidden"}>${each.pod ?? "hidden"}${each.part < 1 ? ` (${percent(each.part)})` : ""}</span>`)}
+          <${Bar} thin
+            parts=${[{ value: device.use === "held" ? 1 : device.pods.reduce((sum, each) => sum + each.part, 0), kind: device.use === "shared" ? "borrowed" : "used" }]}
+            whole=${1} label=${`${device.use}, ${count(device.pods.length, "pod")}`} />
         </li>`)}
       </ul>
     </section>`;
@@ -72,9 +82,12 @@ function Refusals({ explanation }) {
   if (!explanation) return html`<${Empty}>Not known.<//>`;
   if (!explanation.waiting.length) return html`<${Empty}>No pod waits.<//>`;
   return html`
-    <${Table} label="What waiting pods are told" tall columns=${["Jobs", num("pods"), "ask for", "the node says"]}>${explanation.waiting.map((each) => html`
-        <tr><td><${Few} items=${each.jobs.map((job) => html`<${JobLink} id=${job} />`)} most=${3} /></td><td class="num">${plain(each.pods)}</td><td>${amounts(each.requests)}</td>
-        <td class="anywhere">${each.refused.length ? each.refused.join("; ") : html`<${State} value="would take one" tone="good" />`}</td></tr>`)}
+    <${Table} label="What waiting pods are told" tall
+      columns=${["Jobs", num("pods"), "ask for", "the node says"]}>${explanation.waiting.map((each) => html`
+        <tr><td><${Few} items=${each.jobs.map((job) => html`<${JobLink} id=${job} />`)} most=${3} /></td>
+          <td class="num">${plain(each.pods)}</td><td>${amounts(each.requests)}</td>
+        <td class="anywhere">${each.refused.length ? each.refused.join("; ") : html`<${State} value="would take one" tone="good" />`}</td>
+          </tr>`)}
       <//>
     ${explanation.notes?.map((note) => html`<p class="note">${note}</p>`)}`;
 }
@@ -83,9 +96,13 @@ function Zones({ zones }) {
   if (!zones) return null;
   return html`
     <section class="panel"><h2>NUMA zones</h2>
-      <${Table} label="NUMA zones" columns=${["Zone", "resource", bar("used"), num("amount")]}>${zones.flatMap((zone) => Object.keys(zone.allocatable).sort(byResource).map((name, i) => html`
+      <${Table} label="NUMA zones"
+        columns=${["Zone", "resource", bar("used"), num("amount")]}>${zones.flatMap((zone) => Object.keys(zone.allocatable).sort(byResource).map((name, i) => html`
           <tr class="middle"><td class="nowrap">${i === 0 ? zone.name : ""}</td><td>${resourceName(name)}</td>
-          <td class="wide-bar"><${Bar} thin parts=${[{ value: zone.used[name] ?? 0, kind: "used" }]} whole=${zone.allocatable[name]} label=${`${zone.name} ${name}`} /></td>
+          <td class="wide-bar">
+            <${Bar} thin parts=${[{ value: zone.used[name] ?? 0, kind: "used" }]} whole=${zone.allocatable[name]}
+              label=${`${zone.name} ${name}`} />
+            </td>
           <td class="num">${amount(name, zone.used[name] ?? 0)} of ${amount(name, zone.allocatable[name])}</td></tr>`))}
         <//>
     </section>`;
@@ -96,9 +113,13 @@ function Pods({ pods }) {
   return html`
     <section class="panel wide"><h2>Pods</h2>
       ${rows.length === 0 ? html`<${Empty}>None.<//>` : html`
-        <${Table} label="Pods of the node" columns=${["Pod", "job", "queue", "status", num("CPU"), num("memory"), num("GPU"), num("priority")]}>${rows.map((row, i) => html`
-            <tr key=${row.pod ?? i}><td class="anywhere">${row.pod ?? html`<span class="note">hidden</span>`}</td><td class="anywhere"><${JobLink} id=${row.job} /></td><td><${QueueLink} name=${row.queue} /></td><td><${State} value=${row.status} /></td>
-            <td class="num">${amount("cpu", row.cpu)}</td><td class="num">${amount("memory", row.memory)}</td><td class="num">${plain(row.gpus)}</td><td class="num">${plain(row.priority)}</td></tr>`)}
+        <${Table} label="Pods of the node"
+          columns=${["Pod", "job", "queue", "status", num("CPU"), num("memory"), num("GPU"), num("priority")]}>${rows.map((row, i) => html`
+            <tr key=${row.pod ?? i}><td class="anywhere">${row.pod ?? html`<span class="note">hidden</span>`}</td>
+              <td class="anywhere"><${JobLink} id=${row.job} /></td><td><${QueueLink} name=${row.queue} /></td><td>
+              <${State} value=${row.status} /></td>
+            <td class="num">${amount("cpu", row.cpu)}</td><td class="num">${amount("memory", row.memory)}</td>
+              <td class="num">${plain(row.gpus)}</td><td class="num">${plain(row.priority)}</td></tr>`)}
           <//>`}
     </section>`;
 }

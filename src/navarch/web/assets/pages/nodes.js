@@ -14,7 +14,10 @@ import { NodeMap } from "../parts/node_map.js";
 import { Loaded, State } from "../parts/notices.js";
 
 const nameOf = (node) => node.name;
-const read = (answer) => ({ levels: answer.levels, resources: answer.resources, nodes: new Map(nodeObjects(answer).map((node) => [node.name, node])) });
+const read = (answer) => {
+  const nodes = new Map(nodeObjects(answer).map((node) => [node.name, node]));
+  return { levels: answer.levels, resources: answer.resources, nodes };
+};
 const merge = (data, change) => ({ ...data, nodes: overlaid(data.nodes, nodeObjects(change.changed), change.removed, nameOf) });
 
 export function NodesPage({ query }) {
@@ -41,16 +44,24 @@ function Nodes({ data, query }) {
         <button type="button" aria-pressed=${asTable ? "false" : "true"} onClick=${() => setQuery({ view: "" })}>Map</button>
         <button type="button" aria-pressed=${asTable ? "true" : "false"} onClick=${() => setQuery({ view: "table" })}>Table</button>
       </div>
-      <label>Resource <select onChange=${field("resource")}>${resources.map((name) => option(name, name, resource))}</select></label>
+      <label>Resource <select onChange=${field("resource")}>${resources.map((name) => option(name, name, resource))}</select>
+        </label>
       ${!asTable && html`
-        <label>Colour <select onChange=${field("colour")}>${Object.entries(COLOURINGS).map(([name, text]) => option(name, text, colour))}</select></label>
-        <label>Group by <select onChange=${field("level")}>${[...data.levels, "none"].map((name) => option(name, name === "none" ? "nothing" : name.replace(/^.*\//, ""), level))}</select></label>`}
-      <label class="search">Text <input type="search" value=${query.text ?? ""} onInput=${field("text")} placeholder="name, place, queue or job" /></label>
+        <label>Colour <select
+          onChange=${field("colour")}>${Object.entries(COLOURINGS).map(([name, text]) => option(name, text, colour))}</select>
+          </label>
+        <label>Group by <select
+          onChange=${field("level")}>${[...data.levels, "none"].map((name) => option(name, name === "none" ? "nothing" : name.replace(/^.*\//, ""), level))}</select>
+          </label>`}
+      <label class="search">Text <input type="search" value=${query.text ?? ""}
+        onInput=${field("text")} placeholder="name, place, queue or job" />
+        </label>
       <span class="note" role="status">${count(nodes.length, "node")}, ${totals(nodes, column, resource)}</span>
     </form>
     ${asTable
       ? html`<${NodeTable} nodes=${data.nodes} accept=${accept} column=${column} resource=${resource} query=${query} />`
-      : html`<${MapView} nodes=${nodes} level=${data.levels.indexOf(level)} colour=${colour} column=${column} resource=${resource} />`}`;
+      : html`<${MapView} nodes=${nodes} level=${data.levels.indexOf(level)} colour=${colour} column=${column}
+        resource=${resource} />`}`;
 }
 
 function MapView({ nodes, level, colour, column, resource }) {
@@ -71,16 +82,21 @@ function MapView({ nodes, level, colour, column, resource }) {
 function NodeTable({ nodes, accept, column, resource, query }) {
   const [again, setAgain] = useState(0);
   const columns = [
-    { id: "name", title: "Node", width: "20%", sortable: true, text: nameOf, cell: (node) => html`<a href=${address(["nodes", node.name])}>${node.name}</a>` },
+    { id: "name", title: "Node", width: "20%", sortable: true, text: nameOf, cell: (node) => html`<a
+      href=${address(["nodes", node.name])}>${node.name}</a>` },
     { id: "status", title: "Status", width: "120px", sortable: true, cell: (node) => html`<${State} value=${statusText(node)} />` },
-    { id: "use", title: resourceName(resource), width: "18%", sortable: true, cell: (node) => html`<${Bar} thin parts=${[{ value: node.used[column], kind: "used" }, { value: node.allocatable[column] - node.used[column] - node.useless[column], kind: "free" }, { value: node.useless[column], kind: "useless" }]} whole=${node.allocatable[column]} label=${told(node, column, resource)} />` },
+    { id: "use", title: resourceName(resource), width: "18%", sortable: true, cell: (node) => html`<${Bar} thin
+      parts=${useParts(node, column)}
+      whole=${node.allocatable[column]} label=${told(node, column, resource)} />` },
     { id: "used", title: "used", width: "84px", num: true, sortable: true, cell: (node) => amount(resource, node.used[column]) },
     { id: "free", title: "free", width: "84px", num: true, sortable: true, minor: true, cell: (node) => amount(resource, node.allocatable[column] - node.used[column]) },
     { id: "useless", title: "useless", width: "84px", num: true, sortable: true, minor: true, cell: (node) => (node.useless[column] ? amount(resource, node.useless[column]) : "–") },
     { id: "pods", title: "pods", width: "60px", num: true, sortable: true, minor: true, cell: (node) => plain(node.pods) },
     { id: "place", title: "Place", width: "14%", sortable: true, minor: true, cell: (node) => node.domains.filter(Boolean).join(" / ") },
-    { id: "queue", title: "Queue", width: "12%", sortable: true, minor: true, text: (node) => node.queue ?? "", cell: (node) => (node.queue ? html`<${QueueLink} name=${node.queue} />` : "–") },
-    { id: "job", title: "Job with most of it", sortable: true, minor: true, text: (node) => node.job ?? "", cell: (node) => (node.job ? html`<${JobLink} id=${node.job} />` : "–") },
+    { id: "queue", title: "Queue", width: "12%", sortable: true, minor: true, text: (node) => node.queue ?? "", cell: (node) => (node.queue ? html`<${QueueLink}
+      name=${node.queue} />` : "–") },
+    { id: "job", title: "Job with most of it", sortable: true, minor: true, text: (node) => node.job ?? "", cell: (node) => (node.job ? html`<${JobLink}
+      id=${node.job} />` : "–") },
   ];
   const id = (query.sort ?? "name").replace(/^-/, "");
   const descending = (query.sort ?? "").startsWith("-");
@@ -92,7 +108,9 @@ function NodeTable({ nodes, accept, column, resource, query }) {
   const { ordered, moved } = useStableOrder(nodes, accept, comparison(values[id] ?? nameOf, descending, nameOf), [query.sort, query.text, resource, again].join("\n"));
   return html`
     ${moved && html`<div><button type="button" onClick=${() => setAgain(again + 1)}>Sort again</button></div>`}
-    <div class="fill shorter"><${Grid} label="Nodes" columns=${columns} count=${ordered.length} rowAt=${(i) => ordered[i]} keyOf=${nameOf} sort=${{ id, descending }}
+    <div class="fill shorter">
+      <${Grid} label="Nodes" columns=${columns} count=${ordered.length} rowAt=${(i) => ordered[i]} keyOf=${nameOf}
+        sort=${{ id, descending }}
       onSort=${(next) => setQuery({ sort: (next.descending ? "-" : "") + next.id })} /></div>`;
 }
 
@@ -122,14 +140,27 @@ function grouped(nodes, level) {
     .sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
 }
 
+function useParts(node, column) {
+  const [have, used, useless] = [node.allocatable[column], node.used[column], node.useless[column]];
+  return [{ value: used, kind: "used" }, { value: have - used - useless, kind: "free" }, { value: useless, kind: "useless" }];
+}
+
 function statusText(node) {
-  return [node.status & READY ? "Ready" : "NotReady", node.status & CORDONED && "SchedulingDisabled", node.status & TAINTED && "Tainted"].filter(Boolean).join(", ");
+  const ready = node.status & READY ? "Ready" : "NotReady";
+  return [ready, node.status & CORDONED && "SchedulingDisabled", node.status & TAINTED && "Tainted"].filter(Boolean).join(", ");
 }
 
 function told(node, column, resource) {
   const [have, used, useless] = [node.allocatable[column], node.used[column], node.useless[column]];
   const room = have > 0 ? `${amount(resource, used)} of ${amount(resource, have)} ${resourceName(resource)} used` : `no ${resourceName(resource)}`;
-  const parts = [`${node.name}: ${room}`, useless > 0 && `${amount(resource, useless)} free but useless now`, count(node.pods, "pod"), node.queue && `queue ${node.queue}`, node.job && `job ${node.job}`, statusText(node) !== "Ready" && statusText(node)];
+  const parts = [
+    `${node.name}: ${room}`,
+    useless > 0 && `${amount(resource, useless)} free but useless now`,
+    count(node.pods, "pod"),
+    node.queue && `queue ${node.queue}`,
+    node.job && `job ${node.job}`,
+    statusText(node) !== "Ready" && statusText(node),
+  ];
   return parts.filter(Boolean).join(" · ");
 }
 

@@ -40,10 +40,12 @@ function Capacity({ resources, nodes }) {
   const rows = resources.filter((each) => each.total > 0).sort((a, b) => byResource(a.resource, b.resource));
   return html`
     <section class="panel">
-      <h2>Capacity <span class="note">${count(nodes.total, "node")}${nodes.ready < nodes.total ? `, ${nodes.total - nodes.ready} not ready` : ""}${nodes.closed ? `, ${nodes.closed} take no pods` : ""}</span></h2>
+      <h2>Capacity <span class="note">${count(nodes.total, "node")}${nodes.ready < nodes.total ? `, ${nodes.total - nodes.ready} not ready` : ""}${nodes.closed ? `, ${nodes.closed} take no pods` : ""}</span>
+        </h2>
       ${rows.length === 0 && html`<${Empty}>No nodes.<//>`}
       <div class="capacity">${rows.map((each) => html`<${Resource} ...${each} />`)}</div>
-      <${Key} entries=${[["used", "used"], ["free", "free"], ["useless", "free, but no waiting pod fits"], ["closed", "on nodes that take no pods"]]} />
+      <${Key}
+        entries=${[["used", "used"], ["free", "free"], ["useless", "free, but no waiting pod fits"], ["closed", "on nodes that take no pods"]]} />
     </section>`;
 }
 
@@ -72,8 +74,10 @@ function Load({ data }) {
       <h2>Jobs and scheduler</h2>
       <div class="stack">
         <div class="figures">
-          <a class="plainlink" href=${address(["jobs"], { state: "running" })}><${Figure} value=${plain(jobs.running)} name="jobs running" /></a>
-          <a class="plainlink" href=${address(["jobs"], { state: "waiting" })}><${Figure} value=${plain(jobs.waiting)} name="jobs waiting" tone=${jobs.waiting ? "warn" : ""} /></a>
+          <a class="plainlink" href=${address(["jobs"], { state: "running" })}>
+            <${Figure} value=${plain(jobs.running)} name="jobs running" /></a>
+          <a class="plainlink" href=${address(["jobs"], { state: "waiting" })}>
+            <${Figure} value=${plain(jobs.waiting)} name="jobs waiting" tone=${jobs.waiting ? "warn" : ""} /></a>
           <${Figure} value=${plain(jobs.finished)} name="jobs finished" />
         </div>
         <p class="note">${count(pods.running, "pod")} running, ${plain(pods.pending)} pending</p>
@@ -93,13 +97,17 @@ function Load({ data }) {
 
 function Oldest({ oldest, waiting }) {
   if (!oldest) {
-    return html`<section class="panel"><h2>Longest waiting gang</h2><${Empty}>${waiting ? "No gang waits; single pods do." : "Nothing waits."}<//></section>`;
+    return html`<section class="panel"><h2>Longest waiting gang</h2>
+      <${Empty}>${waiting ? "No gang waits; single pods do." : "Nothing waits."}<//></section>`;
   }
   return html`
     <section class="panel">
       <h2>Longest waiting gang <span class="note">${age(oldest.created)}</span></h2>
       <div class="stack">
-        <div><${JobLink} id=${oldest.id} /> <span class="note">in <${QueueLink} name=${oldest.queue} /> · needs ${count(oldest.minMember, "pod")}, ${oldest.pending} pending</span></div>
+        <div>
+          <${JobLink} id=${oldest.id} /> <span class="note">in <${QueueLink}
+            name=${oldest.queue} /> · needs ${count(oldest.minMember, "pod")}, ${oldest.pending} pending</span>
+          </div>
         <p class=${oldest.never ? "notice bad" : "notice warn"}>${causeText(oldest) || "No reason is known yet."}</p>
         ${!oldest.never && html`<${BlockersButton} key=${oldest.id} id=${oldest.id} />`}
       </div>
@@ -118,7 +126,8 @@ function Loans({ starved, loans }) {
               <tr>
                 <td><${QueueLink} name=${each.queue} /></td>
                 <td>${amounts(each.lacks)}</td>
-                <td>${lent.length ? lent.map((loan) => html`<div><${QueueLink} name=${loan.borrower} />: ${amounts(loan.amounts)}</div>`) : "–"}</td>
+                <td>${lent.length ? lent.map((loan) => html`<div>
+                  <${QueueLink} name=${loan.borrower} />: ${amounts(loan.amounts)}</div>`) : "–"}</td>
               </tr>`;
           })}<//>`}
     </section>`;
@@ -144,8 +153,10 @@ function Waiting({ version, waiting }) {
         <a class="note" href=${address(["jobs"], { mine: "1" })}>mine</a></h2>
       ${rows.length === 0 ? html`<${Empty}>Nothing waits.<//>` : html`
         <${Table} label="Waiting jobs" columns=${columns}>${rows.map((row) => html`
-          <tr key=${row.id}><td class="name"><${JobLink} id=${row.id} /></td><td><${QueueLink} name=${row.queue} /></td><td class="num">${age(row.created)}</td>
-          <td class="num" title=${podsLong(row)}>${podsShort(row)}</td><td class="num"><${Place} row=${row} /></td><td class="nowrap">${startText(row)}</td><td class="anywhere">${causeText(row)}</td></tr>`)}
+          <tr key=${row.id}><td class="name"><${JobLink} id=${row.id} /></td><td><${QueueLink} name=${row.queue} /></td>
+            <td class="num">${age(row.created)}</td>
+          <td class="num" title=${podsLong(row)}>${podsShort(row)}</td><td class="num"><${Place} row=${row} /></td>
+            <td class="nowrap">${startText(row)}</td><td class="anywhere">${causeText(row)}</td></tr>`)}
         <//>`}
     </section>`;
 }
@@ -160,7 +171,8 @@ function Decisions({ decisions, scheduler }) {
         ? html`<${NotAvailable} reason=${scheduler.reason} />`
         : decisions.length === 0
           ? html`<${Empty}>None yet.<//>`
-          : html`<ul class="stream" tabindex="0" aria-label="Last decisions, newest first">${decisions.map((each) => html`<${Decision} key=${`${each.cycle} ${each.kind} ${each.job} ${each.action}`} ...${each} />`)}</ul>`}
+          : html`<ul class="stream" tabindex="0" aria-label="Last decisions, newest first">${decisions.map((each) => html`<${Decision}
+            key=${`${each.cycle} ${each.kind} ${each.job} ${each.action}`} ...${each} />`)}</ul>`}
     </section>`;
 }
 
@@ -169,8 +181,10 @@ function Decision({ time, cycle, kind, job, queue, pods, nodes, action, message,
     <li>
       <time title=${`cycle ${cycle}`}>${clock(time)}</time>
       <span>
-        <b>${action}</b> ${VERBS[kind] ?? kind} ${count(pods, "pod")} of <${JobLink} id=${job} />${queue && html` <span class="note">(${queue})</span>`}
-        ${nodes?.length > 0 && html` ${kind === "evict" ? "from" : "on"} <${Few} items=${nodes.map((name) => html`<${NodeLink} name=${name} />`)} />`}
+        <b>${action}</b> ${VERBS[kind] ?? kind} ${count(pods, "pod")} of <${JobLink}
+          id=${job} />${queue && html` <span class="note">(${queue})</span>`}
+        ${nodes?.length > 0 && html` ${kind === "evict" ? "from" : "on"} <${Few} items=${nodes.map((name) => html`<${NodeLink}
+          name=${name} />`)} />`}
         ${rest.for && html` for <${JobLink} id=${rest.for} />`}${message && html` <span class="note">${message}</span>`}
       </span>
     </li>`;

@@ -3,6 +3,7 @@ import { html } from "../core/dom.js";
 import { amount, amounts, byResource, plain, resourceName } from "../core/format.js";
 import { useResource } from "../core/live.js";
 import { address } from "../core/router.js";
+import { Bar } from "../parts/bars.js";
 import { JobLink, QueueLink } from "../parts/names.js";
 import { Empty, Loaded, State } from "../parts/notices.js";
 import { QueueBar, QueueKey, queueFigures } from "../parts/queue_bars.js";
@@ -14,7 +15,8 @@ export function QueuePage({ parts }) {
   const source = useResource(["queues", name], "queues", concerns);
   return html`
     <div class="page-head"><h1 tabindex="-1"><span class="crumb"><a href="#/queues">Queues</a> / </span>${name}</h1></div>
-    <${Loaded} source=${source} what=${`queue ${name}`}>${(data) => html`<${Queue} queue=${data.queue} explanation=${data.explanation} />`}<//>`;
+    <${Loaded} source=${source} what=${`queue ${name}`}>${(data) => html`<${Queue} queue=${data.queue}
+      explanation=${data.explanation} />`}<//>`;
 }
 
 function Queue({ queue, explanation }) {
@@ -29,11 +31,13 @@ function Queue({ queue, explanation }) {
       <${Amounts} queue=${queue} />
       ${explanation && html`
         <section class="panel"><h2>How its share came about</h2>
-          ${explanation.steps.length ? html`<ol class="steps">${explanation.steps.map((step) => html`<li>${step.text} <b>${Object.keys(step.amounts).length ? amounts(step.amounts) : ""}</b></li>`)}</ol>` : html`<${Empty}>The policy does not divide the cluster among queues.<//>`}
+          ${explanation.steps.length ? html`<ol class="steps">${explanation.steps.map((step) => html`<li>${step.text} <b>${Object.keys(step.amounts).length ? amounts(step.amounts) : ""}</b>
+            </li>`)}</ol>` : html`<${Empty}>The policy does not divide the cluster among queues.<//>`}
           ${explanation.notes?.map((note) => html`<p class="note">${note}</p>`)}
         </section>
         <section class="panel"><h2>Lending and borrowing</h2><${Loans} explanation=${explanation} /></section>
-        <section class="panel"><h2>Waiting jobs <span class="note">in the order in which they are tried</span></h2><${Waiting} waiting=${explanation.waiting} /></section>`}
+        <section class="panel"><h2>Waiting jobs <span class="note">in the order in which they are tried</span></h2>
+          <${Waiting} waiting=${explanation.waiting} /></section>`}
     </div>`;
 }
 
@@ -44,17 +48,25 @@ function Amounts({ queue }) {
   return html`
     <section class="panel wide"><h2>Amounts</h2>
       <${QueueKey} />
-      <${Table} label="Amounts of the queue" className="queues" columns=${["Resource", bar("held beside what it is owed"), num("holds"), num("owed"), num("borrowed"), num("asks"), num("quota"), num("guarantee"), num("limit"), num("used over time")]}>${resources.map((resource) => {
+      <${Table} label="Amounts of the queue" className="queues"
+        columns=${["Resource", bar("held beside what it is owed"), num("holds"), num("owed"), num("borrowed"), num("asks"), num("quota"), num("guarantee"), num("limit"), "used over time"]}>${resources.map((resource) => {
           const found = queueFigures(queue, resource);
           const show = (value) => amount(resource, value);
           const scale = Math.max(found.allocated, found.due ?? 0, found.quota ?? 0, found.guarantee ?? 0, found.request);
           const usage = queue.usage?.[resource];
           return html`
-            <tr><th scope="row">${resourceName(resource)}</th><td class="wide-bar"><${QueueBar} row=${queue} resource=${resource} scale=${scale} /></td>
+            <tr><th scope="row">${resourceName(resource)}</th><td class="wide-bar">
+              <${QueueBar} row=${queue} resource=${resource} scale=${scale} /></td>
             ${[found.allocated, found.due, found.borrowed, found.request, found.quota, found.guarantee, found.limit].map((value) => html`<td class="num">${show(value)}</td>`)}
-            <td class="num">${usage === undefined ? "–" : `${plain(100 * usage)} % of the cluster`}</td></tr>`;
+            <td>${usage === undefined ? "–" : html`<${Usage} part=${usage} />`}</td></tr>`;
         })}<//>
     </section>`;
+}
+
+// What the queue held over time, as a part of the cluster.
+function Usage({ part }) {
+  const label = `${plain(100 * part)} % of the cluster`;
+  return html`<${Bar} thin parts=${[{ value: part, kind: "used" }]} whole=${1} label=${label} /><span class="note">${label}</span>`;
 }
 
 function Loans({ explanation }) {
@@ -70,5 +82,6 @@ function Loans({ explanation }) {
 function Waiting({ waiting }) {
   if (!waiting.length) return html`<${Empty}>Nothing waits.<//>`;
   return html`
-    <${Table} label="Waiting jobs" tall columns=${["Job", num("pods"), "cause"]}>${waiting.map((each) => html`<tr key=${each.job}><td><${JobLink} id=${each.job} /></td><td class="num">${plain(each.pods)}</td><td>${each.code}</td></tr>`)}<//>`;
+    <${Table} label="Waiting jobs" tall columns=${["Job", num("pods"), "cause"]}>${waiting.map((each) => html`<tr key=${each.job}>
+      <td><${JobLink} id=${each.job} /></td><td class="num">${plain(each.pods)}</td><td>${each.code}</td></tr>`)}<//>`;
 }

@@ -28,7 +28,8 @@ function Tree({ data, query }) {
   return html`
     <div class="filters">
       <label>Resource
-        <select value=${resource} onChange=${choose}>${resources.map((name) => html`<option value=${name} selected=${name === resource}>${name}</option>`)}</select>
+        <select value=${resource} onChange=${choose}>${resources.map((name) => html`<option value=${name}
+          selected=${name === resource}>${name}</option>`)}</select>
       </label>
       <${QueueKey} />
     </div>
@@ -36,9 +37,12 @@ function Tree({ data, query }) {
       <table class="queues">
         <caption class="visually-hidden">Queues with their ${resourceName(resource)}, each below its parent</caption>
         <thead><tr>
-          <th scope="col">Queue</th><th scope="col" class="wide-bar">${resourceName(resource)}</th><th scope="col" class="num">holds</th><th scope="col" class="num">owed</th>
-          <th scope="col" class="num">borrowed</th><th scope="col" class="num">asks</th><th scope="col" class="num minor">quota</th><th scope="col" class="num minor">guarantee</th>
-          <th scope="col" class="num minor">limit</th><th scope="col" class="num minor">weight</th><th scope="col" class="num">waiting</th><th scope="col" class="num">running</th><th scope="col">State</th>
+          <th scope="col">Queue</th><th scope="col" class="wide-bar">${resourceName(resource)}</th>
+            <th scope="col" class="num">holds</th><th scope="col" class="num">owed</th>
+          <th scope="col" class="num">borrowed</th><th scope="col" class="num">asks</th><th scope="col" class="num minor">quota</th>
+            <th scope="col" class="num minor">guarantee</th>
+          <th scope="col" class="num minor">limit</th><th scope="col" class="num minor">weight</th>
+            <th scope="col" class="num">waiting</th><th scope="col" class="num">running</th><th scope="col">State</th>
         </tr></thead>
         <tbody>${rows.map((row) => html`<${QueueRow} key=${row.name} row=${row} resource=${resource} scale=${scale} />`)}</tbody>
       </table>
@@ -52,7 +56,8 @@ function QueueRow({ row, resource, scale }) {
   const waiting = row.jobs.waiting;
   return html`
     <tr>
-      <th scope="row" style=${{ paddingLeft: `${8 + 18 * row.depth}px` }}><a href=${address(["queues", row.name])}>${row.name}</a></th>
+      <th scope="row" style=${{ paddingLeft: `${8 + 18 * row.depth}px` }}><a href=${address(["queues", row.name])}>${row.name}</a>
+        </th>
       <td class="wide-bar"><${QueueBar} row=${row} resource=${resource} scale=${scale} /></td>
       <td class="num">${show(found.allocated)}</td>
       <td class="num">${show(found.due)}${starved && html` <${State} value="starved" tone="warn" />`}</td>
@@ -62,7 +67,8 @@ function QueueRow({ row, resource, scale }) {
       <td class="num minor">${show(found.guarantee)}</td>
       <td class="num minor">${show(found.limit)}</td>
       <td class="num minor">${plain(row.weight)}</td>
-      <td class="num">${waiting ? html`<a href=${address(["jobs"], { queue: row.name, state: "waiting" })}>${plain(waiting)}</a>` : "0"}</td>
+      <td class="num">${waiting ? html`<a
+        href=${address(["jobs"], { queue: row.name, state: "waiting" })}>${plain(waiting)}</a>` : "0"}</td>
       <td class="num">${plain(row.jobs.running)}</td>
       <td><${State} value=${row.state} /></td>
     </tr>`;

@@ -53,14 +53,29 @@ function Report({ report }) {
     <p class="note">${report.title}</p>
     <div class="panels">
       <section class="panel wide"><h2>Policies side by side <span class="note">the best figure of a row is bold</span></h2>
-        <${SideBySide} label="Policies side by side" policies=${policies} rows=${FIGURES.map(([text, show, better, path]) => [text, show, better, policies.map((name) => at(report.policies[name], path))])} />
+        <${SideBySide} label="Policies side by side" policies=${policies}
+          rows=${FIGURES.map(([text, show, better, path]) => [text, show, better, policies.map((name) => at(report.policies[name], path))])} />
         <${Remarks} report=${report} />
       </section>
-      <section class="panel wide"><h2>GPUs allocated</h2><${Plot} label="Percent of the GPUs that jobs hold, over time" series=${series.allocated} show=${(v) => `${plain(v)} %`} ...${timeAxis(series.allocated)} range=${[0, 100]} /></section>
-      <section class="panel"><h2>Jobs that wait</h2><${Plot} label="Jobs that wait, over time" series=${series.waiting} show=${whole} ...${timeAxis(series.waiting)} /></section>
-      <section class="panel"><h2>Fragmentation</h2><${Plot} label="Percent of the GPUs that are free and of no use to the pods that come" series=${series.fragmentation} show=${percent} ...${timeAxis(series.fragmentation)} /></section>
-      <section class="panel"><h2>Completion time</h2><${Plot} label="Percent of jobs that took no longer" series=${series.jct} show=${(v) => `${plain(v)} %`} showX=${span} logX range=${[0, 100]} /></section>
-      <section class="panel"><h2>Queueing time</h2><${Plot} label="Percent of jobs that waited no longer" series=${series.queueing} show=${(v) => `${plain(v)} %`} showX=${span} logX range=${[0, 100]} /></section>
+      <section class="panel wide"><h2>GPUs allocated</h2>
+        <${Plot} label="Percent of the GPUs that jobs hold, over time" series=${series.allocated}
+          show=${(v) => `${plain(v)} %`} ...${timeAxis(series.allocated)} range=${[0, 100]} />
+        </section>
+      <section class="panel"><h2>Jobs that wait</h2>
+        <${Plot} label="Jobs that wait, over time" series=${series.waiting} show=${whole} ...${timeAxis(series.waiting)} />
+        </section>
+      <section class="panel"><h2>Fragmentation</h2>
+        <${Plot} label="Percent of the GPUs that are free and of no use to the pods that come" series=${series.fragmentation}
+          show=${percent} ...${timeAxis(series.fragmentation)} />
+        </section>
+      <section class="panel"><h2>Completion time</h2>
+        <${Plot} label="Percent of jobs that took no longer" series=${series.jct} show=${(v) => `${plain(v)} %`} showX=${span} logX
+          range=${[0, 100]} />
+        </section>
+      <section class="panel"><h2>Queueing time</h2>
+        <${Plot} label="Percent of jobs that waited no longer" series=${series.queueing} show=${(v) => `${plain(v)} %`}
+          showX=${span} logX range=${[0, 100]} />
+        </section>
       ${policies.map((name) => html`<${QueuesOf} key=${name} name=${name} queues=${report.series[name].queues} />`)}
       ${["bySize", "byQueue"].map((group) => html`<${Grouped} key=${group} report=${report} group=${group} />`)}
     </div>`;
@@ -74,7 +89,9 @@ function SideBySide({ label, policies, rows }) {
       const known = values.filter((value) => typeof value === "number");
       const differ = known.some((value) => value !== known[0]);
       const best = differ ? (better < 0 ? Math.min(...known) : Math.max(...known)) : null;
-      return html`<tr key=${text}><th scope="row">${text}</th>${values.map((value) => html`<td class=${best !== null && value === best ? "num best" : "num"}>${show(value)}</td>`)}</tr>`;
+      return html`<tr key=${text}>
+        <th scope="row">${text}</th>${values.map((value) => html`<td
+          class=${best !== null && value === best ? "num best" : "num"}>${show(value)}</td>`)}</tr>`;
     })}<//>`;
 }
 
@@ -87,7 +104,8 @@ function Remarks({ report }) {
 
 function QueuesOf({ name, queues }) {
   const series = useMemo(() => over(Object.keys(queues), (queue) => queues[queue].allocated), [queues]);
-  return html`<section class="panel"><h2>GPUs by queue <span class="note">${name}</span></h2><${Plot} label=${`GPUs by queue under ${name}`} series=${series} show=${whole} ...${timeAxis(series)} /></section>`;
+  return html`<section class="panel"><h2>GPUs by queue <span class="note">${name}</span></h2>
+    <${Plot} label=${`GPUs by queue under ${name}`} series=${series} show=${whole} ...${timeAxis(series)} /></section>`;
 }
 
 function Grouped({ report, group }) {
@@ -97,7 +115,8 @@ function Grouped({ report, group }) {
   const values = (name, figure) => policies.map((policy) => { const found = report.details[policy]?.[group]?.[name]; return found ? figure(found) : null; });
   return html`
     <section class="panel"><h2>${title}</h2>
-      <${SideBySide} label=${title} policies=${policies} rows=${names.map((name) => [name, span, -1, values(name, (found) => found.queueing.mean)])} />
+      <${SideBySide} label=${title} policies=${policies}
+        rows=${names.map((name) => [name, span, -1, values(name, (found) => found.queueing.mean)])} />
     </section>`;
 }
 

@@ -14,7 +14,9 @@ export function SimulationsPage() {
       <section class="panel">
         ${!items.length ? html`<${Empty}>None. <code>navarch simulate ... --report DIR/NAME</code> writes a report, <code>navarch web --simulations DIR</code> shows all reports of a folder.<//>` : html`
           <${Table} label="Reports" columns=${["Report", "title", "policies", "written", num("size")]}>${items.map((each) => html`
-              <tr key=${each.name}><td><a href=${address(["simulations", each.name])}>${each.name}</a></td><td class="anywhere">${each.title}</td><td class="anywhere">${each.policies.join(", ")}</td><td class="nowrap">${clock(each.modified)}</td><td class="num">${bytes(each.bytes)}</td></tr>`)}
+              <tr key=${each.name}><td><a href=${address(["simulations", each.name])}>${each.name}</a></td>
+                <td class="anywhere">${each.title}</td><td class="anywhere">${each.policies.join(", ")}</td>
+                <td class="nowrap">${clock(each.modified)}</td><td class="num">${bytes(each.bytes)}</td></tr>`)}
             <//>`}
       </section>`}
     <//>`;

@@ -7,7 +7,8 @@ export function Bar({ parts, whole, marks = [], label, thin = false }) {
   const share = (value) => `${whole > 0 ? Math.max(0, Math.min(100, (100 * value) / whole)) : 0}%`;
   return html`
     <div class=${thin ? "bar thin" : "bar"} role="img" aria-label=${label} title=${label}>
-      ${parts.filter((part) => part.value > 0).map((part) => html`<i class=${part.kind} style=${{ width: share(part.value) }}></i>`)}
+      ${parts.filter((part) => part.value > 0).map((part) => html`<i class=${part.kind} style=${{ width: share(part.value) }}>
+        </i>`)}
       ${marks.filter((mark) => mark.value > 0 && mark.value <= whole * 1.0001).map(
         (mark) => html`<b title=${mark.name} style=${{ left: `calc(${share(mark.value)} - 1px)` }}></b>`,
       )}

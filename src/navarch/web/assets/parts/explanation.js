@@ -16,8 +16,10 @@ export function Cause({ explanation }) {
       </p>
       <dl>
         <dt>Nodes</dt><dd>${count(nodes.feasible, "node")} of ${plain(nodes.total)} would take one of its pods now</dd>
-        ${order.queue && html`<dt>Place</dt><dd>${order.place === null ? "takes no part in the cycle" : `${order.place} of ${order.of} in ${order.queue}, ${order.overall} of ${order.overallOf} in all`}</dd>`}
-        ${order.startsAlone !== null && order.startsAlone !== undefined && html`<dt>Alone</dt><dd>${order.startsAlone ? "It starts if no other job waits." : "It does not start even if no other job waits."}</dd>`}
+        ${order.queue && html`<dt>Place</dt>
+          <dd>${order.place === null ? "takes no part in the cycle" : `${order.place} of ${order.of} in ${order.queue}, ${order.overall} of ${order.overallOf} in all`}</dd>`}
+        ${order.startsAlone !== null && order.startsAlone !== undefined && html`<dt>Alone</dt>
+          <dd>${order.startsAlone ? "It starts if no other job waits." : "It does not start even if no other job waits."}</dd>`}
         <${StartTime} explanation=${explanation} />
       </dl>
       ${explanation.notes?.map((note) => html`<p class="note">${note}</p>`)}
@@ -26,7 +28,8 @@ export function Cause({ explanation }) {
 
 function StartTime({ explanation }) {
   const { eta, etaReason } = explanation;
-  if (eta) return html`<dt>Start</dt><dd>50 % by ${clock(eta.p50)}, 90 % by ${clock(eta.p90)} <span class="note">${eta.basis}</span></dd>`;
+  if (eta) return html`<dt>Start</dt><dd>50 % by ${clock(eta.p50)}, 90 % by ${clock(eta.p90)} <span class="note">${eta.basis}</span>
+    </dd>`;
   return etaReason ? html`<dt>Start</dt><dd class="note">${etaReason}</dd>` : null;
 }
 
@@ -36,17 +39,25 @@ export function NodeReasons({ nodes }) {
   return html`
     <div class="stack">
       ${reasons.length > 0 && html`
-        <${Table} label="Why nodes refuse a pod" columns=${["Why nodes refuse a pod", num("nodes")]}>${reasons.map(([text, number]) => html`<tr><td>${text}</td><td class="num">${plain(number)}</td></tr>`)}<//>`}
+        <${Table} label="Why nodes refuse a pod"
+          columns=${["Why nodes refuse a pod", num("nodes")]}>${reasons.map(([text, number]) => html`<tr>
+          <td>${text}</td><td class="num">${plain(number)}</td></tr>`)}<//>`}
       ${nodes.clauses?.length > 0 && html`
-        <${Table} label="Clauses of the job" columns=${["Without this clause of the job", num("nodes with room"), "starts"]}>${nodes.clauses.map((each) => html`<tr><td class="mono">${each.clause}</td><td class="num">${plain(each.nodes)}</td><td>${each.starts ? html`<${State} value="yes" tone="good" />` : "no"}</td></tr>`)}<//>`}
+        <${Table} label="Clauses of the job"
+          columns=${["Without this clause of the job", num("nodes with room"), "starts"]}>${nodes.clauses.map((each) => html`<tr>
+          <td class="mono">${each.clause}</td><td class="num">${plain(each.nodes)}</td>
+          <td>${each.starts ? html`<${State} value="yes" tone="good" />` : "no"}</td></tr>`)}<//>`}
     </div>`;
 }
 
 export function Ahead({ order }) {
   if (!order.ahead?.length) return html`<${Empty}>No job is tried before it.<//>`;
   return html`
-    <${Table} label="Jobs that are tried before it" columns=${["Tried before it", "queue", num("pods"), "asks for", num("priority"), "because of"]}>${order.ahead.map((each) => html`
-        <tr><td><${JobLink} id=${each.job} /></td><td><${QueueLink} name=${each.queue} /></td><td class="num">${plain(each.pods)}</td><td>${amounts(each.requests)}</td><td class="num">${plain(each.priority)}</td><td>${each.because}</td></tr>`)}
+    <${Table} label="Jobs that are tried before it"
+      columns=${["Tried before it", "queue", num("pods"), "asks for", num("priority"), "because of"]}>${order.ahead.map((each) => html`
+        <tr><td><${JobLink} id=${each.job} /></td><td><${QueueLink} name=${each.queue} /></td>
+          <td class="num">${plain(each.pods)}</td><td>${amounts(each.requests)}</td><td class="num">${plain(each.priority)}</td>
+          <td>${each.because}</td></tr>`)}
       <//>`;
 }
 
@@ -57,7 +68,9 @@ export function Blockers({ blockers }) {
     <p>It starts when these are gone${blockers.minimal ? "; none of them can be left out" : ""}.</p>
     <${Table} label="Jobs that block it" columns=${["Blocked by", "may it take the place?"]}>${blockers.jobs.map((job) => {
         const answer = may.get(job);
-        return html`<tr><td><${JobLink} id=${job} /></td><td>${answer ? `${answer.allowed ? "yes" : "no"}${answer.reason ? `: ${answer.reason}` : ""}${answer.until ? ` (until ${clock(answer.until)})` : ""}` : "–"}</td></tr>`;
+        return html`<tr><td><${JobLink} id=${job} /></td>
+          <td>${answer ? `${answer.allowed ? "yes" : "no"}${answer.reason ? `: ${answer.reason}` : ""}${answer.until ? ` (until ${clock(answer.until)})` : ""}` : "–"}</td>
+          </tr>`;
       })}<//>`;
 }
 
@@ -67,8 +80,10 @@ export function Changes({ changes }) {
     const own = changes.filter((each) => each.by === by);
     return own.length > 0 && html`
       <h3>${by === "user" ? "You can change" : "An administrator can change"}</h3>
-      <${Table} label="Changes that were tried" columns=${[{ title: "starts", className: "narrow-column" }, "change", "price"]}>${own.map((each) => html`
-          <tr><td><${State} value=${each.starts ? "yes" : "no"} tone=${each.starts ? "good" : ""} /></td><td>${each.text}</td><td><${Price} price=${each.price} starts=${each.starts} /></td></tr>`)}
+      <${Table} label="Changes that were tried"
+        columns=${[{ title: "starts", className: "narrow-column" }, "change", "price"]}>${own.map((each) => html`
+          <tr><td><${State} value=${each.starts ? "yes" : "no"} tone=${each.starts ? "good" : ""} /></td><td>${each.text}</td><td>
+            <${Price} price=${each.price} starts=${each.starts} /></td></tr>`)}
         <//>`;
   });
 }
@@ -85,10 +100,12 @@ function Price({ price, starts }) {
 
 export function Placements({ placements }) {
   return html`
-    <${Table} label="Why pods are on their nodes" columns=${["Pod", "node", num("rank now"), num("score"), "runner-up", "note"]}>${placements.map((each) => html`
+    <${Table} label="Why pods are on their nodes"
+      columns=${["Pod", "node", num("rank now"), num("score"), "runner-up", "note"]}>${placements.map((each) => html`
         <tr><td>${each.pod}</td><td><${NodeLink} name=${each.node} /></td><td class="num">${each.rank ?? "–"}</td>
         <td class="num" title=${each.scores ? scoreText(each.scores) : ""}>${each.scores ? plain(each.scores.total) : "–"}</td>
-        <td>${each.runnerUp ? html`<${NodeLink} name=${each.runnerUp.node} /> ${plain(each.runnerUp.total)}` : "–"}</td><td>${each.note}</td></tr>`)}
+        <td>${each.runnerUp ? html`<${NodeLink} name=${each.runnerUp.node} /> ${plain(each.runnerUp.total)}` : "–"}</td>
+          <td>${each.note}</td></tr>`)}
       <//>`;
 }
 

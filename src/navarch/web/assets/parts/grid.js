@@ -65,9 +65,11 @@ export function Grid({ label, columns, count, rowAt, keyOf, sort, onSort, rowHei
       </tr>`);
   }
   return html`
-    <div class="grid" ref=${box} role="region" aria-label=${label} tabindex="0" onScroll=${(event) => setTop(event.currentTarget.scrollTop)} onKeyDown=${onKeyDown}>
+    <div class="grid" ref=${box} role="region" aria-label=${label} tabindex="0"
+      onScroll=${(event) => setTop(event.currentTarget.scrollTop)} onKeyDown=${onKeyDown}>
       <table style=${{ "--row": `${rowHeight}px` }} aria-label=${label} aria-rowcount=${count + 1}>
-        <colgroup>${columns.map((column) => html`<col class=${column.minor ? "minor" : ""} style=${{ width: column.width ?? "auto" }} />`)}</colgroup>
+        <colgroup>${columns.map((column) => html`<col class=${column.minor ? "minor" : ""}
+          style=${{ width: column.width ?? "auto" }} />`)}</colgroup>
         <thead><tr aria-rowindex="1">${columns.map((column) => heading(column, sort, onSort))}</tr></thead>
         <tbody>
           ${first > 0 && spacer(first * rowHeight, columns)}
@@ -82,7 +84,8 @@ function cell(column, row, isHeader) {
   const names = [column.num && "num", column.minor && "minor"].filter(Boolean).join(" ");
   const content = column.cell(row);
   const title = column.text ? column.text(row) : typeof content === "string" ? content : undefined;
-  return isHeader ? html`<th scope="row" class=${names} title=${title}>${content}</th>` : html`<td class=${names} title=${title}>${content}</td>`;
+  return isHeader ? html`<th scope="row" class=${names} title=${title}>${content}</th>` : html`<td class=${names}
+    title=${title}>${content}</td>`;
 }
 
 function heading(column, sort, onSort) {

@@ -18,7 +18,9 @@ export function Login({ reason }) {
     <form class="panel stack login" onSubmit=${send} aria-label="Log in">
       <h2>Log in</h2>
       <p role="alert">This page has no valid token: ${reason}.</p>
-      <label class="row">Token <input type="password" autocomplete="off" required value=${token} onInput=${(event) => setToken(event.currentTarget.value)} /></label>
+      <label class="row">Token <input type="password" autocomplete="off" required value=${token}
+        onInput=${(event) => setToken(event.currentTarget.value)} />
+        </label>
       <div class="row"><button type="submit" class="primary">Log in</button></div>
       ${refused && html`<p class="notice bad" role="alert">${refused}</p>`}
     </form>`;

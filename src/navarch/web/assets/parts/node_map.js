@@ -43,9 +43,14 @@ export function NodeMap({ groups, colourOf, tell, open, label }) {
   };
   const mark = valid && corner(plan, valid);
   return html`
-    <div class="map" ref=${box} tabindex="0" role="application" aria-roledescription="node map" aria-label=${`${label}. Arrow keys move, Enter opens a node. The table has the same figures.`} onKeyDown=${onKeyDown}>
-      <canvas ref=${canvas} aria-hidden="true" onPointerMove=${onMove} onPointerLeave=${() => setAt(null)} onClick=${() => valid && open(nodeAt(valid))}></canvas>
-      ${mark && html`<i class="map-mark" style=${{ left: `${mark.x}px`, top: `${mark.y}px`, width: `${plan.cell}px`, height: `${plan.cell}px` }}></i>`}
+    <div class="map" ref=${box} tabindex="0" role="application" aria-roledescription="node map"
+      aria-label=${`${label}. Arrow keys move, Enter opens a node. The table has the same figures.`} onKeyDown=${onKeyDown}>
+      <canvas ref=${canvas} aria-hidden="true" onPointerMove=${onMove} onPointerLeave=${() => setAt(null)}
+        onClick=${() => valid && open(nodeAt(valid))}>
+        </canvas>
+      ${mark && html`<i class="map-mark"
+        style=${{ left: `${mark.x}px`, top: `${mark.y}px`, width: `${plan.cell}px`, height: `${plan.cell}px` }}>
+        </i>`}
     </div>
     <p class="map-told" role="status">${valid ? tell(nodeAt(valid)) : "Point at a cell, or move with the arrow keys."}</p>`;
 }

@@ -6,8 +6,7 @@ const LIGHT = ["#2166ac", "#c0502f", "#1b7837", "#762a83", "#8a6508", "#23756d",
 const DARK = ["#6baed6", "#f4a582", "#7fcf8f", "#c2a5cf", "#e5c15a", "#80cdc1", "#dfa86a", "#f09fc8", "#bababa", "#a6dba0", "#b9a0d8", "#9ecae1"];
 
 export function seriesColour(number) {
-  const dark = getComputedStyle(document.getElementById("colour-probe")).colorScheme === "dark" || isDark();
-  const colours = dark ? DARK : LIGHT;
+  const colours = isDark() ? DARK : LIGHT;
   return colours[number % colours.length];
 }
 
@@ -63,7 +62,8 @@ export function Plot({ label, series, show, showX, time = false, logX = false, r
       <div ref=${host} aria-hidden="true"></div>
       <div class="visually-hidden"><table>
         <caption>${label}</caption>
-        <thead><tr><th scope="col">series</th><th scope="col">first</th><th scope="col">last</th><th scope="col">least</th><th scope="col">most</th></tr></thead>
+        <thead><tr><th scope="col">series</th><th scope="col">first</th><th scope="col">last</th><th scope="col">least</th>
+          <th scope="col">most</th></tr></thead>
         <tbody>${series.map((each) => summary(each, show))}</tbody>
       </table></div>
     </figure>`;

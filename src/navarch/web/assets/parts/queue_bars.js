@@ -39,5 +39,6 @@ export function QueueBar({ row, resource, scale }) {
 }
 
 export function QueueKey() {
-  return html`<${Key} entries=${[["used", "held within its due"], ["borrowed", "borrowed beyond its due"], ["mark", "what it is owed, guarantee"]]} />`;
+  return html`<${Key}
+    entries=${[["used", "held within its due"], ["borrowed", "borrowed beyond its due"], ["mark", "what it is owed, guarantee"]]} />`;
 }

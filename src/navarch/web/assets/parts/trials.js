@@ -22,7 +22,8 @@ export function useTrials(id) {
 export function TrialsButton({ trials, text }) {
   return html`
     <div class="row" aria-live="polite">
-      <button type="button" class="primary" onClick=${trials.run} disabled=${trials.running}>${trials.running ? "Trying changes …" : text}</button>
+      <button type="button" class="primary" onClick=${trials.run}
+        disabled=${trials.running}>${trials.running ? "Trying changes …" : text}</button>
       ${trials.explanation && !trials.running && html`<span class="note">${trials.explanation.trials} trials in ${span(trials.explanation.seconds)}${trials.explanation.complete ? "" : ", not complete"}</span>`}
       ${trials.error && html`<span class="notice bad">${trials.error.message}</span>`}
     </div>`;
@@ -35,7 +36,8 @@ export function BlockersButton({ id }) {
     <${TrialsButton} trials=${trials} text="What blocks it" />
     ${blockers && html`<div>
       ${blockers.jobs.length
-        ? html`Blocked by <${Few} items=${blockers.jobs.map((job) => html`<${JobLink} id=${job} />`)} most=${8} />${blockers.minimal && html` <span class="note">none can be left out</span>`}`
+        ? html`Blocked by <${Few} items=${blockers.jobs.map((job) => html`<${JobLink} id=${job} />`)}
+          most=${8} />${blockers.minimal && html` <span class="note">none can be left out</span>`}`
         : trials.explanation.state === "impossible" ? "It does not start on the empty cluster either." : "No set of jobs was found whose end alone starts it."}
     </div>`}`;
 }
