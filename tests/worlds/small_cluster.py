@@ -50,13 +50,14 @@ def add_job(
     priority: int = 0,
     node: str = "",
     created: float = 0.0,
+    namespace: str = "ns",
 ) -> JobSpec:
     """A gang whose tasks are pending, or running on `node`."""
     shapes = list(tasks)
     job = JobSpec(
-        f"ns/{name}",
+        f"{namespace}/{name}",
         queue,
-        namespace="ns",
+        namespace=namespace,
         name=name,
         min_member=len(shapes) if minimum is None else minimum,
         priority=priority,
@@ -68,7 +69,7 @@ def add_job(
         cluster.put_task(
             TaskSpec(
                 uid=f"{name}-{number}",
-                namespace="ns",
+                namespace=namespace,
                 name=f"{name}-worker-{number}",
                 shape=each,
                 job=job.key,

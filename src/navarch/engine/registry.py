@@ -14,7 +14,7 @@ from navarch.engine.action import Action
 from navarch.engine.plugin import Plugin
 from navarch.engine.points.checked_plugins import checked, is_foreign
 from navarch.engine.points.declaration import declaration_problems
-from navarch.engine.points.protocols import POINTS, JobTurn, implemented_points
+from navarch.engine.points.protocols import POINTS, JobOrder, JobTurn, implemented_points
 from navarch.engine.policy.catalogue import Catalogue, Entry, key_of
 from navarch.engine.policy.values import PluginOption, Policy
 from navarch.places import Lazily, at, place_of
@@ -128,6 +128,11 @@ class Registry:
     def keeps_order(self, policy: Policy) -> bool:
         """Whether nothing may pass the first waiting job of a queue under the policy."""
         return any(kind.keeps_order and JobTurn in points for tier in self.select_plugins(policy).tiers for kind, _, points in tier)
+
+    def namespaces_take_turns(self, policy: Policy) -> bool:
+        """Whether the policy gives each namespace of a queue its turn."""
+        tiers = self.select_plugins(policy).tiers
+        return any(kind.namespaces_take_turns and JobOrder in points for tier in tiers for kind, _, points in tier)
 
     def _select_all(self, options: Iterable[PluginOption], policy: Policy) -> list[Selected]:
         return [each for option in options if (each := self._select(option, policy))]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +20,12 @@ from navarch.engine.policy import Policy
 from navarch.engine.record import CycleRecord
 from navarch.engine.registry import Registry
 from navarch.model.cluster import Cluster
+from navarch.model.resources import RowArray
 from navarch.model.snapshot import Snapshot
 from navarch.model.spec import JobSpec
 from navarch.model.status import ON_NODE, TaskStatus
 
+Rows = np.ndarray[Any, np.dtype[np.intp]]
 _PLACED = [int(status) for status, there in enumerate(ON_NODE) if there]
 
 
@@ -67,7 +70,7 @@ def run_cycle(
     started = perf_counter()
     snapshot = cluster.snapshot(policy.semantics.node_order, instead_of=instead_of)
     if batch is not None:
-        leave_out(snapshot, beyond_batch(snapshot, batch))
+        leave_out(snapshot, beyond_batch(snapshot, batch, turns=registry.namespaces_take_turns(policy)))
     taken = perf_counter() - started
     exchanges: list[Exchange] | None = [] if asks else None
     record = decide(
@@ -120,9 +123,9 @@ def leave_out(snapshot: Snapshot, rows: Sequence[int]) -> None:
             jobs.leave_out(row)
 
 
-def beyond_batch(snapshot: Snapshot, batch: int) -> list[int]:
+def beyond_batch(snapshot: Snapshot, batch: int, *, turns: bool = False) -> list[int]:
     """Rows of jobs without a pod among the first `batch` pending pods of their queue. The order is priority (of the group or the pod,
-    whichever is higher), age, arrival."""
+    whichever is higher), age, arrival. With `turns`, the first pods of all namespaces come before the second ones."""
     tasks, jobs = snapshot.tasks, snapshot.jobs
     if jobs.counts[jobs.marks.waiting, TaskStatus.PENDING].sum() <= batch:
         return []
@@ -133,9 +136,24 @@ def beyond_batch(snapshot: Snapshot, batch: int) -> list[int]:
     queue = jobs.queue[tasks.job[waiting]]
     priority = np.maximum(tasks.priority[waiting], jobs.priority[tasks.job[waiting]])
     order = np.lexsort((waiting, tasks.created[waiting], -priority, queue))
+    if turns:
+        order = order[_in_turns(snapshot, waiting[order], queue[order])]
     job, queue = tasks.job[waiting][order], queue[order]
     rank = np.arange(len(order)) - np.searchsorted(queue, queue)
     first = np.zeros(len(jobs.specs), dtype=bool)
     first[job[rank < batch]] = True
     rows: list[int] = np.flatnonzero(np.bincount(job, minlength=len(first)).astype(bool) & ~first).tolist()
     return rows
+
+
+def _in_turns(snapshot: Snapshot, waiting: Rows, queue: RowArray) -> Rows:
+    """The order in which namespaces take turns inside each queue; `waiting` is in the order that holds inside a namespace. About ten
+    milliseconds for 100,000 pods."""
+    identities, of = np.unique(snapshot.tasks.labels[waiting], return_inverse=True)
+    numbers: dict[str, int] = {}
+    namespace = np.array([numbers.setdefault(snapshot.identities[i][0], len(numbers)) for i in identities.tolist()])[of]
+    together = np.lexsort((np.arange(len(waiting)), namespace, queue))
+    place = queue[together].astype(np.int64) * len(numbers) + namespace[together]
+    turn = np.empty(len(waiting), dtype=np.int64)
+    turn[together] = np.arange(len(waiting)) - np.searchsorted(place, place)
+    return np.lexsort((np.arange(len(waiting)), turn, queue))

@@ -55,6 +55,14 @@ def test_a_group_of_higher_priority_comes_first_whatever_its_pods_say() -> None:
     assert later == ["ns/q1-1", "ns/q1-2", "ns/q2-0", "ns/q2-1"]
 
 
+def test_where_namespaces_take_turns_the_first_of_each_come_first() -> None:
+    cluster = backlog()
+    add_job(cluster, "late", [shape(cpu=1)], queue="q1", created=99.0, namespace="other")
+    assert "other/late" in names(cluster, beyond_batch(cluster.snapshot(), 4))
+    later = names(cluster, beyond_batch(cluster.snapshot(), 4, turns=True))
+    assert later == ["ns/q1-0", "ns/q1-1", "ns/q1-2", "ns/q2-0", "ns/q2-1"]
+
+
 def test_cycle_after_cycle_everybody_has_a_turn() -> None:
     cluster, registry = backlog(), installed()
     bound: list[str] = []

@@ -1,6 +1,6 @@
 """What is measured, under names that docs/running.md lists.
 
-Labels are bounded: actions, kinds, results and queues, never pods or jobs. Queues beyond `MOST_QUEUES` are added up under
+Labels are bounded: actions, kinds, results, resources and queues, never pods or jobs. Queues beyond `MOST_QUEUES` are added up under
 one name, so that a cluster with a queue per user does not drown its Prometheus. What an alert asks for (`increase(...) > 0`) is
 there with 0 from the start: of a series that appears as 1 Prometheus does not know that it rose. The time at which each counter was
 made, which the library adds as a series of its own, is left out: the process's start says the same.
@@ -21,6 +21,8 @@ from navarch.version import version
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 MOST_QUEUES = 500
+MOST_RESOURCES = 50
+"""Resource names in the series of queues: those that nodes have first. Pods can name any number of others."""
 OTHERS = "(others)"
 _CYCLE = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 _WAIT = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 4 * 3600.0, 12 * 3600.0, 24 * 3600.0, 72 * 3600.0)
@@ -122,12 +124,17 @@ class Metrics:
         """Cost: about a microsecond a figure, so the caller does it at most once a period."""
         self.queue_share.clear()
         self.queue_amount.clear()
+        on_nodes = {
+            name for each in figures for amounts in (each.allocated, each.deserved) for name, amount in amounts.items() if amount
+        }
+        others = {name for each in figures for name in each.request} - on_nodes
+        told = frozenset([*sorted(on_nodes), *sorted(others)][:MOST_RESOURCES])
         for number, each in enumerate(figures):
             queue = each.queue if number < MOST_QUEUES else OTHERS
             self.queue_share.labels(queue).inc(each.share)
             for figure, amounts in (("allocated", each.allocated), ("requested", each.request), ("deserved", each.deserved)):
                 for resource, amount in amounts.items():
-                    if amount < UNLIMITED:
+                    if amount < UNLIMITED and resource in told:
                         self.queue_amount.labels(queue, figure, resource).inc(amount)
 
     def watch(self, name: str, text: str, label: str, read: Callable[[], dict[str, float]], *, counts: bool = False) -> None:

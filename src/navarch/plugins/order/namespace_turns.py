@@ -23,6 +23,7 @@ class NamespaceTurns(Plugin):
     """Namespaces take turns inside a queue"""
 
     name = "namespace-turns"
+    namespaces_take_turns = True
 
     def open(self) -> None:
         self._turns: dict[int, int] | None = None

@@ -17,7 +17,7 @@ from navarch.installed import installed
 from navarch.kube.auth.access_review import AccessReview
 from navarch.live.cache.watched_kinds import watched
 from navarch.live.ops.health import Health, _is_loopback, split_address
-from navarch.live.ops.metrics import MOST_QUEUES, OTHERS, Metrics
+from navarch.live.ops.metrics import MOST_QUEUES, MOST_RESOURCES, OTHERS, Metrics
 from navarch.live.ops.policy_file import PolicyFile
 from navarch.version import version
 
@@ -100,6 +100,15 @@ def test_queues_beyond_a_number_share_one_label() -> None:
     assert metrics.registry.get_sample_value("navarch_queue_resource", labels) == 3
     metrics.queues([])
     assert metrics.registry.get_sample_value("navarch_queue_share", {"queue": "queue-0"}) is None
+
+
+def test_resources_that_only_pods_name_make_no_unbounded_series() -> None:
+    metrics = Metrics()
+    asked = {f"made-up.example/{i}": 1 for i in range(1000)}
+    metrics.queues([QueueFigures(f"q{i}", {"cpu": 2.0}, {"zz.example/gpu": 1}, {"cpu": 5, **asked}, 0.5) for i in range(20)])
+    series = [sample for family in metrics.queue_amount.collect() for sample in family.samples]
+    assert len({sample.labels["resource"] for sample in series}) == MOST_RESOURCES
+    assert {"cpu", "zz.example/gpu"} <= {sample.labels["resource"] for sample in series}
 
 
 def test_a_log_line_is_json() -> None:
