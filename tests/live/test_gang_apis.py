@@ -138,9 +138,8 @@ async def test_a_gang_that_does_not_fit_waits_and_is_told_what_is_missing(both: 
             assert (condition["type"], condition["status"], condition["reason"]) == (
                 "PodGroupScheduled", "False", "Unschedulable",
             )  # fmt: skip
-            assert (
-                condition["message"].startswith("cannot start: needs 4 CPUs, the cluster has ") and ". Next: " in condition["message"]
-            )
+            assert condition["message"].startswith("cannot start: needs 4 CPUs, the cluster has 3; ")
+            assert condition["message"].endswith(". Next: request less, change its node selector, or add nodes")
         else:
             await world.eventually(lambda: said(world, resource, "large"), lambda found: found.get("phase") == "Scheduling")
         assert history.bound() == []
