@@ -158,6 +158,9 @@ class LoadBelowThresholds(NodeFilter):
 
     def __init__(self, plugin: Usage) -> None:
         given = plugin.given.section("thresholds")
+        plain = plugin.session.semantics.refusals_tell_all
+        self._cpu_text = f"the CPU load exceeds {given.integer('cpu')} %" if plain else CPU_LOAD
+        self._memory_text = f"the memory load exceeds {given.integer('mem')} %" if plain else MEMORY_LOAD
         self.over_cpu: BoolArray = plugin.fresh & (plugin.measured[0] > given.integer("cpu"))
         self.over_memory: BoolArray = plugin.fresh & (plugin.measured[1] > given.integer("mem")) & ~self.over_cpu
 
@@ -166,8 +169,8 @@ class LoadBelowThresholds(NodeFilter):
         return mask
 
     def explain(self, task: TaskClass, at: Figures) -> Iterable[Refusal]:
-        yield Refusal(CPU_LOAD, self.over_cpu[at.rows], True, "NodeLoad")
-        yield Refusal(MEMORY_LOAD, self.over_memory[at.rows], True, "NodeLoad")
+        yield Refusal(self._cpu_text, self.over_cpu[at.rows], True, "NodeLoad")
+        yield Refusal(self._memory_text, self.over_memory[at.rows], True, "NodeLoad")
 
 
 class LeastLoad(NodeScorer):
