@@ -101,7 +101,8 @@ class Evictor:
 
     @property
     def on_the_wire(self) -> int:
-        """Requests without an answer. Evictions that a budget refused or that wait for their turn do not count: the next leader decides again."""
+        """Requests without an answer. An eviction that a budget refused or that waits for its turn does not count: the next leader
+        decides again."""
         return self._in_flight - len(self._refused)
 
     def evict(self, eviction: Eviction, task: TaskSpec) -> None:
