@@ -181,7 +181,7 @@ class Hooks:
 
 
 class _Unusable(BindHooks):
-    """Stands for hooks that could not be made: their pods are not bound, because nobody can say whether they may be."""
+    """Stands for hooks that could not be made: their pods are not bound, because it is not known whether they may be."""
 
     def __init__(self, why: str) -> None:
         self._why = why
