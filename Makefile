@@ -68,6 +68,11 @@ SEED ?= 1
 soak: $(STAMP)
 	$(BIN)/python -m tests.live.soak --minutes $(MINUTES) --seed $(SEED)
 
+# Random clusters, each decided by the kube-scheduler that `make envtest` built and by ours: make parity SEED=7 CASES=50
+CASES ?= 20
+parity: $(STAMP)
+	$(BIN)/python -m tests.parity.live_kube_scheduler --seed $(SEED) --cases $(CASES)
+
 # Tests whose processes are stopped and let go at random, to find those that hold by luck: make jitter TESTS=tests/live SEED=2
 TESTS ?= tests
 jitter: $(STAMP)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-QUICK = ("decide", "predicates", "topology", "solver", "waiting", "apiserver", "startup")
+QUICK = ("decide", "predicates", "topology", "solver", "waiting", "apiserver", "startup", "cold")
 
 
 def main(names: list[str]) -> int:

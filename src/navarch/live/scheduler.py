@@ -235,7 +235,7 @@ class Scheduler:
             self.gauges.refresh,
             AccessReview(self.lease_client, time.monotonic),
             protect_metrics=options.protect_metrics,
-            notes=lambda: [*self.rule_failures.notes(), *self.supervised.notes()],
+            notes=self._notes,
             configuration=self.configuration,
             pages=self.state_pages.pages,
             silence=self.heartbeat.silence,
@@ -530,6 +530,12 @@ class Scheduler:
         if self.failed_cycles >= UNHEALTHY_AFTER:
             missing.append(f"the last {self.failed_cycles} cycles failed: {self.failure}")
         return missing
+
+    def _notes(self) -> list[str]:
+        """What is wrong and keeps nothing from working."""
+        load = self.node_load.problem()
+        found = [f"the load of nodes could not be fetched: {load}"] if load else []
+        return [*self.rule_failures.notes(), *self.supervised.notes(), *found, *self.conversations.extenders.problems()]
 
     def configuration(self) -> dict[str, object]:
         """The policy in force, for /configz."""

@@ -103,7 +103,8 @@ class Evictor:
 
     @property
     def on_the_wire(self) -> int:
-        """Requests without an answer. What a budget refused, or the pace holds back, is not: whoever leads next decides anew."""
+        """Requests without an answer. An eviction that a budget refused or that waits for its turn does not count: the next leader
+        decides again."""
         return self._in_flight - len(self._refused)
 
     def evict(self, eviction: Eviction, task: TaskSpec) -> None:
@@ -113,7 +114,7 @@ class Evictor:
         self._pace()
 
     def stop(self) -> None:
-        """Ask for no more; what waits, for its turn or for a budget, is forgotten (whoever leads next decides anew)."""
+        """Send no more evictions. Those that wait for their turn or for a budget are dropped: the next leader decides again."""
         self._term += 1
         if self._timer is not None:
             self._timer.cancel()

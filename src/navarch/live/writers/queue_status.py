@@ -1,7 +1,7 @@
 """Volcano's Queue status: what the jobs of the queue and of its descendants hold, and the state Open if none is set.
 
 Volcano's own controller sets the state when it runs; where it does not, a queue without a state would admit nothing under
-Volcano's rules. A state that somebody set is never written, not even unchanged: we may not have seen yet that it was set to
+Volcano's rules. A state that a user set is never written, not even unchanged: we may not have seen yet that it was set to
 another. Other dialects' queues carry no figures that a scheduler writes.
 """
 

@@ -26,6 +26,8 @@ class _Seen(Struct):
     pods: tuple[PodSet, ...]
     started: float | None = None
     last: float = 0.0
+    deadline: float | None = None
+    """Seconds after which the last of its pods is ended, if all of them have a deadline."""
 
 
 def files_in(folder: str) -> list[Path]:
@@ -81,6 +83,9 @@ def _note(recording: Recording, seen: dict[str, _Seen]) -> set[str]:
         starts = [spec.started for row in line.tasks if row in tasks and (spec := tasks[row]).started is not None]
         if found.started is None and starts:
             found.started = min(start for start in starts if start is not None)
+        deadlines = [tasks[row].active_deadline for row in line.tasks if row in tasks]
+        known = [each for each in deadlines if each is not None]
+        found.deadline = max(known) if known and len(known) == len(deadlines) else None
         found.last = recording.now
     return here
 
@@ -110,7 +115,7 @@ def _job(key: str, found: _Seen, end: float, number: int) -> TraceJob:
         queue=spec.queue,
         min_pods=min(max(spec.min_member, 1), size),
         priority=spec.priority,
-        walltime=spec.expected_duration,
+        walltime=spec.expected_duration if found.deadline is None else found.deadline,
         user=spec.namespace,
         line=number,
     )

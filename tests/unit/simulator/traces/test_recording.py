@@ -42,3 +42,12 @@ def test_jobs_start_and_end_as_recordings_show(tmp_path: Path) -> None:
     assert trace.left_out == {"never started in the recordings": 1}
     (run,) = simulate(f"recording:{tmp_path}", f"recording:{tmp_path}", ["fifo"]).runs
     assert list(run.measures.completion) == [280.0]
+
+
+def test_an_active_deadline_is_the_walltime_of_the_job(tmp_path: Path) -> None:
+    group, member = running("first", "1970-01-01T00:02:00Z")
+    member.child("spec")["activeDeadlineSeconds"] = 90
+    write(tmp_path, 150.0, [node("n1").gpu(4), group, member])
+    write(tmp_path, 400.0, [node("n1").gpu(4), pod("other")])
+    (job,) = read_trace(f"recording:{tmp_path}").jobs
+    assert job.walltime == 90.0
