@@ -149,9 +149,9 @@ class Evictor:
                 self._events.emit(about, "Normal", "StaleJob", "Evicting", self._stale_note(group))
 
     def _stale_note(self, group: JobSpec) -> str:
-        """Of a gang that lost pods and goes with the rest: how many there were, those that are going now included."""
+        """For the event on a gang that lost pods and whose other pods are evicted. Pods that are leaving count as active."""
         jobs = self._cache.cluster.jobs
-        row = jobs.rows.of.get(group.key)  # a group without a row has no pods; its words must not cost the eviction
+        row = jobs.rows.of.get(group.key)  # a group without a row has no pods
         active = 0 if row is None else int(jobs.counts[row][_ACTIVE].sum())
         least = sum(part.min_member for part in group.sub_groups) or group.min_member
         return f"Job is stale. {active} pods are active, minMember is {least}"
