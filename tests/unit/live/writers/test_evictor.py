@@ -47,8 +47,8 @@ def scene(**options: Any) -> tuple[Evictor, ClusterCache, Submitted, list[tuple[
     for name in ("a", "b"):
         put(made, pod(name, "n1", "Running"))
     submitted, ends = Submitted(), list[tuple[str, str]]()
-    evictor = Evictor(submitted.pool, made, assumed, Events(Submitted().pool), lambda: 1e9, **options)
-    evictor.counted = lambda action, result: ends.append((action, result))
+    count = {"count": lambda action, result: ends.append((action, result))}
+    evictor = Evictor(submitted.pool, made, assumed, Events(Submitted().pool), lambda: 1e9, **count, **options)
     return evictor, made, submitted, ends
 
 

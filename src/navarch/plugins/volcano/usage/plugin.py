@@ -74,7 +74,7 @@ class Usage(Plugin):
             fields=(
                 Argument("request_ratio", "float", 0.7, "part of its requests", minimum=0, maximum=1),
                 Argument("burst_ratio", "float", 0.0, "part of what its limits allow beyond its requests", minimum=0, maximum=1),
-                Argument("risk_threshold", "float", 0.6, "load from which on a node counts as risky", minimum=0, maximum=1),
+                Argument("risk_threshold", "float", 0.6, "a node with at least this load counts as risky", minimum=0, maximum=1),
                 Argument("risk_factor", "float", 1.2, "factor on a risky node", minimum=1),
                 Argument("be_cpu", "any", "250m", "cpu of a pod without requests; a number is in millicores", check=_amount),
                 Argument("be_mem", "any", "200Mi", "memory of a pod without requests; a number is in MiB", check=_amount),
